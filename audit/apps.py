@@ -22,7 +22,7 @@ class AuditConfig(AppConfig):
         from audit.models import AlertRule, AuditPolicy, AuditStream, LegalHold, ReportSchedule
         from audit.retention.kept import register_kept
         from workspaces.audited_tables import audit_table
-        from workspaces.telling import tell_with
+        from workspaces.bell import tell_with
 
         audit_table(
             AuditPolicy,
@@ -57,6 +57,6 @@ class AuditConfig(AppConfig):
 
 
 def _kept() -> Sequence[Kept]:
-    from audit.keeping import kept
+    from audit.retention_periods import kept
 
     return kept()

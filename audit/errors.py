@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_noop as _
+
 from workspaces.errors import DomainError
 
 
@@ -10,4 +12,4 @@ class AuditUnavailable(DomainError):
 
     code = "audit_unavailable"
     status = 503
-    default_message = "The audit log cannot be written right now, so nothing was done."
+    default_message = _("The audit log can't be written right now, so nothing was done.")

@@ -13,6 +13,8 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 LONGEST: Final = 2_000
 LONGEST_VALUE: Final = 256
 MOST_TERMS: Final = 50
@@ -59,7 +61,10 @@ def one_of(name: str, known: Iterable[str]) -> Callable[[str], Mapping[str, str]
     def read(value: str) -> Mapping[str, str] | str:
         if value in values:
             return {name: value}
-        return f"has no value “{value}”.{_meant(value, values) or ' It is one of: ' + ', '.join(values) + '.'}"
+        return _("has no value “%(value)s”.%(value_2)s") % {
+            "value": value,
+            "value_2": _meant(value, values) or " It is one of: " + ", ".join(values) + ".",
+        }
 
     return read
 
@@ -79,7 +84,7 @@ def number(name: str, *, is_time: bool = False) -> Callable[[str], Mapping[str, 
         least, most = whole(first), whole(second) if dots else None
         if sign and not dots and least is not None:
             if sign == "<" and least == 0:
-                return "cannot be less than 0."
+                return _("cannot be less than 0.")
             changed = least + {">": 1, "<": -1}.get(sign, 0)
             return {f"{name}_{'min' if '>' in sign else 'max'}": str(changed)}
         if not sign and not dots and least is not None:
@@ -113,7 +118,13 @@ def read_typed(text: str, keys: Mapping[str, Key], *, words: str) -> Typed:
         words: the parameter of what is no filter.
     """
     if len(text) > LONGEST:
-        return Typed(values={}, errors=(f"This is too long. It can have {LONGEST:,} characters.",))
+        return Typed(
+            values={},
+            errors=(
+                _("This is too long. It can have %(longest)s characters.")
+                % {"longest": f"{LONGEST:,}"},
+            ),
+        )
     terms, fault = _split(text)
     values: dict[str, str] = {}
     errors = [fault] if fault else []
@@ -124,12 +135,12 @@ def read_typed(text: str, keys: Mapping[str, Key], *, words: str) -> Typed:
             plain_words.append(value)
             continue
         read: Mapping[str, str] | str
-        read = "is given twice." if name in said else _read_term(name, value, keys)
+        read = _("is given twice.") if name in said else _read_term(name, value, keys)
         said.add(name)
         if not isinstance(read, str) and any(
             values.get(one, new) != new for one, new in read.items()
         ):
-            read = "contradicts another filter."
+            read = _("contradicts another filter.")
         if isinstance(read, str):
             errors.append(f"“{name[:50]}” {read}")
         else:
@@ -137,7 +148,9 @@ def read_typed(text: str, keys: Mapping[str, Key], *, words: str) -> Typed:
     if plain_words:
         joined = " ".join(plain_words)
         if len(joined) > LONGEST_VALUE:
-            errors.append(f"Words can have at most {LONGEST_VALUE} characters.")
+            errors.append(
+                _("Words can have at most %(most)s characters.") % {"most": LONGEST_VALUE}
+            )
         else:
             values[words] = joined
     return Typed(values=values, errors=tuple(errors))
@@ -153,9 +166,11 @@ def _split(text: str) -> tuple[list[tuple[str | None, str]], str]:
             continue
         found = _TERM.match(text, place)
         if found is None:
-            return terms, f"A quotation mark is missing near “{text[place : place + 30]}”."
+            return terms, _("A quotation mark is missing near “%(text)s”.") % {
+                "text": text[place : place + 30]
+            }
         if len(terms) == MOST_TERMS:
-            return terms, f"There are more than {MOST_TERMS} filters."
+            return terms, _("There are more than %(most)s filters.") % {"most": MOST_TERMS}
         place = found.end()
         name, quoted, bare = found.groups()
         value = _ESCAPED.sub(r"\1", quoted) if quoted is not None else bare or ""
@@ -166,17 +181,16 @@ def _split(text: str) -> tuple[list[tuple[str | None, str]], str]:
 def _read_term(name: str, value: str, keys: Mapping[str, Key]) -> Mapping[str, str] | str:
     key = keys.get(name)
     if key is None:
-        return (
-            f"is no filter.{_meant(name, keys)}"
-            " To search for the text itself, put it in quotation marks."
-        )
+        return _(
+            "is no filter.%(name)s To search for the text itself, put it in quotation marks."
+        ) % {"name": _meant(name, keys)}
     if not value:
-        return "needs a value."
+        return _("needs a value.")
     if len(value) > LONGEST_VALUE:
-        return f"can have at most {LONGEST_VALUE} characters."
+        return _("can have at most %(most)s characters.") % {"most": LONGEST_VALUE}
     return key.read(value)
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
     found = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean “{found[0]}”?" if found else ""
+    return _(" Did you mean “%(found)s”?") % {"found": found[0]} if found else ""

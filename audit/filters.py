@@ -10,18 +10,21 @@ from typing import Final
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from audit import filter_language as language
 from audit.actions import Action, Outcome, RefusedBy
 from workspaces.actors import ActorKind, Source
 from workspaces.text_values import read_moment, read_whole_number
 
 RANGES: dict[str, tuple[str, timedelta | None]] = {
-    "1h": ("Last hour", timedelta(hours=1)),
-    "24h": ("Last 24 hours", timedelta(hours=24)),
-    "7d": ("Last 7 days", timedelta(days=7)),
-    "30d": ("Last 30 days", timedelta(days=30)),
-    "all": ("All time", None),
-    "custom": ("From … to …", None),
+    "1h": (gettext_noop("Last hour"), timedelta(hours=1)),
+    "24h": (gettext_noop("Last 24 hours"), timedelta(hours=24)),
+    "7d": (gettext_noop("Last 7 days"), timedelta(days=7)),
+    "30d": (gettext_noop("Last 30 days"), timedelta(days=30)),
+    "all": (gettext_noop("All time"), None),
+    "custom": (gettext_noop("From … to …"), None),
 }
 DEFAULT_RANGE = "24h"
 REFUSED, FAILED, ENDED = "refused", "failed", "ended"
@@ -32,42 +35,46 @@ _ACTIONS = frozenset(action.value for action in Action)
 _OUTCOMES = frozenset({*(outcome.value for outcome in Outcome), REFUSED, FAILED, ENDED})
 
 TEXTS: Final[Mapping[str, tuple[str, str]]] = {
-    "bud": ("Bud", "bud_name"),
-    "model": ("Model", "model"),
-    "rule": ("Rule", "rule"),
-    "role": ("Role", "actor_role"),
-    "label": ("Name of the actor", "actor_label"),
-    "behalf": ("On behalf of", "on_behalf_of"),
-    "sign_in": ("Signed in by", "sign_in"),
-    "request": ("Request id", "request_id"),
-    "trace": ("Trace id", "trace_id"),
-    "transport": ("Transport", "transport"),
-    "revision": ("Protocol revision", "protocol_revision"),
-    "credential": ("Credential", "credential_id"),
-    "definition": ("Definition hash", "definition_hash"),
+    "bud": (gettext_noop("Bud"), "bud_name"),
+    "model": (gettext_noop("Model"), "model"),
+    "rule": (gettext_noop("Rule"), "rule"),
+    "role": (gettext_noop("Role"), "actor_role"),
+    "label": (gettext_noop("Name of the actor"), "actor_label"),
+    "behalf": (gettext_noop("On behalf of"), "on_behalf_of"),
+    "sign_in": (gettext_noop("Signed in by"), "sign_in"),
+    "request": (gettext_noop("Request id"), "request_id"),
+    "trace": (gettext_noop("Trace id"), "trace_id"),
+    "transport": (gettext_noop("Transport"), "transport"),
+    "revision": (gettext_noop("Protocol revision"), "protocol_revision"),
+    "credential": (gettext_noop("Credential"), "credential_id"),
+    "definition": (gettext_noop("Definition hash"), "definition_hash"),
 }
 """Name in the address → label, column. A star at the end means: begins with."""
 IDS: Final[Mapping[str, tuple[str, str]]] = {
-    "entry": ("Entry", "id"),
-    "call": ("Call", "call_id"),
-    "conversation": ("Conversation", "conversation_id"),
-    "turn": ("Turn", "turn_id"),
-    "token": ("API token", "token_id"),
-    "server_id": ("Server id", "server_id"),
-    "tool_id": ("Tool id", "tool_id"),
-    "bud_id": ("Bud id", "bud_id"),
+    "entry": (gettext_noop("Entry"), "id"),
+    "call": (gettext_noop("Call"), "call_id"),
+    "conversation": (gettext_noop("Conversation"), "conversation_id"),
+    "turn": (gettext_noop("Turn"), "turn_id"),
+    "token": (gettext_noop("API token"), "token_id"),
+    "server_id": (gettext_noop("Server id"), "server_id"),
+    "tool_id": (gettext_noop("Tool id"), "tool_id"),
+    "bud_id": (gettext_noop("Bud id"), "bud_id"),
 }
 NUMBERS: Final[Mapping[str, tuple[str, str]]] = {
-    "duration": ("Duration in ms", "duration_ms"),
-    "queue": ("Wait in line in ms", "queue_ms"),
-    "arguments_size": ("Arguments in bytes", "arguments_size"),
-    "result_size": ("Result in bytes", "result_size"),
+    "duration": (gettext_noop("Duration in ms"), "duration_ms"),
+    "queue": (gettext_noop("Wait in line in ms"), "queue_ms"),
+    "arguments_size": (gettext_noop("Arguments in bytes"), "arguments_size"),
+    "result_size": (gettext_noop("Result in bytes"), "result_size"),
 }
 """Name → label, column; in the address with ``_min`` and ``_max``, both inclusive."""
 CHOICES: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = {
-    "source": ("Source", "source", tuple(source.value for source in Source)),
-    "refused_by": ("Refused by", "refused_by", tuple(layer.value for layer in RefusedBy)),
-    "kind": ("Kind of actor", "actor_kind", tuple(kind.value for kind in ActorKind)),
+    "source": (gettext_noop("Source"), "source", tuple(source.value for source in Source)),
+    "refused_by": (
+        gettext_noop("Refused by"),
+        "refused_by",
+        tuple(layer.value for layer in RefusedBy),
+    ),
+    "kind": (gettext_noop("Kind of actor"), "actor_kind", tuple(kind.value for kind in ActorKind)),
 }
 _AS_TYPED: Final = {
     "label": "",
@@ -77,38 +84,38 @@ _AS_TYPED: Final = {
 }
 """Filters that have another name where they are typed; none where another one stands for them."""
 SORTS: Final[Mapping[str, tuple[str, str]]] = {
-    "time": ("Time", "created_at"),
-    "action": ("What", "action"),
-    "server": ("Server", "server_name"),
-    "tool": ("Tool", "tool_name"),
-    "outcome": ("Outcome", "outcome"),
-    "duration": ("Duration", "duration_ms"),
-    "arguments_size": ("Size of arguments", "arguments_size"),
-    "result_size": ("Size of result", "result_size"),
+    "time": (gettext_noop("Time"), "created_at"),
+    "action": (gettext_noop("What"), "action"),
+    "server": (gettext_noop("Server"), "server_name"),
+    "tool": (gettext_noop("Tool"), "tool_name"),
+    "outcome": (gettext_noop("Outcome"), "outcome"),
+    "duration": (gettext_noop("Duration"), "duration_ms"),
+    "arguments_size": (gettext_noop("Size of arguments"), "arguments_size"),
+    "result_size": (gettext_noop("Size of result"), "result_size"),
 }
 """Name → label, column. Sorted by anything but time and kind, entries that have none of it are left out."""
 GROUPS: Final[Sequence[tuple[str, tuple[str, ...]]]] = (
-    ("What", ("action", "outcome", "server", "tool", "refused_by", "rule")),
-    ("Who", ("user", "label", "kind", "role", "behalf", "sign_in")),
-    ("Where", ("source", "ip", "bud", "model", "transport", "revision")),
-    ("How long and how large", tuple(NUMBERS)),
-    ("Ids", (*IDS, "request", "trace", "credential", "definition")),
-    ("Order", ("sort", "order")),
+    (gettext_noop("What"), ("action", "outcome", "server", "tool", "refused_by", "rule")),
+    (gettext_noop("Who"), ("user", "label", "kind", "role", "behalf", "sign_in")),
+    (gettext_noop("Where"), ("source", "ip", "bud", "model", "transport", "revision")),
+    (gettext_noop("How long and how large"), tuple(NUMBERS)),
+    (gettext_noop("Ids"), (*IDS, "request", "trace", "credential", "definition")),
+    (gettext_noop("Order"), ("sort", "order")),
 )
 """The filters as the page groups them. Time and words stand outside."""
 LABELS: Final[Mapping[str, str]] = {
-    "action": "Kind of entry",
-    "outcome": "Outcome",
-    "server": "Server",
-    "tool": "Tool",
-    "user": "Person",
-    "ip": "IP address",
-    "words": "Words",
-    "sort": "Sort by",
-    "order": "Order",
-    "range": "Time",
-    "since": "From",
-    "until": "To",
+    "action": gettext_noop("Kind of entry"),
+    "outcome": gettext_noop("Outcome"),
+    "server": gettext_noop("Server"),
+    "tool": gettext_noop("Tool"),
+    "user": gettext_noop("Person"),
+    "ip": gettext_noop("IP address"),
+    "words": gettext_noop("Words"),
+    "sort": gettext_noop("Sort by"),
+    "order": gettext_noop("Order"),
+    "range": gettext_noop("Time"),
+    "since": gettext_noop("From"),
+    "until": gettext_noop("To"),
     **{name: label for table in (TEXTS, IDS, NUMBERS) for name, (label, _) in table.items()},
     **{name: label for name, (label, _, _) in CHOICES.items()},
     **{
@@ -118,19 +125,23 @@ LABELS: Final[Mapping[str, str]] = {
     },
 }
 KEYS: Final[Mapping[str, language.Key]] = {
-    "tool": language.Key(help="Name of the tool", read=language.plain("tool")),
-    "server": language.Key(help="Name of the server", read=language.plain("server")),
+    "tool": language.Key(help=gettext_noop("Name of the tool"), read=language.plain("tool")),
+    "server": language.Key(help=gettext_noop("Name of the server"), read=language.plain("server")),
     "outcome": language.Key(
-        help="How it ended: ok, refused, failed, timeout …",
+        help=gettext_noop("How it ended: ok, refused, failed, timeout …"),
         read=language.one_of("outcome", _OUTCOMES),
     ),
-    "person": language.Key(help="Address, or how it begins", read=language.person),
+    "person": language.Key(help=gettext_noop("Address, or how it begins"), read=language.person),
     "since": language.Key(
-        help="7d, 12h, 30m, or a date such as 2026-11-01", read=language.moment("since")
+        help=gettext_noop("7d, 12h, 30m, or a date such as 2026-11-01"),
+        read=language.moment("since"),
     ),
-    "until": language.Key(help="1d, or a date such as 2026-11-02", read=language.moment("until")),
+    "until": language.Key(
+        help=gettext_noop("1d, or a date such as 2026-11-02"), read=language.moment("until")
+    ),
     "action": language.Key(
-        help="Kind of entry, such as tool_call.finished", read=language.one_of("action", _ACTIONS)
+        help=gettext_noop("Kind of entry, such as tool_call.finished"),
+        read=language.one_of("action", _ACTIONS),
     ),
     **{
         _AS_TYPED.get(name, name): language.Key(help=label, read=language.one_of(name, known))
@@ -148,12 +159,12 @@ KEYS: Final[Mapping[str, language.Key]] = {
         )
         for name, (label, column) in NUMBERS.items()
     },
-    "ip": language.Key(help="IP address", read=language.plain("ip")),
+    "ip": language.Key(help=gettext_noop("IP address"), read=language.plain("ip")),
     **{
         name: language.Key(help=label, read=language.plain(name))
         for name, (label, _) in IDS.items()
     },
-    "sort": language.Key(help="Order by", read=language.one_of("sort", SORTS)),
+    "sort": language.Key(help=gettext_noop("Order by"), read=language.one_of("sort", SORTS)),
 }
 """What can be typed, by name. Names that stand in addresses are kept in NAMES."""
 _WHOLE = frozenset({"created_at", "action"})
@@ -254,27 +265,27 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     errors: list[str] = []
     chosen = typed["range"] or DEFAULT_RANGE
     if chosen not in RANGES:
-        errors.append("There is no such time range.")
+        errors.append(_("There is no such time range."))
         chosen = DEFAULT_RANGE
     length = RANGES[chosen][1]
     since = now - length if length else None
     until = None
     if chosen == "custom":
-        since = _moment(typed["since"], "From", errors, now)
-        until = _moment(typed["until"], "To", errors, now)
+        since = _moment(typed["since"], _("From"), errors, now)
+        until = _moment(typed["until"], _("To"), errors, now)
         if since and until and since >= until:
-            errors.append("“From” must be before “To”.")
+            errors.append(_("“From” must be before “To”."))
             since = until = None
     action, outcome = typed["action"], typed["outcome"]
     if action and action not in _ACTIONS:
-        errors.append("There is no such kind of entry.")
+        errors.append(_("There is no such kind of entry."))
         action = ""
     if outcome and outcome not in _OUTCOMES:
-        errors.append("There is no such outcome.")
+        errors.append(_("There is no such outcome."))
         outcome = ""
     equal: dict[str, str | UUID] = {}
     begins: dict[str, str] = {}
-    for name, (_, column) in TEXTS.items():
+    for name, (_label, column) in TEXTS.items():
         value = typed[name]
         if value.endswith("*"):
             begins[column] = value.rstrip("*")
@@ -284,10 +295,10 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     least, most = _read_numbers(typed, errors)
     sort = typed["sort"] or "time"
     if sort not in SORTS:
-        errors.append("The entries cannot be sorted by that.")
+        errors.append(_("The entries cannot be sorted by that."))
         sort = "time"
     if typed["show"] not in {"", ENTRIES}:
-        errors.append("The list shows calls or entries, nothing else.")
+        errors.append(_("The list shows calls or entries, nothing else."))
     faults = _faults_of(read, errors)
     errors += [fault for fault in read.errors if fault not in errors]
     return EntryFilter(
@@ -325,17 +336,17 @@ def _read_exact(typed: Mapping[str, str], equal: dict[str, str | UUID], errors: 
             try:
                 equal[column] = UUID(typed[name])
             except ValueError:
-                errors.append(f"“{label}” is not an id.")
+                errors.append(_("“%(label)s” is not an id.") % {"label": label})
     for name, (label, column, known) in CHOICES.items():
         if typed[name] in known:
             equal[column] = typed[name]
         elif typed[name]:
-            errors.append(f"“{label}” has no such value.")
+            errors.append(_("“%(label)s” has no such value.") % {"label": label})
     if typed["ip"]:
         try:
             equal["ip_address"] = str(ipaddress.ip_address(typed["ip"]))
         except ValueError:
-            errors.append("“IP address” is not an address.")
+            errors.append(_("“IP address” is not an address."))
 
 
 def _read_numbers(
@@ -349,7 +360,7 @@ def _read_numbers(
             if number is not None:
                 numbers[column] = number
             elif text:
-                errors.append(f"“{label}” must be a whole number.")
+                errors.append(_("“%(label)s” must be a whole number.") % {"label": label})
     return found
 
 
@@ -359,5 +370,5 @@ def _moment(text: str, name: str, errors: list[str], now: datetime) -> datetime 
     age = language.read_age(text)
     moment = now - age if age is not None else read_moment(text)
     if moment is None:
-        errors.append(f"“{name}” is not a date and time.")
+        errors.append(_("“%(name)s” is not a date and time.") % {"name": name})
     return moment

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
 
-from audit import news
+from audit import unsealed_writes
 from audit.actions import Action, Outcome, RefusedBy
 from audit.bodies.commitments import commit_to_body
 from audit.bodies.storing import clean, keep, make_body
@@ -116,7 +116,7 @@ def write(entry: AuditEntry, body: AuditBody | None) -> None:
         entry.save(force_insert=True)
         if body is not None:
             body.save(force_insert=True)
-    transaction.on_commit(news.tell)
+    transaction.on_commit(unsealed_writes.tell)
 
 
 def was_requested(workspace_id: UUID, call_id: UUID) -> bool:

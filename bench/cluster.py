@@ -28,9 +28,9 @@ import psycopg
 from redis import Redis
 
 from bench.database import own_database
+from bench.installation import peer, prepare
 from bench.processes import free_port
 from bench.results import Row, part, write_table
-from bench.run import peer, prepare
 from config.suite import services
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ RATE: Final = 4
 """Tokens a second of each stream: about how fast people read."""
 LONG_SECONDS: Final = 600.0
 """The longest that anything is waited for; a busy machine takes its time."""
-SETTLE_SECONDS: Final = 60.0
+SETTLE_SECONDS: Final = 60
 """Until every page has to have everything: titles are still given, and a gap heals within seconds."""
 TOLD_AT_ONCE: Final = 4
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -306,9 +306,10 @@ async def _lost(ground: Ground, pages: Sequence[Page]) -> list[Page]:
     """Those that still lack something once what is on its way has had time to arrive."""
     from workspaces.database import in_database
 
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while (behind := await in_database(_behind, ground, pages)) and time.monotonic() < deadline:
-        await asyncio.sleep(1.0)
+    for _ in range(SETTLE_SECONDS):
+        if not (behind := await in_database(_behind, ground, pages)):
+            break
+        await asyncio.sleep(1)
     return behind
 
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from bench.run import forms_of, own_or_none, prepare
+from bench.installation import forms_of, own_or_none, prepare
 from bench.words import WORDS
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ from audit.models import AuditEntry, AuditHead, AuditSeal, PendingSeal, RollupCu
 from audit.proof.marks import mark_of
 from audit.proof.records import record_of
 from audit.proof.trellis_verify import entry_hash
+from audit.rollups.counting import add, tally_of
 from audit.rollups.folding import Fact
-from audit.rollups.keeping import add, tally_of
 from audit.sealing.reading import head_of
 from audit.sealing.sealer import sealing_lock
 from bench.words import WORDS

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from bench.database import own_database
-from bench.run import peer, prepare
+from bench.installation import peer, prepare
 
 if TYPE_CHECKING:
     from bench.ground import Ground

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import statistics
 import sys
 import time
 from typing import Any
-from uuid import UUID
 
 from mcp import Client, StdioServerParameters
 from openai import AsyncOpenAI
@@ -21,8 +19,7 @@ from bench.over_http import first_token_of_many, rest_calls
 from bench.results import Row, part
 from bench.serving import serving
 from bench.turn_cost import turns
-from chat.hub import hub
-from chat.models import Conversation
+from bench.turn_watch import Watch
 from chat.services.conversations import create_conversation
 from chat.services.turns import send_message
 from mcp_servers.client.connections import runtime
@@ -39,34 +36,6 @@ TOKENS = 300
 TOKENS_PER_SECOND = 100
 SIDE_BY_SIDE = 32
 BLOCK = 24
-
-
-class Watch:
-    """Notes when the first delta and the end of a turn come."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        self.first: float | None = None
-        self.deltas = 0
-        self.text = ""
-        self.ended = asyncio.Event()
-        self.began = asyncio.Event()
-        self.conversation = conversation
-        hub.watch(conversation.pk, self, asyncio.get_running_loop())
-
-    def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
-        if seq is None:
-            self.deltas += 1
-            if self.first is None:
-                self.first = time.perf_counter()
-                self.began.set()
-            return
-        if '"status":"completed"' in frame or '"status":"failed"' in frame:
-            event: dict[str, Any] = json.loads(frame)
-            if event["type"] == "turn.changed":
-                self.ended.set()
-
-    def close(self) -> None:
-        hub.unwatch(self.conversation.pk, self)
 
 
 async def first_token(ground: Ground) -> list[Row]:

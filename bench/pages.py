@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench.growth import add_messages, make_place
+from bench.installation import forms_of, own_or_none, prepare
 from bench.processes import free_port
 from bench.results import Row, part, write_table
-from bench.run import forms_of, own_or_none, prepare
 from tests.e2e.chromium import BROWSER_OPTIONS, find_chromium
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from time import perf_counter
 from uuid import UUID
 
 from bench.database import own_database
-from bench.run import prepare
+from bench.installation import prepare
 
 
 def main() -> int:

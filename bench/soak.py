@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from bench.run import forms_of, own_or_none, peer, prepare
+from bench.installation import forms_of, own_or_none, peer, prepare
 
 if TYPE_CHECKING:
     from bench.ground import Ground

@@ -19,8 +19,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from bench.database import own_database
+from bench.installation import peer, prepare
 from bench.results import Row
-from bench.run import peer, prepare
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -138,7 +138,7 @@ async def _ask(client: AsyncOpenAI, text: str) -> float:
 
 
 async def _turn(ground: Ground, text: str) -> tuple[float, float]:
-    from bench.measures import Watch
+    from bench.turn_watch import Watch
     from chat.models import Bud, Conversation
     from chat.services.conversations import create_conversation
     from chat.services.turns import send_message

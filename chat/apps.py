@@ -103,7 +103,7 @@ def _runner() -> Runner:
 
 
 def _kept() -> Sequence[Kept]:
-    from chat.keeping import kept
+    from chat.retention_periods import kept
 
     return kept()
 

@@ -344,7 +344,7 @@ def _uuid(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError as error:
-        raise InvalidInput(fields={"bud": ["This is no id."]}) from error
+        raise InvalidInput(fields={"bud": [_("This is not a valid id.")]}) from error
 
 
 @require_GET
@@ -445,7 +445,7 @@ def _text_of(upload: Any) -> str:
     try:
         return str(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise InvalidInput(fields={"file": ["This file is not UTF-8 text."]}) from error
+        raise InvalidInput(fields={"file": [_("This file is not UTF-8 text.")]}) from error
 
 
 @require_GET

@@ -20,7 +20,7 @@ def _check_storable(value: object) -> None:
     if isinstance(value, str) and any(
         one == "\x00" or "\ud800" <= one <= "\udfff" for one in value
     ):
-        raise ValueError("This text holds characters that cannot be stored.")
+        raise ValueError("This text has characters that can't be stored.")
     if isinstance(value, Mapping):
         for name, one in value.items():
             _check_storable(name)

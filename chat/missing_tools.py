@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from chat.models import Bud
 from chat.tool_names import NamedTool, name_tools
 from chat.values import BuiltinTool, McpConfig, NamedToolChoice
@@ -46,14 +48,19 @@ def find_faults(bud: Bud) -> list[str]:
     missing = missing_tools(
         bud.workspace_id, [*(config.available_tools or ()), *config.disabled_tools]
     )
-    faults = [f"There is no tool “{name}”. Remove it, or name one that exists." for name in missing]
+    faults = [
+        _("There is no tool “%(name)s”. Remove it, or name one that exists.") % {"name": name}
+        for name in missing
+    ]
     choice = config.tool_choice
     if isinstance(choice, NamedToolChoice) and not _can_be_chosen(
         choice.function.name, bud, config
     ):
         faults.append(
-            f"There is no tool “{choice.function.name}” among those of this bud's servers. "
-            "Choose another tool, or add its server."
+            _(
+                "There is no tool “%(name)s” among those of this bud's servers. Choose another tool, or add its server."
+            )
+            % {"name": choice.function.name}
         )
     return faults[:_MOST_TOLD]
 

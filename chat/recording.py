@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from chat.events import (
     ArtifactChanged,
@@ -164,7 +165,7 @@ def changing_with(
     with _ORDER[conversation_id.int % len(_ORDER)], transaction.atomic():
         row = lock()
         if row is None:
-            raise NotFound("Conversation not found.")
+            raise NotFound(_("Conversation not found."))
         conversation = conversation_of(row)
         changes = Changes(conversation)
         yield changes, row

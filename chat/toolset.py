@@ -18,6 +18,7 @@ from uuid import UUID
 
 from django.db.models import Func, TextField
 from django.db.models.functions import Cast
+from django.utils.translation import gettext as _
 
 from chat.builtin_tools.files import OF_KNOWLEDGE, SPECS, TRANSFERS, BuiltinSpec
 from chat.builtin_tools.on_demand import SPECS as ON_DEMAND
@@ -315,7 +316,7 @@ def _lost_tools(workspace_id: UUID, config: McpConfig, here: Collection[str]) ->
     """What to tell of tools that the bud offers by name and that are gone."""
     unseen = [name for name in config.available_tools or () if name not in here]
     return [
-        f"This bud's tool “{name}” no longer exists."
+        _("This bud's tool “%(name)s” no longer exists.") % {"name": name}
         for name in (missing_tools(workspace_id, unseen) if unseen else [])[:_MOST_LOST]
     ]
 
@@ -348,19 +349,24 @@ def _notices(
     notices = []
     strangers = [one for one in servers if one.code == "unknown"]
     if strangers:
-        notices.append(f"{len(strangers)} of this bud's servers no longer exist in this workspace.")
+        notices.append(
+            _("%(strangers)s of this bud's servers no longer exist in this workspace.")
+            % {"strangers": len(strangers)}
+        )
     asleep = sorted(one.label for one in servers if one.code == "off")
     if asleep:
-        notices.append(f"Switched off: {', '.join(asleep)}.")
+        notices.append(_("Switched off: %(asleep)s.") % {"asleep": ", ".join(asleep)})
     notices += [
-        f"{one.label} is not used: {one.reason}"
+        _("%(label)s is not used: %(reason)s") % {"label": one.label, "reason": one.reason}
         for one in servers
         if not one.is_usable and one.code not in ("unknown", "off", "off_here")
     ]
     if isinstance(choice, NamedToolChoice) and _named(choice, tools) is None:
-        notices.append(f"The tool “{choice.function.name}” is required but not available.")
+        notices.append(
+            _("The tool “%(name)s” is required but not available.") % {"name": choice.function.name}
+        )
     if choice == "required" and not tools:
-        notices.append("A tool is required, but none is available.")
+        notices.append(_("A tool is required, but none is available."))
     return notices
 
 

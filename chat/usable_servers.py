@@ -6,12 +6,15 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext as _
+
 from chat.models import Bud, Conversation
 from chat.values import McpConfigOverrides
 from mcp_servers.registry.scopes.effective import EffectiveServer, ServerSource, effective_servers
 from workspaces.errors import NotFound
 
-_OFF_HERE: Final = "You switched it off in this chat."
+_OFF_HERE: Final = gettext_noop("You switched it off in this chat.")
 
 
 def servers_of(
@@ -46,7 +49,7 @@ def usable_server(conversation: Conversation, server_id: UUID) -> EffectiveServe
     for one in servers_of(conversation.bud, conversation):
         if one.server_id == server_id and one.is_usable:
             return one
-    raise NotFound("This server is not one of this chat's.")
+    raise NotFound(_("This server is not available in this chat."))
 
 
 def _may_be_off(one: EffectiveServer, off: set[UUID]) -> bool:
@@ -55,4 +58,4 @@ def _may_be_off(one: EffectiveServer, off: set[UUID]) -> bool:
 
 
 def _switched_off(one: EffectiveServer) -> EffectiveServer:
-    return replace(one, is_usable=False, code="off_here", reason=_OFF_HERE)
+    return replace(one, is_usable=False, code="off_here", reason=gettext(_OFF_HERE))

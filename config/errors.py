@@ -9,6 +9,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from workspaces.database import drop_dead_connections, is_unavailable
 from workspaces.errors import DomainError
@@ -17,11 +19,14 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
 _TEXTS = {
-    400: ("bad_request", "This request could not be understood."),
-    403: ("forbidden", "You may not do this."),
-    404: ("not_found", "There is nothing here."),
-    500: ("error", "Something went wrong on our side. It has been logged."),
-    503: ("unavailable", "This is not possible at the moment. Please try again soon."),
+    400: ("bad_request", gettext_noop("This request could not be understood.")),
+    403: ("forbidden", gettext_noop("You may not do this.")),
+    404: ("not_found", gettext_noop("There is nothing here.")),
+    500: ("error", gettext_noop("Something went wrong on our side. It has been logged.")),
+    503: (
+        "unavailable",
+        gettext_noop("This is not possible at the moment. Please try again soon."),
+    ),
 }
 RETRY_SECONDS = 5
 """What a caller is told to wait after a 503."""
@@ -30,8 +35,8 @@ RETRY_SECONDS = 5
 def _answer(
     request: HttpRequest, status: int, *, detail: str | None = None, code: str | None = None
 ) -> HttpResponse:
-    known_code, known_text = _TEXTS.get(status, ("error", "That did not work."))
-    code, text = code or known_code, detail or known_text
+    known_code, known_text = _TEXTS.get(status, ("error", _("This did not work. Try again.")))
+    code, text = code or known_code, detail or _(known_text)
     if request.path_info.startswith("/api/"):
         kind = "server_error" if status >= 500 else "client_error"
         errors = [{"code": code, "detail": text, "attr": None}]
@@ -87,5 +92,5 @@ def csrf_failure(request: HttpRequest, reason: str | _StrPromise = "") -> HttpRe
     return _answer(
         request,
         403,
-        detail="This form has run out or came from another site. Go back, reload, try again.",
+        detail=_("This form has run out or came from another site. Go back, reload, try again."),
     )

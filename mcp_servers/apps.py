@@ -52,6 +52,6 @@ class McpServersConfig(AppConfig):
 
 
 def _kept() -> Sequence[Kept]:
-    from mcp_servers.registry.keeping import kept
+    from mcp_servers.registry.retention_periods import kept
 
     return kept()

@@ -159,7 +159,9 @@ class TrackedModelAdmin(ModelAdmin):
                     super().delete_model(request, obj)
             except models.ProtectedError as error:
                 users = ", ".join(sorted(str(row) for row in error.protected_objects)[:5])
-                raise Conflict(f"It is still used by: {users}.") from error
+                raise Conflict(
+                    _("This is still in use by %(users)s.") % {"users": users}
+                ) from error
 
     def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
         for obj in queryset:

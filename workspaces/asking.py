@@ -9,9 +9,11 @@ from django.db import transaction
 from django.db.models import Exists, Q
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
 from workspaces.announcements import REQUEST_CHANGED, Announcement, announce
+from workspaces.bell import tell
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import (
@@ -24,7 +26,6 @@ from workspaces.models import (
 )
 from workspaces.roles import Permission, has_permission, require
 from workspaces.scoping import WorkspaceQuerySet
-from workspaces.telling import tell
 
 MOST_OPEN: Final = 20
 """Of one person."""
@@ -78,27 +79,30 @@ def ask(
     """
     require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     if actor.user_id is None:
-        raise PermissionDenied("Only people ask for something.")
+        raise PermissionDenied(_("Only people can send requests."))
     name, reason = name.strip(), reason.strip()
     faults: dict[str, list[str]] = {}
     if not name:
-        faults["name"] = ["Say what you miss."]
+        faults["name"] = [_("Say what you need.")]
     elif len(name) > LONGEST_NAME:
-        faults["name"] = [f"Write at most {LONGEST_NAME} characters."]
+        faults["name"] = [_("Write at most %(most)s characters.") % {"most": LONGEST_NAME}]
     if not reason:
-        faults["reason"] = ["Say what you need it for."]
+        faults["reason"] = [_("Say what you need it for.")]
     elif len(reason) > LONGEST_REASON:
-        faults["reason"] = [f"Write at most {LONGEST_REASON:,} characters."]
+        faults["reason"] = [
+            _("Write at most %(most)s characters.") % {"most": f"{LONGEST_REASON:,}"}
+        ]
     if faults:
         raise InvalidInput(fields=faults)
     own = AccessRequest.objects.for_workspace(workspace).filter(
         requester_id=actor.user_id, status=RequestStatus.OPEN
     )
     if own.filter(kind=kind, name__iexact=name).exists():
-        raise Conflict("You have asked for this already. It waits for an administrator.")
+        raise Conflict(_("You have asked for this already. It waits for an administrator."))
     if own.count() >= MOST_OPEN:
         raise Conflict(
-            f"You have {MOST_OPEN} requests waiting. Wait for an answer, or withdraw one."
+            _("You have %(most)s requests waiting. Wait for an answer, or withdraw one.")
+            % {"most": MOST_OPEN}
         )
     row = AccessRequest.objects.create(
         workspace=workspace, requester_id=actor.user_id, kind=kind, name=name, reason=reason
@@ -132,11 +136,13 @@ def decide_request(
     require(actor, Permission.MANAGE_SERVERS, workspace_id=request.workspace_id)
     note = note.strip()
     if len(note) > LONGEST_NOTE:
-        raise InvalidInput(fields={"note": [f"Write at most {LONGEST_NOTE} characters."]})
+        raise InvalidInput(
+            fields={"note": [_("Write at most %(most)s characters.") % {"most": LONGEST_NOTE}]}
+        )
     rows = AccessRequest.objects.for_workspace(request.workspace_id).select_for_update(of=("self",))
     row: AccessRequest = rows.select_related("workspace").get(pk=request.pk)
     if row.status != RequestStatus.OPEN:
-        raise Conflict("This request was decided already.")
+        raise Conflict(_("This request was decided already."))
     with tracked_change(row, actor=actor):
         row.status = RequestStatus.GRANTED if is_granted else RequestStatus.DECLINED
         row.decided_by_id = actor.user_id
@@ -165,9 +171,9 @@ def withdraw_request(*, request: AccessRequest, actor: Actor) -> None:
         Conflict: it was decided already.
     """
     if request.requester_id != actor.user_id:
-        raise PermissionDenied("Only the person who asked can withdraw a request.")
+        raise PermissionDenied(_("Only the person who asked can withdraw a request."))
     if request.status != RequestStatus.OPEN:
-        raise Conflict("This request was decided already.")
+        raise Conflict(_("This request was decided already."))
     record_deleted(request, actor=actor)
     _announce(request)
     request.delete()

@@ -13,25 +13,32 @@ DomainError
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from workspaces.texts import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from workspaces.texts import Text
 
 
 class DomainError(Exception):
     """An expected failure, with a stable code and words that are safe to show.
 
-    `details` may be logged, and must hold no secrets.
+    A lazy text becomes a str at once, in the language of whoever asked. `details` may be logged,
+    and must hold no secrets.
     """
 
     code = "error"
     status = 400
-    default_message = "That did not work."
+    default_message: ClassVar[Text] = _("This did not work. Try again.")
 
     def __init__(
         self,
-        message: str | None = None,
+        message: Text | None = None,
         *,
         details: Mapping[str, object] | None = None,
     ) -> None:
-        self.message = message or self.default_message
+        self.message = str(message or self.default_message)
         self.details: Mapping[str, object] = details or {}
         super().__init__(self.message)
 
@@ -39,19 +46,19 @@ class DomainError(Exception):
 class NotFound(DomainError):
     code = "not_found"
     status = 404
-    default_message = "Not found."
+    default_message = _("Not found.")
 
 
 class PermissionDenied(DomainError):
     code = "forbidden"
     status = 403
-    default_message = "You do not have permission to do that."
+    default_message = _("You do not have permission to do that.")
 
 
 class Conflict(DomainError):
     code = "conflict"
     status = 409
-    default_message = "This has changed in the meantime."
+    default_message = _("This has changed in the meantime. Reload and try again.")
 
 
 class InvalidInput(DomainError):
@@ -59,16 +66,18 @@ class InvalidInput(DomainError):
 
     code = "invalid"
     status = 422
-    default_message = "Some of the values are not valid."
+    default_message = _("Some of the values are not valid.")
 
     def __init__(
         self,
-        message: str | None = None,
+        message: Text | None = None,
         *,
-        fields: Mapping[str, Sequence[str]] | None = None,
+        fields: Mapping[str, Sequence[Text]] | None = None,
         details: Mapping[str, object] | None = None,
     ) -> None:
-        self.fields: dict[str, list[str]] = {k: list(v) for k, v in (fields or {}).items()}
+        self.fields: dict[str, list[str]] = {
+            name: [str(text) for text in texts] for name, texts in (fields or {}).items()
+        }
         if message is None and self.fields:
             message = " ".join(text for texts in self.fields.values() for text in texts)
         super().__init__(message, details=details)
@@ -84,10 +93,10 @@ class InvalidEndpoint(DomainError):
 class RateLimited(DomainError):
     code = "rate_limited"
     status = 429
-    default_message = "Too many requests. Please wait a moment."
+    default_message = _("Too many requests. Wait a moment and try again.")
 
 
 class NoWorkspace(DomainError):
     code = "no_workspace"
     status = 400
-    default_message = "Say which workspace this is for (header X-Workspace)."
+    default_message = _("Say which workspace this is for, in the header X-Workspace.")

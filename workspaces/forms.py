@@ -22,14 +22,21 @@ from workspaces.joining import ROLES as JOIN_ROLES
 from workspaces.models import User
 from workspaces.tokens import scopes_for
 
-LIFETIMES = [("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year")]
+LIFETIMES = [
+    ("7", _("7 days")),
+    ("30", _("30 days")),
+    ("90", _("90 days")),
+    ("365", _("1 year")),
+]
 
 
 class TokenForm(forms.Form):
     """What a person says when making an API token."""
 
-    name = forms.CharField(max_length=100)
-    scopes = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, initial=["chat"])
+    name = forms.CharField(label=_("Name"), max_length=100)
+    scopes = forms.MultipleChoiceField(
+        label=_("Scopes"), widget=forms.CheckboxSelectMultiple, initial=["chat"]
+    )
     days = forms.ChoiceField(choices=LIFETIMES, initial="90", label=_("Expires after"))
 
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:

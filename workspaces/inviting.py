@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
 from workspaces.errors import Conflict, InvalidInput
@@ -54,7 +55,9 @@ def read_invitees(text: str, *, role: Role) -> list[Invitee]:
         InvalidInput: with each faulty line under its number.
     """
     if len(text) > LONGEST:
-        raise InvalidInput(fields={"people": [f"Give at most {MOST} people at once."]})
+        raise InvalidInput(
+            fields={"people": [_("Give at most %(most)s people at once.") % {"most": MOST}]}
+        )
     comma = ";" if text.count(";") > text.count(",") else ","
     found: list[Invitee] = []
     faults: dict[str, list[str]] = {}
@@ -62,7 +65,7 @@ def read_invitees(text: str, *, role: Role) -> list[Invitee]:
         rows = list(csv.reader(text.splitlines(), delimiter=comma, strict=True))
     except csv.Error as error:
         raise InvalidInput(
-            fields={"people": ["A quotation mark is missing in this list."]}
+            fields={"people": [_("A quotation mark is missing in this list.")]}
         ) from error
     known = {one.value: one for one in Role}
     for line, row in enumerate(rows, 1):
@@ -72,7 +75,7 @@ def read_invitees(text: str, *, role: Role) -> list[Invitee]:
         wanted = cells[1].lower() if len(cells) > 1 and cells[1] else role.value
         if len(cells) > 2 or wanted not in known:
             roles = ", ".join(known)
-            told = f"Write an address, and a role if you like: {roles}."
+            told = _("Write an address, and a role if you like: %(roles)s.") % {"roles": roles}
             faults[f"line {line}"] = [told]
             continue
         found.append(Invitee(line=line, email=cells[0].lower(), role=known[wanted]))
@@ -95,9 +98,12 @@ def invite_many(
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk)
     if not people:
-        raise InvalidInput(fields={"people": ["Give at least one address."]})
+        raise InvalidInput(fields={"people": [_("Give at least one address.")]})
     if len(people) > MOST:
-        told = f"These are {len(people):,} people. Give at most {MOST} at once."
+        told = _("These are %(people)s people. Give at most %(most)s at once.") % {
+            "people": f"{len(people):,}",
+            "most": MOST,
+        }
         raise InvalidInput(fields={"people": [told]})
     faults = _faults_of(workspace, people)
     if faults:
@@ -140,7 +146,7 @@ def resend_invitation(*, invitation: Invitation, actor: Actor) -> tuple[Invitati
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=invitation.workspace_id)
     if invitation.accepted_at is not None:
-        raise Conflict("This invitation was accepted already.")
+        raise Conflict(_("This invitation was accepted already."))
     return make_invitation(
         workspace=invitation.workspace,
         email=invitation.email,
@@ -161,11 +167,14 @@ def _faults_of(workspace: Workspace, people: Sequence[Invitee]) -> dict[str, lis
         try:
             validate_email(one.email)
         except ValidationError:
-            told = f"“{one.email[:100]}” is no e-mail address."
+            told = _("“%(email)s” is not an e-mail address.") % {"email": one.email[:100]}
         if one.email in members:
-            told = f"{one.email} is already a member."
+            told = _("%(email)s is already a member.") % {"email": one.email}
         elif one.email in seen:
-            told = f"{one.email} stands in line {seen[one.email]} already."
+            told = _("%(email)s is in line %(line)s already.") % {
+                "email": one.email,
+                "line": seen[one.email],
+            }
         seen.setdefault(one.email, one.line)
         if told:
             faults[f"line {one.line}"] = [told]

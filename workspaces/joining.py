@@ -12,6 +12,7 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
 from workspaces.changes import record_created, tracked_change
@@ -43,13 +44,17 @@ def make_join_link(
     try:
         validate_email(f"somebody@{domain}")
     except ValidationError:
-        faults["email_domain"] = ["Write a mail domain, such as example.org."]
+        faults["email_domain"] = [_("Write a mail domain, such as example.org.")]
     if role not in ROLES:
-        faults["role"] = ["A link makes members or administrators. Make owners one by one."]
+        faults["role"] = [
+            _("A link can only invite members or administrators. Make owners one by one.")
+        ]
     if not 1 <= days <= MOST_DAYS:
-        faults["days"] = [f"Choose between 1 and {MOST_DAYS} days."]
+        faults["days"] = [_("Choose between 1 and %(most)s days.") % {"most": MOST_DAYS}]
     if not 1 <= most_uses <= MOST_USES:
-        faults["most_uses"] = [f"Choose between 1 and {MOST_USES:,} people."]
+        faults["most_uses"] = [
+            _("Choose between 1 and %(most)s people.") % {"most": f"{MOST_USES:,}"}
+        ]
     if faults:
         raise InvalidInput(fields=faults)
     token = secrets.token_urlsafe(32)
@@ -86,7 +91,7 @@ def find_join_link(token: str) -> JoinLink:
     rows = JoinLink.objects.across_workspaces().select_related("workspace", "made_by")
     link = rows.filter(token_hash=_hash(token), workspace__is_active=True).first()
     if link is None or not link.is_open or not _is_backed(link):
-        raise NotFound("This link no longer works. Ask for a new one.")
+        raise NotFound(_("This link no longer works. Ask for a new one."))
     return link
 
 
@@ -106,25 +111,28 @@ def join_by_link(*, token: str, user: User, actor: Actor) -> Membership:
     """
     link = find_join_link(token)
     if not is_for(link, user.email):
-        raise PermissionDenied(f"This link is for addresses at {link.email_domain}.")
+        raise PermissionDenied(
+            _("This link is for addresses at %(email_domain)s.")
+            % {"email_domain": link.email_domain}
+        )
     if not user.is_address_confirmed:
-        raise PermissionDenied("Confirm your e-mail address first.")
+        raise PermissionDenied(_("Confirm your e-mail address first."))
     known = Membership.objects.also_suspended(link.workspace)
     if known.filter(user=user).exists():
-        raise Conflict("You are a member already.")
+        raise Conflict(_("You are a member already."))
     taken = (
         JoinLink.objects.for_workspace(link.workspace_id)
         .filter(pk=link.pk, revoked_at=None, uses__lt=F("most_uses"))
         .update(uses=F("uses") + 1)
     )
     if not taken:
-        raise NotFound("This link no longer works. Ask for a new one.")
+        raise NotFound(_("This link no longer works. Ask for a new one."))
     membership: Membership
     membership, created = Membership.unscoped.get_or_create(
         workspace=link.workspace, user=user, defaults={"role": link.role}
     )
     if not created:  # on another page at the same moment
-        raise Conflict("You are a member already.")
+        raise Conflict(_("You are a member already."))
     record_created(membership, actor=actor)
     return membership
 

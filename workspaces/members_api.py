@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -175,7 +176,9 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             actor=self.actor,
         )
         if chosen is not None and not number:
-            raise InvalidInput(fields={"session": ["There is no such session, or no longer."]})
+            raise InvalidInput(
+                fields={"session": [_("This session does not exist, or has ended.")]}
+            )
         return Response(SignedOutOutput({"ended": number}).data)
 
 

@@ -53,6 +53,34 @@ class _Tables(Operation):
         return "; ".join(operation.describe() for operation in self.operations)
 
 
+class TablesUnlessThere(_Tables):
+    """New tables that an earlier version may have made as another app's: there they stay as they are.
+
+    Args:
+        then: what else new tables need.
+    """
+
+    def __init__(self, operations: Sequence[Operation], then: Operation) -> None:
+        super().__init__(operations)
+        self.then = then
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        """Make them, unless the first one is there."""
+        first = self.operations[0]
+        assert isinstance(first, migrations.CreateModel)
+        table = to_state.apps.get_model(app_label, first.name)._meta.db_table
+        if table in schema_editor.connection.introspection.table_names():
+            return
+        super().database_forwards(app_label, schema_editor, from_state, to_state)
+        self.then.database_forwards(app_label, schema_editor, from_state, to_state)
+
+
 def tables_together(operations: Sequence[Operation]) -> list[Operation]:
     """Make neighbouring new tables one operation."""
     made: list[Operation] = []

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
+from workspaces.bell import tell
 from workspaces.changes import tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
 from workspaces.roles import Permission, require
 from workspaces.sessions import end_access
-from workspaces.telling import tell
 
 
 @transaction.atomic
@@ -32,14 +33,18 @@ def transfer_ownership(*, to: Membership, typed: str, actor: Actor) -> None:
     owners = rows.filter(role=Role.OWNER.value)
     own = owners.filter(user_id=actor.user_id).first() if actor.user_id is not None else None
     if own is None:
-        raise PermissionDenied("Only an owner can hand the workspace to somebody else.")
+        raise PermissionDenied(_("Only an owner can hand the workspace to someone else."))
     to = Membership.objects.also_suspended(workspace).select_for_update().get(pk=to.pk)
     if to.suspended_at is not None:
-        raise Conflict(f"{to.user.email} is suspended. Let them in again first.")
+        raise Conflict(
+            _("%(email)s is suspended. Let them in again first.") % {"email": to.user.email}
+        )
     if to.role == Role.OWNER.value:
-        raise Conflict(f"{to.user.email} is an owner already.")
+        raise Conflict(_("%(email)s is an owner already.") % {"email": to.user.email})
     if typed.strip() != workspace.name:
-        told = f"Type the name of the workspace, “{workspace.name}”, to confirm."
+        told = _("Type the name of the workspace, “%(name)s”, to confirm.") % {
+            "name": workspace.name
+        }
         raise InvalidInput(fields={"confirmation": [told]})
     for membership, role in ((to, Role.OWNER), (own, Role.ADMIN)):
         with tracked_change(membership, actor=actor):

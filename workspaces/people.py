@@ -52,7 +52,7 @@ def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             if (upload := request.FILES.get("file")) is not None:
                 text = _text_of(upload)
             if role not in dict(ROLE_CHOICES):
-                raise InvalidInput(fields={"role": ["Choose one of the roles."]})
+                raise InvalidInput(fields={"role": [_("Choose one of the roles.")]})
             people = read_invitees(text, role=Role(role))
             made = invite_many(workspace=workspace, people=people, actor=request.actor)
         except DomainError as error:
@@ -174,4 +174,4 @@ def _text_of(upload: Any) -> str:
     try:
         return str(raw.decode("utf-8-sig")).replace("\x00", "")
     except UnicodeDecodeError as error:
-        raise InvalidInput(fields={"file": ["This file is not UTF-8 text."]}) from error
+        raise InvalidInput(fields={"file": [_("This file is not UTF-8 text.")]}) from error

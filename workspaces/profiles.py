@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from django.utils.translation import gettext as _
+
 from workspaces.errors import InvalidInput
 from workspaces.models import Theme, User
 
@@ -18,9 +20,9 @@ def change_profile(*, user: User, name: str | None = None, theme: str | None = N
     """
     fields: dict[str, list[str]] = {}
     if name is not None and len(name.strip()) > LONGEST_NAME:
-        fields["name"] = [f"Write at most {LONGEST_NAME} characters."]
+        fields["name"] = [_("Write at most %(most)s characters.") % {"most": LONGEST_NAME}]
     if theme is not None and theme not in Theme.values:
-        fields["theme"] = ["Choose light, dark or as the device."]
+        fields["theme"] = [_("Choose light, dark or as the device.")]
     if fields:
         raise InvalidInput(fields=fields)
     user.name = user.name if name is None else name.strip()

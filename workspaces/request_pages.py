@@ -47,7 +47,7 @@ def requests(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     if request.method == "POST":
         try:
             if typed["kind"] not in RequestKind.values:
-                raise InvalidInput(fields={"kind": [_("Choose what you miss.")]})
+                raise InvalidInput(fields={"kind": [_("Choose what you need.")]})
             ask(
                 workspace=workspace,
                 kind=RequestKind(typed["kind"]),

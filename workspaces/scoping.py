@@ -16,6 +16,7 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from workspaces.errors import NotFound
@@ -66,7 +67,12 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
         """
         row = self.find(pk)
         if row is None:
-            raise NotFound(f"{self.model._meta.verbose_name} not found.".capitalize())
+            raise NotFound(
+                (
+                    _("%(verbose_name)s not found.")
+                    % {"verbose_name": self.model._meta.verbose_name}
+                ).capitalize()
+            )
         return row
 
     def _scoped(self) -> Self:

@@ -21,6 +21,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.translation import gettext_lazy as _
 
 from workspaces.errors import DomainError
 from workspaces.secret_memory import MASK, remember_secret
@@ -36,7 +37,7 @@ class SecretUnreadable(DomainError):
 
     code = "secret_unreadable"
     status = 500
-    default_message = "A stored credential cannot be read. Please enter it again."
+    default_message = _("A stored credential cannot be read. Please enter it again.")
 
 
 def primary_key_id() -> str:

@@ -13,6 +13,7 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
 from workspaces.changes import record_created, record_deleted, tracked_change
@@ -71,7 +72,7 @@ def make_invitation(
         raise InvalidInput(fields={"email": error.messages}) from error
     members = Membership.objects.also_suspended(workspace)
     if members.filter(user__email__iexact=email).exists():
-        raise Conflict("This person is already a member.")
+        raise Conflict(_("This person is already a member."))
     token = secrets.token_urlsafe(32)
     remember_secret(token, workspace_id=workspace.pk)
     with transaction.atomic():
@@ -114,7 +115,9 @@ def mail_invitation(*, invitation: Invitation, link: str, actor: Actor) -> None:
     except OSError as error:  # SMTP's errors are some of these
         logger.warning("invitation_mail_failed", exc_info=True)
         revoke_invitation(invitation=invitation, actor=actor)
-        raise Conflict("The mail server did not take the invitation. Try again later.") from error
+        raise Conflict(
+            _("The mail server did not take the invitation. Try again later.")
+        ) from error
 
 
 def find_invitation(token: str) -> Invitation:
@@ -134,7 +137,7 @@ def find_invitation(token: str) -> Invitation:
         or not invitation.is_open
         or is_suspended(invitation.workspace_id, invitation.invited_by_id)
     ):
-        raise NotFound("This invitation is no longer valid. Ask for a new one.")
+        raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
     return invitation
 
 
@@ -147,14 +150,14 @@ def accept_invitation(*, token: str, user: User, actor: Actor) -> Membership:
     """
     found = find_invitation(token)
     if found.email.lower() != user.email.lower():
-        raise PermissionDenied("This invitation was sent to another e-mail address.")
+        raise PermissionDenied(_("This invitation was sent to another e-mail address."))
     taken = (
         Invitation.objects.for_workspace(found.workspace_id)
         .filter(pk=found.pk, accepted_at=None, revoked_at=None)
         .update(accepted_at=timezone.now())
     )
     if not taken:
-        raise NotFound("This invitation is no longer valid. Ask for a new one.")
+        raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
     membership: Membership
     membership, created = Membership.unscoped.get_or_create(
         workspace_id=found.workspace_id,
@@ -221,7 +224,7 @@ def remove_member(*, membership: Membership, actor: Actor) -> None:
 def _require_owner_for_auditor(actor: Actor, *, is_change: bool) -> None:
     """Who may read bodies is the owner's word: an admin must not give that right to themselves."""
     if is_change and actor.role not in (Role.OWNER, None) and not actor.is_superuser:
-        raise PermissionDenied("Only an owner decides who is an auditor.")
+        raise PermissionDenied(_("Only an owner can decide who is an auditor."))
 
 
 def require_not_above(actor: Actor, role: Role) -> None:
@@ -229,7 +232,7 @@ def require_not_above(actor: Actor, role: Role) -> None:
     if actor.is_superuser or actor.role is None:
         return
     if _STRENGTH[role] > _STRENGTH[actor.role]:
-        raise PermissionDenied("That role is above your own.")
+        raise PermissionDenied(_("That role is above your own."))
 
 
 def keep_an_owner(membership: Membership) -> None:
@@ -240,7 +243,7 @@ def keep_an_owner(membership: Membership) -> None:
         role=Role.OWNER.value, user__is_active=True
     )
     if not owners.exclude(pk=membership.pk).exists():
-        raise Conflict("A workspace needs an owner. Make somebody else owner first.")
+        raise Conflict(_("A workspace needs an owner. Make someone else an owner first."))
 
 
 def _hash(token: str) -> str:

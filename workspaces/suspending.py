@@ -6,6 +6,7 @@ from typing import Final
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
 from workspaces.changes import tracked_change
@@ -33,14 +34,16 @@ def suspend_member(*, membership: Membership, reason: str = "", actor: Actor) ->
     _require_may(membership, actor)
     reason = reason.strip()
     if len(reason) > LONGEST_REASON:
-        raise InvalidInput(fields={"reason": [f"Write at most {LONGEST_REASON} characters."]})
+        raise InvalidInput(
+            fields={"reason": [_("Write at most %(most)s characters.") % {"most": LONGEST_REASON}]}
+        )
     if membership.user_id == actor.user_id:
-        raise Conflict("You cannot suspend yourself.")
+        raise Conflict(_("You cannot suspend yourself."))
     if membership.suspended_at is not None:
-        raise Conflict(f"{membership.user.email} is suspended already.")
+        raise Conflict(_("%(email)s is suspended already.") % {"email": membership.user.email})
     if membership.user.is_superuser:
         raise Conflict(
-            "The owner of the platform can enter every workspace, so they cannot be suspended."
+            _("The owner of the platform can enter every workspace, so they cannot be suspended.")
         )
     keep_an_owner(membership)
     with tracked_change(membership, actor=actor):
@@ -61,7 +64,7 @@ def resume_member(*, membership: Membership, actor: Actor) -> Membership:
     """
     _require_may(membership, actor)
     if membership.suspended_at is None:
-        raise Conflict(f"{membership.user.email} is not suspended.")
+        raise Conflict(_("%(email)s is not suspended.") % {"email": membership.user.email})
     with tracked_change(membership, actor=actor):
         membership.suspended_at = None
         membership.suspension_reason = ""

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import OuterRef, Subquery
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted
@@ -22,13 +24,13 @@ from workspaces.secret_memory import remember_secret
 
 PREFIX = "trl_"
 SCOPES: dict[str, str] = {
-    "chat": "Use buds: conversations and messages",
-    "buds:write": "Change buds",
-    "servers:read": "See MCP servers and tools",
-    "servers:write": "Change, test and use MCP servers and tools",
-    "members:write": "Change members and invitations",
-    "workspace:write": "Change the workspace",
-    "audit:read": "Read the audit log",
+    "chat": gettext_noop("Use buds: conversations and messages"),
+    "buds:write": gettext_noop("Change buds"),
+    "servers:read": gettext_noop("See MCP servers and tools"),
+    "servers:write": gettext_noop("Change, test and use MCP servers and tools"),
+    "members:write": gettext_noop("Change members and invitations"),
+    "workspace:write": gettext_noop("Change the workspace"),
+    "audit:read": gettext_noop("Read the audit log"),
 }
 _OF_EVERYONE = frozenset({"chat", "servers:read", "servers:write"})
 """Members see the workspace's servers, and have servers of their own."""
@@ -39,7 +41,7 @@ _TOUCH_EVERY = timedelta(minutes=1)
 def scopes_for(actor: Actor) -> list[tuple[str, str]]:
     """The scopes, with what each allows, that a token of this person could make use of."""
     useful = _OF_EVERYONE | scopes_of(actor)
-    return [(scope, about) for scope, about in SCOPES.items() if scope in useful]
+    return [(scope, gettext(about)) for scope, about in SCOPES.items() if scope in useful]
 
 
 def hash_token(plain: str) -> str:
@@ -65,12 +67,16 @@ def issue_token(
     fields: dict[str, list[str]] = {}
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
-        fields["scopes"] = [f"Unknown scope: {unknown[0]}." if unknown else "Choose a scope."]
+        fields["scopes"] = [
+            _("Unknown scope: %(unknown)s.") % {"unknown": unknown[0]}
+            if unknown
+            else _("Choose a scope.")
+        ]
     now = timezone.now()
     if not now < expires_at <= now + LONGEST_LIFE:
-        fields["expires_at"] = ["Choose a moment within the next year."]
+        fields["expires_at"] = [_("Choose a moment within the next year.")]
     if not name.strip():
-        fields["name"] = ["Give the token a name."]
+        fields["name"] = [_("Give the token a name.")]
     if fields:
         raise InvalidInput(fields=fields)
     plain = PREFIX + secrets.token_urlsafe(32)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import yaml
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, ValidationError
 
 from workspaces.errors import InvalidInput
@@ -47,14 +48,20 @@ def read_yaml(text: str, *, longest: int = LONGEST) -> Any:
         InvalidInput: too long, no YAML, or with aliases; it names the line.
     """
     if len(text) > longest:
-        raise InvalidInput(fields={"file": [f"The file can have {longest:,} characters."]})
+        raise InvalidInput(
+            fields={
+                "file": [
+                    _("The file can have %(longest)s characters.") % {"longest": f"{longest:,}"}
+                ]
+            }
+        )
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" See line {mark.line + 1}." if mark else ""
+        where = _(" See line %(line)s.") % {"line": mark.line + 1} if mark else ""
         raise InvalidInput(
-            fields={"file": [f"This is no YAML that can be read.{where}"]}
+            fields={"file": [_("This is no YAML that can be read.%(where)s") % {"where": where}]}
         ) from error
 
 
@@ -77,12 +84,12 @@ def check_shape(shape: type[_Shape], document: object, *, what: str) -> _Shape:
     try:
         return shape.model_validate(document)
     except RecursionError as error:
-        raise InvalidInput(fields={"file": ["This is nested too deeply."]}) from error
+        raise InvalidInput(fields={"file": [_("This is nested too deeply.")]}) from error
     except ValidationError as error:
         faults: dict[str, list[str]] = {}
         for fault in error.errors(include_url=False, include_input=False)[:_MOST_FAULTS]:
             is_unknown = fault["type"] == "extra_forbidden"
-            told = "There is no such field." if is_unknown else fault["msg"]
+            told = _("There is no such field.") if is_unknown else fault["msg"]
             name = ".".join(_steps(fault["loc"], document)) or "file"
             faults.setdefault(name, []).append(told)
         raise InvalidInput(fields=faults) from error

@@ -15,7 +15,7 @@ from audit.models.alerts import MOST_WINDOW_MINUTES
 class RuleForm(forms.Form):
     """Settings of one rule."""
 
-    name = forms.CharField(max_length=100)
+    name = forms.CharField(label=_("Name"), max_length=100)
     condition = forms.ChoiceField(label=_("Watch for"), choices=AlertRule.Condition.choices)
     threshold = forms.IntegerField(
         label=_("Threshold"),

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from audit.alerts import evaluation
 from audit.models import AlertRule
@@ -69,7 +70,7 @@ def create_rule(*, workspace_id: UUID, actor: Actor, draft: RuleDraft) -> tuple[
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     if AlertRule.objects.for_workspace(workspace_id).count() >= MOST_RULES:
-        raise Conflict(f"A workspace has at most {MOST_RULES} alert rules.")
+        raise Conflict(_("A workspace has at most %(most)s alert rules.") % {"most": MOST_RULES})
     rule = AlertRule(workspace_id=workspace_id)
     secret = _fill(rule, draft)
     rule.save()
@@ -99,7 +100,7 @@ def switch_rule(*, rule: AlertRule, actor: Actor, is_active: bool) -> None:
         alert = evaluation.open_alert(rule)
         if not is_active and alert is not None:
             evaluation.end(
-                alert, rule, database_now(), value=alert.value, why="The rule was switched off."
+                alert, rule, database_now(), value=alert.value, why=_("The rule was switched off.")
             )
 
 
@@ -143,20 +144,22 @@ def _fill(rule: AlertRule, draft: RuleDraft) -> str:
 def _faults(draft: RuleDraft) -> dict[str, list[str]]:
     faults: dict[str, list[str]] = {}
     if draft.condition not in AlertRule.Condition.values:
-        faults["condition"] = ["There is no such condition."]
+        faults["condition"] = [_("There is no such condition.")]
     if not 1 <= draft.threshold <= _MOST_THRESHOLD:
-        faults["threshold"] = [f"It is a number from 1 to {_MOST_THRESHOLD}."]
+        faults["threshold"] = [_("It is a number from 1 to %(most)s.") % {"most": _MOST_THRESHOLD}]
     elif draft.condition == AlertRule.Condition.ERROR_RATE and draft.threshold > 100:
-        faults["threshold"] = ["It is a number of per cent, at most 100."]
+        faults["threshold"] = [_("It is a number of per cent, at most 100.")]
     if not 1 <= draft.window_minutes <= MOST_WINDOW_MINUTES:
-        faults["window_minutes"] = [f"It is a number from 1 to {MOST_WINDOW_MINUTES}."]
+        faults["window_minutes"] = [
+            _("It is a number from 1 to %(most)s.") % {"most": MOST_WINDOW_MINUTES}
+        ]
     if len(draft.emails) > MOST_ADDRESSES:
-        faults["emails"] = [f"At most {MOST_ADDRESSES} addresses."]
+        faults["emails"] = [_("At most %(most)s addresses.") % {"most": MOST_ADDRESSES}]
     for address in draft.emails:
         try:
             validate_email(address)
         except ValidationError:
-            faults["emails"] = [f"“{address}” is no e-mail address."]
+            faults["emails"] = [_("“%(address)s” is no e-mail address.") % {"address": address}]
     if draft.webhook_url:
         try:
             enter_endpoint(draft.webhook_url)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from django.utils.translation import gettext_noop
+
 Detector = Callable[[str], list[tuple[int, int]]]
 """Gives the (start, end) of each find in a text."""
 
@@ -49,11 +51,11 @@ def _spans(pattern: re.Pattern[str], check: Callable[[str], bool] | None = None)
 
 DETECTORS: Final[Mapping[str, tuple[str, Detector]]] = MappingProxyType(
     {
-        "email": ("E-mail addresses", _spans(_EMAIL)),
-        "card": ("Payment card numbers", _spans(_DIGITS, is_card_number)),
-        "iban": ("Bank accounts (IBAN)", _spans(_IBAN, is_iban)),
-        "phone": ("Telephone numbers with a country code", _spans(_PHONE)),
-        "ssn": ("US social security numbers", _spans(_SSN)),
+        "email": (gettext_noop("E-mail addresses"), _spans(_EMAIL)),
+        "card": (gettext_noop("Payment card numbers"), _spans(_DIGITS, is_card_number)),
+        "iban": (gettext_noop("Bank accounts (IBAN)"), _spans(_IBAN, is_iban)),
+        "phone": (gettext_noop("Telephone numbers with a country code"), _spans(_PHONE)),
+        "ssn": (gettext_noop("US social security numbers"), _spans(_SSN)),
     }
 )
 """Name → words for people, detector."""

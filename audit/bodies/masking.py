@@ -12,6 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from audit.bodies.detectors import DETECTORS
 from workspaces.errors import InvalidInput
 from workspaces.redaction import MASK, redact
@@ -64,18 +66,28 @@ def read_masked_path(line: str) -> MaskedPath:
     """
     found = _LINE.fullmatch(line.strip())
     if found is None:
-        raise InvalidInput(f"“{line[:80]}” is not a path such as $.arguments.customer.ssn.")
+        raise InvalidInput(
+            _("“%(line)s” is not a path such as $.arguments.customer.ssn.") % {"line": line[:80]}
+        )
     if "?" in found["path"]:
-        raise InvalidInput(f"“{line[:80]}” has a filter; please name the place itself.")
+        raise InvalidInput(
+            _("“%(line)s” has a filter. Name the place itself.") % {"line": line[:80]}
+        )
     if found["path"].count("..") > 1 or "..*" in found["path"] or "..[*" in found["path"]:
         # Several would be tried in every combination, for each value of a foreign text.
-        raise InvalidInput(f"“{line[:80]}” looks everywhere more than once; please name the place.")
+        raise InvalidInput(
+            _("“%(line)s” searches everywhere more than once. Name the place.")
+            % {"line": line[:80]}
+        )
     import jsonpath  # heavy, and needed only where a workspace masks paths
 
     try:
         query = jsonpath.JSONPathEnvironment(strict=True).compile(found["path"])
     except jsonpath.JSONPathError as error:
-        raise InvalidInput(f"“{line[:80]}” is not a JSONPath: {error.args[0]}.") from error
+        raise InvalidInput(
+            _("“%(line)s” is not a JSONPath: %(args)s.")
+            % {"line": line[:80], "args": error.args[0]}
+        ) from error
     assert isinstance(query, jsonpath.JSONPath)  # the strict grammar joins no paths
     return MaskedPath(query=query, server=found["server"] or "", tool=found["tool"] or "")
 

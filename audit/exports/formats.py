@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext_noop
+
 from audit.exports.cef import as_cef
 from audit.exports.columns import COLUMNS, as_json, as_text, neutral
 from audit.exports.ocsf import as_ocsf
@@ -60,15 +62,23 @@ class Format:
 
 FORMATS: Mapping[str, Format] = {
     "csv": Format(
-        label="CSV, for spreadsheets", media_type="text/csv; charset=utf-8", encode=as_csv
+        label=gettext_noop("CSV, for spreadsheets"),
+        media_type="text/csv; charset=utf-8",
+        encode=as_csv,
     ),
-    "xlsx": Format(label="XLSX, for Excel", media_type=MEDIA_TYPE, encode=None),
+    "xlsx": Format(label=gettext_noop("XLSX, for Excel"), media_type=MEDIA_TYPE, encode=None),
     "jsonl": Format(
-        label="JSON lines, for programs", media_type="application/x-ndjson", encode=as_jsonl
+        label=gettext_noop("JSON lines, for programs"),
+        media_type="application/x-ndjson",
+        encode=as_jsonl,
     ),
     "ocsf.jsonl": Format(
-        label="OCSF 1.3, for a SIEM", media_type="application/x-ndjson", encode=as_ocsf
+        label=gettext_noop("OCSF 1.3, for a SIEM"),
+        media_type="application/x-ndjson",
+        encode=as_ocsf,
     ),
-    "cef": Format(label="CEF, for a SIEM", media_type="text/plain; charset=utf-8", encode=as_cef),
+    "cef": Format(
+        label=gettext_noop("CEF, for a SIEM"), media_type="text/plain; charset=utf-8", encode=as_cef
+    ),
 }
 """By extension."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from django.utils.formats import date_format
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
 from audit.exports.formats import FORMATS
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 PDF: Final = "pdf"
 SCHEDULED: Final[Mapping[str, tuple[str, str]]] = {
-    PDF: ("PDF, the report to print", MEDIA_TYPE),
+    PDF: (gettext_noop("PDF, the report to print"), MEDIA_TYPE),
     **{name: (one.label, one.media_type) for name, one in FORMATS.items()},
 }
 """Extension → label and media type of what may be sent again and again."""
@@ -79,7 +80,7 @@ def report_pdf(
         workspace=workspace.name,
         period=period,
         filters=[
-            (str(LABELS.get(name, name)), value)
+            (gettext(LABELS.get(name, name)), value)
             for name, value in wanted.typed.items()
             if value and name not in _NO_FILTER
         ],
@@ -88,7 +89,7 @@ def report_pdf(
         figures=_figures(report),
         charts=[
             _chart(
-                _("Tool calls over time, by %(what)s") % {"what": BY[by][0].lower()},
+                _("Tool calls over time, by %(what)s") % {"what": gettext(BY[by][0]).lower()},
                 labels,
                 report.over_time,
                 is_stacked=True,
@@ -164,7 +165,7 @@ def report_pdf(
 def _figures(report: Report) -> list[Figure]:
     return [
         Figure(
-            label=label,
+            label=gettext(label),
             value=value_of(name, report.figures[name]),
             change=change_of(report.figures[name], is_bad=name in MORE_IS_BAD)["words"],
         )

@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
 from audit.reports.entries import entries_of
@@ -134,7 +136,7 @@ def call_of(workspace_id: UUID, call_id: UUID, *, actor: Actor, now: datetime) -
     # Sorted by `row_of`: see `rows_of`.
     found = list(rows.filter(call_id=call_id).order_by()[:MOST])
     if not found:
-        raise NotFound("Call not found.")
+        raise NotFound(_("Call not found."))
     row = row_of(found[0], found, now=now)
     return replace(row, first=row.entries[0])
 

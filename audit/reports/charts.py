@@ -11,6 +11,7 @@ from django.db.models import Case, CharField, Count, Min, Q, Value, When
 from django.db.models.functions import Trunc
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.models import AuditEntry
@@ -122,7 +123,7 @@ def chart_from(
     """Draw (piece of time, kind) → number."""
     pieces = _pieces(since, until, unit)
     labels = {"minute": "H:i", "hour": "j M H:i", "day": "j M", "month": "M Y"}
-    kinds = {"ok": "Succeeded", "failed": "Failed or stopped", "refused": "Refused"}
+    kinds = {"ok": _("Succeeded"), "failed": _("Failed or stopped"), "refused": _("Refused")}
     return Chart(
         labels=[date_format(piece, labels[unit]) for piece in pieces],
         unit=unit,

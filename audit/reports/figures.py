@@ -4,40 +4,68 @@ from __future__ import annotations
 
 from typing import Final
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from audit.reports.report import Figure
-from audit.rollups import ERROR
 
 FIGURES: Final = (
-    ("calls", "Tool calls", "Calls that ended in this time: answered, failed or refused.", "calls"),
+    (
+        "calls",
+        gettext_noop("Tool calls"),
+        gettext_noop("Calls that ended in this time: answered, failed or refused."),
+        "calls",
+    ),
     (
         "failed",
-        "Failed",
-        "Calls that were sent and did not end well: errors, timeouts, cancelled or unknown.",
+        gettext_noop("Failed"),
+        gettext_noop(
+            "Calls that were sent and did not end well: errors, timeouts, cancelled or unknown."
+        ),
         "failed",
     ),
-    ("refused", "Refused", "Calls that a layer refused; nothing was sent.", "refused"),
+    (
+        "refused",
+        gettext_noop("Refused"),
+        gettext_noop("Calls that a layer refused; nothing was sent."),
+        "refused",
+    ),
     (
         "p95",
-        "95 % answered within",
-        f"Time from sending to the answer; 95 of 100 calls were faster. At most {ERROR:.1%} off.",
+        gettext_noop("95 % answered within"),
+        gettext_noop(
+            "Time from sending to the answer; 95 of 100 calls were faster. At most %(error)s off."
+        ),
         "slow",
     ),
-    ("asked", "Approvals asked", "Calls that waited for a person.", "asked"),
+    (
+        "asked",
+        gettext_noop("Approvals asked"),
+        gettext_noop("Calls that waited for a person."),
+        "asked",
+    ),
     (
         "wait_p50",
-        "Usual wait for approval",
-        f"Half of all approvals were answered within this time. At most {ERROR:.1%} off.",
+        gettext_noop("Usual wait for approval"),
+        gettext_noop(
+            "Half of all approvals were answered within this time. At most %(error)s off."
+        ),
         "granted",
     ),
     (
         "people",
-        "Active people",
-        "People who appear in the log. Parts of the system are not counted.",
+        gettext_noop("Active people"),
+        gettext_noop("People who appear in the log. Parts of the system are not counted."),
         "",
     ),
-    ("changes", "Settings changed", "Changes of configuration, through any door.", "changes"),
+    (
+        "changes",
+        gettext_noop("Settings changed"),
+        gettext_noop("Changes of configuration, through any door."),
+        "changes",
+    ),
 )
-"""Name, label, what it counts, and which entries are behind it."""
+"""Name, label, what it counts (with the bound of its error), and which entries are behind it."""
 MORE_IS_BAD: Final = frozenset({"failed", "refused", "p95", "wait_p50"})
 _TIMES: Final = frozenset({"p95", "wait_p50"})
 
@@ -50,17 +78,20 @@ def value_of(name: str, figure: Figure) -> str:
 def change_of(figure: Figure, *, is_bad: bool) -> dict[str, str]:
     """Give the difference to the period before, as a sign and in words."""
     if figure.before is None or figure.now is None:
-        return {"words": "no earlier data", "sign": "", "tone": ""}
+        return {"words": _("no earlier data"), "sign": "", "tone": ""}
     if figure.now == figure.before:
-        return {"words": "as in the period before", "sign": "=", "tone": ""}
+        return {"words": _("as in the period before"), "sign": "=", "tone": ""}
     is_more = figure.now > figure.before
     tone = "bad" if is_more == is_bad and is_bad else "ok" if is_bad else ""
     if not figure.before:
         # One refusal after none is no alarm.
-        return {"words": "up from 0", "sign": "▲", "tone": ""}
+        return {"words": _("up from 0"), "sign": "▲", "tone": ""}
     share = abs(figure.now - figure.before) / figure.before
     amount = f"{share:.0%}" if share < 10 else f"{share + 1:.0f} times"
-    words = f"{amount} {'more' if is_more else 'less'} than in the period before"
+    words = _("%(amount)s %(value)s than in the period before") % {
+        "amount": amount,
+        "value": "more" if is_more else "less",
+    }
     return {"words": words, "sign": "▲" if is_more else "▼", "tone": tone}
 
 

@@ -13,9 +13,9 @@ from django.db.models.functions import Trunc
 
 from audit.actions import Action
 from audit.models import AuditEntry, Dimension, Grain, Measure
+from audit.rollups.counting import tally_of
 from audit.rollups.folding import APPROVAL_ENDS, Sums, facts_of
 from audit.rollups.histogram import bucket_of
-from audit.rollups.keeping import tally_of
 from audit.rollups.reading import Cell, Place, Span, Tail, cells, histograms, values_of
 
 MOST_WAITS = 20_000

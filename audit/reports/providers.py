@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from django.utils.translation import gettext
+
 if TYPE_CHECKING:
     from audit.models import AuditEntry
     from workspaces.actors import Actor
@@ -168,7 +170,8 @@ def register_rules(sentences: Mapping[str, str]) -> None:
 
 def rule_in_words(rule: str) -> str:
     """What a rule of an entry says; "" for one that nobody told."""
-    return _rules.get(rule, "")
+    told = _rules.get(rule)
+    return gettext(told) if told else ""
 
 
 def strips_of(workspace_id: UUID, since: datetime, until: datetime, pieces: int) -> Sequence[Strip]:

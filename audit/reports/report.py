@@ -8,6 +8,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from audit.actions import Action
 from audit.filters import EntryFilter
 from audit.models import AuditEntry, Dimension, Measure
@@ -23,15 +26,15 @@ SHARES: Final = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 MOST_SERIES = 7
 MOST_TOOLS = 20
 """Tools whose percentiles are told."""
-OTHERS = "All others"
+OTHERS = gettext_noop("All others")
 BY: Final[Mapping[str, tuple[str, Dimension]]] = {
-    "outcome": ("Outcome", Dimension.ALL),
-    "server": ("Server", Dimension.SERVER),
-    "tool": ("Tool", Dimension.TOOL),
-    "user": ("Person", Dimension.ACTOR),
-    "bud": ("Bud", Dimension.BUD),
-    "source": ("Source", Dimension.SOURCE),
-    "model": ("Model", Dimension.MODEL),
+    "outcome": (gettext_noop("Outcome"), Dimension.ALL),
+    "server": (gettext_noop("Server"), Dimension.SERVER),
+    "tool": (gettext_noop("Tool"), Dimension.TOOL),
+    "user": (gettext_noop("Person"), Dimension.ACTOR),
+    "bud": (gettext_noop("Bud"), Dimension.BUD),
+    "source": (gettext_noop("Source"), Dimension.SOURCE),
+    "model": (gettext_noop("Model"), Dimension.MODEL),
 }
 
 
@@ -201,7 +204,7 @@ def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Li
         if cell.action in {FINISHED, REFUSED}
     ]
     if by == "outcome":
-        kinds = {"ok": "Succeeded", "failed": "Failed or stopped", "refused": "Refused"}
+        kinds = {"ok": _("Succeeded"), "failed": _("Failed or stopped"), "refused": _("Refused")}
         sums: dict[tuple[str, datetime | None], int] = {}
         for cell in found:
             kind = (
@@ -231,7 +234,7 @@ def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Li
     ]
     if len(totals) > len(top):
         values = [numbers_of.get(("", piece), 0) for piece in pieces]
-        lines.append(Line(label=OTHERS, values=values))
+        lines.append(Line(label=_(OTHERS), values=values))
     return lines
 
 

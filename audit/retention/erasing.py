@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.models import AuditBody, AuditEntry, AuditSeal
@@ -52,11 +53,13 @@ def erase_bodies(
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     if not reason.strip():
-        raise InvalidInput("Please say why, for those who read it later.")
+        raise InvalidInput(_("Say why, for people who read it later."))
     try:
         key_in_use()
     except SigningKeyMissing as error:
-        raise Conflict("The log's signing key is missing, so nothing can be erased now.") from error
+        raise Conflict(
+            _("The log's signing key is missing, so nothing can be erased now.")
+        ) from error
     with transaction.atomic():
         lock_removal(workspace_id)
         _refuse_under_hold(workspace_id)
@@ -126,4 +129,9 @@ def _shows_something() -> Q:
 def _refuse_under_hold(workspace_id: UUID) -> None:
     hold = active_hold(workspace_id)
     if hold is not None:
-        raise Conflict(f"A legal hold stands (“{hold.reason[:80]}”): nothing may be erased.")
+        raise Conflict(
+            _(
+                "A legal hold (“%(reason)s”) is in place, so nothing may be erased. Release it first."
+            )
+            % {"reason": hold.reason[:80]}
+        )

@@ -15,7 +15,7 @@ from audit.retention.policies import PolicyChange
 from workspaces.errors import InvalidInput
 
 _SIZES = (
-    (0, "nothing but a short preview"),
+    (0, _("nothing but a short preview")),
     (64 * 1024, "64 KB"),
     (DEFAULT_BODY_BYTES, "1 MB"),
     (8 * 1024 * 1024, "8 MB"),
@@ -70,7 +70,7 @@ class PolicyForm(forms.Form):
     detectors = forms.MultipleChoiceField(
         label=_("Mask these kinds of data"),
         required=False,
-        choices=[(name, words) for name, (words, _) in DETECTORS.items()],
+        choices=[(name, _(words)) for name, (words, _find) in DETECTORS.items()],
         widget=forms.CheckboxSelectMultiple,
         help_text=_("Credentials are always masked."),
     )
@@ -114,8 +114,8 @@ class PolicyForm(forms.Form):
 
 def policy_in_words(policy: AuditPolicy) -> list[tuple[str, list[str]]]:
     """The same for those who may only read it: what each setting is called, and what it is set to, a line each."""
-    size = dict(_SIZES).get(policy.body_bytes) or filesizeformat(policy.body_bytes)
-    found = [DETECTORS[name][0] for name in policy.detectors if name in DETECTORS]
+    size = str(dict(_SIZES).get(policy.body_bytes) or filesizeformat(policy.body_bytes))
+    found = [gettext(DETECTORS[name][0]) for name in policy.detectors if name in DETECTORS]
     return [
         (gettext("Entries are kept"), [_days(policy.keep_days) or gettext("for ever")]),
         (
@@ -150,7 +150,9 @@ class HoldForm(forms.Form):
         super().__init__(data, auto_id="hold_%s")
 
     reason = forms.CharField(
-        max_length=500, help_text=_("Such as the matter's name and number. Auditors read it.")
+        label=_("Reason"),
+        max_length=500,
+        help_text=_("Such as the matter's name and number. Auditors read it."),
     )
 
 
@@ -162,5 +164,7 @@ class ErasureForm(forms.Form):
 
     email = forms.EmailField(label=_("E-mail address of the person"), max_length=254)
     reason = forms.CharField(
-        max_length=500, help_text=_("Such as the number of the request. Auditors read it.")
+        label=_("Reason"),
+        max_length=500,
+        help_text=_("Such as the number of the request. Auditors read it."),
     )

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.models import LegalHold
@@ -43,10 +44,10 @@ def place_hold(*, workspace_id: UUID, reason: str, actor: Actor) -> LegalHold:
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     reason = reason.strip()
     if not reason:
-        raise InvalidInput("Please say why, for those who read it later.")
+        raise InvalidInput(_("Say why, for people who read it later."))
     lock_removal(workspace_id)
     if active_hold(workspace_id) is not None:
-        raise Conflict("There is a hold already.")
+        raise Conflict(_("There is a legal hold already."))
     hold = LegalHold.objects.create(
         workspace_id=workspace_id, reason=reason[:500], placed_by=actor.label[:254]
     )
@@ -68,7 +69,7 @@ def release_hold(*, workspace_id: UUID, hold_id: UUID, actor: Actor) -> LegalHol
     lock_removal(workspace_id)
     hold: LegalHold = LegalHold.objects.for_workspace(workspace_id).fetch(hold_id)
     if hold.released_at is not None:
-        raise Conflict("This hold was released before.")
+        raise Conflict(_("This legal hold was released before."))
     with tracked_change(hold, actor=actor):
         hold.released_at, hold.released_by = timezone.now(), actor.label[:254]
         hold.save(update_fields=["released_at", "released_by"])

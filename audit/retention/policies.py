@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from audit.bodies.masking import DETECTORS, MOST_PATHS, read_masked_path
 from audit.models import AuditPolicy
@@ -51,12 +52,12 @@ def change_policy(*, workspace_id: UUID, change: PolicyChange, actor: Actor) -> 
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     paths = [line.strip() for line in change.masked_paths if line.strip()]
     if len(paths) > MOST_PATHS:
-        raise InvalidInput(f"At most {MOST_PATHS} paths can be masked.")
+        raise InvalidInput(_("At most %(most)s paths can be masked.") % {"most": MOST_PATHS})
     for line in paths:
         read_masked_path(line)
     unknown = sorted(set(change.detectors) - set(DETECTORS))
     if unknown:
-        raise InvalidInput(f"There is no detector “{unknown[0][:40]}”.")
+        raise InvalidInput(_("There is no detector “%(unknown)s”.") % {"unknown": unknown[0][:40]})
     row = policy_row(workspace_id)
     values = {
         "keep_days": change.keep_days,

@@ -135,7 +135,7 @@ def _person_of(workspace_id: UUID, email: str) -> UUID:
         return user.pk
     former = entries.filter(actor_label__iexact=email, actor_id__isnull=False).first()
     if former is None or former.actor_id is None:
-        raise InvalidInput("Nothing in this log was done by somebody of that address.")
+        raise InvalidInput(_("The log has no entries by a person with this address."))
     return former.actor_id
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from audit.models import SavedView
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
@@ -33,12 +34,12 @@ def save_view(
         raise PermissionDenied
     name = name.strip()
     if not 0 < len(name) <= 80 or page not in SavedView.Page.values:
-        raise InvalidInput("A view needs a name of at most 80 characters.")
+        raise InvalidInput(_("Give the view a name of at most 80 characters."))
     if len(query) > _LONGEST_QUERY:
-        raise InvalidInput("These filters are too long to be kept.")
+        raise InvalidInput(_("These filters are too long to save. Remove some."))
     mine = SavedView.objects.for_workspace(workspace_id).filter(owner_id=actor.user_id)
     if mine.count() >= MOST:
-        raise Conflict(f"You have {MOST} views already. Delete one first.")
+        raise Conflict(_("You have %(most)s views already. Delete one first.") % {"most": MOST})
     try:
         with transaction.atomic():
             return SavedView.objects.create(
@@ -50,7 +51,7 @@ def save_view(
                 is_shared=is_shared,
             )
     except IntegrityError as error:
-        raise Conflict("You have a view of that name already.") from error
+        raise Conflict(_("You have a view of that name already.")) from error
 
 
 def change_view(*, view: SavedView, actor: Actor, query: str) -> SavedView:
@@ -63,9 +64,9 @@ def change_view(*, view: SavedView, actor: Actor, query: str) -> SavedView:
     """
     require(actor, Permission.VIEW_AUDIT, workspace_id=view.workspace_id)
     if view.owner_id != actor.user_id:
-        raise Conflict("Somebody else has made this view. They alone can change it.")
+        raise Conflict(_("Only the person who made this view can change it."))
     if len(query) > _LONGEST_QUERY:
-        raise InvalidInput("These filters are too long to be kept.")
+        raise InvalidInput(_("These filters are too long to save. Remove some."))
     view.query = query.replace("\x00", "")
     view.save(update_fields=["query", "updated_at"])
     return view
@@ -80,6 +81,6 @@ def delete_view(*, workspace_id: UUID, actor: Actor, view_id: UUID) -> SavedView
     require(actor, Permission.VIEW_AUDIT, workspace_id=workspace_id)
     view: SavedView = SavedView.objects.for_workspace(workspace_id).fetch(view_id)
     if view.owner_id != actor.user_id:
-        raise NotFound("Saved view not found.")
+        raise NotFound(_("Saved view not found."))
     view.delete()
     return view

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.core.files import File
 from django.core.files.storage import storages
 from django.db import DatabaseError
+from django.utils.translation import gettext as _
 
 from audit.exports.formats import FORMATS
 from audit.exports.records import record_export
@@ -41,7 +42,7 @@ AT_ONCE = 5
 def send_due() -> int:
     """Make and send what is due, a few at a time; gives how many."""
     done = 0
-    for _ in range(AT_ONCE):
+    for _turn in range(AT_ONCE):
         schedule = _claim()
         if schedule is None:
             break
@@ -59,7 +60,7 @@ def send_now(*, schedule: ReportSchedule, actor: Actor) -> ReportSchedule:
     """
     require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
     if not _take(schedule.workspace_id, schedule.pk):
-        raise InvalidInput("It is being made right now.")
+        raise InvalidInput(_("This export is being made right now."))
     schedule.refresh_from_db()
     _run(schedule, is_extra=True)
     return schedule
@@ -119,7 +120,10 @@ def _send(schedule: ReportSchedule, moment: datetime) -> str:
     maker = User.objects.get(pk=schedule.made_by_id)
     actor = may_export(maker, workspace)
     if actor is None:
-        raise InvalidInput(f"{maker.email}, who made this, may no longer export the log.")
+        raise InvalidInput(
+            _("%(email)s made this schedule, and may no longer export the log.")
+            % {"email": maker.email}
+        )
     to = [
         user
         for user in User.objects.filter(pk__in=schedule.recipients)
@@ -127,7 +131,7 @@ def _send(schedule: ReportSchedule, moment: datetime) -> str:
     ]
     by_mail = schedule.delivery == ReportSchedule.Delivery.MAIL
     if by_mail and not to:
-        raise InvalidInput("None of the people who should get it may export the log any more.")
+        raise InvalidInput(_("None of the recipients may export the log any more. Choose others."))
     since, until = period_before(schedule.cadence, moment)
     wanted = replace(filter_of(schedule.query, now=moment), since=since, until=until)
     record_export(
@@ -146,7 +150,9 @@ def _send(schedule: ReportSchedule, moment: datetime) -> str:
                 file.write(piece)
                 if by_mail and file.tell() > MOST_MAILED:
                     raise InvalidInput(
-                        "The file is larger than a mail takes (15 MB). Narrow the filters, or have it stored."
+                        _(
+                            "The file is too large for a mail (15 MB). Narrow the filters, or store the file instead."
+                        )
                     )
         if by_mail:
             _mail(schedule, path, [user.email for user in to], since, until)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from audit.exports.report_files import SCHEDULED
 from audit.filters import NAMES, EntryFilter, read_filter
@@ -57,23 +58,23 @@ def create_schedule(
         raise PermissionDenied
     name = draft.name.strip()
     if not 0 < len(name) <= 80:
-        raise InvalidInput("A schedule needs a name of at most 80 characters.")
+        raise InvalidInput(_("Give the schedule a name of at most 80 characters."))
     if (
         draft.format not in SCHEDULED
         or draft.cadence not in _Cadence.values
         or draft.delivery not in ReportSchedule.Delivery.values
     ):
-        raise InvalidInput("Choose one of the formats, times and ways.")
+        raise InvalidInput(_("Choose a format, a time and a way to deliver."))
     faults = filter_of(draft.query, now=now).errors
     if faults or len(draft.query) > 4_000:
-        raise InvalidInput(faults[0] if faults else "These filters are too long.")
+        raise InvalidInput(faults[0] if faults else _("These filters are too long."))
     allowed = {str(user.pk) for user in possible_recipients(workspace_id)}
     if draft.delivery == ReportSchedule.Delivery.MAIL and not draft.recipients:
-        raise InvalidInput("Choose who is to get it.")
+        raise InvalidInput(_("Choose at least one recipient."))
     if not set(draft.recipients) <= allowed:
-        raise InvalidInput("Only members who may export the log can get it.")
+        raise InvalidInput(_("Recipients must be members who may export the log."))
     if ReportSchedule.objects.for_workspace(workspace_id).count() >= MOST:
-        raise InvalidInput(f"There are {MOST} schedules already.")
+        raise InvalidInput(_("There are %(most)s schedules already.") % {"most": MOST})
     with transaction.atomic():
         schedule: ReportSchedule = ReportSchedule.objects.create(
             workspace_id=workspace_id,
@@ -146,11 +147,11 @@ def filter_of(query: str, *, now: datetime) -> EntryFilter:
     unknown = sorted(set(values) - {*NAMES, "q"})
     kept = {name: value for name, value in values.items() if name not in _NOT_OF_FILES}
     wanted = read_filter(kept | {"range": "all"}, now=now)
-    errors = [f"There is no filter “{name[:50]}”." for name in unknown]
+    errors = [_("There is no filter “%(name)s”.") % {"name": name[:50]} for name in unknown]
     if wanted.since or wanted.until:
-        errors.append("Leave since: and until: out. A schedule has its own time.")
+        errors.append(_("Leave since: and until: out. A schedule has its own time."))
     if wanted.sort != "time":
-        errors.append("Leave sort: out. A file is in the order of time.")
+        errors.append(_("Leave sort: out. A file is in the order of time."))
     return replace(wanted, since=None, until=None, sort="time", errors=(*wanted.errors, *errors))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.filters import EntryFilter
@@ -34,14 +35,14 @@ def sign_off(
     """
     require(actor, Permission.VIEW_AUDIT, workspace_id=workspace_id)
     if since >= until:
-        raise InvalidInput("“From” must be before “To”.")
+        raise InvalidInput(_("“From” must be before “To”."))
     if until > now:
         raise InvalidInput(
-            "Only what has passed can be reviewed: choose an end that is not in the future."
+            _("You can only review the past. Choose an end that is not in the future.")
         )
     note = note.strip()
     if len(note) > 1000:
-        raise InvalidInput("A note has at most 1000 characters.")
+        raise InvalidInput(_("A note has at most 1000 characters."))
     rows = entries_of(workspace_id, actor=actor)
     wanted = EntryFilter(range="custom", since=since, until=until)
     overview = overview_of(workspace_id, rows, wanted, now=now, actor=actor)

@@ -1,7 +1,7 @@
 """Counters over the log, kept from sealed entries by cursor; read together with the tail that is not counted yet."""
 
+from audit.rollups.counting import behind, catch_up, forget, roll_up, roll_up_all, rolled_up_to
 from audit.rollups.histogram import ERROR, percentile
-from audit.rollups.keeping import behind, catch_up, forget, roll_up, roll_up_all, rolled_up_to
 
 __all__ = [
     "ERROR",

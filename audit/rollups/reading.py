@@ -21,8 +21,8 @@ from audit.models import (
     PendingSeal,
     RollupCursor,
 )
+from audit.rollups.counting import tally_of
 from audit.rollups.folding import Bucket, Key, Sums, Tally, facts_of
-from audit.rollups.keeping import tally_of
 
 T = TypeVar("T")
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)

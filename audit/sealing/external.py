@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 
 from audit.proof.trellis_verify import EXTERNAL_FORMAT, fingerprint_of, is_signed
 from workspaces.models import Installation
@@ -90,7 +91,7 @@ def read_strictly(path: Path | None = None) -> External | None:
             and is_signed(content["statement"], content["signature"], key["public"])
         )
         if not is_whole:
-            raise Unreadable("not signed")
+            raise Unreadable(_("not signed"))
         return External(
             statement=content["statement"],
             signature=content["signature"],

@@ -1,7 +1,7 @@
-"""A file outside that does not fit the database: it is kept, the loss is entered, and a person's word is waited for.
+"""Handle a checkpoint file that does not match the database: keep it, enter the loss, and wait for a person.
 
-Nothing here rests on what somebody with rights to the database can change: neither whose the database is, nor that a
-person has confirmed a restore.
+Nothing here relies on what somebody with rights to the database can change: neither whose the database is, nor that
+a person has confirmed a restore.
 """
 
 from __future__ import annotations

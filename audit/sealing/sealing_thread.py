@@ -13,7 +13,7 @@ from pathlib import Path
 
 from django.db import DatabaseError, close_old_connections, connection, connections
 
-from audit import news, outside_writes, spool, trigger_check
+from audit import outside_writes, spool, trigger_check, unsealed_writes
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditCheckpoint
@@ -82,7 +82,7 @@ class SealingThread(threading.Thread):
     def _something_waits(self) -> bool:
         """Whether a round has work: asked at once after this process has written, else now and then."""
         now = time.monotonic()
-        if not news.take() and now < self._asked_at + REST_SECONDS:
+        if not unsealed_writes.take() and now < self._asked_at + REST_SECONDS:
             return False
         self._asked_at = now
         return something_waits()

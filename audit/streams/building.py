@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from audit.models import AuditStream
 from audit.streams.http_sinks import OtlpSink, WebhookSink
@@ -70,5 +71,5 @@ def _plain(secret: Secret | None) -> str:
 def _syslog_endpoint(text: str) -> outbound.Endpoint:
     match = _HOST_AND_PORT.fullmatch(text.strip())
     if match is None:
-        raise InvalidEndpoint("Write it as host:port, such as logs.example.org:6514.")
+        raise InvalidEndpoint(_("Use the form host:port, such as logs.example.org:6514."))
     return outbound.parse_endpoint(f"https://{match['host']}:{match['port'] or _SYSLOG_PORT}/")

@@ -6,17 +6,24 @@ from typing import Any, Final
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from audit.models import AuditStream
 from audit.streams.services import Start, StreamDraft
 
 _SYSLOG_ONLY: Final = ("ca_certificates", "client_certificate", "client_key")
 _TARGETS: Final = {
-    AuditStream.Kind.WEBHOOK: ("URL", "Batches of JSON entries are posted here, each signed."),
-    AuditStream.Kind.SYSLOG: ("Host and port", "Such as logs.example.org:6514; always with TLS."),
+    AuditStream.Kind.WEBHOOK: (
+        "URL",
+        gettext_noop("Batches of JSON entries are posted here, each signed."),
+    ),
+    AuditStream.Kind.SYSLOG: (
+        gettext_noop("Host and port"),
+        gettext_noop("Such as logs.example.org:6514; always with TLS."),
+    ),
     AuditStream.Kind.OTLP: (
         "URL",
-        "Of the collector's logs, such as https://otel.example.org/v1/logs.",
+        gettext_noop("Of the collector's logs, such as https://otel.example.org/v1/logs."),
     ),
 }
 
@@ -24,9 +31,10 @@ _TARGETS: Final = {
 class StreamForm(forms.Form):
     """Settings of one stream; secrets go in and never come out."""
 
-    name = forms.CharField(max_length=100, help_text=_("Shown to people here."))
-    target = forms.CharField(max_length=2048)
+    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("Shown to people here."))
+    target = forms.CharField(label=_("Target"), max_length=2048)
     headers = forms.CharField(
+        label=_("Headers"),
         required=False,
         max_length=16_000,
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
@@ -43,12 +51,14 @@ class StreamForm(forms.Form):
         ),
     )
     client_certificate = forms.CharField(
+        label=_("Client certificate"),
         required=False,
         max_length=64_000,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
         help_text=_("PEM. Needed if the receiver wants a client certificate."),
     )
     client_key = forms.CharField(
+        label=_("Client key"),
         required=False,
         max_length=16_000,
         widget=forms.Textarea(attrs={"rows": 4, "autocomplete": "off", "spellcheck": "false"}),
@@ -73,7 +83,8 @@ class StreamForm(forms.Form):
         kwargs["auto_id"] = f"id_{kind}_%s"
         super().__init__(*args, **kwargs)
         label, text = _TARGETS[AuditStream.Kind(kind)]
-        self.fields["target"].label, self.fields["target"].help_text = label, text
+        self.fields["target"].label = _(label)
+        self.fields["target"].help_text = _(text)
         is_syslog = kind == AuditStream.Kind.SYSLOG
         unused = ["headers", "removes_headers"] if is_syslog else [*_SYSLOG_ONLY]
         if stream is None:

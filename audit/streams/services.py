@@ -7,6 +7,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from audit.models import AuditStream, StreamCursor, StreamState
 from audit.streams import forwarding
@@ -71,9 +72,9 @@ def create_stream(
     """
     _require(actor, workspace_id)
     if kind not in AuditStream.Kind.values:
-        raise InvalidInput(fields={"kind": ["There is no such kind of stream."]})
+        raise InvalidInput(fields={"kind": [_("There is no such kind of stream.")]})
     if streams_of(workspace_id).count() >= MOST_STREAMS:
-        raise Conflict(f"There are at most {MOST_STREAMS} streams.")
+        raise Conflict(_("There are at most %(most)s streams.") % {"most": MOST_STREAMS})
     stream = AuditStream(workspace_id=workspace_id, kind=kind)
     secret = new_secret() if kind == AuditStream.Kind.WEBHOOK else ""
     if secret:
@@ -128,7 +129,7 @@ def renew_secret(*, stream: AuditStream, actor: Actor) -> str:
     """Sign with another secret from now on; it is shown this once."""
     _require(actor, stream.workspace_id)
     if stream.kind != AuditStream.Kind.WEBHOOK:
-        raise Conflict("Only webhooks are signed.")
+        raise Conflict(_("Only webhooks have a signing key."))
     secret = new_secret()
     with tracked_change(stream, actor=actor):
         stream.secret = secret
@@ -167,7 +168,7 @@ def _fill(stream: AuditStream, draft: StreamDraft) -> None:
         faults["target"] = [error.message]
     is_elsewhere = bool(old) and _origin(old) != _origin(stream.target)
     if is_elsewhere and stream.headers and draft.headers is None:
-        faults["headers"] = ["Enter them again: the address is another one now."]
+        faults["headers"] = [_("Enter the headers again, because the address has changed.")]
     if draft.headers is not None:
         try:
             outbound.check_headers(draft.headers)

@@ -13,6 +13,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from audit import reports
@@ -60,7 +61,8 @@ def activity(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "audit_url": url,
         "filters_active": wanted.is_narrowed,
         "columns": [
-            {"label": label} for label in ("When", "What", "Server", "Who", "Outcome", "Took")
+            {"label": label}
+            for label in (_("When"), _("What"), _("Server"), _("Who"), _("Outcome"), _("Took"))
         ],
         "is_by_time": True,
         "entries": page.entries,
@@ -83,7 +85,7 @@ def own_entry(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID) ->
         "section": "account",
         "audit_url": reverse("audit:activity", args=[workspace_slug]),
         "back_url": None,
-        "back_label": "My activity",
+        "back_label": _("My activity"),
         "entry": described(entry),
         "facts": facts_of(entry),
         "can_see_bodies": True,

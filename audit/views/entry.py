@@ -11,6 +11,8 @@ from allauth.account.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_GET
 
 from audit import reports
@@ -129,7 +131,7 @@ def bodies_of(entry: AuditEntry) -> list[Body]:
     except SecretUnreadable:
         whole = None
     found = []
-    for title, name in (("Arguments", "arguments"), ("Result", "result")):
+    for title, name in ((_("Arguments"), "arguments"), (_("Result"), "result")):
         size = getattr(entry, f"{name}_size")
         if size is not None:
             kept = getattr(whole, name) if whole else None
@@ -182,57 +184,57 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
     approval = {name: _shown(value) for name, value in (entry.approval or {}).items()}
     groups: list[tuple[str, dict[str, object]]] = [
         (
-            "Who",
+            _("Who"),
             {
-                "Actor": entry.actor_label,
-                "Role": entry.actor_role,
-                "Through": entry.source,
-                "Address": entry.ip_address,
-                "API token": entry.token_id,
-                "On behalf of": entry.on_behalf_of,
-                "Signed in by": entry.sign_in,
+                _("Actor"): entry.actor_label,
+                _("Role"): entry.actor_role,
+                _("Through"): entry.source,
+                _("Address"): entry.ip_address,
+                _("API token"): entry.token_id,
+                _("On behalf of"): entry.on_behalf_of,
+                _("Signed in by"): entry.sign_in,
             },
         ),
         (
-            "What was called",
+            _("What was called"),
             {
-                "Server": entry.server_name,
-                "Tool": entry.tool_name,
-                "Transport": entry.transport,
-                "Protocol revision": entry.protocol_revision,
-                "Definition hash": entry.definition_hash,
-                "Credential": entry.credential_id,
-                "Annotations": _shown(entry.annotations) if entry.annotations else None,
+                _("Server"): entry.server_name,
+                _("Tool"): entry.tool_name,
+                _("Transport"): entry.transport,
+                _("Protocol revision"): entry.protocol_revision,
+                _("Definition hash"): entry.definition_hash,
+                _("Credential"): entry.credential_id,
+                _("Annotations"): _shown(entry.annotations) if entry.annotations else None,
             },
         ),
         (
-            "How it ended",
+            _("How it ended"),
             {
-                "Outcome": entry.outcome,
-                "Refused by": entry.refused_by,
-                "Rule": entry.rule,
-                "Took": f"{entry.duration_ms} ms" if entry.duration_ms is not None else None,
-                "Waited in line": f"{entry.queue_ms} ms" if entry.queue_ms is not None else None,
-                "Arguments": _size(entry.arguments_size),
-                "Result": _size(entry.result_size),
-                "Masked": _shown(entry.redactions) if entry.redactions else None,
+                _("Outcome"): entry.outcome,
+                _("Refused by"): entry.refused_by,
+                _("Rule"): entry.rule,
+                _("Took"): f"{entry.duration_ms} ms" if entry.duration_ms is not None else None,
+                _("Waited in line"): f"{entry.queue_ms} ms" if entry.queue_ms is not None else None,
+                _("Arguments"): _size(entry.arguments_size),
+                _("Result"): _size(entry.result_size),
+                _("Masked"): _shown(entry.redactions) if entry.redactions else None,
             },
         ),
-        ("Approval", dict(approval)),
-        ("Details", dict(details)),
+        (_("Approval"), dict(approval)),
+        (_("Details"), dict(details)),
         (
-            "Where it belongs",
+            _("Where it belongs"),
             {
-                "Bud": entry.bud_name,
-                "Model": entry.model,
-                "Conversation": entry.conversation_id,
-                "Turn": entry.turn_id,
-                "Call": entry.call_id,
-                "Request": entry.request_id,
-                "Trace": entry.trace_id,
-                "Entry": entry.pk,
-                "Place in the log": seal.seq if seal else _why_unsealed(entry),
-                "Seal": seal.hash if seal else None,
+                _("Bud"): entry.bud_name,
+                _("Model"): entry.model,
+                _("Conversation"): entry.conversation_id,
+                _("Turn"): entry.turn_id,
+                _("Call"): entry.call_id,
+                _("Request"): entry.request_id,
+                _("Trace"): entry.trace_id,
+                _("Entry"): entry.pk,
+                _("Place in the log"): seal.seq if seal else _why_unsealed(entry),
+                _("Seal"): seal.hash if seal else None,
             },
         ),
     ]
@@ -240,7 +242,7 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
         (
             heading,
             [
-                Fact(label=label, value=value, url=_same(entry, label, value, log_url))
+                Fact(label=gettext(label), value=value, url=_same(entry, label, value, log_url))
                 for label, value in rows.items()
                 if value not in (None, "")
             ],
@@ -266,9 +268,11 @@ def _same(entry: AuditEntry, label: str, value: object, log_url: str) -> str:
 
 def _why_unsealed(entry: AuditEntry) -> str:
     if PendingSeal.objects.filter(entry_id=entry.pk).exists():
-        return "not sealed yet"
-    return "not sealed: it lost its seal, or Trellis did not write it"
+        return gettext("not sealed yet")
+    return gettext("not sealed: it lost its seal, or Trellis did not write it")
 
 
 def _size(size: int | None) -> str | None:
-    return None if size is None else f"{size} bytes"
+    return (
+        None if size is None else ngettext("%(size)s byte", "%(size)s bytes", size) % {"size": size}
+    )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from audit import reports
 from audit.actions import Action, Outcome
@@ -27,18 +27,18 @@ from audit.filters import (
 
 _ORDER = ("sort", "order")
 _OUTCOME_LABELS = {
-    Outcome.OK: "Succeeded",
-    Outcome.TOOL_ERROR: "The tool said it failed",
-    Outcome.TRANSPORT_ERROR: "No connection",
-    Outcome.TIMEOUT: "Timeout",
-    Outcome.CANCELLED: "Cancelled",
-    Outcome.OUTCOME_UNKNOWN: "Outcome unknown",
+    Outcome.OK: gettext_noop("Succeeded"),
+    Outcome.TOOL_ERROR: gettext_noop("The tool said it failed"),
+    Outcome.TRANSPORT_ERROR: gettext_noop("No connection"),
+    Outcome.TIMEOUT: gettext_noop("Timeout"),
+    Outcome.CANCELLED: gettext_noop("Cancelled"),
+    Outcome.OUTCOME_UNKNOWN: gettext_noop("Outcome unknown"),
 }
 _OUTCOME_CHOICES = [
     *((outcome.value, label) for outcome, label in _OUTCOME_LABELS.items()),
-    (REFUSED, "Refused"),
-    (FAILED, "Failed in any way"),
-    (ENDED, "Ended in any way, or refused"),
+    (REFUSED, gettext_noop("Refused")),
+    (FAILED, gettext_noop("Failed in any way")),
+    (ENDED, gettext_noop("Ended in any way, or refused")),
 ]
 
 
@@ -66,11 +66,11 @@ def filter_context(
         "filter_text": wanted.text,
         "filter_text_errors": wanted.text_errors,
         "filter_errors": [one for one in wanted.errors if one not in wanted.text_errors],
-        "range_choices": [(value, label) for value, (label, _) in RANGES.items()],
+        "range_choices": [(value, gettext(label)) for value, (label, _) in RANGES.items()],
         "page_url": page_url,
         "chips": _chips(wanted, choices, page_url, usual),
         "groups": [
-            (label, [boxes[name] for name in names])
+            (gettext(label), [boxes[name] for name in names])
             for label, names in GROUPS
             if has_order or names != _ORDER
         ],
@@ -83,7 +83,7 @@ def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str,
     typed = wanted.typed
     selects: dict[str, tuple[str, Sequence[tuple[str, str]]]] = {
         "action": (gettext("Everything"), [(one.value, gettext(one.label)) for one in Action]),
-        "outcome": (gettext("Any"), _OUTCOME_CHOICES),
+        "outcome": (gettext("Any"), [(one, gettext(words)) for one, words in _OUTCOME_CHOICES]),
         "server": (gettext("Any"), choices.servers),
         "tool": (gettext("Any"), choices.tools),
         "user": (gettext("Anybody"), choices.users),
@@ -91,7 +91,7 @@ def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str,
             name: (gettext("Any"), [(value, value) for value in known])
             for name, (_, _, known) in CHOICES.items()
         },
-        "sort": ("", [(value, label) for value, (label, _) in SORTS.items()]),
+        "sort": ("", [(value, gettext(label)) for value, (label, _) in SORTS.items()]),
         "order": (
             gettext("Newest or greatest first"),
             [("asc", gettext("Oldest or smallest first"))],
@@ -117,7 +117,7 @@ def _chips(
 ) -> list[dict[str, str]]:
     """Give each filter that is set, in words, with the address without it."""
     people = dict(choices.users)
-    outcomes = dict(_OUTCOME_CHOICES)
+    outcomes = {value: gettext(words) for value, words in _OUTCOME_CHOICES}
     actions = {one.value: gettext(one.label) for one in Action}
     chips = []
     for name, value in wanted.typed.items():
@@ -129,11 +129,11 @@ def _chips(
         ):
             continue
         words = {
-            "range": RANGES[wanted.range][0],
+            "range": gettext(RANGES[wanted.range][0]),
             "user": people.get(value, value),
             "outcome": outcomes.get(value, value),
             "action": actions.get(value, value),
-            "sort": SORTS.get(value, (value,))[0].lower(),
+            "sort": gettext(SORTS.get(value, (value,))[0]).lower(),
         }.get(name, value)
         chips.append(
             {

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext as _
 
 from audit import exports
 from audit.models import SavedView
@@ -17,14 +19,14 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 _TABS = (
-    ("overview", "Overview", "audit:overview", Permission.VIEW_AUDIT),
-    ("log", "Log", "audit:entries", Permission.VIEW_AUDIT),
-    ("reports", "Reports", "audit:reports", Permission.VIEW_AUDIT),
-    ("reviews", "Reviews", "audit:reviews", Permission.VIEW_AUDIT),
-    ("schedules", "Schedules", "audit:schedules", Permission.EXPORT_AUDIT),
-    ("alerts", "Alerts", "audit:alerts", Permission.VIEW_AUDIT),
-    ("streams", "Streams", "audit:streams", Permission.VIEW_AUDIT),
-    ("settings", "Settings", "audit:settings", Permission.VIEW_AUDIT),
+    ("overview", gettext_noop("Overview"), "audit:overview", Permission.VIEW_AUDIT),
+    ("log", gettext_noop("Log"), "audit:entries", Permission.VIEW_AUDIT),
+    ("reports", gettext_noop("Reports"), "audit:reports", Permission.VIEW_AUDIT),
+    ("reviews", gettext_noop("Reviews"), "audit:reviews", Permission.VIEW_AUDIT),
+    ("schedules", gettext_noop("Schedules"), "audit:schedules", Permission.EXPORT_AUDIT),
+    ("alerts", gettext_noop("Alerts"), "audit:alerts", Permission.VIEW_AUDIT),
+    ("streams", gettext_noop("Streams"), "audit:streams", Permission.VIEW_AUDIT),
+    ("settings", gettext_noop("Settings"), "audit:settings", Permission.VIEW_AUDIT),
 )
 
 
@@ -35,7 +37,7 @@ def header_of(request: WorkspaceRequest, query: str = "") -> dict[str, Any]:
     for name, label, route, permission in _TABS:
         if has_permission(request.actor, permission, workspace_id=workspace.pk):
             try:
-                tabs.append((name, label, reverse(route, args=[workspace.slug])))
+                tabs.append((name, gettext(label), reverse(route, args=[workspace.slug])))
             except NoReverseMatch:
                 continue
     can_export = has_permission(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
@@ -65,10 +67,10 @@ def _formats(slug: str, query: str) -> list[dict[str, str]]:
     found = []
     for extension, one in exports.FORMATS.items():
         url = reverse("audit:export", args=[slug, extension])
-        found.append({"label": one.label, "url": f"{url}?{query}" if query else url})
+        found.append({"label": gettext(one.label), "url": f"{url}?{query}" if query else url})
     for label, route in (
-        ("Verifiable export", "audit:proof-export"),
-        ("Verifier program", "audit:verifier"),
+        (_("Verifiable export"), "audit:proof-export"),
+        (_("Verifier program"), "audit:verifier"),
     ):
         try:
             found.append({"label": label, "url": reverse(route, args=[slug])})

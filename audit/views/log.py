@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from audit import reports
@@ -79,7 +80,7 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 not wanted.shows_calls,
             ),
         ],
-        "sorted_by": "" if wanted.sort == "time" else SORTS[wanted.sort][0].lower(),
+        "sorted_by": "" if wanted.sort == "time" else gettext(SORTS[wanted.sort][0]).lower(),
         "leaves_out_empty": wanted.leaves_out_empty,
         "views": saved_views(request, SavedView.Page.LOG),
         "view_page": "log",
@@ -89,8 +90,8 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 
 def _columns(audit_url: str, wanted: EntryFilter) -> list[dict[str, str]]:
     """Headings of the table, each with the address that sorts by it, or turns the order round."""
-    shown = [("When", "time"), ("What", "action"), ("Server", "server"), ("Who", "")]
-    shown += [("Outcome", "outcome"), ("Took", "duration")]
+    shown = [(_("When"), "time"), (_("What"), "action"), (_("Server"), "server"), (_("Who"), "")]
+    shown += [(_("Outcome"), "outcome"), (_("Took"), "duration")]
     found = []
     for label, sort in shown:
         is_sorted = sort == wanted.sort

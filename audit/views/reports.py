@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from audit import exports, reports
@@ -81,7 +82,7 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "figures": [_figure(report, log, one) for one in FIGURES],
         "by_links": [
             (
-                label,
+                gettext(label),
                 name == by,
                 f"{page_url}?{wanted.as_query(by=name if name != 'outcome' else '')}#over-time",
             )
@@ -109,7 +110,9 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "changes": facts.definition_changes(narrowed, span),
         **_around(workspace.pk, span, log),
         **filter_context(wanted, workspace.pk, page_url, usual=_USUAL_RANGE, has_order=False),
-        "range_choices": [(value, label) for value, (label, _) in RANGES.items() if value != "1h"],
+        "range_choices": [
+            (value, gettext(label)) for value, (label, _) in RANGES.items() if value != "1h"
+        ],
         **header_of(request, _query_of_log(span, wanted)),
         "report_file": f"{reverse('audit:report-file', args=[workspace_slug])}?"
         + wanted.as_query(by=by if by != "outcome" else ""),
@@ -203,8 +206,8 @@ def _figure(report: Report, log: _Log, shown: tuple[str, str, str, str]) -> dict
     url = log.to(**_DRILL[drill]) if drill else ""
     return {
         "name": name,
-        "label": label,
-        "definition": definition,
+        "label": gettext(label),
+        "definition": gettext(definition) % {"error": f"{ERROR:.1%}"},
         "value": value_of(name, figure),
         "change": change_of(figure, is_bad=name in MORE_IS_BAD),
         "url": url,
@@ -213,10 +216,10 @@ def _figure(report: Report, log: _Log, shown: tuple[str, str, str, str]) -> dict
 
 def _approvals(report: Report, log: _Log) -> list[dict[str, Any]]:
     rows = (
-        ("asked", "Asked for"),
-        ("granted", "Given"),
-        ("denied", "Refused"),
-        ("expired", "Ran out"),
+        ("asked", _("Asked for")),
+        ("granted", _("Given")),
+        ("denied", _("Refused")),
+        ("expired", _("Ran out")),
     )
     return [
         {
@@ -234,8 +237,8 @@ def _approvals(report: Report, log: _Log) -> list[dict[str, Any]]:
             "url": "",
         }
         for name, label in (
-            ("wait_p50", "Half were answered within"),
-            ("wait_p95", "95 % were answered within"),
+            ("wait_p50", _("Half were answered within")),
+            ("wait_p95", _("95 % were answered within")),
         )
     ]
 

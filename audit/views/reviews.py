@@ -14,6 +14,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_http_methods, require_POST
 
 from audit import exports
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
 _ROUTES = {SavedView.Page.LOG.value: "audit:entries", SavedView.Page.REPORTS.value: "audit:reports"}
 _TOTALS = (
     ("entries", "entries"),
-    ("calls", "tool calls"),
+    ("calls", gettext_noop("tool calls")),
     ("failed", "failed"),
     ("refused", "refused"),
-    ("waited", "approvals asked"),
+    ("waited", gettext_noop("approvals asked")),
 )
 
 
@@ -155,7 +156,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         "schedules": [_described(row, people) for row in rows],
         "views": saved_views_of(request, SavedView.Page.LOG),
         "people": [(pk, user.email, pk in draft.recipients) for pk, user in people.items()],
-        "format_choices": [(name, label) for name, (label, _kind) in exports.SCHEDULED.items()],
+        "format_choices": [(name, _(label)) for name, (label, _kind) in exports.SCHEDULED.items()],
         "cadence_choices": ReportSchedule.Cadence.choices,
         "delivery_choices": ReportSchedule.Delivery.choices,
         **header_of(request),
@@ -170,7 +171,7 @@ def _query_of(request: WorkspaceRequest) -> str:
         return request.POST.get("query", request.GET.urlencode()).replace("\x00", "")
     views = {str(view.pk): view.query for view in saved_views_of(request, SavedView.Page.LOG)}
     if chosen not in views:
-        raise NotFound("Saved view not found.")
+        raise NotFound(_("Saved view not found."))
     return views[chosen]
 
 
@@ -210,8 +211,8 @@ def _described(row: ReportSchedule, people: dict[str, User]) -> dict[str, Any]:
     names = [people[pk].email for pk in row.recipients if pk in people]
     gone = len(row.recipients) - len(names)
     if gone:
-        names.append(f"{gone} who may no longer export")
-    label = exports.SCHEDULED[row.format][0] if row.format in exports.SCHEDULED else row.format
+        names.append(_("%(gone)s who may no longer export") % {"gone": gone})
+    label = _(exports.SCHEDULED[row.format][0]) if row.format in exports.SCHEDULED else row.format
     return {"row": row, "recipients": ", ".join(names), "format": label}
 
 
@@ -226,7 +227,7 @@ def _shown(row: SignOff, audit_url: str) -> dict[str, Any]:
 def _moment(text: str | None) -> datetime:
     moment = read_moment(text or "")
     if moment is None:
-        raise InvalidInput("Give both times.")
+        raise InvalidInput(_("Enter both times."))
     return moment
 
 

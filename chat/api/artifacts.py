@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.http import HttpResponse
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -182,7 +183,7 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
         values = self.read(NewVersion)
         file, text = values.get("file"), values.get("content")
         if (file is None) == (text is None):
-            raise InvalidInput(fields={"content": ["Give either a file or a text."]})
+            raise InvalidInput(fields={"content": [_("Send either a file or a text.")]})
         saved = add_version(
             artifact=artifact,
             content=file.read() if file is not None else str(text).encode(),

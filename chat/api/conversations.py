@@ -8,6 +8,7 @@ import django_filters
 from django.db.models import Max, OuterRef, Subquery
 from django.http import HttpResponse
 from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -217,7 +218,7 @@ class ConversationViewSet(
             buds = rows.select_related("provider")
             bud = buds.find(changes.pop("bud_id"))
             if bud is None:
-                raise InvalidInput(fields={"bud_id": ["There is no such bud here."]})
+                raise InvalidInput(fields={"bud_id": [_("There is no such bud here.")]})
             changes["bud"] = bud
         row = update_conversation(conversation=conversation, actor=self.actor, **changes)
         row.active_turn_status = active_status(row)  # type: ignore[attr-defined]  # annotated in lists

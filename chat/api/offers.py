@@ -6,6 +6,7 @@ from collections.abc import Sequence, Set
 from typing import Any, ClassVar
 from uuid import UUID
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -179,7 +180,7 @@ class OffersOfConversation:
             actor=self.actor,
         )
         if outcome.is_error:
-            raise Conflict(outcome.message or "The server did not give this prompt.")
+            raise Conflict(outcome.message or _("The server did not return this prompt."))
         return Response(_filled_json(outcome))
 
     @extend_schema(request=SuggestionInput, responses=SuggestionOutput)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -54,7 +55,7 @@ class PinViewSet(WorkspaceViewSet):
         values = self.read(PinInput)
         bud_id, provider_id, model = values["bud_id"], values["provider_id"], values["model"]
         if (bud_id is None) == (not model) or (bud_id is not None and provider_id is not None):
-            raise InvalidInput("Name either a bud, or a model with its provider.")
+            raise InvalidInput(_("Give either a bud, or a model with its provider."))
         if bud_id is not None:
             set_bud_pin(
                 workspace=self.workspace,

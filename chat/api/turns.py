@@ -15,8 +15,8 @@ from rest_framework.response import Response
 
 from chat.api.shapes import ModelInput, ToolCallOutput, TurnOutput
 from chat.feed.access import may_follow
+from chat.feed.progress import Position
 from chat.feed.streaming import check_room, follow_turn
-from chat.feed.telling import Position
 from chat.models import ToolCall, Turn
 from chat.services.approvals import LONGEST_NOTE, decide
 from chat.services.branches import regenerate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -66,7 +67,12 @@ class UsageViewSet(WorkspaceViewSet):
         days = next((one for one in PERIODS if str(one) == wanted), None)
         if days is None:
             raise InvalidInput(
-                fields={"days": [f"One of {', '.join(str(one) for one in PERIODS)}."]}
+                fields={
+                    "days": [
+                        _("One of %(periods)s.")
+                        % {"periods": ", ".join(str(one) for one in PERIODS)}
+                    ]
+                }
             )
         found = usage_of(workspace=self.workspace, person=self.person, days=days)
         return Response(OwnUsageOutput(found).data)

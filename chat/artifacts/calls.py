@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from django.db.models import Q
+from django.utils.translation import gettext_noop as _
 
 from audit.actions import Outcome
 from chat.artifacts import storage
@@ -92,7 +93,8 @@ def find_artifact(conversation: Conversation, name: object) -> Artifact:
     if found is None:
         names = ", ".join(rows.order_by("pk").values_list("name", flat=True)[:50])
         raise NotFound(
-            f"There is no file named {str(name)[:200]!r} here. There are: {names or 'none'}."
+            _("There is no file named %(name)s here. There are: %(names)s.")
+            % {"name": f"{str(name)[:200]!r}", "names": names or "none"}
         )
     return found
 
@@ -152,14 +154,16 @@ def _create(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) 
             call=call,
         )
     except Conflict as error:
-        raise Conflict(f"{error.message} Change it with update_artifact.") from error
+        raise Conflict(
+            _("%(message)s Change it with update_artifact.") % {"message": error.message}
+        ) from error
     return saved_outcome(saved, verb="Created")
 
 
 def _update(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) -> ToolCallOutcome:
     content, passage = call.arguments.get("content"), call.arguments.get("replace")
     if (content is None) == (passage is None):
-        raise InvalidInput("Give either the whole content, or a passage to replace.")
+        raise InvalidInput(_("Give either the whole content, or a passage to replace."))
     artifact = find_artifact(conversation, call.arguments["name"])
     base = None
     if passage is not None:
@@ -183,7 +187,10 @@ def _replaced(text: str, passage: Mapping[str, str]) -> str:
     found = text.count(passage["old"])
     if found != 1:
         times = "not at all" if found == 0 else f"{found} times"
-        raise InvalidInput(f"The passage to replace occurs {times}; it has to occur exactly once.")
+        raise InvalidInput(
+            _("The passage to replace occurs %(times)s; it has to occur exactly once.")
+            % {"times": times}
+        )
     return text.replace(passage["old"], passage["new"])
 
 
@@ -241,8 +248,10 @@ def _knowledge_asked_for(
             others = " ".join(listed(bud))[:2_000]
             names = ", ".join(mine.order_by("pk").values_list("name", flat=True)[:50])
             raise NotFound(
-                f"There is no file named {name[:200]!r}. This conversation has: {names or 'none'}."
-                f" You know: {others}"
+                _(
+                    "There is no file named %(name)s. This conversation has: %(names)s. You know: %(others)s"
+                )
+                % {"name": f"{name[:200]!r}", "names": names or "none", "others": others}
             )
     return find_knowledge(bud, name)
 
@@ -326,7 +335,12 @@ def _text_of(artifact: Artifact, version: ArtifactVersion) -> str:
         text = text_of(reading)
     if text is None:
         raise InvalidInput(
-            f"{artifact.name} is no text: {version.content_type}, {told_size(version.size)}."
+            _("%(name)s is no text: %(content_type)s, %(size)s.")
+            % {
+                "name": artifact.name,
+                "content_type": version.content_type,
+                "size": told_size(version.size),
+            }
         )
     return text
 

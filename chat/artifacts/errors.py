@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 from workspaces.errors import DomainError
 
 
@@ -10,7 +12,7 @@ class TooLarge(DomainError):
 
     code = "too_large"
     status = 413
-    default_message = "This file is too large."
+    default_message = _("This file is too large.")
 
 
 class StorageUnavailable(DomainError):
@@ -18,7 +20,7 @@ class StorageUnavailable(DomainError):
 
     code = "storage_unavailable"
     status = 507
-    default_message = "The file could not be stored: the storage is full or out of reach."
+    default_message = _("The file could not be stored because the storage is full or out of reach.")
 
 
 class ContentMissing(DomainError):
@@ -26,4 +28,4 @@ class ContentMissing(DomainError):
 
     code = "content_missing"
     status = 503
-    default_message = "The content of this file cannot be read at the moment."
+    default_message = _("The content of this file cannot be read at the moment.")

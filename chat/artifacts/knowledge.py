@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models.expressions import RawSQL
+from django.utils.translation import gettext_noop as _
 
 from chat.documents.passages import mark_of, place_of
 from chat.models import Bud, KnowledgeFile, KnowledgePassage
@@ -83,7 +84,8 @@ def find_knowledge(bud: Bud, name: str) -> KnowledgeFile:
             return file
     names = ", ".join(PREFIX + file.name for file in files)
     raise NotFound(
-        f"There is no knowledge file named {name[:200]!r}. There are: {names or 'none'}."
+        _("There is no knowledge file named %(name)s. There are: %(names)s.")
+        % {"name": f"{name[:200]!r}", "names": names or "none"}
     )
 
 

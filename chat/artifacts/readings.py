@@ -6,6 +6,7 @@ import asyncio
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_noop as _
 
 from chat.artifacts import storage
 from chat.documents.extracting import Extracted, Unreadable, extract, is_document
@@ -47,7 +48,7 @@ def text_of(reading: FileReading) -> str:
         ContentMissing: the storage does not have it.
     """
     if not reading.text_path:
-        raise Unreadable(reading.error or "This is a picture. It has no text.")
+        raise Unreadable(reading.error or _("This is a picture. It has no text."))
     return as_text(storage.read(reading.text_path)) or ""
 
 
@@ -83,7 +84,7 @@ def _read_plain(content: bytes, version: ArtifactVersion) -> Extracted | ModelPi
         return for_model(content)
     text = as_text(content) if is_text(version.content_type) else None
     if text is None:
-        raise Unreadable("Files of this kind cannot be read.")
+        raise Unreadable(_("Files of this kind cannot be read."))
     return Extracted(text=text)
 
 
@@ -110,6 +111,6 @@ def _keep(version: ArtifactVersion, read: Extracted | ModelPicture | str) -> Fil
             storage.drop([stored.path])
         made = find_reading(version)
         if made is None:
-            raise NotFound("This file has been deleted.") from None
+            raise NotFound(_("This file has been deleted.")) from None
         return made
     return row

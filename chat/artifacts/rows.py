@@ -6,6 +6,8 @@ from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from chat.artifacts import storage
 from chat.models import Artifact, ArtifactVersion, Conversation, FileReading, KnowledgeFile
 from workspaces.errors import NotFound
@@ -53,7 +55,7 @@ def version_of(artifact: Artifact, number: int) -> ArtifactVersion:
     )
     version = rows.select_related("artifact", "made_by").first()
     if version is None:
-        raise NotFound(f"Version {number} of this file was not found.")
+        raise NotFound(_("Version %(number)s of this file was not found.") % {"number": number})
     return version
 
 

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Sum
+from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
 from chat.artifacts.errors import TooLarge
@@ -82,12 +83,14 @@ def create_artifact(
             )
             taken = rows.filter(name=name, is_deleted=False).first()
             if taken is not None and when_taken is WhenTaken.REFUSE:
-                raise Conflict(f"There is a file named “{name}” already.")
+                raise Conflict(_("There is a file named “%(name)s” already.") % {"name": name})
             if taken is not None and when_taken is WhenTaken.NUMBER:
                 name, taken = _free_name(rows, name), None
             if taken is None:
                 if rows.count() >= MOST_ARTIFACTS:
-                    raise Conflict(f"A conversation has at most {MOST_ARTIFACTS} files.")
+                    raise Conflict(
+                        _("A conversation has at most %(most)s files.") % {"most": MOST_ARTIFACTS}
+                    )
                 taken = Artifact(
                     workspace_id=conversation.workspace_id,
                     conversation_id=conversation.pk,
@@ -135,7 +138,10 @@ def add_version(
                 return made
             if base is not None and base != row.newest:
                 raise Conflict(
-                    f"Somebody has saved version {row.newest} meanwhile; yours goes on from version {base}."
+                    _(
+                        "Someone saved version %(newest)s in the meantime. Yours is based on version %(base)s."
+                    )
+                    % {"newest": row.newest, "base": base}
                 )
             version = _add(
                 row,
@@ -181,7 +187,7 @@ def rename_artifact(*, artifact: Artifact, name: str, actor: Actor) -> Artifact:
     """
     require(actor, Permission.USE_CHAT, workspace_id=artifact.workspace_id)
     if not name.strip():
-        raise InvalidInput(fields={"name": ["A file needs a name."]})
+        raise InvalidInput(fields={"name": [_("Give the file a name.")]})
     name = clean_name(name)
     read = newest_of(artifact)
     if is_text(read.content_type):
@@ -193,7 +199,7 @@ def rename_artifact(*, artifact: Artifact, name: str, actor: Actor) -> Artifact:
             conversation_id=row.conversation_id, name=name, is_deleted=False
         )
         if others.exclude(pk=row.pk).exists():
-            raise Conflict(f"There is a file named “{name}” already.")
+            raise Conflict(_("There is a file named “%(name)s” already.") % {"name": name})
         row.name = name
         row.save(update_fields=["name", "updated_at"])
         read.save(update_fields=["content_type", "updated_at"])
@@ -289,7 +295,7 @@ def _changing(
     with changing(artifact.conversation_id, artifact.workspace_id) as changes:
         row = Artifact.objects.for_workspace(artifact.workspace_id).fetch(artifact.pk)
         if row.is_deleted and not with_deleted:
-            raise Conflict("This file has been deleted.")
+            raise Conflict(_("This file has been deleted."))
         yield changes, row
 
 
@@ -305,7 +311,7 @@ def _add(
     is_new: bool = True,
 ) -> ArtifactVersion:
     if artifact.newest >= MOST_VERSIONS:
-        raise Conflict(f"A file has at most {MOST_VERSIONS} versions.")
+        raise Conflict(_("A file has at most %(most)s versions.") % {"most": MOST_VERSIONS})
     if is_new:
         _check_room(artifact, stored.size)
     version = ArtifactVersion(
@@ -335,7 +341,10 @@ def _add(
 def _check_size(size: int) -> None:
     most = settings.TRELLIS.artifact_max_bytes
     if size > most:
-        raise TooLarge(f"A file has at most {_told(most)}; this one has {_told(size)}.")
+        raise TooLarge(
+            _("A file has at most %(most)s; this one has %(size)s.")
+            % {"most": _told(most), "size": _told(size)}
+        )
 
 
 def _check_room(artifact: Artifact, size: int) -> None:
@@ -345,7 +354,9 @@ def _check_room(artifact: Artifact, size: int) -> None:
     )
     counted = rows.exclude(origin=ArtifactOrigin.RESTORE.value).aggregate(total=Sum("size"))
     if (counted["total"] or 0) + size > most:
-        raise TooLarge(f"All files of a conversation together have at most {_told(most)}.")
+        raise TooLarge(
+            _("All files of a conversation together have at most %(most)s.") % {"most": _told(most)}
+        )
 
 
 def _told(size: int) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from django.http import HttpResponse
 from django.utils.http import content_disposition_header, parse_etags
+from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
 from chat.file_kinds import Kind, is_text, kind_of
@@ -144,7 +145,7 @@ def _picture(request: HttpRequest, version: ArtifactVersion) -> HttpResponse:
     try:
         picture = clean_picture(base64.b64encode(storage.read(version.path)).decode())
     except Unshowable as error:
-        raise NotFound("This picture cannot be shown.") from error
+        raise NotFound(_("This picture cannot be shown.")) from error
     response = HttpResponse(base64.b64decode(picture.data), content_type=picture.mime_type)
     return _with_headers(response, etag, DOWNLOAD_POLICY)
 

@@ -12,6 +12,8 @@ import binascii
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from chat.artifacts import storage
 from chat.artifacts.calls import find_artifact, reference, told_size
 from chat.artifacts.rows import version_of
@@ -44,10 +46,17 @@ def pin(call: ToolCall, conversation: Conversation) -> dict[str, Any]:
     version = version_of(artifact, call.arguments.get("version") or artifact.newest)
     if version.size > MAX_ARGUMENTS_BYTES:
         raise InvalidInput(
-            f"{artifact.name} has {told_size(version.size)}; a tool call carries at most {told_size(MAX_ARGUMENTS_BYTES)}."
+            _("%(name)s has %(size)s; a tool call carries at most %(most)s.")
+            % {
+                "name": artifact.name,
+                "size": told_size(version.size),
+                "most": told_size(MAX_ARGUMENTS_BYTES),
+            }
         )
     if call.arguments.get("argument") in (call.arguments.get("arguments") or {}):
-        raise InvalidInput("The argument that takes the content is among the other arguments too.")
+        raise InvalidInput(
+            _("The argument for the content is also in the other arguments. Leave it out there.")
+        )
     return {**reference(artifact, version), "argument": call.arguments.get("argument")}
 
 
@@ -106,7 +115,9 @@ def _content(call: ToolCall) -> str:
     encoding = call.arguments.get("encoding") or "auto"
     text = as_text(content) if is_text(version.content_type) else None
     if encoding == "text" and text is None:
-        raise InvalidInput(f"{artifact.name} is no text; it can be sent in base64.")
+        raise InvalidInput(
+            _("%(name)s is no text; it can be sent in base64.") % {"name": artifact.name}
+        )
     if text is not None and encoding in ("auto", "text"):
         return text
     data = base64.b64encode(content).decode()
@@ -119,9 +130,9 @@ def _received(parts: Sequence[ContentPart], structured: JsonValue | None) -> byt
     if len(binaries) == 1:
         return binaries[0]
     if len(binaries) > 1:
-        raise InvalidInput("The result holds several files; only one can be saved.")
+        raise InvalidInput(_("The result holds several files; only one can be saved."))
     if any(isinstance(part, EmbeddedResourcePart) and part.text is None for part in parts):
-        raise InvalidInput("The result holds a binary file that is too large to be kept.")
+        raise InvalidInput(_("The result holds a binary file that is too large to be kept."))
     if texts:
         return "\n".join(texts).encode()
     if structured is not None:
@@ -129,9 +140,12 @@ def _received(parts: Sequence[ContentPart], structured: JsonValue | None) -> byt
     links = [part.uri for part in parts if isinstance(part, ResourceLinkPart)]
     if links:
         raise InvalidInput(
-            f"The result only names a resource: {links[0][:500]}. Retrieve that with `resource` instead of `tool`."
+            _(
+                "The result only names a resource: %(links)s. Retrieve that with `resource` instead of `tool`."
+            )
+            % {"links": links[0][:500]}
         )
-    raise InvalidInput("The result is empty.")
+    raise InvalidInput(_("The result is empty."))
 
 
 def _binary(part: ContentPart) -> bytes | None:
@@ -143,7 +157,7 @@ def _binary(part: ContentPart) -> bytes | None:
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise InvalidInput("The file in the result is damaged.") from error
+        raise InvalidInput(_("The file in the result is damaged.")) from error
 
 
 def _text(part: ContentPart) -> str | None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from django.utils.translation import gettext_noop as _
+
 from chat.documents.child import READERS
 from workspaces.errors import DomainError
 
@@ -29,7 +31,7 @@ class Unreadable(DomainError):
 
     code = "unreadable_file"
     status = 422
-    default_message = "This file cannot be read."
+    default_message = _("This file cannot be read.")
 
 
 class NotReadNow(DomainError):
@@ -37,7 +39,7 @@ class NotReadNow(DomainError):
 
     code = "file_not_read"
     status = 503
-    default_message = "Reading this file took too long. Try again in a moment."
+    default_message = _("Reading this file took too long. Try again in a moment.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,7 @@ async def extract(content: bytes, content_type: str) -> Extracted:
         async with asyncio.timeout(_MOST_WAITING_SECONDS):
             await _room().acquire()
     except TimeoutError as error:
-        raise NotReadNow("Many files are being read now. Try again in a moment.") from error
+        raise NotReadNow(_("Many files are being read now. Try again in a moment.")) from error
     try:
         output = await _run_child(content, content_type)
     finally:
@@ -109,7 +111,7 @@ def _answer(output: bytes, content_type: str) -> Extracted:
     except ValueError as error:
         # Killed by a limit, most likely.
         logger.warning("document_child_died", extra={"type": content_type})
-        raise Unreadable("Reading it takes too much work or memory.") from error
+        raise Unreadable(_("Reading this file takes too much time or memory.")) from error
     if "error" in answer:
         logger.info("document_unreadable", extra={"type": content_type, "kind": answer.get("kind")})
         raise Unreadable(answer["error"])

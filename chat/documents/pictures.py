@@ -7,6 +7,8 @@ import io
 from dataclasses import dataclass
 from typing import Final
 
+from django.utils.translation import gettext_noop as _
+
 from chat.documents.extracting import Unreadable
 from mcp_servers.client.images import Unshowable, clean_picture
 
@@ -35,7 +37,7 @@ def for_model(content: bytes) -> ModelPicture:
     try:
         clean = clean_picture(base64.b64encode(content).decode())
     except Unshowable as error:
-        raise Unreadable(f"This picture cannot be read: {error}.") from error
+        raise Unreadable(_("This picture cannot be read: %(error)s.") % {"error": error}) from error
     from PIL import Image  # heavy, and few conversations hold pictures
 
     with Image.open(io.BytesIO(base64.b64decode(clean.data))) as image:

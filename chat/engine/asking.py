@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 
 from chat.engine import steps, turns
 from chat.engine.answers import AnsweredStep
-from chat.engine.carried import TurnContext
 from chat.engine.context import LimitReached
 from chat.engine.counting import believed_usage
 from chat.engine.fenced import unfenced
@@ -21,6 +21,7 @@ from chat.engine.observing import note_completion, request_observed
 from chat.engine.partials import Streaming, partials
 from chat.engine.proposals import propose
 from chat.engine.step_task import StepTask, read_task, request_of, without_pictures
+from chat.engine.turn_cache import TurnContext
 from chat.models import Message, Turn
 from chat.providers import finish_reasons, limits
 from chat.providers.base import Completion, ReasoningPiece, TextPiece, TokenCount
@@ -145,7 +146,7 @@ async def _answer(lease: Lease, message: Message, live: LiveText, attempt: _Atte
                 # Nobody can stand in after all, so it is asked as patiently as one that stands alone.
                 attempt.task = replace(attempt.task, provider=replace(provider, has_fallback=False))
     except TimeoutError as error:
-        raise LimitReached("This turn has taken too long, and was ended.") from error
+        raise LimitReached(_("This answer took too long and was stopped.")) from error
 
 
 def _ask_another(lease: Lease, message: Message, attempt: _Attempt, failure: ProviderError) -> bool:
@@ -282,5 +283,5 @@ def _begin_step(lease: Lease, step: int, opened: Message | None = None) -> tuple
 def _seconds_left(turn: Turn) -> float:
     left = settings.TRELLIS.turn_max_seconds - turn.work_ms / 1000
     if left <= 0:
-        raise LimitReached("This turn has taken too long, and was ended.")
+        raise LimitReached(_("This answer took too long and was stopped."))
     return float(left)

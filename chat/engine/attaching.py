@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from chat.artifacts.calls import reference
 from chat.models import ArtifactVersion, Attachment, Conversation, Message
 from chat.usable_servers import servers_of
@@ -91,18 +93,20 @@ def check_refs(conversation: Conversation, refs: Sequence[Ref]) -> list[Ref]:
     """
     unique = list({_key(ref): ref for ref in refs}.values())
     if len(unique) > MOST_ATTACHMENTS:
-        raise _not_attachable(f"Attach at most {MOST_ATTACHMENTS} files and resources.")
+        raise _not_attachable(
+            _("Attach at most %(most)s files and resources.") % {"most": MOST_ATTACHMENTS}
+        )
     for ref in unique:
         if isinstance(ref, ResourceRef) and not _is_address(ref.uri):
-            raise _not_attachable("This is not the address of a resource.")
+            raise _not_attachable(_("This is not the address of a resource."))
     usable = usable_refs(conversation, unique)
     for ref, found in zip(unique, usable, strict=True):
         if found is None:
             is_file = isinstance(ref, FileRef)
             raise _not_attachable(
-                "This file is not in this chat any more."
+                _("This file is not in this chat any more.")
                 if is_file
-                else "This chat does not use that server."
+                else _("This chat does not use that server.")
             )
     return [ref for ref in usable if ref is not None]
 

@@ -9,13 +9,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from chat.engine.attaching import Ref, attach, ref_from_json, usable_refs
-from chat.engine.carried import Carried, TurnContext
 from chat.engine.leases import LeaseClock, hold
 from chat.engine.reading import Standing, compared_with, find_last_message
 from chat.engine.requests import as_of_turn
+from chat.engine.turn_cache import Carried, TurnContext
 from chat.engine.waking import can_take, start_taken, wake
 from chat.models import Bud, Message, ProviderModel, QueuedMessage, Turn
 from chat.models.turns import most_urgent
@@ -255,7 +256,10 @@ def answer_beside(
     known = turns.filter(user_message=earlier.user_message_id, comparison=earlier.comparison)
     places = list(known.values_list("place", flat=True))
     if len(places) >= MOST_COMPARED:
-        raise Conflict(f"You can compare up to {MOST_COMPARED} answers. Choose one of these first.")
+        raise Conflict(
+            _("You can compare up to %(most)s answers. Choose one of these first.")
+            % {"most": MOST_COMPARED}
+        )
     turn = Turn.objects.create(
         workspace_id=earlier.workspace_id,
         conversation=changes.conversation,

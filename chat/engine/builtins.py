@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from audit.actions import Outcome
 from audit.services import Ref
 from chat.artifacts.calls import READERS, run_builtin, saved_outcome, version_asked_for
@@ -16,12 +18,12 @@ from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
 from chat.builtin_tools import on_demand
 from chat.builtin_tools.files import RESOURCE, SPEC_OF, TRANSFERS, is_sending
 from chat.documents.extracting import is_document
-from chat.engine.carried import TurnContext
 from chat.engine.counting import count_beside
 from chat.engine.leases import Lease
 from chat.engine.requests import builtin_request, request_to_send
 from chat.engine.rows import fetch_call, held
 from chat.engine.trust import may_read_resource
+from chat.engine.turn_cache import TurnContext
 from chat.models import ToolCall
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.known_models import embedding_prices
@@ -104,17 +106,20 @@ def _look_up(call: ToolCall, task: TurnContext) -> ToolCallOutcome:
 def _prepare(lease: Lease, call: ToolCall, task: TurnContext, request: BuiltinRequest) -> ToolCall:
     """Settle what is sent, and keep it in the row before anybody is asked."""
     if not task.bud.makes_artifacts:
-        refuse_builtin(request, "This assistant makes no files.")
+        refuse_builtin(request, _("This assistant makes no files."))
     if call.tool_id is None and not may_read_resource(call, task.turn, task.bud):
         refuse_builtin(
             request,
-            f"This address could carry data out, and {task.turn.untrusted_source or OUTSIDE_WAS_READ}. Only addresses that the "
-            "server has named can be read now. Ask the user to name the address or the server.",
+            _(
+                "This address could carry data out, and %(source)s. Only addresses that the server has"
+                " named can be read now. Ask the user to name the address or the server."
+            )
+            % {"source": task.turn.untrusted_source or OUTSIDE_WAS_READ},
         )
     if call.artifact is not None or not is_sending(call):
         return call
     try:
-        with held(lease) as (changes, _):
+        with held(lease) as (changes, _turn):
             row = fetch_call(lease.workspace_id, call.pk)
             row.artifact = pin(row, task.turn.conversation)
             row.save(update_fields=["artifact", "updated_at"])

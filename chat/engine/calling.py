@@ -10,12 +10,12 @@ from uuid import UUID
 from chat.engine import calls, sandbox, steps, turns, waiting
 from chat.engine.builtins import call_built_in
 from chat.engine.caller import TurnCaller
-from chat.engine.carried import TurnContext
 from chat.engine.context import read_context
 from chat.engine.identical import IdenticalResults
 from chat.engine.leases import Lease
 from chat.engine.requests import request_to_send
 from chat.engine.rows import fetch_call
+from chat.engine.turn_cache import TurnContext
 from chat.models import ToolCall
 from chat.values import ToolCallStatus
 from mcp_servers.client.errors import (

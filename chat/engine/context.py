@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from chat.engine.carried import TurnContext
 from chat.engine.leases import Lease
 from chat.engine.reading import fetch_turn_with_people
 from chat.engine.requests import actor_of
+from chat.engine.turn_cache import TurnContext
 from workspaces.errors import DomainError
 
 

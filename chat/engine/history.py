@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from chat.documents.pictures import tokens_of
-from chat.engine.carried import Before, EarlierCalls, Past
 from chat.engine.context_window import (
     LEAST_FACTOR,
     MOST_ATTACHED,
@@ -22,10 +21,11 @@ from chat.engine.context_window import (
     measured_factor,
     shorten,
 )
-from chat.engine.past import messages_up_to, newest_messages, parts_up_to, with_belongings
+from chat.engine.path_reading import messages_up_to, newest_messages, parts_up_to, with_belongings
 from chat.engine.proposals import read_earlier, with_calls
 from chat.engine.result_pictures import pictures_of_calls
 from chat.engine.trust import Source, find_source
+from chat.engine.turn_cache import Before, EarlierCalls, Past
 from chat.engine.wishes import GO_ON, with_wish
 from chat.file_kinds import Kind
 from chat.models import Attachment, FileReading, Message, ToolCall, Turn

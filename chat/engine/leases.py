@@ -17,9 +17,10 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext_noop as _
 
-from chat.engine.carried import Carried
 from chat.engine.dead_processes import show_alive
+from chat.engine.turn_cache import Carried
 from chat.hub import PROCESS_ID
 from chat.models import Turn
 from chat.values import TurnStatus
@@ -47,7 +48,7 @@ class LeaseLost(CallTakenOver):
     """Another process has taken the turn over."""
 
     code = "lease_lost"
-    default_message = "Another process has taken this turn over."
+    default_message = _("Another process has taken this turn over.")
 
 
 class LeaseClock:

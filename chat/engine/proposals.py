@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext_noop as _
+
 from chat.builtin_tools.files import TRANSFERS, find_target
 from chat.builtin_tools.on_demand import unwrap
 from chat.engine.answers import ProposedCall
-from chat.engine.carried import EarlierCalls, Identity
 from chat.engine.context import LimitReached
+from chat.engine.turn_cache import EarlierCalls, Identity
 from chat.models import Message, ToolCall, Turn
 from chat.offered_tools import OfferedTool
 from chat.providers.base import AskedCall
@@ -150,7 +152,10 @@ def _name_of(function_name: str, tool_id: UUID | None) -> str:
 
 def _check_not_again(earlier: EarlierCalls, identity: Identity, name: str) -> None:
     if earlier.counts[identity] >= MOST_IDENTICAL_STEPS:
-        raise LimitReached(f"The model kept making the same call to {name[:100]}, and was stopped.")
+        raise LimitReached(
+            _("The answer was stopped because the model kept repeating the same call to %(name)s.")
+            % {"name": name[:100]}
+        )
 
 
 def _unknown(toolset: Toolset, name: str, *, in_words: bool) -> str:

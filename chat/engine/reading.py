@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Subquery
+from django.utils.translation import gettext as _
 
 from chat.models import (
     Attachment,
@@ -112,7 +113,7 @@ def fetch_turn(workspace_id: UUID, turn_id: UUID) -> Turn:
     """
     turn = find_turn(workspace_id, turn_id)
     if turn is None:
-        raise NotFound("Turn not found.")
+        raise NotFound(_("Turn not found."))
     return turn
 
 
@@ -124,7 +125,7 @@ def fetch_turn_with_people(workspace_id: UUID, turn_id: UUID) -> tuple[Turn, Mem
     """
     turn = _TURN_WITH_PEOPLE.first(workspace_id, turn_id)
     if turn is None:
-        raise NotFound("Turn not found.")
+        raise NotFound(_("Turn not found."))
     return turn, MemberRole(turn.asker_role, bool(turn.asker_is_auditor))  # type: ignore[attr-defined]  # annotated below
 
 
@@ -157,7 +158,7 @@ def fetch_message(workspace_id: UUID, message_id: UUID) -> Message:
     """
     message = _MESSAGE.first(workspace_id, message_id)
     if message is None:
-        raise NotFound("Message not found.")
+        raise NotFound(_("Message not found."))
     return message
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from django.utils.translation import gettext_noop as _
+
 from audit.services import Ref
 from chat.builtin_tools import on_demand
 from chat.builtin_tools.files import SPEC_OF
-from chat.engine.carried import Past
 from chat.engine.trust import known_destinations
+from chat.engine.turn_cache import Past
 from chat.models import Bud, ToolCall, Turn
 from chat.values import ToolExposure
 from mcp_servers.client.values import ToolCallRequest
@@ -106,7 +108,7 @@ def actor_of(turn: Turn, role: MemberRole | None = None) -> Actor:
         tokens = ApiToken.objects.for_workspace(turn.workspace_id)
         token = tokens.find(turn.token_id)
         if token is None:
-            raise PermissionDenied("The API token that started this turn has been revoked.")
+            raise PermissionDenied(_("The API token that started this turn has been revoked."))
     is_welcome = turn.asked_by.is_active and turn.workspace.is_active
     actor = actor_for(
         turn.asked_by if is_welcome else None,

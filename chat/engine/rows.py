@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from chat.engine.leases import Lease, LeaseLost
 from chat.engine.states import ACTIVE_TURNS, check_call_move, check_turn_move
@@ -93,7 +94,7 @@ def fetch_call(workspace_id: UUID, call_id: UUID) -> ToolCall:
     """
     call = _CALL.first(workspace_id, call_id)
     if call is None:
-        raise NotFound("Tool call not found.")
+        raise NotFound(_("Tool call not found."))
     return call
 
 

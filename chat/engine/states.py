@@ -5,6 +5,7 @@ from __future__ import annotations
 from chat.values import ToolCallStatus as Call
 from chat.values import TurnStatus as Turn
 from workspaces.errors import Conflict
+from workspaces.texts import gettext as _
 
 TURN_MOVES: dict[Turn, frozenset[Turn]] = {
     Turn.QUEUED: frozenset({Turn.RUNNING, Turn.CANCELLED, Turn.FAILED, Turn.INTERRUPTED}),
@@ -97,10 +98,14 @@ RETRYABLE_TURNS = frozenset({Turn.FAILED, Turn.CANCELLED, Turn.INTERRUPTED})
 def check_turn_move(old: Turn, new: Turn) -> None:
     """Raise Conflict unless a turn may go from `old` to `new`."""
     if new not in TURN_MOVES[old]:
-        raise Conflict(f"This turn is {old.value.replace('_', ' ')} already.")
+        raise Conflict(
+            _("This turn is %(replace)s already.") % {"replace": old.value.replace("_", " ")}
+        )
 
 
 def check_call_move(old: Call, new: Call) -> None:
     """Raise Conflict unless a tool call may go from `old` to `new`."""
     if new not in CALL_MOVES[old]:
-        raise Conflict(f"This tool call is {old.value.replace('_', ' ')} already.")
+        raise Conflict(
+            _("This tool call is %(replace)s already.") % {"replace": old.value.replace("_", " ")}
+        )

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 
 from chat.artifacts import storage
 from chat.artifacts.errors import ContentMissing
 from chat.artifacts.knowledge import knowledge_of, with_knowledge
 from chat.documents.pictures import MIME_TYPE
-from chat.engine.carried import EarlierCalls, Past
 from chat.engine.context import LimitReached, read_context
 from chat.engine.context_window import (
     Fitted,
@@ -27,6 +27,7 @@ from chat.engine.context_window import (
 from chat.engine.history import History, go_on_from, history_of, quoted, reach_back, read_past
 from chat.engine.leases import Lease
 from chat.engine.prompting import fenced_messages, native_messages, with_instructions, with_mention
+from chat.engine.turn_cache import EarlierCalls, Past
 from chat.models import Bud, Message, Turn
 from chat.providers.base import CompletionRequest, ProviderSpec
 from chat.providers.choosing import provider_of_turn
@@ -133,11 +134,14 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
     config = settings.TRELLIS
     turn, bud = context.turn, context.bud
     if step >= config.turn_max_steps:
-        raise LimitReached(f"This turn has reached its limit of {config.turn_max_steps} steps.")
+        raise LimitReached(
+            _("This answer reached its limit of %(turn_max_steps)s steps.")
+            % {"turn_max_steps": config.turn_max_steps}
+        )
     if turn.prompt_tokens + turn.completion_tokens >= config.turn_max_tokens:
-        raise LimitReached("This turn has reached its limit of tokens.")
+        raise LimitReached(_("This answer reached its limit of tokens."))
     if not has_permission(context.actor, Permission.USE_CHAT, workspace_id=lease.workspace_id):
-        raise PermissionDenied("You no longer have access to this workspace.")
+        raise PermissionDenied(_("You no longer have access to this workspace."))
     toolset = resolve_toolset(bud, turn.conversation)
     provider = provider_of_turn(turn)
     if carried.stand_in is None:

@@ -16,19 +16,20 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Case, Q, Value, When
+from django.utils.translation import gettext_noop as _
 
 from chat.engine.answers import AnsweredStep, ProposedCall
 from chat.engine.beginning import next_order_key, open_answer, show_leaf
-from chat.engine.carried import TurnContext, UnstoredAnswer
 from chat.engine.context import LimitReached
 from chat.engine.counting import COUNTED, believed_usage, count
 from chat.engine.endings import close_turn
-from chat.engine.leases import Lease, LeaseLost
+from chat.engine.leases import Lease
 from chat.engine.reading import fetch_message, find_last_answer
 from chat.engine.refusals import record_refused
 from chat.engine.rows import held, move_call
 from chat.engine.summarising import ask_for_summary
 from chat.engine.titles import ask_for_title, wants_title
+from chat.engine.turn_cache import TurnContext, UnstoredAnswer
 from chat.engine.turns import CallTools, Ended, Work, work_after
 from chat.models import Message, ToolCall, Turn
 from chat.providers.known_models import Prices
@@ -77,7 +78,7 @@ def start_step(
             # The process that asked has died without a word of what it cost.
             tries = int(message.json_meta.get("tries", 0)) + 1
             if tries >= MOST_TRIES:
-                raise LimitReached("The model was asked several times, and each time in vain.")
+                raise LimitReached(_("The model was asked several times and did not answer."))
             lost = believed_usage(prompt_tokens, message.text + message.reasoning)
             count(changes, turn, message, lost, prices or Prices())
             changed |= {*COUNTED, "cost"}
@@ -155,18 +156,6 @@ def save_partials(partials: Sequence[Partial]) -> set[UUID]:
             kept |= {one.message_id for one in some if _save_partials([one])}
     failpoint(Failpoint.PARTIAL_SAVED)
     return kept
-
-
-def save_partial(lease: Lease, message_id: UUID, text: str, reasoning: str = "") -> None:
-    """Keep what has been said so far of one message.
-
-    Raises:
-        LeaseLost: the turn has another holder.
-    """
-    if not save_partials([Partial(lease, message_id, text, reasoning)]):
-        turns = Turn.objects.for_workspace(lease.workspace_id)
-        if not turns.filter(pk=lease.turn_id, lease_token=lease.token).exists():
-            raise LeaseLost
 
 
 def _save_partials(some: Sequence[Partial]) -> int:

@@ -10,10 +10,10 @@ import logging
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from chat.engine.asides import ask_aside
 from chat.engine.context_window import PastTurn, Window, estimate, shorten, size_of
 from chat.engine.counting import believed_usage, count
 from chat.engine.history import history_of, read_past
+from chat.engine.side_requests import ask_aside
 from chat.engine.states import ACTIVE_TURNS
 from chat.enqueue import enqueue
 from chat.models import Message, Turn

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 from uuid import UUID
 
-from chat.engine.asides import ask_aside
 from chat.engine.counting import count
 from chat.engine.reading import Afterwards
+from chat.engine.side_requests import ask_aside
 from chat.enqueue import enqueue
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE, most_urgent

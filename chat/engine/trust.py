@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from chat.builtin_tools.files import RESOURCE, arguments_for_people
-from chat.engine.carried import Past
-from chat.engine.past import has_result, parts_up_to
+from chat.engine.path_reading import has_result, parts_up_to
+from chat.engine.turn_cache import Past
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
 from chat.values import AttachmentStatus, BuiltinTool, Decision, MessageRole
 from mcp_servers.client.hidden_text import show_hidden

@@ -18,11 +18,12 @@ from typing import Final
 from uuid import UUID
 
 from channels.layers import get_channel_layer
+from django.utils.translation import gettext as _
 
 from chat.engine import runner
 from chat.events import encode
 from chat.feed.picture import Picture
-from chat.feed.telling import FeedEvent, Position, tell
+from chat.feed.progress import FeedEvent, Position, tell
 from chat.hub import PROCESS_ID, conversation_group, has_other_processes, hub
 from chat.models import Conversation, Turn
 from chat.snapshots import read_turn
@@ -77,7 +78,7 @@ class _Listening:
 def check_room(person_id: UUID) -> None:
     """Raise RateLimited if this person, or this process, follows too many turns already."""
     if _open[person_id] >= MOST_OF_A_PERSON or _open.total() >= MOST_OF_ALL:
-        raise RateLimited("Too many streams are open. Close one first.")
+        raise RateLimited(_("Too many streams are open. Close one first."))
 
 
 async def follow_turn(

@@ -19,13 +19,16 @@ from chat.providers.errors import (
 from chat.providers.event_stream import EventStreamReader, EventTooLong
 from chat.providers.failures import error_of, read_error
 from chat.providers.responses_api import ResponseTranslator
+from workspaces.texts import gettext_noop as _
 
 _DONE = "[DONE]"
-EVENT_TOO_LONG = (
+EVENT_TOO_LONG = _(
     "The model provider sent a single event that is larger than Trellis reads, so the answer was cut off."
     " Ask for a shorter answer, or try again."
 )
-_CALLS_UNCLEAR = "The model's tool calls contradict each other, so none of them was made. Try again, or use another model."
+_CALLS_UNCLEAR = _(
+    "The model's tool calls contradict each other, so none of them was made. Try again, or use another model."
+)
 
 
 class AnswerReader:
@@ -130,7 +133,9 @@ class AnswerReader:
         try:
             pieces: tuple[Piece, ...] = self._accumulator.take(chunk)
         except AnswerTooLong as error:
-            raise ProviderBadAnswer("The model's answer had no end, and was cut.") from error
+            raise ProviderBadAnswer(
+                _("The model's answer did not end, so it was cut off.")
+            ) from error
         except CallsUnclear as error:
             raise ProviderBadAnswer(_CALLS_UNCLEAR) from error
         if self._accumulator.usage is not self._usage:
@@ -146,8 +151,10 @@ class AnswerReader:
         if answer.finish_reason == finish_reasons.FILTERED:
             raise ContentFiltered
         if answer.finish_reason == finish_reasons.FAILED:
-            raise ProviderUnreachable("The model provider broke off with a problem of its own.")
+            raise ProviderUnreachable(
+                _("The model provider returned an error while answering. Try again in a moment.")
+            )
         if not answer.finish_reason:
             if answer.has_content:
-                raise ProviderStalled("The model's answer broke off.")
+                raise ProviderStalled(_("The model's answer broke off."))
             raise ProviderBadAnswer

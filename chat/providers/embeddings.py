@@ -16,8 +16,9 @@ from typing import Any, Final
 from chat.providers.base import Embeddings
 from chat.providers.errors import ProviderBadAnswer
 from chat.vectors import LEAST_NUMBERS, MOST_NUMBERS
+from workspaces.texts import gettext_noop as _
 
-NO_VECTORS: Final = "The model provider answered, but not with embeddings."
+NO_VECTORS: Final = _("The model provider answered, but not with embeddings.")
 _FLOAT_BYTES: Final = 4
 
 

@@ -19,53 +19,57 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_noop as _
+
 from workspaces.errors import DomainError
 
 
 class ProviderError(DomainError):
     code = "provider_error"
     status = 502
-    default_message = "The model could not answer."
+    default_message = _("The model could not answer.")
     can_retry = True
 
 
 class ProviderSwitchedOff(ProviderError):
     code = "provider_switched_off"
-    default_message = (
+    default_message = _(
         "The model provider of this bud is switched off. A workspace admin can change that."
     )
 
 
 class ProviderKeyRefused(ProviderError):
     code = "provider_key_refused"
-    default_message = (
+    default_message = _(
         "The model provider refused the API key. A workspace admin can correct it in the admin."
     )
 
 
 class ProviderModelUnknown(ProviderError):
     code = "provider_model_unknown"
-    default_message = "The model provider does not know this bud's model."
+    default_message = _("The model provider does not know this bud's model.")
 
 
 class ProviderCreditSpent(ProviderError):
     code = "provider_credit_spent"
-    default_message = "The account at the model provider has no credit left. A workspace admin can look after that."
+    default_message = _(
+        "The account at the model provider has no credit left. A workspace admin can look after that."
+    )
 
 
 class ProviderRateLimited(ProviderError):
     code = "provider_rate_limited"
-    default_message = "The model provider is receiving too many requests. Try again in a moment."
+    default_message = _("The model provider is receiving too many requests. Try again in a moment.")
 
 
 class ProviderBusy(ProviderError):
     code = "provider_busy"
-    default_message = "Too many people are asking this model provider. Try again in a moment."
+    default_message = _("Too many people are asking this model provider. Try again in a moment.")
 
 
 class ContextTooLong(ProviderError):
     code = "context_too_long"
-    default_message = (
+    default_message = _(
         "This conversation has become longer than the model can read. "
         "Try again: then less of what is older is sent."
     )
@@ -73,7 +77,7 @@ class ContextTooLong(ProviderError):
 
 class QuestionTooLong(ContextTooLong):
     code = "question_too_long"
-    default_message = (
+    default_message = _(
         "The question, with what is attached to it, is longer than this model can read. "
         "Shorten it, or ask a bud with another model."
     )
@@ -82,12 +86,14 @@ class QuestionTooLong(ContextTooLong):
 
 class ContentFiltered(ProviderError):
     code = "content_filtered"
-    default_message = "The model provider's content filter stopped this answer. Word the question differently to go on."
+    default_message = _(
+        "The model provider's content filter stopped this answer. Word the question differently to go on."
+    )
 
 
 class ToolsRefused(ProviderError):
     code = "provider_refused_tools"
-    default_message = (
+    default_message = _(
         "This model cannot call functions. A workspace admin can set the bud's tool protocol to fenced JSON, "
         "or choose another model."
     )
@@ -95,29 +101,31 @@ class ToolsRefused(ProviderError):
 
 class PicturesRefused(ProviderError):
     code = "provider_refused_pictures"
-    default_message = "This model cannot see pictures. Choose a bud with another model."
+    default_message = _("This model cannot see pictures. Choose a bud with another model.")
 
 
 class ProviderRefusedRequest(ProviderError):
     code = "provider_refused_request"
-    default_message = "The model provider did not accept the request."
+    default_message = _("The model provider did not accept the request.")
 
 
 class ProviderUnreachable(ProviderError):
     code = "provider_unreachable"
-    default_message = "The model provider cannot be reached."
+    default_message = _("The model provider cannot be reached.")
 
 
 class ProviderStalled(ProviderError):
     code = "provider_stalled"
-    default_message = "The model stopped answering in the middle."
+    default_message = _("The model stopped answering in the middle.")
 
 
 class ProviderBadAnswer(ProviderError):
     code = "provider_bad_answer"
-    default_message = "The model provider sent something that is not an answer."
+    default_message = _("The model provider sent something that is not an answer.")
 
 
 class BrokenArguments(ProviderError):
     code = "broken_arguments"
-    default_message = "The model asked for a tool in a form that cannot be read, twice. What it did before is kept."
+    default_message = _(
+        "The model asked for a tool in a form that cannot be read, twice. What it did before is kept."
+    )

@@ -30,6 +30,7 @@ from chat.providers.errors import (
     ToolsRefused,
 )
 from workspaces.text_values import read_whole_number
+from workspaces.texts import gettext_noop as _
 from workspaces.waiting_times import told_wait
 
 _MOST_READ = 4_000
@@ -136,14 +137,16 @@ def error_of(
     if status == 413:
         return ContextTooLong(details=more)
     if status in (408, 504):
-        return ProviderStalled("The model provider did not answer in time.", details=more)
+        return ProviderStalled(_("The model provider did not answer in time."), details=more)
     if status is None and _KEY.search(words):
         return ProviderKeyRefused(details=more)
     if status is None or status >= 500:
         return ProviderUnreachable(
-            "The model provider returned an error. Try again in a moment.", details=more
+            _("The model provider returned an error. Try again in a moment."), details=more
         )
-    message = f"The model provider did not accept the request (status {status})."
+    message = _("The model provider did not accept the request (status %(status)s).") % {
+        "status": status
+    }
     return ProviderRefusedRequest(message, details=more)
 
 
@@ -182,9 +185,9 @@ def _rate_limited(wait: float | None, details: Mapping[str, Any]) -> ProviderErr
     told = dict(details)
     if wait is not None:
         told["wait"] = wait
-    message = (
-        f"The model provider is receiving too many requests. Try again {told_wait(wait or 0.0)}."
-    )
+    message = _("The model provider is receiving too many requests. Try again %(wait)s.") % {
+        "wait": told_wait(wait or 0.0)
+    }
     return ProviderRateLimited(message, details=told)
 
 

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, transaction
 from django.db.models import Count, Q
+from django.utils.translation import gettext_noop as _
 from uuid_utils.compat import uuid7
 
 from chat.models import ModelProvider, ModelRequest
@@ -101,7 +102,7 @@ async def embed(spec: ProviderSpec, texts: Sequence[str], *, seconds: float) -> 
             async with _place(spec.limits, seconds, None):
                 return await model_client(spec).embed(spec.model, texts)
     except TimeoutError as error:
-        raise ProviderStalled("The model provider did not answer in time.") from error
+        raise ProviderStalled(_("The model provider did not answer in time.")) from error
 
 
 def has_room(spec: ProviderSpec) -> bool:
@@ -282,5 +283,7 @@ def _requests(count: int) -> str:
 
 
 def _busy(reason: str) -> ProviderBusy:
-    told = f"{reason} Others came first, and the wait was too long."
+    told = _("%(reason)s Other requests came first, and the wait was too long.") % {
+        "reason": reason
+    }
     return ProviderBusy(told, details={"wait": 5})

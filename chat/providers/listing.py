@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 import httpx2
+from django.utils.translation import gettext_noop as _
 
 from chat.providers.base import ProviderSpec
 from chat.providers.embeddings import is_embedding_model
@@ -75,12 +76,14 @@ async def list_models(spec: ProviderSpec) -> Listing:
             answer = await client.get(f"{spec.base_url.rstrip('/')}/models", headers=headers)
     except outbound.NetworkRefused as error:
         raise ProviderUnreachable(
-            "Trellis is not allowed to connect to this network. The platform's owner can allow it."
+            _(
+                "Trellis is not allowed to connect to this network. The platform's owner can allow it."
+            )
         ) from error
     except (TimeoutError, httpx2.TimeoutException) as error:
-        raise ProviderStalled("The model provider did not answer in time.") from error
+        raise ProviderStalled(_("The model provider did not answer in time.")) from error
     except outbound.TooLarge as error:
-        raise ProviderBadAnswer("The provider's list of models is too long to be read.") from error
+        raise ProviderBadAnswer(_("The provider's list of models is too long to read.")) from error
     except httpx2.HTTPError as error:
         raise ProviderUnreachable from error
     took_ms = round((time.monotonic() - started) * 1000)
@@ -90,7 +93,7 @@ async def list_models(spec: ProviderSpec) -> Listing:
         rows = json.loads(answer.content)["data"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ProviderBadAnswer(
-            "The address answers, but not with a list of models. Does it end with /v1?"
+            _("The address does not return a list of models. Check that it ends with /v1.")
         ) from error
     found: dict[str, ListedModel] = {}
     for row in rows if isinstance(rows, list) else ():

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
+from django.utils.translation import gettext_noop as _
 
 from chat.offered_tools import to_json
 from chat.providers.adapting import RESPONSES, adapt, habits_told
@@ -296,11 +297,13 @@ def _failure_of(error: Exception) -> ProviderError:
         case ProviderError():
             return error
         case _Unreached(__cause__=httpx2.TimeoutException()):
-            return ProviderStalled("The model provider did not answer in time.")
+            return ProviderStalled(_("The model provider did not answer in time."))
         case _Unreached(__cause__=outbound.NetworkRefused()):
             logger.warning("The model provider's address: %s", outbound.NETWORK_REFUSED)
             return ProviderUnreachable(
-                "Trellis is not allowed to connect to the model provider's network. Ask an administrator to allow it."
+                _(
+                    "Trellis is not allowed to connect to the model provider's network. Ask an administrator to allow it."
+                )
             )
         case _Unreached():
             return ProviderUnreachable()
@@ -309,7 +312,7 @@ def _failure_of(error: Exception) -> ProviderError:
         case TimeoutError() | httpx2.TimeoutException():
             return ProviderStalled()
         case httpx2.HTTPError():
-            return ProviderUnreachable("The connection to the model provider broke.")
+            return ProviderUnreachable(_("The connection to the model provider broke."))
         case _:
             raise error
 
@@ -327,7 +330,9 @@ def _embedding_error(error: _Refused, model: str) -> ProviderError:
         read_error(error.body), status=error.status, wait=wait_of(error.headers), details={}
     )
     if isinstance(found, ProviderModelUnknown):
-        told = f"The model provider does not offer the embedding model “{model}”."
+        told = _("The model provider does not offer the embedding model “%(model)s”.") % {
+            "model": model
+        }
         return ProviderModelUnknown(told, details=found.details)
     return found
 

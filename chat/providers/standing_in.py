@@ -84,11 +84,6 @@ def reason_of(spec: ProviderSpec, error: ProviderError) -> str:
     )
 
 
-def forget_failures() -> None:
-    """Ask every provider again."""
-    _resting.clear()
-
-
 def resting_stand_in(workspace_id: UUID, spec: ProviderSpec) -> StandIn | None:
     """Who answers at once because the provider has just failed; None: it is asked itself."""
     failure = _failure_of(spec.provider_id)

@@ -8,6 +8,7 @@ from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from chat.models import ReminderChoice
 from workspaces.actors import Actor
@@ -49,18 +50,20 @@ def choose(
         InvalidInput: an unknown delay or time zone, or quiet hours with one end.
     """
     if actor.user_id != person.pk:
-        raise PermissionDenied("Only you choose how you are reminded.")
+        raise PermissionDenied(_("Only you can choose how you are reminded."))
     fields: dict[str, list[str]] = {}
     for name in ("mail_after", "answers_after"):
         if getattr(draft, name) not in ReminderChoice.After.values:
-            fields[name] = ["Choose one of the delays."]
+            fields[name] = [_("Choose one of the delays.")]
     if draft.time_zone not in time_zones():
-        fields["time_zone"] = ["There is no such time zone."]
+        fields["time_zone"] = [_("There is no such time zone.")]
     if (draft.quiet_from is None) != (draft.quiet_to is None):
         missing = "quiet_to" if draft.quiet_to is None else "quiet_from"
-        fields[missing] = ["Quiet hours need a beginning and an end."]
+        fields[missing] = [_("Quiet hours need a beginning and an end.")]
     elif draft.quiet_from is not None and draft.quiet_from == draft.quiet_to:
-        fields["quiet_to"] = ["Choose another time: these hours have no length."]
+        fields["quiet_to"] = [
+            _("Choose another end. The quiet hours begin and end at the same time.")
+        ]
     if fields:
         raise InvalidInput(fields=fields)
     values = asdict(draft)
@@ -68,7 +71,7 @@ def choose(
     if before == ReminderChoice.After.NEVER != draft.answers_after:
         # From now on: nobody who switches it on wants mails about the answers of the last days.
         values["answers_told_until"] = database_now()
-    choice, _ = ReminderChoice.objects.for_workspace(workspace).update_or_create(
+    choice, _created = ReminderChoice.objects.for_workspace(workspace).update_or_create(
         workspace=workspace, owner=person, defaults=values
     )
     return choice

@@ -8,6 +8,7 @@ from typing import Final
 
 from django.contrib.sessions.models import Session
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from chat.models import PushDevice
 from workspaces.actors import Actor
@@ -69,11 +70,11 @@ def add_device(
     _require_own(actor, person)
     subscription = _read(draft)
     if draft.session_key and not Session.objects.filter(pk=draft.session_key).exists():
-        raise Conflict("You were signed out meanwhile. Sign in and switch it on again.")
+        raise Conflict(_("You were signed out in the meantime. Sign in and switch it on again."))
     try:
         return _replace(workspace, person, draft, subscription)
     except IntegrityError as error:
-        raise Conflict("This device was added in another window just now.") from error
+        raise Conflict(_("This device was added in another window just now.")) from error
 
 
 @transaction.atomic
@@ -88,7 +89,9 @@ def _replace(
     # Where the person signed out or was signed out, nothing is sent any more.
     mine.exclude(pk__in=mine.living().values("pk")).delete()
     if mine.count() >= MOST_DEVICES:
-        raise InvalidInput(f"You can be notified on {MOST_DEVICES} devices. Remove one first.")
+        raise InvalidInput(
+            _("You can be notified on %(most)s devices. Remove one first.") % {"most": MOST_DEVICES}
+        )
     return PushDevice.objects.create(
         workspace=workspace,
         owner=person,
@@ -136,12 +139,12 @@ def digest_of_endpoint(endpoint: str) -> str:
 
 def _require_own(actor: Actor, person: User) -> None:
     if actor.user_id != person.pk:
-        raise PermissionDenied("Only you choose where you are notified.")
+        raise PermissionDenied(_("Only you can choose where you are notified."))
 
 
 def _read(draft: DeviceDraft) -> Subscription:
     if len(draft.endpoint) > MAX_URL_LENGTH:
-        raise InvalidInput(fields={"endpoint": ["This address is too long."]})
+        raise InvalidInput(fields={"endpoint": [_("This address is too long.")]})
     try:
         subscription = read_subscription(draft.endpoint, draft.p256dh, draft.auth)
     except InvalidSubscription as error:
@@ -149,7 +152,7 @@ def _read(draft: DeviceDraft) -> Subscription:
     except DomainError as error:
         raise InvalidInput(fields={"endpoint": [error.message]}) from error
     if find_vapid_key(draft.key_id) is None:
-        fault = "This key is not in use any more. Load the page again, and switch it on again."
+        fault = _("This key is no longer in use. Reload the page and switch it on again.")
         raise InvalidInput(fields={"key_id": [fault]})
     return subscription
 

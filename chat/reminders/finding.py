@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from chat.models import ReminderChoice, ReminderMail
 from chat.reminders.choices import can_mail, is_due
-from chat.reminders.news import LONGEST, Person, Times, answered_since, waiting_since
+from chat.reminders.digest import LONGEST, Person, Times, answered_since, waiting_since
 from workspaces.database import database_now
 from workspaces.models import Membership
 

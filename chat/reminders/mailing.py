@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chat.models import ReminderChoice, ReminderMail
-from chat.reminders.news import Kind, Thing, unseen_answers, waiting_things
+from chat.reminders.digest import Kind, Thing, unseen_answers, waiting_things
 from workspaces import outbox
 from workspaces.mails import compose, public_url
 from workspaces.models import Membership

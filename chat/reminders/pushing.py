@@ -23,8 +23,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from chat.models import PushDevice, PushMessage
 from chat.reminders.choices import choice_of, is_quiet, until_quiet
 from chat.reminders.devices import subscription_of
-from chat.reminders.finding import choices_of_members
-from chat.reminders.news import (
+from chat.reminders.digest import (
     LONGEST,
     Kind,
     Person,
@@ -35,6 +34,7 @@ from chat.reminders.news import (
     waiting_since,
     waiting_things,
 )
+from chat.reminders.finding import choices_of_members
 from mcp_servers.client.connections import runtime
 from workspaces import outbox, web_push, webhooks
 from workspaces.actors import Actor
@@ -160,11 +160,11 @@ def send_test(*, device: PushDevice, actor: Actor) -> str:
         Conflict: the last one was sent a moment ago.
     """
     if actor.user_id != device.owner_id:
-        raise PermissionDenied("Only you can try your devices.")
+        raise PermissionDenied(_("Only you can test your devices."))
     now = database_now()
     rows = PushDevice.objects.for_workspace(device.workspace_id).filter(pk=device.pk)
     if device.tested_at is not None and device.tested_at > now - TEST_PAUSE:
-        raise Conflict("You have just sent one. Please wait a few seconds.")
+        raise Conflict(_("You have just sent one. Please wait a few seconds."))
     rows.update(tested_at=now)
     workspace = device.workspace
     payload: dict[str, object] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from chat.models import Bud
 from chat.models.buds import BudVisibility
 from workspaces.access import MOST_SHOWN, Access
@@ -20,9 +22,9 @@ def read_access(membership: Membership) -> list[Access]:
         Access(
             kind="bud",
             name=bud.name,
-            why="Everybody in the workspace may use it"
+            why=_("Everybody in the workspace may use it")
             if bud.visibility == BudVisibility.WORKSPACE
-            else "Their own",
+            else _("Their own"),
         )
         for bud in rows[:MOST_SHOWN]
     ]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from chat.artifacts.transfers import arguments_for_gate, arguments_for_log
 from chat.engine.rows import end_call
 from chat.models import ToolCall, Turn
@@ -49,17 +51,19 @@ def decide(
     """
     require(actor, Permission.USE_CHAT, workspace_id=call.workspace_id)
     if len(note) > LONGEST_NOTE:
-        raise InvalidInput(fields={"note": [f"At most {LONGEST_NOTE} characters."]})
+        raise InvalidInput(
+            fields={"note": [_("At most %(most)s characters.") % {"most": LONGEST_NOTE}]}
+        )
     with changing(_conversation_of(call), call.workspace_id) as changes:
         rows = ToolCall.objects.for_workspace(call.workspace_id)
         call = rows.select_related("turn", "decided_by").fetch(call.pk)
         turn = call.turn
         if actor.user_id != turn.asked_by_id:
-            raise PermissionDenied("Only the person who asked can decide about this call.")
+            raise PermissionDenied(_("Only the person who asked can decide about this call."))
         if call.status != ToolCallStatus.WAITING_FOR_APPROVAL:
-            raise Conflict("This has been decided already.")
+            raise Conflict(_("This has been decided already."))
         if call.approval_expires_at is not None and call.approval_expires_at <= database_now():
-            raise Conflict("The time to decide has run out.")
+            raise Conflict(_("The time to decide is over."))
         call.decided_by_id = actor.user_id
         call.decided_at = database_now()
         call.decision = decision.value
@@ -118,12 +122,14 @@ def _expire(call_id: UUID, workspace_id: UUID, conversation_id: UUID) -> None:
 def _approve(call: ToolCall, arguments: Mapping[str, Any] | None, actor: Actor) -> None:
     tool = _tool_of(call)
     if tool is None:
-        raise Conflict("This tool no longer exists.")
+        raise Conflict(_("This tool no longer exists."))
     if tool.definition_hash != call.definition_hash:
-        raise Conflict("This tool has changed since it was shown to you. Please ask again.")
+        raise Conflict(_("This tool has changed since it was shown to you. Please ask again."))
     if arguments is not None:
         if call.builtin:
-            raise InvalidInput(fields={"arguments": ["What is sent here cannot be edited."]})
+            raise InvalidInput(
+                fields={"arguments": [_("The arguments of this call can't be edited.")]}
+            )
         check_arguments(tool.input_schema, arguments)
         call.arguments = dict(arguments)
     assert call.approval_expires_at is not None
@@ -143,7 +149,7 @@ def _approve(call: ToolCall, arguments: Mapping[str, Any] | None, actor: Actor) 
 def _remember(call: ToolCall, remember: Remember, actor: Actor, conversation_id: UUID) -> None:
     tool = _tool_of(call)
     if tool is None:
-        raise Conflict("This tool no longer exists.")
+        raise Conflict(_("This tool no longer exists."))
     here = conversation_id if remember is Remember.CONVERSATION else None
     remember_permission(
         tool=tool, actor=actor, arguments=arguments_for_gate(call), conversation_id=here

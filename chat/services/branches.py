@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from chat.artifacts.services import copy_artifacts
@@ -52,12 +53,12 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
     check_client_id(client_id)
     check_text(text)
     if message.role != MessageRole.USER:
-        raise InvalidInput("Only what a person wrote can be edited.")
+        raise InvalidInput(_("You can only edit messages that a person wrote."))
     digest = digest_of("edit", str(message.pk), text)
     with changing(message.conversation_id, message.workspace_id) as changes:
         known = find_sent(changes.conversation, client_id, digest)
         if isinstance(known, Queued):
-            raise Conflict("A message with this id waits to be sent.")
+            raise Conflict(_("A message with this id is already waiting to be sent."))
         if known is not None:
             return known
         must_be_idle(changes)
@@ -158,7 +159,7 @@ def fork_conversation(
     require(actor, Permission.USE_CHAT, workspace_id=message.workspace_id)
     check_client_id(client_id)
     if message.role != MessageRole.ASSISTANT:
-        raise InvalidInput("Fork from an answer.")
+        raise InvalidInput(_("Choose an answer to fork from."))
     workspace_id = message.workspace_id
     digest = digest_of("fork", str(message.pk))
     mine = Conversation.objects.for_workspace(workspace_id).filter(owner=owner)
@@ -174,7 +175,7 @@ def fork_conversation(
             return made
         turn = Turn.objects.for_workspace(workspace_id).fetch(message.turn_id)
         if TurnStatus(turn.status) in ACTIVE_TURNS:
-            raise Conflict("Please wait until the answer is complete, or stop it.")
+            raise Conflict(_("Please wait until the answer is complete, or stop it."))
         return _fork(message, changes.conversation, client_id, digest, owner)
 
 
@@ -184,7 +185,7 @@ def _fork(
     workspace_id = message.workspace_id
     path = list(path_to(workspace_id, _end_of_turn(message), LONGEST_FORK + 1))
     if len(path) > LONGEST_FORK:
-        raise InvalidInput(f"At most {LONGEST_FORK} messages can be copied.")
+        raise InvalidInput(_("At most %(most)s messages can be copied.") % {"most": LONGEST_FORK})
     new = Conversation.objects.create(
         workspace_id=workspace_id,
         owner=owner,

@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from chat.models import Bud, BudVersion
 from chat.services.buds import create_bud, require_edit, update_bud, values_of
@@ -40,7 +41,7 @@ def version_of(bud: Bud, number: int) -> BudVersion:
     rows = BudVersion.objects.for_workspace(bud.workspace_id).filter(bud=bud, number=number)
     found: BudVersion | None = rows.first()
     if found is None:
-        raise NotFound("Version not found.")
+        raise NotFound(_("Version not found."))
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat.artifacts.knowledge import knowledge_of
@@ -133,7 +134,7 @@ def read_bud(text: str) -> BudFile:
         InvalidInput: with what is wrong at which field.
     """
     document = read_yaml(text, longest=LONGEST)
-    return check_shape(BudFile, document, what="A bud is a mapping with name, slug and so on.")
+    return check_shape(BudFile, document, what=_("A bud is a mapping with name, slug and so on."))
 
 
 def _values(read: BudFile, workspace_id: UUID) -> tuple[dict[str, Any], UUID | None]:
@@ -143,7 +144,9 @@ def _values(read: BudFile, workspace_id: UUID) -> tuple[dict[str, Any], UUID | N
         rows = ModelProvider.objects.for_workspace(workspace_id).filter(name=read.provider)
         provider_id = rows.values_list("pk", flat=True).first()
         if provider_id is None:
-            faults["provider"] = [f"There is no provider “{read.provider[:100]}” here."]
+            faults["provider"] = [
+                _("There is no provider “%(provider)s” here.") % {"provider": read.provider[:100]}
+            ]
     found = _Servers(workspace_id)
     tools = read.tools
     config = {
@@ -159,7 +162,7 @@ def _values(read: BudFile, workspace_id: UUID) -> tuple[dict[str, Any], UUID | N
         config["tool_choice"] = choice if isinstance(choice, str) else choice.model_dump()
     for place, check in enumerate(read.checks or ()):
         if not check.expects_something:
-            faults[f"checks.{place}"] = [NOTHING_EXPECTED]
+            faults[f"checks.{place}"] = [str(NOTHING_EXPECTED)]
     if faults:
         raise InvalidInput(fields=faults)
     values = {
@@ -282,7 +285,9 @@ class _Servers:
     def id_of(self, name: str, field: str, faults: dict[str, list[str]]) -> str:
         found = self._ids.get(name, "")
         if not found and len(faults.setdefault(field, [])) < MOST_FAULTS:
-            faults[field].append(f"There is no server “{name[:100]}” in this workspace.")
+            faults[field].append(
+                _("There is no server “%(name)s” in this workspace.") % {"name": name[:100]}
+            )
         return found
 
     def tool(self, name: str, field: str, faults: dict[str, list[str]]) -> str:

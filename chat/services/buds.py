@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from chat.missing_tools import find_faults
 from chat.models import Bud, BudVersion, BudVisibility, ModelProvider
@@ -104,7 +105,9 @@ def update_bud(
     require_edit(stored, actor)
     if base_version is not None and stored.version != base_version:
         raise Conflict(
-            "Somebody else saved this bud meanwhile. Look at their changes, then save again.",
+            _(
+                "Someone else saved this bud in the meantime. Look at their changes, then save again."
+            ),
             details={"version": stored.version},
         )
     before = values_of(stored)
@@ -154,7 +157,7 @@ def put_server_into_buds(*, server: McpServer, bud_ids: Iterable[UUID], actor: A
     rows = rows.filter(pk__in=wanted, is_archived=False, is_draft=False)
     buds = list(rows.select_for_update(of=("self",)))
     if len(buds) != len(wanted):
-        raise InvalidInput(fields={"bud_ids": ["A bud named here is not in this workspace."]})
+        raise InvalidInput(fields={"bud_ids": [_("A bud named here is not in this workspace.")]})
     for bud in buds:
         if server.pk in bud.mcp.servers:
             continue
@@ -184,7 +187,7 @@ def assign_values(bud: Bud, values: dict[str, Any], provider_id: UUID | None) ->
     if provider_id is not None:
         providers = ModelProvider.objects.for_workspace(bud.workspace_id)
         if providers.find(provider_id) is None:
-            raise InvalidInput(fields={"provider_id": ["There is no such provider here."]})
+            raise InvalidInput(fields={"provider_id": [_("There is no such provider here.")]})
     bud.provider_id = provider_id
     try:
         bud.full_clean(exclude=["workspace"])
@@ -204,7 +207,7 @@ def check_servers(
     """Raise InvalidInput for servers that are not among the known ones."""
     wanted = set(servers)
     if len(wanted) != known.filter(pk__in=wanted).count():
-        raise InvalidInput(fields={field: ["A server named here is not in this workspace."]})
+        raise InvalidInput(fields={field: [_("A server named here is not in this workspace.")]})
 
 
 def _announce(bud: Bud) -> None:

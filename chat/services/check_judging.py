@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from chat.engine.asides import ask_aside
+from chat.engine.side_requests import ask_aside
 from chat.models import Bud
 from chat.providers.base import TokenCount
 from chat.providers.choosing import provider_for

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from audit import reports
 from audit.actions import Action
@@ -25,8 +26,10 @@ from workspaces.actors import Actor
 from workspaces.errors import Conflict, NotFound, PermissionDenied
 from workspaces.models import User
 
-_GONE: Final = "The chat of this call is gone, so its question is not known any more."
-_NOT_YOURS: Final = "Only people who may read what a call sent can keep it as a test."
+_GONE: Final = gettext_lazy(
+    "The chat of this call was deleted, so its question is no longer known."
+)
+_NOT_YOURS: Final = gettext_lazy("Only people who may read what a call sent can keep it as a test.")
 _LONGEST_QUESTION: Final = 4_000
 
 
@@ -75,7 +78,7 @@ def keep_call(*, workspace_id: UUID, call_id: UUID, actor: Actor) -> BudCheck:
         raise Conflict(_GONE)
     bud = _bud_of(row)
     if Bud.objects.for_workspace(workspace_id).usable_by(actor.user_id).find(bud.pk) is None:
-        raise NotFound("Call not found.")
+        raise NotFound(_("Call not found."))
     require_edit(bud, actor)
     if row.turn.asked_by_id != actor.user_id:
         record(

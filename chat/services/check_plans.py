@@ -8,11 +8,12 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from chat.models import Bud, CheckPlan, Repeat
 from chat.services.buds import require_edit
+from chat.services.check_notices import tell_person
 from chat.services.check_runs import start_run
-from chat.services.check_telling import tell_person
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, tracked_change
 from workspaces.database import database_now
@@ -26,7 +27,9 @@ INTERVALS: Final = {Repeat.DAY.value: timedelta(days=1), Repeat.WEEK.value: time
 _MOST_AT_ONCE: Final = 50
 """Of one round; the next one begins with those that are left."""
 _BUSY_MINUTES: Final = 10
-_PARTED: Final = "Whoever chose the schedule may not edit the bud any more. Somebody who may edit it can schedule them anew."
+_PARTED: Final = _(
+    "The person who set this schedule may no longer edit the bud. Someone who may edit it can set the schedule again."
+)
 
 
 def plan_of(bud: Bud) -> CheckPlan:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_lazy as _
 
 from chat.models import (
     Bud,
@@ -26,7 +27,7 @@ from chat.services.bud_drafts import forget_tests
 from chat.services.bud_versions import free_slug
 from chat.services.buds import assign_values, require_edit, values_of
 from chat.services.check_collecting import collect, spent_on
-from chat.services.check_telling import tell_of_faults
+from chat.services.check_notices import tell_of_faults
 from chat.services.checks import checks_of
 from chat.services.conversations import create_conversation
 from chat.services.turns import send_message, stop_turn
@@ -52,8 +53,8 @@ _OPEN: Final = (
     ResultStatus.RUNNING.value,
     ResultStatus.JUDGING.value,
 )
-_NO_CHECKS: Final = "This bud has no checks yet. Add one first."
-_BUSY: Final = "The checks of this bud are running already. Wait for them, or cancel them."
+_NO_CHECKS: Final = _("This bud has no checks yet. Add one first.")
+_BUSY: Final = _("The checks of this bud are running already. Wait for them, or cancel them.")
 _TOO_LONG: Final = f"There was no answer within {SECONDS_EACH // 60} minutes."
 _LOST: Final = "The check was interrupted. Run the checks again."
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
+from django.utils.translation import gettext as _
 
 from chat.check_shapes import MOST_CHECKS, CheckShape
 from chat.models import Bud, BudCheck
@@ -15,10 +17,10 @@ from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import InvalidInput
 from workspaces.yaml_text import check_shape
 
-_WHAT = "A check is a mapping with question, calls and so on."
+_WHAT = gettext_noop("A check is a mapping with question, calls and so on.")
 MOST_CHARACTERS = 150_000
 """Of all checks of a bud, as JSON."""
-NOTHING_EXPECTED = "Say what you expect: a tool call, words, or a criterion."
+NOTHING_EXPECTED = gettext_lazy("Say what you expect: a tool call, words, or a criterion.")
 
 
 def checks_of(bud: Bud) -> list[BudCheck]:
@@ -33,7 +35,7 @@ def read_check(values: object) -> CheckShape:
     Raises:
         InvalidInput: with what is wrong at which field.
     """
-    shape = check_shape(CheckShape, values, what=_WHAT)
+    shape = check_shape(CheckShape, values, what=gettext(_WHAT))
     if not shape.expects_something:
         raise InvalidInput(fields={"calls": [NOTHING_EXPECTED]})
     return shape
@@ -53,7 +55,9 @@ def add_check(*, bud: Bud, values: object, actor: Actor) -> BudCheck:
     Bud.objects.for_workspace(bud.workspace_id).select_for_update(of=("self",)).fetch(bud.pk)
     rows = BudCheck.objects.for_workspace(bud.workspace_id).filter(bud=bud)
     if rows.count() >= MOST_CHECKS:
-        raise InvalidInput(fields={"question": [f"A bud can have {MOST_CHECKS} checks."]})
+        raise InvalidInput(
+            fields={"question": [_("A bud can have %(most)s checks.") % {"most": MOST_CHECKS}]}
+        )
     _check_size([*(check.shape for check in checks_of(bud)), shape])
     return _create(bud, shape, actor)
 
@@ -104,7 +108,9 @@ def replace_checks(*, bud: Bud, shapes: Sequence[CheckShape], actor: Actor) -> N
 def _check_size(shapes: Sequence[CheckShape]) -> None:
     """All of them go into one file with the bud."""
     if sum(len(shape.model_dump_json()) for shape in shapes) > MOST_CHARACTERS:
-        told = f"The checks of a bud can have {MOST_CHARACTERS:,} characters together."
+        told = _("The checks of a bud can have %(most)s characters together.") % {
+            "most": f"{MOST_CHARACTERS:,}"
+        }
         raise InvalidInput(fields={"recordings": [told]})
 
 

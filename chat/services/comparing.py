@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from chat.engine.beginning import Asker, answer_beside
 from chat.engine.reading import compared_with, find_last_answer
 from chat.engine.states import ACTIVE_TURNS
@@ -44,7 +46,9 @@ def compare_answer(*, turn: Turn, client_id: str, model: ModelNamed, actor: Acto
         must_be_idle(changes)
         last = find_last_answer(turn.workspace_id, turn.pk)
         if last is None:
-            raise Conflict("There is no answer to compare with. Answer again with another model.")
+            raise Conflict(
+                _("There is no answer to compare with. Answer again with another model.")
+            )
         asker = Asker.from_actor(actor)
         return answer_beside(changes, turn, last=last, client_id=client_id, asker=asker, model=row)
 
@@ -63,14 +67,18 @@ def choose_answer(*, turn: Turn, actor: Actor) -> Turn:
         turn = Turn.objects.for_workspace(turn.workspace_id).fetch(turn.pk)
         last = find_last_answer(turn.workspace_id, turn.pk)
         if last is None:
-            raise Conflict("This model has not answered yet. Wait for its answer, or use another.")
+            raise Conflict(
+                _("This model has not answered yet. Wait for its answer, or use another.")
+            )
         conversation = changes.conversation
         leaf_id = newest_leaf(turn.workspace_id, last.pk)
         if turn.comparison is None or conversation.comparison != turn.comparison:
             if conversation.leaf_id == leaf_id:
                 return turn
             raise Conflict(
-                "The conversation has gone on since. Switch to this answer by its arrows."
+                _(
+                    "The conversation has continued since. Use the arrows at this answer to switch to it."
+                )
             )
         conversation.leaf_id, conversation.comparison = leaf_id, None
         changes.save_with_number("leaf_id", "comparison")

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
 
 from chat.artifacts.services import forget_contents
 from chat.engine import runner
@@ -75,7 +76,7 @@ def create_conversation(
         check_same(made.client_digest, digest)
         return made
     if bud.is_archived:
-        raise InvalidInput(fields={"bud_id": ["This bud is archived."]})
+        raise InvalidInput(fields={"bud_id": [_("This bud is archived.")]})
     new = Conversation(workspace_id=bud.workspace_id, bud=bud, owner=owner)
     if mcp_config_overrides:
         _set_overrides(new, mcp_config_overrides)
@@ -146,7 +147,7 @@ def update_conversation(
         if bud is not None or "model" in more:
             _set_bud_and_model(row, bud, more)
             if status is not None:
-                raise Conflict("Please wait until the answer is complete, or stop it.")
+                raise Conflict(_("Please wait until the answer is complete, or stop it."))
         row.save(
             update_fields=[
                 "title",
@@ -175,7 +176,7 @@ def find_folder(row: Conversation, folder_id: UUID | None) -> Folder | None:
     mine = Folder.objects.for_workspace(row.workspace_id).filter(owner_id=row.owner_id)
     folder: Folder | None = mine.find(folder_id)
     if folder is None:
-        raise InvalidInput(fields={"folder_id": ["You have no such folder."]})
+        raise InvalidInput(fields={"folder_id": [_("You have no such folder.")]})
     return folder
 
 
@@ -199,7 +200,7 @@ def change_conversations(
     mine = rows.deleted_by(person) if is_restored else rows.filter(owner=person, deleted_at=None)
     found = {row.pk: row for row in mine.filter(pk__in=ids).select_related("bud", "chosen_model")}
     if len(found) != len(set(ids)):
-        raise InvalidInput(fields={"ids": ["One of these conversations is not there any more."]})
+        raise InvalidInput(fields={"ids": [_("One of these conversations no longer exists.")]})
     if change is BulkChange.MOVE and found:
         find_folder(next(iter(found.values())), folder_id)
     changed = []
@@ -231,7 +232,7 @@ def _set_overrides(row: Conversation, given: dict[str, Any]) -> None:
 def _set_bud_and_model(row: Conversation, bud: Bud | None, given: dict[str, Any]) -> None:
     if bud is not None and bud.pk != row.bud_id:
         if bud.is_archived:
-            raise InvalidInput(fields={"bud_id": ["This bud is archived."]})
+            raise InvalidInput(fields={"bud_id": [_("This bud is archived.")]})
         row.bud = bud
         row.chosen_model = None
     if "model" in given:

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from chat.models import Conversation, Draft
 from chat.services.turns import check_text
@@ -38,7 +39,7 @@ def keep_draft(
     check_text(text, may_be_empty=True)
     chats = Conversation.objects.for_workspace(workspace).filter(owner=owner, deleted_at=None)
     if conversation_id is not None and chats.find(conversation_id) is None:
-        raise InvalidInput(fields={"conversation_id": ["There is no such conversation."]})
+        raise InvalidInput(fields={"conversation_id": [_("There is no such conversation.")]})
     written_at = min(written_at, database_now())
     mine = Draft.objects.for_workspace(workspace).filter(owner=owner)
     place = {"conversation_id": conversation_id}

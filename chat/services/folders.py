@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from chat.models import Folder
 from chat.values import FolderColour
@@ -30,7 +31,7 @@ def create_folder(
     require(actor, Permission.USE_CHAT, workspace_id=workspace_id)
     mine = Folder.objects.for_workspace(workspace_id).filter(owner=owner)
     if mine.count() >= MOST_FOLDERS:
-        raise Conflict(f"You have {MOST_FOLDERS} folders already.")
+        raise Conflict(_("You have %(most)s folders already.") % {"most": MOST_FOLDERS})
     folder = Folder(workspace_id=workspace_id, owner=owner, colour=FolderColour(colour).value)
     return _save(folder, name)
 
@@ -59,12 +60,14 @@ def _save(folder: Folder, name: str) -> Folder:
     folder.name = " ".join(name.split())
     is_plain = '"' not in folder.name and "\x00" not in folder.name
     if not is_plain or not 0 < len(folder.name) <= LONGEST_NAME:
-        told = f"Give it a name of at most {LONGEST_NAME} characters, without quotation marks."
+        told = _("Give it a name of at most %(most)s characters, without quotation marks.") % {
+            "most": LONGEST_NAME
+        }
         raise InvalidInput(fields={"name": [told]})
     try:
         with transaction.atomic():
             folder.save()
     except IntegrityError as error:
-        taken = "You have a folder of this name already."
+        taken = _("You have a folder of this name already.")
         raise InvalidInput(fields={"name": [taken]}) from error
     return folder

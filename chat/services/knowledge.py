@@ -9,6 +9,7 @@ from typing import Final
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, Sum
+from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
 from chat.artifacts.errors import TooLarge
@@ -48,7 +49,7 @@ def add_knowledge(*, bud: Bud, name: str, content: bytes, actor: Actor) -> Knowl
     name = _checked_name(name)
     most = settings.TRELLIS.artifact_max_bytes
     if len(content) > most:
-        raise TooLarge(f"A file has at most {most // (1024 * 1024)} MiB.")
+        raise TooLarge(_("A file has at most %(most)s MiB.") % {"most": most // (1024 * 1024)})
     _check_room(bud, name, len(content))
     content_type = find_type(content, name)
     text = wait_for(_read, content, content_type)
@@ -118,20 +119,25 @@ def copy_knowledge(*, source: Bud, target: Bud, actor: Actor) -> None:
 
 def _checked_name(raw: str) -> str:
     if not raw.strip():
-        raise InvalidInput(fields={"name": ["A file needs a name."]})
+        raise InvalidInput(fields={"name": [_("Give the file a name.")]})
     return clean_name(raw)
 
 
 def _check_room(bud: Bud, name: str, size: int) -> None:
     rows = KnowledgeFile.objects.for_workspace(bud.workspace_id).filter(bud=bud)
     if rows.filter(name__iexact=name).exists():
-        raise Conflict(f"There is a file named “{name}” already. Remove it first to replace it.")
+        raise Conflict(
+            _("There is a file named “%(name)s” already. Remove it first to replace it.")
+            % {"name": name}
+        )
     if rows.count() >= MOST_FILES:
-        raise Conflict(f"A bud has at most {MOST_FILES} knowledge files.")
+        raise Conflict(_("A bud has at most %(most)s knowledge files.") % {"most": MOST_FILES})
     total = rows.aggregate(total=Sum("size"))["total"] or 0
     if total + size > MOST_BYTES:
         told = MOST_BYTES // (1024 * 1024)
-        raise TooLarge(f"All knowledge files of a bud together have at most {told} MiB.")
+        raise TooLarge(
+            _("All knowledge files of a bud together have at most %(told)s MiB.") % {"told": told}
+        )
 
 
 async def _read(content: bytes, content_type: str) -> Extracted:
@@ -141,9 +147,12 @@ async def _read(content: bytes, content_type: str) -> Extracted:
         text: str | None = await asyncio.to_thread(as_text, content)
         found = Extracted(text=text or "")
     else:
-        raise Unreadable(f"There is no text in this kind of file. Trellis reads {READABLE}.")
+        raise Unreadable(
+            _("There is no text in this kind of file. Trellis reads %(readable)s.")
+            % {"readable": READABLE}
+        )
     if not found.text.strip():
-        raise Unreadable("This file holds no text.")
+        raise Unreadable(_("This file holds no text."))
     return found
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from chat.engine.beginning import MOST_COMPARED
 from chat.models import Bud, ModelProvider, ProviderModel
 from chat.providers.choosing import platform_provider
@@ -103,11 +105,13 @@ def find_model(*, bud: Bud, provider_id: UUID | None, name: str) -> ProviderMode
     if all(
         (one.provider_id, one.name) != (provider_id, name) for one in models_of(bud.workspace_id)
     ):
-        raise InvalidInput(fields={"model": ["There is no such model in this workspace."]})
+        raise InvalidInput(fields={"model": [_("There is no such model in this workspace.")]})
     if bud.is_model_fixed:
         if _is_of_bud(bud, provider_id, name):
             return None
-        raise InvalidInput(fields={"model": [f"{bud.name} answers with its own model only."]})
+        raise InvalidInput(
+            fields={"model": [_("%(name)s answers with its own model only.") % {"name": bud.name}]}
+        )
     return _row_of(bud.workspace_id, provider_id, name)
 
 
@@ -121,15 +125,17 @@ def find_compared(*, bud: Bud, names: Sequence[ModelNamed]) -> list[ProviderMode
         return []
     fault = ""
     if not 2 <= len(names) <= MOST_COMPARED:
-        fault = "Choose two or three models to compare."
+        fault = _("Choose two or three models to compare.")
     elif len(set(names)) < len(names):
-        fault = "Choose different models to compare."
+        fault = _("Choose different models to compare.")
     elif bud.is_model_fixed:
-        fault = f"{bud.name} answers with its own model only, so you can't compare models with it."
+        fault = _(
+            "%(name)s answers with its own model only, so you can't compare models with it."
+        ) % {"name": bud.name}
     if fault:
         raise InvalidInput(fields={"compare": [fault]})
     if not set(names) <= {(one.provider_id, one.name) for one in models_of(bud.workspace_id)}:
-        raise InvalidInput(fields={"compare": ["There is no such model in this workspace."]})
+        raise InvalidInput(fields={"compare": [_("There is no such model in this workspace.")]})
     return [_row_of(bud.workspace_id, provider_id, name) for provider_id, name in names]
 
 
@@ -141,7 +147,9 @@ def find_other(*, bud: Bud, provider_id: UUID | None, name: str) -> ProviderMode
     """
     row = find_model(bud=bud, provider_id=provider_id, name=name)
     if row is None:
-        raise InvalidInput(fields={"model": [f"{bud.name} answers with its own model only."]})
+        raise InvalidInput(
+            fields={"model": [_("%(name)s answers with its own model only.") % {"name": bud.name}]}
+        )
     return row
 
 

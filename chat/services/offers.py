@@ -9,6 +9,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from audit.services import Ref
@@ -67,7 +68,7 @@ def fetch_prompt(
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
     if prompt_id not in {row.pk for row in prompts_of(conversation)}:
-        raise NotFound("This prompt is not one of this chat's.")
+        raise NotFound(_("This prompt is not available in this chat."))
     request = PromptRequest(
         call_id=uuid7(),
         workspace_id=conversation.workspace_id,
@@ -100,7 +101,7 @@ def suggest(
     server = usable_server(conversation, row.server_id).server
     assert server is not None
     if kind == "prompt" and argument not in {one.get("name") for one in row.arguments}:
-        raise InvalidInput(fields={"argument": ["This prompt has no such argument."]})
+        raise InvalidInput(fields={"argument": [_("This prompt has no such argument.")]})
     try:
         return runtime.run_sync(
             complete(

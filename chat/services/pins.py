@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from chat.models import Bud, ModelProvider, Pin
 from workspaces.actors import Actor
@@ -33,7 +34,7 @@ def set_bud_pin(
     require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     buds = Bud.objects.for_workspace(workspace).visible_to(owner).filter(is_draft=False)
     if is_pinned and buds.find(bud_id) is None:
-        raise InvalidInput(fields={"bud_id": ["There is no such bud."]})
+        raise InvalidInput(fields={"bud_id": [_("There is no such bud.")]})
     _set(workspace, owner, is_pinned=is_pinned, bud_id=bud_id)
 
 
@@ -57,7 +58,7 @@ def set_model_pin(
     require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     providers = ModelProvider.objects.for_workspace(workspace)
     if is_pinned and provider_id is not None and providers.find(provider_id) is None:
-        raise InvalidInput(fields={"provider_id": ["There is no such provider."]})
+        raise InvalidInput(fields={"provider_id": [_("There is no such provider.")]})
     _set(workspace, owner, is_pinned=is_pinned, provider_id=provider_id, model=model)
 
 
@@ -79,7 +80,9 @@ def _set(
         if mine.filter(**this).exists():
             return
         if mine.count() >= MOST_PINS:
-            raise InvalidInput(f"You can pin {MOST_PINS} buds and models. Remove a pin first.")
+            raise InvalidInput(
+                _("You can pin %(most)s buds and models. Remove a pin first.") % {"most": MOST_PINS}
+            )
         # Two devices may pin the same at one moment.
         new = Pin(workspace=workspace, owner=owner, **this)
         Pin.objects.bulk_create([new], ignore_conflicts=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from chat.models import ModelProvider, ProviderModel
 from chat.providers import limits
@@ -87,7 +88,7 @@ def choose_embedding_model(*, provider: ModelProvider, model: str, actor: Actor)
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     name = model.strip()
     if not name or len(name) > LONGEST_NAME:
-        raise InvalidInput(fields={"embedding_model": ["Choose a model."]})
+        raise InvalidInput(fields={"embedding_model": [_("Choose a model.")]})
     before, provider.embedding_model = provider.embedding_model, name
     trial = try_embedding(provider=provider, actor=actor)
     provider.embedding_model = before
@@ -115,13 +116,13 @@ def rotate_key(*, provider: ModelProvider, new_key: str, actor: Actor) -> Listin
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     key = new_key.strip()
     if not key or not key.isascii() or not key.isprintable() or len(key) > LONGEST_KEY:
-        raise InvalidInput(fields={"api_key": ["Paste the new key."]})
+        raise InvalidInput(fields={"api_key": [_("Paste the new key.")]})
     listing = _list(provider, Secret(key))
     with transaction.atomic():
         rows = ModelProvider.objects.for_workspace(provider.workspace_id).select_for_update()
         stored: ModelProvider = rows.fetch(provider.pk)
         if stored.origin != provider.origin:
-            raise Conflict("The provider's address has changed meanwhile. Try again.")
+            raise Conflict(_("The provider's address changed in the meantime. Try again."))
         with tracked_change(stored, actor=actor):
             stored.api_key = Secret(key)
             stored.save(update_fields=["api_key", "updated_at"])
@@ -146,9 +147,9 @@ def keep_facts(
     known = {one.name: one for one in listing.models}
     wanted = list(dict.fromkeys(names))
     if not wanted:
-        raise InvalidInput(fields={"models": ["Choose at least one model."]})
+        raise InvalidInput(fields={"models": [_("Choose at least one model.")]})
     if gone := [name for name in wanted if name not in known]:
-        told = f"The provider has no model “{gone[0][:100]}” any more."
+        told = _("The provider has no model “%(gone)s” any more.") % {"gone": gone[0][:100]}
         raise InvalidInput(fields={"models": [told]})
     rows = ProviderModel.objects.for_workspace(provider.workspace_id).filter(provider=provider)
     with transaction.atomic():

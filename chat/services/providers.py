@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from chat.models import ModelProvider, ProviderModel
 from workspaces.actors import Actor
@@ -85,7 +86,7 @@ def _fallback(provider: ModelProvider, draft: ProviderDraft) -> ModelProvider | 
         return None
     found = ModelProvider.objects.for_workspace(provider.workspace_id).find(draft.fallback_id)
     if found is None:
-        raise InvalidInput(fields={"fallback": ["There is no such provider here."]})
+        raise InvalidInput(fields={"fallback": [_("There is no such provider here.")]})
     return found
 
 
@@ -108,7 +109,7 @@ def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
     except ValidationError as error:
         raise InvalidInput(fields=error.message_dict) from error
     others = ModelProvider.objects.for_workspace(provider.workspace_id).exclude(pk=provider.pk)
-    taken = InvalidInput(fields={"name": ["Another provider has this name."]})
+    taken = InvalidInput(fields={"name": [_("Another provider has this name.")]})
     if others.filter(name=provider.name).exists():
         raise taken
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from chat.engine.beginning import send_queued
 from chat.models import QueuedMessage, Turn
 from chat.recording import changing
@@ -65,4 +67,4 @@ def _fetch(queued: QueuedMessage) -> QueuedMessage:
 def _require_own(queued: QueuedMessage, actor: Actor) -> None:
     require(actor, Permission.USE_CHAT, workspace_id=queued.workspace_id)
     if actor.user_id != queued.asked_by_id:
-        raise PermissionDenied("Only the person who wrote it can do that.")
+        raise PermissionDenied(_("Only the person who wrote it can do that."))

@@ -6,6 +6,7 @@ import logging
 from uuid import UUID
 
 from django.db.models import Exists, Max, OuterRef, Q
+from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.call_outcomes import KNOWN_END
@@ -57,19 +58,21 @@ def resolve_call(
     """
     require(actor, Permission.USE_CHAT, workspace_id=call.workspace_id)
     if len(note) > LONGEST_NOTE:
-        raise InvalidInput(fields={"note": [f"At most {LONGEST_NOTE} characters."]})
+        raise InvalidInput(
+            fields={"note": [_("At most %(most)s characters.") % {"most": LONGEST_NOTE}]}
+        )
     with changing(call.turn.conversation_id, call.workspace_id) as changes:
         call = _fetch(call.pk, call.workspace_id)
         if actor.user_id != call.turn.asked_by_id:
-            raise PermissionDenied("Only the person who asked can decide about this call.")
+            raise PermissionDenied(_("Only the person who asked can decide about this call."))
         if call.status != ToolCallStatus.OUTCOME_UNKNOWN:
-            raise Conflict("This has been decided already.")
+            raise Conflict(_("This has been decided already."))
         if TurnStatus(call.turn.status) not in (
             TurnStatus.RUNNING,
             TurnStatus.WAITING_FOR_APPROVAL,
             TurnStatus.WAITING_FOR_INPUT,
         ):
-            raise Conflict("The answer has ended. Retry it, or ask again.")
+            raise Conflict(_("The answer has ended. Retry it, or ask again."))
         return _resolve(call, resolution, note.strip(), actor, changes)
 
 
@@ -150,7 +153,7 @@ def _repeat(call: ToolCall) -> ToolCall:
     """The same call anew: nothing of the first one counts for it but what was asked."""
     tools = McpTool.objects.for_workspace(call.workspace_id)
     if not call.builtin and tools.find(call.tool_id) is None:
-        raise Conflict("This tool no longer exists.")
+        raise Conflict(_("This tool no longer exists."))
     siblings = ToolCall.objects.for_workspace(call.workspace_id).filter(message_id=call.message_id)
     last = siblings.aggregate(last=Max("position"))["last"]
     return ToolCall(

@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext as _
 
 from chat.models import Artifact, Attachment, Conversation, Message, ToolCall
 from chat.services.search_filters import Filters, read_filters
@@ -53,7 +54,9 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
         InvalidInput: the query is too long, or a filter of it cannot be read.
     """
     if len(query) > LONGEST_QUERY:
-        raise InvalidInput(fields={"q": [f"At most {LONGEST_QUERY} characters."]})
+        raise InvalidInput(
+            fields={"q": [_("At most %(most)s characters.") % {"most": LONGEST_QUERY}]}
+        )
     filters, words = read_filters(query, workspace=workspace, person=person)
     parts = [
         Part(phrase or word, bool(phrase)) for phrase, word in _PARTS.findall(words)[:MOST_WORDS]

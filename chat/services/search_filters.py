@@ -9,6 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from audit.filter_language import Key, one_of, plain, read_age, read_typed
 from chat.models import Bud, Folder
 from workspaces.database import database_now
@@ -18,13 +21,13 @@ from workspaces.models import User, Workspace
 _FILTER: Final = re.compile(r'(?<!\S)([A-Za-z]{2,}):(?!//)(?:"[^"]*"|\S*)')
 _QUOTED: Final = re.compile(r'"[^"]*"')
 HELP: Final = {
-    "from": "a bud, by its name",
-    "in": "one of your folders",
+    "from": gettext_noop("a bud, by its name"),
+    "in": gettext_noop("one of your folders"),
     "has": "file",
-    "tool": "a tool that was called, such as mail.send",
-    "before": "a date, such as 2026-11-01, or an age, such as 7d",
-    "after": "a date, such as 2026-11-01, or an age, such as 7d",
-    "is": "archived or pinned",
+    "tool": gettext_noop("a tool that was called, such as mail.send"),
+    "before": gettext_noop("a date, such as 2026-11-01, or an age, such as 7d"),
+    "after": gettext_noop("a date, such as 2026-11-01, or an age, such as 7d"),
+    "is": gettext_noop("archived or pinned"),
 }
 
 
@@ -124,7 +127,7 @@ def _moment(name: str) -> Callable[[str], Mapping[str, str] | str]:
                 else datetime.strptime(value, "%Y-%m-%d").replace(tzinfo=UTC)
             )
         except (ValueError, OverflowError):
-            return "takes a date, such as 2026-11-01, or an age, such as 7d."
+            return _("takes a date, such as 2026-11-01, or an age, such as 7d.")
         return {name: moment.isoformat()}
 
     return read

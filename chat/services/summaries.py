@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from django.utils.translation import gettext as _
+
 from chat.models import Message
 from chat.recording import changing
 from chat.services.turns import active_turn, check_text
@@ -29,14 +31,16 @@ def change_summary(
     if text is not None:
         check_text(text)
         if len(text) > LONGEST_SUMMARY:
-            raise InvalidInput(fields={"text": [f"At most {LONGEST_SUMMARY} characters."]})
+            raise InvalidInput(
+                fields={"text": [_("At most %(most)s characters.") % {"most": LONGEST_SUMMARY}]}
+            )
     with changing(message.conversation_id, message.workspace_id) as changes:
         row = Message.objects.for_workspace(message.workspace_id).fetch(message.pk)
         summary = summary_of(row)
         if summary is None:
-            raise NotFound("There is no summary at this message.")
+            raise NotFound(_("This message has no summary."))
         if active_turn(changes.conversation) is not None:
-            raise Conflict("Please wait until the answer is complete, or stop it.")
+            raise Conflict(_("Please wait until the answer is complete, or stop it."))
         if text is not None and text != summary.text:
             summary = replace(summary, text=text, is_edited=True)
         if is_used is not None:

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from audit import reports
 from audit.actions import Action
 from audit.models import AuditEntry
@@ -105,7 +107,7 @@ def read_turn(*, workspace_id: UUID, turn_id: UUID, actor: Actor) -> TurnRecord:
     turn: Turn | None = turns.find(turn_id)
     if turn is None:
         if not entries:
-            raise NotFound("Turn not found.")
+            raise NotFound(_("Turn not found."))
         return TurnRecord(
             id=turn_id,
             turn=None,

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Max, Min
+from django.utils.translation import gettext as _
 
 from chat.engine import runner
 from chat.engine.attaching import Ref, check_refs
@@ -86,7 +87,7 @@ def send_message(
         when_busy=WhenBusy.REFUSE,
     )
     if isinstance(sent, Queued):
-        raise Conflict("This message waits for the running answer to end.")
+        raise Conflict(_("This message is waiting for the current answer to end."))
     return sent
 
 
@@ -144,7 +145,7 @@ def send_or_queue(
             )
             return Sent(message, turn, is_new=True)
         if when_busy is WhenBusy.REFUSE:
-            raise Conflict("Please wait until the answer is complete, or stop it.")
+            raise Conflict(_("Please wait until the answer is complete, or stop it."))
         queued = _put_in_queue(
             changes,
             refs,
@@ -178,9 +179,9 @@ def _check_mentioned(conversation: Conversation, bud_id: UUID | None, bud: Bud |
     if bud_id is None or bud_id == conversation.bud_id:
         return
     if bud is None:
-        raise InvalidInput(fields={"bud_id": ["You have no such bud in this workspace."]})
+        raise InvalidInput(fields={"bud_id": [_("You have no such bud in this workspace.")]})
     if bud.is_archived:
-        raise InvalidInput(fields={"bud_id": ["This bud is archived."]})
+        raise InvalidInput(fields={"bud_id": [_("This bud is archived.")]})
 
 
 def _text(value: UUID | None) -> str | None:
@@ -213,7 +214,9 @@ def check_same(known: str, digest: str) -> None:
     # Rows of earlier versions have no digest.
     if known and known != digest:
         raise Conflict(
-            "This client id was used for something else, so nothing was sent. Send it with a new client id."
+            _(
+                "This client id was used for another message, so nothing was sent. Send it with a new client id."
+            )
         )
 
 
@@ -242,7 +245,10 @@ def _put_in_queue(
     rows = QueuedMessage.objects.for_workspace(conversation.workspace_id)
     waiting = rows.filter(conversation=conversation)
     if waiting.count() >= MOST_QUEUED:
-        raise Conflict(f"{MOST_QUEUED} messages wait already.")
+        raise Conflict(
+            _("%(most)s messages are already waiting. Wait until one is sent, or remove one.")
+            % {"most": MOST_QUEUED}
+        )
     last = waiting.aggregate(last=Max("order_key"))["last"] or _MIDDLE
     queued = QueuedMessage.objects.create(
         workspace_id=conversation.workspace_id,
@@ -294,9 +300,11 @@ def retry_turn(*, turn: Turn, actor: Actor) -> Turn:
         turns = Turn.objects.for_workspace(turn.workspace_id)
         turn = turns.fetch(turn.pk)
         if TurnStatus(turn.status) not in RETRYABLE_TURNS or not turn.can_retry:
-            raise Conflict("This cannot be tried again.")
+            raise Conflict(_("This answer can't be retried."))
         if not _may_go_on(turn, changes):
-            raise Conflict("The conversation has gone on since.")
+            raise Conflict(
+                _("The conversation has continued since, so this is no longer possible.")
+            )
         turn.status = TurnStatus.QUEUED.value
         # What was too long once is too long again, unless less of it is sent.
         turn.trims_history = turn.trims_history or turn.error_code == ContextTooLong.code
@@ -321,11 +329,13 @@ def continue_turn(*, turn: Turn, actor: Actor) -> Turn:
     with changing(turn.conversation_id, turn.workspace_id) as changes:
         turn = Turn.objects.for_workspace(turn.workspace_id).fetch(turn.pk)
         if not _may_go_on(turn, changes):
-            raise Conflict("The conversation has gone on since.")
+            raise Conflict(
+                _("The conversation has continued since, so this is no longer possible.")
+            )
         last = find_last_answer(turn.workspace_id, turn.pk)
         is_cut = last is not None and bool(last.json_meta.get("is_cut"))
         if last is None or not is_cut or turn.status != TurnStatus.COMPLETED:
-            raise Conflict("This answer was not cut off.")
+            raise Conflict(_("This answer was not cut off."))
         last.json_meta = {**last.json_meta, "goes_on": True}
         last.save(update_fields=["json_meta", "updated_at"])
         turn.status = TurnStatus.QUEUED.value
@@ -348,13 +358,15 @@ def rate_turn(*, turn: Turn, rating: Rating, reason: str = "", actor: Actor) -> 
     require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
     require_own(turn, actor)
     if len(reason) > LONGEST_REASON:
-        raise InvalidInput(fields={"reason": [f"At most {LONGEST_REASON} characters."]})
+        raise InvalidInput(
+            fields={"reason": [_("At most %(most)s characters.") % {"most": LONGEST_REASON}]}
+        )
     if _UNSTORABLE.search(reason):
-        raise InvalidInput(fields={"reason": ["This text holds characters that cannot be stored."]})
+        raise InvalidInput(fields={"reason": [_("This text has characters that can't be stored.")]})
     with changing(turn.conversation_id, turn.workspace_id) as changes:
         turn = Turn.objects.for_workspace(turn.workspace_id).fetch(turn.pk)
         if TurnStatus(turn.status) in ACTIVE_TURNS:
-            raise Conflict("Please wait until the answer is complete.")
+            raise Conflict(_("Please wait until the answer is complete."))
         turn.rating = rating.value
         turn.rating_reason = reason.strip() if rating else ""
         turn.rated_at = database_now() if rating else None
@@ -384,7 +396,7 @@ def active_turn(conversation: Conversation) -> Turn | None:
 def must_be_idle(changes: Changes) -> None:
     """Raise Conflict while the conversation is being answered."""
     if active_turn(changes.conversation) is not None:
-        raise Conflict("Please wait until the answer is complete, or stop it.")
+        raise Conflict(_("Please wait until the answer is complete, or stop it."))
 
 
 def active_turns(conversation: Conversation) -> list[Turn]:
@@ -413,23 +425,23 @@ def _is_at_end(turn: Turn, changes: Changes) -> bool:
 def require_own(turn: Turn, actor: Actor) -> None:
     """Raise PermissionDenied unless it is the actor who asked."""
     if actor.user_id != turn.asked_by_id and actor.user_id is not None:
-        raise PermissionDenied("Only the person who asked can do that.")
+        raise PermissionDenied(_("Only the person who asked can do that."))
 
 
 def check_client_id(client_id: str) -> None:
     """Raise InvalidInput unless a page's own id for what it does can be stored."""
     if not _CLIENT_ID.fullmatch(client_id):
-        raise InvalidInput(fields={"client_id": ["1 to 64 letters, digits or . : _ -"]})
+        raise InvalidInput(fields={"client_id": [_("Use 1 to 64 letters, digits or . : _ -")]})
 
 
 def check_text(text: str, *, may_be_empty: bool = False) -> None:
     """Raise InvalidInput unless this can be a message; what is attached may speak for itself."""
     fault = ""
     if not text.strip() and not may_be_empty:
-        fault = "Write something first."
+        fault = _("Write something first.")
     elif len(text) > LONGEST_MESSAGE:
-        fault = f"At most {LONGEST_MESSAGE} characters."
+        fault = _("At most %(most)s characters.") % {"most": LONGEST_MESSAGE}
     elif _UNSTORABLE.search(text):
-        fault = "This text holds characters that cannot be stored."
+        fault = _("This text has characters that can't be stored.")
     if fault:
         raise InvalidInput(fields={"text": [fault]})

@@ -12,6 +12,7 @@ from uuid import UUID
 from autobahn.exception import Disconnected
 from channels.consumer import get_handler_name
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.utils.translation import gettext as _
 
 from chat import commands
 from chat.events import (
@@ -27,13 +28,13 @@ from chat.events import (
 from chat.hub import PROCESS_ID, conversation_group
 from chat.models import Conversation
 from chat.services.offers import warm_up
-from chat.sockets.door import Door
 from chat.sockets.following import Following
 from chat.sockets.frames import Malformed, check_frame, parse_frame
 from chat.sockets.handlers import HANDLERS
 from chat.sockets.open import sockets
 from chat.sockets.rounds import Rounds, Seen, rounds
 from chat.sockets.send_queue import SendQueue
+from chat.sockets.socket_access import Door
 from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, user_group, workspace_group
 from workspaces.database import in_database, is_unavailable
@@ -162,7 +163,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             await self._handle(commands.parse_command(content))
             self._faults = 0
         except _Abuse:
-            await self._tell_error("rate_limited", "Too many messages.", None)
+            await self._tell_error("rate_limited", _("Too many messages."), None)
             await self.close(CloseCode.PROTOCOL_ABUSE)
         except Malformed as fault:
             await self._tell_error("malformed", str(fault), None)
@@ -176,11 +177,11 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
                     await self.close(CloseCode.PROTOCOL_ABUSE)
         except Exception as error:
             if is_unavailable(error):
-                text = "This is not possible at the moment. Please try again soon."
+                text = _("This is not possible at the moment. Please try again soon.")
                 await self._tell_error("unavailable", text, ref)
                 return
             logger.exception("socket_command_crashed")
-            await self._tell_error("internal_error", "Something went wrong on our side.", ref)
+            await self._tell_error("internal_error", _("Something went wrong on our side."), ref)
 
     async def _handle(self, command: commands.Command) -> None:
         own = self._own_handlers.get(type(command))
@@ -194,7 +195,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         conversation = await in_database(self.door.conversation, command.conversation_id)
         following = self._following
         if conversation.pk not in following and len(following) >= MOST_CONVERSATIONS:
-            raise InvalidInput("Too many conversations are open on this page.")
+            raise InvalidInput(_("Too many conversations are open on this page."))
         following.begin(conversation.pk)
         await self._join(conversation_group(conversation.pk))
         is_streaming = await in_database(self.door.is_active, conversation)

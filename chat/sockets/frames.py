@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from chat.events import encode, utf16_length
 from mcp_servers.client.canonical import check_json
 from mcp_servers.client.errors import InvalidJson
@@ -28,15 +30,17 @@ def parse_frame(text: str | None) -> object:
         InvalidInput: an object has the same key twice.
     """
     if text is None:
-        raise Malformed("Only text messages are understood.")
+        raise Malformed(_("Send text messages. Other messages are not supported."))
     if len(text) > LARGEST_FRAME_BYTES or len(text.encode()) > LARGEST_FRAME_BYTES:
-        raise Malformed("This message is too long.")
+        raise Malformed(_("This message is too long."))
     try:
         return json.loads(text, object_pairs_hook=object_of)
     except DoubledKey as error:
-        raise InvalidInput(f"This message cannot be used: {error}") from error
+        raise InvalidInput(
+            _("This message cannot be used: %(error)s") % {"error": error}
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise Malformed("This message is not JSON.") from error
+        raise Malformed(_("This message is not JSON.")) from error
 
 
 def check_frame(content: object) -> None:
@@ -48,7 +52,9 @@ def check_frame(content: object) -> None:
     try:
         check_json(content)
     except InvalidJson as error:
-        raise InvalidInput(f"This message cannot be stored: {error.message}.") from error
+        raise InvalidInput(
+            _("This message cannot be stored: %(message)s.") % {"message": error.message}
+        ) from error
 
 
 def join_deltas(frames: Iterable[str]) -> list[str]:

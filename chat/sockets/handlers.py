@@ -23,7 +23,7 @@ from chat.services.turns import (
     send_or_queue,
     stop_turn,
 )
-from chat.sockets.door import Door
+from chat.sockets.socket_access import Door
 from chat.values import Decision, Remember
 
 Answer = dict[str, UUID]

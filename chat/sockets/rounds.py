@@ -17,7 +17,7 @@ from uuid import UUID
 
 from chat.events import CloseCode
 from chat.models import Conversation
-from chat.sockets.door import Door, read_sessions, signed_in
+from chat.sockets.socket_access import Door, read_sessions, signed_in
 from workspaces.database import in_database
 from workspaces.models import Membership, User
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from chat.models import WebhookDelivery, WebhookEndpoint
 from chat.values import WebhookEvent
@@ -37,7 +38,7 @@ def create_webhook(
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     _check(url, events)
     if WebhookEndpoint.objects.for_workspace(workspace_id).count() >= MOST_ENDPOINTS:
-        raise Conflict(f"A workspace has at most {MOST_ENDPOINTS} webhooks.")
+        raise Conflict(_("A workspace has at most %(most)s webhooks.") % {"most": MOST_ENDPOINTS})
     secret = new_secret()
     endpoint = WebhookEndpoint.objects.create(
         workspace_id=workspace_id, url=url, secret=secret, events=sorted(set(events))
@@ -102,4 +103,8 @@ def _check(url: str, events: Sequence[str]) -> None:
         raise InvalidInput(fields={"url": [error.message]}) from error
     known = {event.value for event in WebhookEvent}
     if not events or not set(events) <= known:
-        raise InvalidInput(fields={"events": [f"Choose some of {', '.join(sorted(known))}."]})
+        raise InvalidInput(
+            fields={
+                "events": [_("Choose some of %(known)s.") % {"known": ", ".join(sorted(known))}]
+            }
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -56,7 +57,7 @@ class ConfigViewSet(WorkspaceViewSet):
         place = Place(self.workspace, self.actor)
         asked = request.query_params.get(_DRY_RUN, "false").lower()
         if asked not in ("true", "false"):
-            raise InvalidInput(fields={_DRY_RUN: ["It is true or false."]})
+            raise InvalidInput(fields={_DRY_RUN: [_("Use true or false.")]})
         applied = apply_file(place, request.data, is_dry_run=asked == "true")
         return self.answer(applied)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from audit.alerts.services import RuleDraft, create_rule, switch_rule, update_rule
 from audit.models import AlertRule, AuditStream, ReportSchedule, SavedView
@@ -100,7 +101,7 @@ def put_stream(place: Place, wanted: StreamFile, present: Mapping[str, StreamFil
                 _tell_secret(place, wanted.name)
         else:
             if wanted.kind is not now.kind:
-                raise InvalidInput(fields={"kind": ["A stream keeps its kind. Name a new one."]})
+                raise InvalidInput(fields={"kind": [_("A stream keeps its kind. Name a new one.")]})
             rows = AuditStream.objects.for_workspace(place.pk).filter(name=wanted.name)
             stream = rows.order_by("id")[0]
             if wanted.model_copy(update={"is_paused": now.is_paused}) != now:
@@ -110,7 +111,9 @@ def put_stream(place: Place, wanted: StreamFile, present: Mapping[str, StreamFil
 
 
 def _tell_secret(place: Place, name: str) -> None:
-    place.notes.append(f"“{name}” signs with a new secret. Renew it on its page to see it.")
+    place.notes.append(
+        _("“%(name)s” signs with a new secret. Renew it on its page to see it.") % {"name": name}
+    )
 
 
 def view_files(place: Place) -> list[ViewFile]:
@@ -182,7 +185,9 @@ def put_schedule(place: Place, wanted: ScheduleFile, present: Mapping[str, Sched
     people = {user.email: str(user.pk) for user in possible_recipients(place.pk)}
     with faults_at(f"schedules.{wanted.name}"):
         if strangers := [one for one in wanted.recipients if one not in people]:
-            told = f"“{strangers[0]}” is no member who may export the log."
+            told = _("“%(strangers)s” is not a member who may export the log.") % {
+                "strangers": strangers[0]
+            }
             raise InvalidInput(fields={"recipients": [told]})
         if now is not None:
             rows = ReportSchedule.objects.for_workspace(place.pk).filter(name=wanted.name)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from workspaces.actors import Actor
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Workspace
@@ -73,4 +75,4 @@ def stored_or_given(field: str, given: str, written: str | None, stored: str | N
         return given
     if stored is not None and given == written:
         return stored
-    raise InvalidInput(fields={field: [f"Put the secret in where {MASK} stands."]})
+    raise InvalidInput(fields={field: [_("Replace %(mask)s with the secret.") % {"mask": MASK}]})

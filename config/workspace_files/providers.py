@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from chat.models import ModelProvider, ProviderModel
 from chat.services.providers import (
     ModelDraft,
@@ -75,7 +77,8 @@ def _add(place: Place, wanted: ProviderFile) -> None:
         add_provider(workspace=place.workspace, draft=draft, actor=place.actor)
     if not wanted.api_key:
         place.notes.append(
-            f"“{wanted.name}” has no key yet. If it needs one, enter it on its page."
+            _("“%(name)s” has no key yet. If it needs one, enter it on its page.")
+            % {"name": wanted.name}
         )
 
 
@@ -85,7 +88,7 @@ def _change(
     provider = ModelProvider.objects.for_workspace(place.pk).get(name=wanted.name)
     with faults_at(f"providers.{wanted.name}"):
         if wanted.fallback is not None and wanted.fallback not in ids:
-            told = f"There is no provider “{wanted.fallback}” here."
+            told = _("There is no provider “%(fallback)s” here.") % {"fallback": wanted.fallback}
             raise InvalidInput(fields={"fallback": [told]})
         fallback = ids[wanted.fallback] if wanted.fallback is not None else None
         is_same = now is not None and wanted.model_copy(update={"models": now.models}) == now

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from config.workspace_files.place import Place, faults_at, stored_or_given, without_secrets
 from config.workspace_files.shapes import ServerFile, ToolSettings
 from mcp_servers.models import (
@@ -83,7 +85,9 @@ def put_server(place: Place, wanted: ServerFile, present: Mapping[str, ServerFil
         if now is None:
             taken = McpServer.objects.for_workspace(place.pk).shared().filter(name=wanted.name)
             if taken.exists():
-                raise InvalidInput("A server of the platform or a provider has this name.")
+                raise InvalidInput(
+                    _("This name belongs to a server of the platform or of a provider.")
+                )
             draft = _draft(place, wanted, None, None)
             return add_server(workspace_id=place.pk, draft=draft, actor=place.actor)
         server: McpServer = own_servers(place.pk).get(name=wanted.name)
@@ -111,7 +115,11 @@ def _draft(
     found = {name: pk for pk, name in providers_of(place.pk)}
     if provider is not None and provider not in found:
         raise InvalidInput(
-            fields={"sampling_provider": [f"There is no provider “{provider}” here."]}
+            fields={
+                "sampling_provider": [
+                    _("There is no provider “%(provider)s” here.") % {"provider": provider}
+                ]
+            }
         )
     values["sampling_provider_id"] = found.get(provider) if provider is not None else None
     return ServerDraft(**values, clears_sampling_provider=provider is None)
@@ -122,7 +130,9 @@ def _program(slug: str | None, now: ServerFile | None) -> StdioProgram | None:
         return None
     program = StdioProgram.objects.filter(slug=slug, is_enabled=True).first()
     if program is None:
-        raise InvalidInput(fields={"program": [f"The program “{slug}” is not on offer."]})
+        raise InvalidInput(
+            fields={"program": [_("The program “%(slug)s” is not on offer.") % {"slug": slug}]}
+        )
     return program
 
 
@@ -136,13 +146,14 @@ def put_tools(place: Place, server: McpServer, wanted: Mapping[str, ToolSettings
     tools = {tool.name: tool for tool in rows.select_related("server")}
     if not tools and wanted:
         place.notes.append(
-            f"“{server.name}” has not told its tools yet. Apply the file again once it has."
+            _("“%(name)s” has not told its tools yet. Apply the file again once it has.")
+            % {"name": server.name}
         )
         return
     for name in sorted(tools.keys() | wanted.keys()):
         with faults_at(f"servers.{server.name}.tools.{name}"):
             if name not in tools:
-                raise InvalidInput("There is no such tool.")
+                raise InvalidInput(_("There is no such tool."))
             _set_tool(place, tools[name], wanted.get(name, ToolSettings()))
 
 

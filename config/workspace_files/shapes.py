@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Final, Literal
 
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
 
 from audit.models import AlertRule, AuditStream, ReportSchedule, SavedView
@@ -165,7 +166,7 @@ def read_document(document: object) -> WorkspaceFile:
     Raises:
         InvalidInput: with what is wrong at which field.
     """
-    what = "The file is a mapping with servers, buds and so on."
+    what = _("The file is a mapping with servers, buds and so on.")
     read = check_shape(WorkspaceFile, document, what=what)
     faults: dict[str, list[str]] = {}
     for part in ("providers", "servers", "buds", "alerts", "streams", "schedules"):
@@ -173,7 +174,7 @@ def read_document(document: object) -> WorkspaceFile:
         for row in getattr(read, part):
             key = row.slug if part == "buds" else row.name
             if key in seen:
-                faults[f"{part}.{key}"] = ["This stands in the file twice."]
+                faults[f"{part}.{key}"] = [_("The file names this twice.")]
             seen.add(key)
     if faults:
         raise InvalidInput(fields=faults)

@@ -82,7 +82,7 @@ def _text_of(upload: Any) -> str:
     try:
         return str(upload.read(_LONGEST_UPLOAD + 1).decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise InvalidInput(fields={"file": ["This file is not UTF-8 text."]}) from error
+        raise InvalidInput(fields={"file": [_("This file is not UTF-8 text.")]}) from error
 
 
 def _lines_of(diff: str) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ import re
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
 
 from mcp_servers.client.errors import InvalidArguments, InvalidJson
+from workspaces.texts import gettext_noop as _
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +47,9 @@ def check_json(value: object) -> None:
         item, depth = pending.pop()
         if isinstance(item, (dict, list, tuple)):
             if depth >= MAX_DEPTH:
-                raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels")
+                raise InvalidJson(
+                    _("the value is nested deeper than %(most)s levels") % {"most": MAX_DEPTH}
+                )
             if isinstance(item, dict):
                 for key in item:
                     _check_key(key)
@@ -95,9 +98,9 @@ def parse_json(text: str | bytes, *, max_bytes: int) -> JsonValue:
     try:
         data = text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError as error:
-        raise InvalidJson("a text holds half a character") from error
+        raise InvalidJson(_("a text has an unpaired surrogate")) from error
     if len(data) > max_bytes:
-        raise InvalidJson(f"larger than {max_bytes} bytes")
+        raise InvalidJson(_("the value is larger than %(most)s bytes") % {"most": max_bytes})
     try:
         value = json.loads(
             data,
@@ -105,11 +108,13 @@ def parse_json(text: str | bytes, *, max_bytes: int) -> JsonValue:
             parse_constant=_refuse_constant,
         )
     except RecursionError as error:
-        raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels") from error
+        raise InvalidJson(
+            _("the value is nested deeper than %(most)s levels") % {"most": MAX_DEPTH}
+        ) from error
     except (
         ValueError
     ) as error:  # also JSONDecodeError, UnicodeDecodeError, and integers of more than 4300 digits
-        raise InvalidJson("not valid JSON") from error
+        raise InvalidJson(_("the text is not valid JSON")) from error
     check_json(value)
     return cast("JsonValue", value)
 
@@ -125,9 +130,11 @@ def parse_arguments(text: str | bytes) -> JsonObject:
     try:
         value = parse_json(text, max_bytes=MAX_ARGUMENTS_BYTES)
     except InvalidJson as error:
-        raise InvalidArguments(f"The arguments cannot be read: {error.message}.") from error
+        raise InvalidArguments(
+            _("The arguments cannot be read: %(message)s.") % {"message": error.message}
+        ) from error
     if not isinstance(value, dict):
-        raise InvalidArguments("The arguments must be a JSON object.")
+        raise InvalidArguments(_("The arguments must be a JSON object."))
     return value
 
 
@@ -138,7 +145,7 @@ def clean_text(text: str) -> str:
 
 def _check_key(key: object) -> None:
     if not isinstance(key, str):
-        raise InvalidJson("a key is not a text")
+        raise InvalidJson(_("a key is not a text"))
     _check_text(key)
 
 
@@ -149,25 +156,25 @@ def _check_scalar(item: object) -> None:
         _check_text(item)
     elif isinstance(item, int):
         if not _INTEGER_RANGE[0] <= item <= _INTEGER_RANGE[1]:
-            raise InvalidJson("a whole number is larger than 64 bits")
+            raise InvalidJson(_("a whole number is larger than 64 bits"))
     elif isinstance(item, float):
         if not math.isfinite(item):
-            raise InvalidJson("a number is infinite or not a number")
+            raise InvalidJson(_("a number is infinite or not a number"))
     else:
-        raise InvalidJson(f"{type(item).__name__} is not a JSON type")
+        raise InvalidJson(_("%(name)s is not a JSON type") % {"name": type(item).__name__})
 
 
 def _check_text(text: str) -> None:
     if _UNSTORABLE.search(text):
-        raise InvalidJson("a text holds a NUL or half a character")
+        raise InvalidJson(_("a text has a NUL or an unpaired surrogate"))
 
 
 def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise InvalidJson("a key is given twice")
+        raise InvalidJson(_("a key appears twice"))
     return result
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise InvalidJson(f"{name} is not JSON")
+    raise InvalidJson(_("%(name)s is not JSON") % {"name": name})

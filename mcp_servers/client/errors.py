@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext_noop as _
+
 from audit.errors import AuditUnavailable
 from workspaces.errors import DomainError
 
@@ -45,7 +47,7 @@ class ToolNotFound(McpServersError):
 
     def __init__(
         self,
-        message: str = "This tool is not available.",
+        message: str = _("This tool is not available."),
         *,
         details: Mapping[str, object] | None = None,
     ):
@@ -88,7 +90,7 @@ class CallTakenOver(McpServersError):
 
     code = "call_taken_over"
     status = 409
-    default_message = "Another process has taken this call over."
+    default_message = _("Another process has taken this call over.")
 
 
 class ApprovalMissing(McpServersError):
@@ -110,8 +112,10 @@ class OutcomeNotRecorded(AuditUnavailable, McpServersError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The tool has run, but how it ended could not be recorded, so its result is withheld."
-            " Whether it took effect is unknown here. Do not simply repeat it."
+            _(
+                "The tool ran, but its end could not be recorded, so its result is withheld."
+                " It may have taken effect. Check before you repeat it."
+            )
         )
 
 
@@ -121,7 +125,7 @@ class InputMissing(McpServersError):
     code = "input_missing"
     status = 409
 
-    def __init__(self, message: str = "The server is waiting for an answer.") -> None:
+    def __init__(self, message: str = _("The server is waiting for an answer.")) -> None:
         super().__init__(message)
 
 
@@ -165,7 +169,9 @@ class NetworkNotAllowed(ConnectionFailed):
 
     code = "network_not_allowed"
     kind = "network_refused"
-    advice = "The platform's owner can allow the server's network with the setting TRELLIS_ALLOWED_NETWORKS."
+    advice = _(
+        "The platform's owner can allow the server's network with the setting TRELLIS_ALLOWED_NETWORKS."
+    )
 
 
 class AuthenticationRequired(ConnectionFailed):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 import jsonschema_rs
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.canonical import canonical_json
 from mcp_servers.client.errors import InvalidArguments, InvalidJson
@@ -85,7 +86,7 @@ def check_arguments(schema: Mapping[str, Any], arguments: object) -> None:
     faults = list(_faults(schema, arguments))
     if faults:
         raise InvalidArguments(
-            "The arguments do not fit: " + " ".join(faults), details={"faults": len(faults)}
+            _("The arguments do not fit: ") + " ".join(faults), details={"faults": len(faults)}
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from mcp_servers.client.transports import STDIO
 from mcp_servers.client.transports.targets import HttpSpec, StdioSpec
 from mcp_servers.client.values import Protocol
 
@@ -69,8 +68,3 @@ class ConnectionSpec:
     def is_stdio(self) -> bool:
         """The server is a program that runs here."""
         return isinstance(self.target, StdioSpec)
-
-    @property
-    def transport_name(self) -> str:
-        """As in the server's row and in the audit log; "auto" until a connection is open."""
-        return STDIO if isinstance(self.target, StdioSpec) else self.target.transport

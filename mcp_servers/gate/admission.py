@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import DatabaseError
+from django.utils.translation import gettext_noop as _
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.services import EntryDraft, Ref, record
@@ -39,7 +40,7 @@ from mcp_servers.models import Approval, McpTool
 from mcp_servers.oauth.grants import person_of, principal_of
 from mcp_servers.registry import health
 from mcp_servers.registry.consent import approvals, permissions, policy
-from mcp_servers.registry.consent.effective import details_of, facts_of_call
+from mcp_servers.registry.consent.call_policy import details_of, facts_of_call
 from mcp_servers.registry.discovery import is_shown_to
 from mcp_servers.registry.quotas import is_quota_used_up, take_from_quota
 from workspaces.database import in_database
@@ -63,7 +64,7 @@ _LAYER_OF_RULE: Final = {
     "tool.quarantined": RefusedBy.QUARANTINE,
 }
 _ASKED_BY_ADMINISTRATORS: Final = frozenset({"tool.confirm", "action.confirm"})
-_UNFIT: Final = "This approval is for another call, or has been used. Please ask again."
+_UNFIT: Final = _("This approval is for another call, or has been used. Please ask again.")
 _SIGN_IN_RULE: Final = "server.sign_in_missing"
 _QUOTA_RULE: Final = "server.calls_per_day"
 
@@ -76,7 +77,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
     """One call of a server's tool."""
 
     outcome_type = ToolCallOutcome
-    who = "The tool"
+    who = _("The tool")
     unforeseen = Outcome.OUTCOME_UNKNOWN
     request: ToolCallRequest
 
@@ -129,9 +130,11 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
         self._check_changes_nothing()
         if self.request.approval_id is None and _asks_by_now(decision, is_unsent=is_unsent):
             reason = (
-                "While it waited, an administrator decided that this tool asks first. Please ask again."
+                _(
+                    "While it waited, an administrator decided that this tool asks first. Please ask again."
+                )
                 if decision.rule in _ASKED_BY_ADMINISTRATORS
-                else "While it waited, it became a call that asks first. Please ask again."
+                else _("While it waited, it became a call that asks first. Please ask again.")
             )
             self.refuse_because(RefusedBy.POLICY, decision.rule, reason)
         if is_unsent:
@@ -313,10 +316,14 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
         try:
             self.canonicalize()
         except InvalidJson as fault:
-            error = InvalidArguments(f"The arguments cannot be sent: {fault.message}.")
+            error = InvalidArguments(
+                _("The arguments cannot be sent: %(message)s.") % {"message": fault.message}
+            )
             self.refuse(error, RefusedBy.ARGUMENTS, "arguments.not_json")
         if len(self.arguments) > MAX_ARGUMENTS_BYTES:
-            error = InvalidArguments(f"The arguments are larger than {MAX_ARGUMENTS_BYTES} bytes.")
+            error = InvalidArguments(
+                _("The arguments are larger than %(most)s bytes.") % {"most": MAX_ARGUMENTS_BYTES}
+            )
             self.refuse(error, RefusedBy.ARGUMENTS, "arguments.too_large")
         return resolved
 
@@ -345,7 +352,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
             self.refuse_because(layer, decision.rule, decision.reason)
         offered = request.offered_definition_hash
         if offered is not None and offered != tool.definition_hash:
-            reason = "This tool changed after it was offered. Please try again."
+            reason = _("This tool changed after it was offered. Please try again.")
             self.refuse_because(RefusedBy.QUARANTINE, "tool.changed_since_offer", reason)
         self.decision = decision
         return decision
@@ -406,7 +413,9 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
 
     @property
     def _quota_words(self) -> str:
-        return f"{self.server.name} has had its calls for today. The count begins anew at midnight UTC."
+        return _("%(name)s has had its calls for today. The count begins anew at midnight UTC.") % {
+            "name": self.server.name
+        }
 
     def _check_still_approved(self) -> None:
         """What a person said yes to has to be what is sent, although their yes was used when the call was let through."""
@@ -419,7 +428,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
             or approval.definition_hash != self.tool.definition_hash
             or approval.principal != self._principal
         ):
-            reason = "What was approved has changed while it waited. Please ask again."
+            reason = _("What was approved has changed while it waited. Please ask again.")
             self.refuse_because(RefusedBy.APPROVAL, "approval.outdated", reason)
 
     def _find_approval(self) -> Approval | None:

@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
+from django.utils.translation import gettext_noop as _
+
 from audit.actions import Action, Outcome, RefusedBy
 from audit.services import EntryDraft, record
 from mcp_servers.client import schemas
@@ -82,13 +84,15 @@ class BuiltinCall(Operation[ToolCallOutcome]):
         request = self.request
         self.check_actor()
         if not request.is_enabled:
-            reason = "This assistant is not offered this tool."
+            reason = _("This assistant is not offered this tool.")
             self.refuse_because(RefusedBy.DISABLED, "builtin.not_offered", reason)
         try:
             canonical_json(dict(request.arguments))
             schemas.check_arguments(dict(request.input_schema), dict(request.arguments))
         except InvalidJson as fault:
-            unreadable = InvalidArguments(f"The arguments cannot be used: {fault.message}.")
+            unreadable = InvalidArguments(
+                _("The arguments cannot be used: %(message)s.") % {"message": fault.message}
+            )
             self.refuse(unreadable, RefusedBy.ARGUMENTS, "arguments.not_json")
         except InvalidArguments as fault:
             self.refuse(fault, RefusedBy.ARGUMENTS, "arguments.schema")
@@ -116,6 +120,6 @@ def _run(run: Callable[[], ToolCallOutcome]) -> ToolCallOutcome:
         logger.exception("a built-in tool failed in an unforeseen way")
         outcome = ToolCallOutcome(
             outcome=Outcome.TOOL_ERROR,
-            message="It failed for a reason that is in the platform's log.",
+            message=_("It failed for a reason that is in the platform's log."),
         )
     return replace(outcome, duration_ms=since(started))

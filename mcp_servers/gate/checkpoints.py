@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pydantic
+from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict, Field
 
 from audit.actions import RefusedBy
@@ -142,7 +143,7 @@ def read_checkpoint(text: str) -> KeptCheckpoint:
         return _CHECKPOINT.validate_json(text)
     except pydantic.ValidationError as error:
         raise CallRefused(
-            "This call cannot go on where it stopped.",
+            _("This call can't continue from where it stopped. Ask again."),
             rule="checkpoint.unreadable",
             refused_by=RefusedBy.ARGUMENTS,
         ) from error

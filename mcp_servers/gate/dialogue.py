@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from audit.actions import Action
 from audit.errors import AuditUnavailable
@@ -191,7 +192,7 @@ class Dialogue:
         asked = await asyncio.to_thread(clean_question, asked, workspace_id)
         try:
             if names_a_secret(asked.url, workspace_id):
-                raise Unaskable("its link holds a secret of this workspace.")
+                raise Unaskable(_("its link holds a secret of this workspace."))
             if asked.kind is InputKind.SAMPLING:
                 return await self._put_sampling(asked)
             return _Put(asked=asked, row=await self._open(asked))
@@ -202,7 +203,7 @@ class Dialogue:
 
     async def _open(self, asked: AskedInput) -> InputRequest:
         if not self._can_ask:
-            raise Unaskable("nobody is there to be asked.")
+            raise Unaskable(_("nobody is there to be asked."))
         self.has_asked = True
         row = await in_database(
             partial(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeV
 
 from django.conf import settings
 from django.db import DatabaseError
+from django.utils.translation import gettext_noop as _
 
 from audit.actions import Action, RefusedBy
 from audit.errors import AuditUnavailable
@@ -287,13 +288,13 @@ class Operation(ABC, Generic[Out]):
         actor, workspace_id = self.request.actor, self.request.workspace_id
         try:
             if workspace_id is None:
-                raise PermissionDenied("A call needs a workspace.")
+                raise PermissionDenied(_("A tool call needs a workspace."))
             if not has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id):
                 require(actor, Permission.USE_CHAT, workspace_id=workspace_id)
             if may_enter is None and actor.user_id is not None:
                 may_enter = may_still_enter(actor.user_id, workspace_id)
             if may_enter is False:
-                raise PermissionDenied("You are no longer a member of this workspace.")
+                raise PermissionDenied(_("You are no longer a member of this workspace."))
         except PermissionDenied as error:
             self.refuse(error, RefusedBy.PERMISSION, "actor.forbidden")
 
@@ -301,7 +302,7 @@ class Operation(ABC, Generic[Out]):
 class ServerOperation(Operation[Out]):
     """One that reaches a server: with a connection, a slot, and a dialogue while it runs."""
 
-    who: ClassVar = "The server"
+    who: ClassVar = _("The server")
     """Who does not answer."""
     unforeseen: ClassVar = Outcome.TRANSPORT_ERROR
     """What a fault that we did not foresee means."""
@@ -414,10 +415,13 @@ class ServerOperation(Operation[Out]):
 def why_left_alone(server: McpServer, wait_seconds: float) -> str:
     """Why a server that failed is not called now, in plain words."""
     if math.isinf(wait_seconds):
-        return f"{server.name} could not be reached several times. It is tried again by the next check or by hand."
-    return (
-        f"{server.name} could not be reached a moment ago. Next attempt {told_wait(wait_seconds)}."
-    )
+        return _(
+            "%(name)s could not be reached several times. It is tried again by the next check or by hand."
+        ) % {"name": server.name}
+    return _("%(name)s could not be reached a moment ago. Next attempt %(wait_seconds)s.") % {
+        "name": server.name,
+        "wait_seconds": told_wait(wait_seconds),
+    }
 
 
 def limits_of(server: McpServer, seconds: float | None = None) -> CallLimits:

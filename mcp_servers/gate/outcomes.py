@@ -6,6 +6,8 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from django.utils.translation import gettext_noop as _
+
 from audit.actions import Outcome
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.connections.failures import NOT_CARRIED_OUT, CallFailed, RpcError
@@ -43,21 +45,30 @@ def explain(
     who, word, server = operation.who, operation.word, operation.server.name
     match error:
         case TimeoutError():
-            text = f"{who} did not answer within {told_duration(operation.limits.seconds)}."
+            text = _("%(who)s did not answer within %(seconds)s.") % {
+                "who": who,
+                "seconds": told_duration(operation.limits.seconds),
+            }
             return Outcome.TIMEOUT, text, {"kind": "timeout"}
         case TooManyRounds():
-            text = f"{who} asked for input more than {MOST_ROUNDS} times and was given up."
+            text = _("%(who)s asked for input more than %(most)s times and was given up.") % {
+                "who": who,
+                "most": MOST_ROUNDS,
+            }
             return Outcome.TOOL_ERROR, text, {"kind": "too_many_rounds"}
         case CannotGoOn():
             return Outcome.TRANSPORT_ERROR, error.message, {**error.facts}
         case RpcError():
-            text = f"The server refused the {word}: {clean_text(error.message)[:1000]}"
+            text = _("The server refused the %(word)s: %(message)s") % {
+                "word": word,
+                "message": clean_text(error.message)[:1000],
+            }
             return Outcome.TOOL_ERROR, text, {"rpc_code": error.rpc_code}
         case CallFailed():
             text = f"{server}: {error.message}"
             if error.kind in _NOTHING_DONE or operation.may_repeat:
                 return Outcome.TRANSPORT_ERROR, text, _facts(error)
-            text += f" Whether the {word} was carried out is unknown."
+            text += _(" Whether the %(word)s was carried out is unknown.") % {"word": word}
             return Outcome.OUTCOME_UNKNOWN, text, _facts(error)
         case ConnectionFailed():
             details = {"kind": error.kind, **_facts(error)}
@@ -65,7 +76,9 @@ def explain(
         case _:
             # Something we did not foresee: the bytes may have left, so it may have been carried out.
             logger.error("an operation failed in an unforeseen way", exc_info=error)
-            text = f"The {word} failed for a reason that is in the platform's log."
+            text = _("The %(word)s failed for a reason that is in the platform's log.") % {
+                "word": word
+            }
             return operation.unforeseen, text, {"kind": "unforeseen"}
 
 

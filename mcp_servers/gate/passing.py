@@ -8,6 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
+from django.conf import settings
+from django.utils.translation import override
+
 from audit.actions import Outcome, RefusedBy
 from audit.errors import AuditUnavailable
 from mcp_servers.client.errors import Busy, CallTakenOver, InputMissing
@@ -31,6 +34,8 @@ async def pass_through(
 ) -> Out:
     """Take an operation that has begun through the gate.
 
+    What the log and the model read of it is in the platform's language, whoever asks.
+
     Args:
         readmit: instead of the admission, for one that goes on from a checkpoint: *requested* stands already.
 
@@ -38,6 +43,15 @@ async def pass_through(
         AuditUnavailable: it could not be recorded; nothing was done, or nothing is given away.
         And whatever the operation's admission refuses.
     """
+    with override(settings.LANGUAGE_CODE):
+        return await _take_through(operation, carry_out, readmit)
+
+
+async def _take_through(
+    operation: Operation[Out],
+    carry_out: Callable[[], Awaitable[Out]],
+    readmit: Callable[[], Awaitable[None]] | None,
+) -> Out:
     try:
         if readmit is not None:
             await readmit()

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
+from django.utils.translation import gettext_noop as _
+
 from audit.actions import Action, Outcome, RefusedBy
 from mcp_servers.client import results
 from mcp_servers.client.canonical import clean_text
@@ -84,11 +86,11 @@ class _Read(ServerOperation[Out]):
         servers = McpServer.objects.for_workspace(self.request.workspace_id)
         server = servers.select_related("workspace", "program", "global_server").find(server_id)
         if server is None or server.owner_id not in (None, self.request.actor.user_id):
-            missing = ToolNotFound("This server is not available.")
+            missing = ToolNotFound(_("This server is not available."))
             self.refuse(missing, RefusedBy.NOT_FOUND, "server.not_found")
         self.found = server
         if not server.is_active:
-            reason = "The server is switched off."
+            reason = _("The server is switched off.")
             self.refuse_because(RefusedBy.DISABLED, "server.inactive", reason)
 
     def get_ready(self) -> None:
@@ -115,7 +117,7 @@ class ResourceRead(_Read[ResourceOutcome]):
         self.reach(self.request.server_id)
         uri = self.name
         if not uri.strip() or len(uri) > MAX_URI_LENGTH or any(sign < " " for sign in uri):
-            error = InvalidArguments("This is no sound address of a resource.")
+            error = InvalidArguments(_("This is not a valid address of a resource."))
             self.refuse(error, RefusedBy.ARGUMENTS, "resource.uri")
         self._values = {"uri": uri}
         self.get_ready()
@@ -164,7 +166,7 @@ class PromptFetch(_Read[PromptOutcome]):
         prompts = McpPrompt.objects.for_workspace(self.request.workspace_id)
         prompt = cast("McpPrompt | None", prompts.find(self.request.prompt_id))
         if prompt is None or prompt.removed_at is not None or not prompt.is_enabled:
-            missing = ToolNotFound("This prompt is not available.")
+            missing = ToolNotFound(_("This prompt is not available."))
             self.refuse(missing, RefusedBy.NOT_FOUND, "prompt.not_found")
         self.name = prompt.name
         self.check_actor()
@@ -211,9 +213,9 @@ def _argument_fault(prompt: McpPrompt, arguments: Mapping[str, str]) -> str:
     known = {str(argument.get("name")) for argument in prompt.arguments}
     required = {str(a.get("name")) for a in prompt.arguments if a.get("required") is True}
     if unknown := sorted(set(arguments) - known):
-        return f"This prompt has no argument named {unknown[0]!r}."
+        return _("This prompt has no argument named %(unknown)s.") % {"unknown": f"{unknown[0]!r}"}
     if missing := sorted(name for name in required if not arguments.get(name)):
-        return f"Please fill in {', '.join(missing)}."
+        return _("Please fill in %(missing)s.") % {"missing": ", ".join(missing)}
     if any(len(value) > MAX_ARGUMENT_LENGTH for value in arguments.values()):
-        return f"At most {MAX_ARGUMENT_LENGTH} characters for an argument."
+        return _("At most %(most)s characters for an argument.") % {"most": MAX_ARGUMENT_LENGTH}
     return ""

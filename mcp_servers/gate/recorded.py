@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from django.utils.translation import gettext_noop as _
+
 from audit.actions import Outcome
 from audit.call_outcomes import recorded_end
 from audit.errors import AuditUnavailable
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
-RESULT_GONE: Final = (
+RESULT_GONE: Final = _(
     "The call succeeded, but the process that made it ended before its result was kept here."
     " Do not repeat the call for that reason alone."
 )
@@ -35,7 +37,7 @@ def recorded_outcome(workspace_id: UUID, call_id: UUID) -> tuple[ToolCallOutcome
         content = (TextPart(text=RESULT_GONE),)
     message = str(told.get("message") or "")
     if end.outcome is not Outcome.OK and not message:
-        message = str(end.details.get("reason") or _WORDS.get(end.outcome, "The call failed."))
+        message = str(end.details.get("reason") or _WORDS.get(end.outcome, _("The call failed.")))
     outcome = ToolCallOutcome(
         outcome=end.outcome,
         content=content,
@@ -54,6 +56,6 @@ def _moment(told: object) -> datetime | None:
 
 
 _WORDS: Final = {
-    Outcome.CANCELLED: "The call was stopped.",
-    Outcome.TIMEOUT: "The tool did not answer in time.",
+    Outcome.CANCELLED: _("The call was stopped."),
+    Outcome.TIMEOUT: _("The tool did not answer in time."),
 }

@@ -12,6 +12,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from django.utils.translation import gettext_noop as _
+
 from audit.errors import AuditUnavailable
 from mcp_servers.client.connections import calls
 from mcp_servers.client.connections.failures import CallFailed, RpcError
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec
     from mcp_servers.gate.checkpoints import Checkpoint
 
-PROTOCOL_ROUNDS: Final = frozenset({"answers", "auth_required", "link", "sign_in"})
-"""After these the protocol has a call sent again, since the server says that it has not begun."""
 URL_REQUIRED: Final = -32042
 """MCP specification 2025-11-25, "Elicitation": the tool runs only after the person has been at a link."""
 TASK_SECONDS: Final = 24 * 3600.0
@@ -168,9 +168,9 @@ class Exchange:
     async def _record_another(self) -> None:
         write = in_database(self._operation.write_requested_again, self._after)
         try:
-            _, was_cancelled = await completed(write)
+            _written, was_cancelled = await completed(write)
         except AuditUnavailable as error:
-            words = "The audit log could not be written, so the request was not sent again."
+            words = _("The audit log could not be written, so the request was not sent again.")
             raise CannotGoOn(words, kind="audit_unavailable") from error
         if was_cancelled:
             raise asyncio.CancelledError

@@ -10,6 +10,8 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from django.utils.translation import gettext_noop as _
+
 from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.errors import AuthenticationRequired, InputMissing, McpServersError
 from mcp_servers.client.transports.targets import HttpSpec
@@ -139,7 +141,7 @@ class SigningIn:
         if row is None:
             return
         if row.status == InputStatus.PENDING:
-            raise InputMissing("Somebody has to sign in first.")
+            raise InputMissing(_("Someone has to sign in first."))
         self._check(row)
 
     async def _sign_in(
@@ -157,7 +159,7 @@ class SigningIn:
             raise lost_again(self._origin.server) from error
         if row is not None:
             if operation.can_wait_elsewhere:
-                raise InputMissing("Somebody has to sign in first.")
+                raise InputMissing(_("Someone has to sign in first."))
             await self._wait(row)
         elif operation.can_wait_elsewhere:
             await operation.keep(task)
@@ -219,7 +221,7 @@ async def sign_in_first(origin: Origin, spec: ConnectionSpec, caller: CallerOnIt
     except Unaskable as error:
         raise lost_again(origin.server) from error
     if row is not None:
-        raise InputMissing("Somebody has to sign in first.")
+        raise InputMissing(_("Someone has to sign in first."))
     await caller.checkpointed("")
 
 
@@ -246,15 +248,17 @@ def _sign_in_for(
 
 def lost_again(server: McpServer) -> CannotGoOn:
     """Signing in has not helped."""
-    words = f"{server.name} goes on refusing access after several sign-ins."
+    words = _("%(name)s still refuses access after several sign-ins.") % {"name": server.name}
     return CannotGoOn(words, sign_in="in_vain")
 
 
 def words_for_nobody(server: McpServer) -> str:
     """What is missing, where nobody can be asked."""
     if account_of(server) == OWN:
-        return f"{server.name} needs a person's sign-in."
-    return f"{server.name} needs an administrator to connect the workspace's account first."
+        return _("%(name)s needs a person's sign-in.") % {"name": server.name}
+    return _("%(name)s needs an administrator to connect the workspace's account first.") % {
+        "name": server.name
+    }
 
 
 def words_unasked(server: McpServer, *, is_there: bool) -> str:
@@ -264,20 +268,22 @@ def words_unasked(server: McpServer, *, is_there: bool) -> str:
         is_there: the call is made for somebody.
     """
     if account_of(server) == OWN and is_there:
-        return (
-            f"{server.name} needs you to sign in. Please connect it under My connections, and try"
-            " again."
-        )
+        return _(
+            "%(name)s needs you to sign in. Please connect it under My connections, and try again."
+        ) % {"name": server.name}
     if account_of(server) == OWN:
-        return (
-            f"{server.name} needs a person's sign-in, and nobody is present. Work without anybody"
-            " present can only use servers that have an account of the workspace."
-        )
+        return _(
+            "%(name)s needs a person's sign-in, and nobody is present. Work without anybody present can only use servers that have an account of the workspace."
+        ) % {"name": server.name}
     return words_for_nobody(server)
 
 
 _WORDS_OF: Final = {
-    InputStatus.DECLINED.value: "The person chose not to sign in to {name}, so the call was not made.",
-    InputStatus.EXPIRED.value: "Nobody signed in to {name} in time, so the call was not made.",
-    InputStatus.CANCELLED.value: "The sign-in to {name} was withdrawn, so the call was not made.",
+    InputStatus.DECLINED.value: _(
+        "The person chose not to sign in to {name}, so the call was not made."
+    ),
+    InputStatus.EXPIRED.value: _("Nobody signed in to {name} in time, so the call was not made."),
+    InputStatus.CANCELLED.value: _(
+        "The sign-in to {name} was withdrawn, so the call was not made."
+    ),
 }

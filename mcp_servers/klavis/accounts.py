@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.self_description import names_a_secret
@@ -78,7 +79,9 @@ def save_account(*, workspace_id: UUID, draft: AccountDraft, actor: Actor) -> Kl
             with transaction.atomic():
                 account.save(force_insert=True)
         except IntegrityError as error:
-            raise Conflict("Somebody else is setting Klavis up at the moment.") from error
+            raise Conflict(
+                _("Someone else is setting up Klavis right now. Try again in a moment.")
+            ) from error
         record_created(account, actor=actor)
     else:
         with tracked_change(account, actor=actor):
@@ -143,7 +146,7 @@ def remove_account(*, workspace_id: UUID, actor: Actor) -> None:
     require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
     account = account_of(workspace_id)
     if account is None:
-        raise NotFound("Klavis is not set up in this workspace.")
+        raise NotFound(_("Klavis is not set up in this workspace."))
     users: set[UUID | None] = set()
     for instance in KlavisInstance.objects.for_workspace(workspace_id):
         users.add(instance.user_id)
@@ -200,7 +203,7 @@ def _read_url(text: str | None) -> str | None:
     except InvalidEndpoint as error:
         raise InvalidInput(fields={"base_url": [error.message]}) from error
     if "?" in endpoint.target:
-        raise InvalidInput(fields={"base_url": ["A base URL has no query."]})
+        raise InvalidInput(fields={"base_url": [_("Leave out the query. A base URL has none.")]})
     return str(endpoint).rstrip("/")
 
 
@@ -209,7 +212,7 @@ def _read_key(text: str | None) -> str | None:
     if not key:
         return None
     if len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key:
-        raise InvalidInput(fields={"api_key": ["This is no API key."]})
+        raise InvalidInput(fields={"api_key": [_("This is not a valid API key.")]})
     return key
 
 

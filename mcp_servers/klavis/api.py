@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from drf_standardized_errors.openapi_serializers import ErrorResponse404Serializer
 from rest_framework import serializers
@@ -179,7 +180,7 @@ class HostedViewSet(WorkspaceViewSet):
         require(self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk)
         account = account_of(self.workspace.pk)
         if account is None:
-            raise NotFound("Klavis is not set up in this workspace.")
+            raise NotFound(_("Klavis is not set up in this workspace."))
         return Response(HostedAccountOutput(account).data)
 
     @extend_schema(request=HostedAccountInput, responses=HostedAccountOutput)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.connections import runtime
 from mcp_servers.klavis.client import KlavisApi, api_for, find_dialect
@@ -30,7 +31,7 @@ class NotSetUp(Conflict):
     """There is no account, it is switched off, or it has no key."""
 
     code = "klavis_not_set_up"
-    default_message = "Klavis is not set up in this workspace. An administrator can do that."
+    default_message = _("Klavis is not set up in this workspace. An administrator can do that.")
 
 
 def account_of(workspace_id: UUID) -> KlavisAccount | None:

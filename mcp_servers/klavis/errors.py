@@ -12,6 +12,8 @@ KlavisError(McpServersError)
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_noop as _
+
 from mcp_servers.client.errors import McpServersError
 
 
@@ -20,24 +22,24 @@ class KlavisError(McpServersError):
 
     code = "klavis_error"
     status = 502
-    default_message = "Klavis did not do that."
+    default_message = _("Klavis could not do that.")
 
 
 class KeyRefused(KlavisError):
     code = "klavis_key_refused"
-    default_message = "Klavis does not accept the API key. An administrator has to enter another."
+    default_message = _("Klavis refused the API key. An administrator has to enter another one.")
 
 
 class NotThere(KlavisError):
     code = "klavis_not_there"
     status = 404
-    default_message = "Klavis does not know this server any more."
+    default_message = _("Klavis no longer knows this server.")
 
 
 class NotAccepted(KlavisError):
     code = "klavis_not_accepted"
     status = 422
-    default_message = "Klavis does not accept these values."
+    default_message = _("Klavis does not accept these values.")
 
 
 class TooManyRequests(KlavisError):
@@ -49,7 +51,7 @@ class TooManyRequests(KlavisError):
 
     code = "klavis_rate_limited"
     status = 429
-    default_message = "Klavis asks for fewer requests. Please try again in a while."
+    default_message = _("Klavis is receiving too many requests. Try again in a few minutes.")
 
     def __init__(self, *, retry_after_seconds: float | None = None) -> None:
         super().__init__(details={"retry_after_seconds": retry_after_seconds})
@@ -64,7 +66,7 @@ class Unavailable(KlavisError):
     """
 
     code = "klavis_unavailable"
-    default_message = "Klavis cannot be reached at the moment. Please try again in a while."
+    default_message = _("Klavis can't be reached right now. Try again in a few minutes.")
 
     def __init__(self, *, kind: str = "unreachable", was_sent: bool = True) -> None:
         super().__init__(details={"kind": kind})
@@ -74,12 +76,12 @@ class Unavailable(KlavisError):
 
 class Unreadable(KlavisError):
     code = "klavis_unreadable"
-    default_message = "Klavis answered with something that cannot be read. Is the base URL right?"
+    default_message = _("Klavis sent an answer that can't be read. Check the base URL.")
 
 
 class NotOffered(KlavisError):
     code = "klavis_not_offered"
     status = 409
-    default_message = (
+    default_message = _(
         "The Klavis deployment of this workspace speaks an older API that cannot do that."
     )

@@ -70,14 +70,15 @@ class ActionRuleForm(forms.Form):
     """What is to happen when a tool runs an action by name."""
 
     action = forms.CharField(
-        max_length=200, help_text=_("As the tool names it, such as send_email.")
+        label=_("Action"), max_length=200, help_text=_("As the tool names it, such as send_email.")
     )
-    service = forms.CharField(max_length=200, required=False)
-    category = forms.CharField(max_length=200, required=False)
+    service = forms.CharField(label=_("Service"), max_length=200, required=False)
+    category = forms.CharField(label=_("Category"), max_length=200, required=False)
     effect = forms.ChoiceField(
+        label=_("Effect"),
         choices=[
             (Effect.CONFIRM.value, _("Ask each time")),
             (Effect.DENY.value, _("Refuse")),
             (Effect.AUTO.value, _("Run by itself")),
-        ]
+        ],
     )

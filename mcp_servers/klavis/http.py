@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import httpx2
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.canonical import parse_json
 from mcp_servers.client.errors import InvalidJson
@@ -166,7 +167,9 @@ def _failure(response: httpx2.Response) -> KlavisError:
         return Unavailable(kind="http_status")
     if status in (400, 409, 422):
         names = _named_fields(response.content)
-        return NotAccepted(f"Klavis does not accept: {', '.join(names)}." if names else None)
+        return NotAccepted(
+            _("Klavis does not accept: %(names)s.") % {"names": ", ".join(names)} if names else None
+        )
     return Unreadable()
 
 

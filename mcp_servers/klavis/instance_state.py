@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.klavis import removals
@@ -16,7 +17,7 @@ from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
 from mcp_servers.models import McpServer
 from mcp_servers.registry import health
 from mcp_servers.registry.elicitation.sign_ins import complete_sign_ins
-from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.services.server_notices import drop_connections, tell
 from mcp_servers.registry.services.servers import remove_row
 from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
@@ -62,7 +63,9 @@ def set_state(
 def _show_on_server(instance: KlavisInstance) -> None:
     error: ConnectionFailed | None = None
     if instance.state == InstanceState.WAITING_FOR_SIGN_IN:
-        error = AuthenticationRequired(f"Somebody has to sign in to {instance.title} at Klavis.")
+        error = AuthenticationRequired(
+            _("Someone has to sign in to %(title)s at Klavis.") % {"title": instance.title}
+        )
     elif instance.state == InstanceState.FAILED:
         error = ConnectionFailed(instance.reason)
     server = McpServer.objects.for_workspace(instance.workspace_id).find(instance.server_id)

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from mcp_servers.client.canonical import clean_text
@@ -124,7 +125,7 @@ def set_read_only(*, instance: KlavisInstance, is_read_only: bool, actor: Actor)
     account = usable_account(instance.workspace_id)
     remote_id = _remote_id(instance)
     if instance.kind == InstanceKind.STRATA:
-        raise Conflict("Several services behind one server cannot be made to only read.")
+        raise Conflict(_("A server with several services can't be made read-only."))
     ask(account, lambda api: api.set_read_only(remote_id, is_read_only=is_read_only))
     with transaction.atomic():
         instance = _locked(instance)
@@ -167,7 +168,7 @@ def set_credential(*, instance: KlavisInstance, secret: str, actor: Actor) -> Kl
     require_to_manage(actor, instance)
     key = secret.strip()
     if not key or len(key) > 8000 or not key.isprintable():
-        raise InvalidInput(fields={"secret": ["This is no key."]})
+        raise InvalidInput(fields={"secret": [_("This is not a valid key.")]})
     account = usable_account(instance.workspace_id)
     remote_id = _remote_id(instance)
 
@@ -197,7 +198,7 @@ def change_services(
     """
     require_to_manage(actor, instance)
     if instance.kind != InstanceKind.STRATA:
-        raise Conflict("This server stands for one service.")
+        raise Conflict(_("This server has one service only."))
     account = usable_account(instance.workspace_id)
     wanted = _known_names(account, services)
     remote_id = _remote_id(instance)
@@ -273,9 +274,11 @@ def _known_names(account: KlavisAccount, names: Sequence[str]) -> list[str]:
     found = [catalogue.get(name.strip().casefold()) for name in names]
     known = list(dict.fromkeys(name for name in found if name is not None))
     if None in found or not known:
-        raise InvalidInput(fields={"service": ["The catalogue of Klavis has no such service."]})
+        raise InvalidInput(fields={"service": [_("The catalogue of Klavis has no such service.")]})
     if len(known) > MAX_SERVICES:
-        raise InvalidInput(fields={"service": [f"At most {MAX_SERVICES} services."]})
+        raise InvalidInput(
+            fields={"service": [_("At most %(most)s services.") % {"most": MAX_SERVICES}]}
+        )
     return known
 
 
@@ -295,16 +298,18 @@ def _take_up(
     instance = mine.select_for_update(of=("self",)).filter(server_name=name).first()
     if instance is not None:
         if instance.state == InstanceState.READY:
-            raise Conflict("This service is installed already.")
+            raise Conflict(_("This service is installed already."))
         instance.begun_by_id = actor.user_id
         if is_strata:
             instance.services = names
         instance_state.set_state(instance, InstanceState.CREATING)
         return instance
     if user_id is not None and mine.count() >= MAX_PERSONAL_SERVERS:
-        raise Conflict(f"One person may have {MAX_PERSONAL_SERVERS} servers of their own.")
+        raise Conflict(
+            _("One person may have %(most)s servers of their own.") % {"most": MAX_PERSONAL_SERVERS}
+        )
     if rows.count() >= MAX_INSTANCES:
-        raise Conflict(f"A workspace may have {MAX_INSTANCES} hosted servers.")
+        raise Conflict(_("A workspace may have %(most)s hosted servers.") % {"most": MAX_INSTANCES})
     instance = KlavisInstance(
         workspace=workspace,
         user_id=user_id,
@@ -318,7 +323,9 @@ def _take_up(
         with transaction.atomic():
             instance.save(force_insert=True)
     except IntegrityError as error:
-        raise Conflict("Somebody else is installing this service at the moment.") from error
+        raise Conflict(
+            _("Someone else is installing this service right now. Try again in a moment.")
+        ) from error
     record_created(instance, actor=actor)
     instance_state.tell_instance(instance)
     return instance
@@ -461,7 +468,7 @@ def _check_url(url: str) -> None:
     try:
         outbound.parse_endpoint(url)
     except InvalidEndpoint:
-        raise Unreadable("Klavis named an address that is no web address.") from None
+        raise Unreadable(_("Klavis returned an address that is not a web address.")) from None
 
 
 def is_web_address(url: str) -> bool:
@@ -483,7 +490,7 @@ def is_web_address(url: str) -> bool:
 
 def _remote_id(instance: KlavisInstance) -> str:
     if not instance.instance_id:
-        raise Conflict("Klavis has not made this server yet.")
+        raise Conflict(_("Klavis has not made this server yet."))
     remote_id: str = instance.instance_id.reveal("asking the hosted MCP provider")
     return remote_id
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from django.urls import reverse
 from django.utils.text import slugify
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from mcp_servers.klavis import instances
 from mcp_servers.klavis.asking import account_of
@@ -26,7 +28,7 @@ from workspaces.errors import Conflict, NotFound, PermissionDenied
 from workspaces.models import Workspace
 
 PROVIDER: Final = "Klavis"
-CATEGORY: Final = "Hosted"
+CATEGORY: Final = gettext_noop("Hosted")
 
 
 class KlavisSource:
@@ -41,7 +43,7 @@ class KlavisSource:
             return []
         problem = account.problem
         if not account.api_key:
-            problem = "Klavis needs its API key first. An administrator can enter it."
+            problem = _("Klavis needs its API key first. An administrator can enter it.")
         mine = [
             row
             for row in KlavisInstance.objects.for_workspace(workspace).select_related(
@@ -82,7 +84,7 @@ class KlavisSource:
         rows = KlavisInstance.objects.for_workspace(server.workspace_id)
         instance = rows.select_related("workspace").filter(server=server).first()
         if instance is None:
-            raise Conflict("This server is not one of Klavis.")
+            raise Conflict(_("This server is not hosted by Klavis."))
         instances.uninstall(instance=instance, actor=actor)
 
 
@@ -109,10 +111,10 @@ def _entry(
         title=str(offer["name"]),
         description=str(offer.get("description", "")),
         categories=(CATEGORY,),
-        transport_label="Hosted",
+        transport_label=_("Hosted"),
         auth=AuthKind.OAUTH if offer.get("needs_sign_in") else AuthKind.NONE,
         provider=PROVIDER,
-        notes="A sign-in to it is under way." if is_waiting else "",
+        notes=_("A sign-in to it is under way.") if is_waiting else "",
         problem=problem,
         installed=tuple(
             InstalledServer(

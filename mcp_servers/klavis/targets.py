@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from django.utils.translation import gettext_noop as _
+
 from mcp_servers.client.errors import AuthenticationRequired
 from mcp_servers.client.transports import STREAMABLE_HTTP
 from mcp_servers.client.transports.targets import HttpSpec
@@ -38,21 +40,23 @@ def target_of(server: McpServer) -> HttpSpec:
     """
     instance = _instance_of(server)
     if instance is None:
-        raise InvalidInput("Klavis does not run this server any more.")
+        raise InvalidInput(_("Klavis no longer runs this server."))
     account = KlavisAccount.objects.for_workspace(server.workspace_id).first()
     if account is None or not account.is_active:
-        raise InvalidInput("Klavis is switched off in this workspace.")
+        raise InvalidInput(_("Klavis is switched off in this workspace."))
     waits = instance.state == InstanceState.WAITING_FOR_SIGN_IN
     if waits and not instance.server_url:
-        raise AuthenticationRequired(f"Somebody has to sign in to {instance.title} at Klavis.")
+        raise AuthenticationRequired(
+            _("Someone has to sign in to %(title)s at Klavis.") % {"title": instance.title}
+        )
     if not (waits or instance.state == InstanceState.READY) or not instance.server_url:
-        raise InvalidInput(instance.reason or "Klavis is not ready to run this server.")
+        raise InvalidInput(instance.reason or _("Klavis is not ready to run this server."))
     url = reveal_url(instance)
     endpoint = outbound.parse_endpoint(url)
     if not instance.uses_rest:
         return HttpSpec(endpoint=endpoint, transport=STREAMABLE_HTTP)
     if not account.api_key:
-        raise InvalidInput("Klavis needs its API key for this server.")
+        raise InvalidInput(_("Klavis needs its API key for this server."))
     key = account.api_key.reveal("calling a hosted MCP server over its provider's API")
     return RestSpec(
         endpoint=outbound.parse_endpoint(account.base_url),

@@ -80,7 +80,7 @@ def remove(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     return _doing(
         request,
         lambda: accounts.remove_account(workspace_id=workspace_id, actor=request.actor),
-        "Removed. What is kept at Klavis is being deleted there.",
+        _("Removed. What is kept at Klavis is being deleted there."),
     )
 
 
@@ -224,7 +224,7 @@ def uninstall(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID)
     return _doing(
         request,
         lambda: instances.uninstall(instance=row, actor=request.actor),
-        f"{row.title} is uninstalled. It is being deleted at Klavis too.",
+        _("%(title)s is uninstalled. It is being deleted at Klavis too.") % {"title": row.title},
     )
 
 
@@ -240,7 +240,7 @@ def set_rule(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) 
 
     def work() -> None:
         if not form.is_valid():
-            raise InvalidInput(fields={"action": ["Name the action, and choose what happens."]})
+            raise InvalidInput(fields={"action": [_("Name the action, and choose what happens.")]})
         values = form.cleaned_data
         set_action_rule(
             server=server,

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from mcp_servers.client import transports
 from workspaces.errors import InvalidInput
 
@@ -81,7 +83,7 @@ def target_of(server: McpServer) -> HttpSpec:
     """What it takes to reach a hosted server, see Host."""
     host = host_of(server)
     if host is None:
-        raise InvalidInput("The provider of this server is not part of this installation.")
+        raise InvalidInput(_("The provider of this server is not part of this installation."))
     return host.target_of(server)
 
 
@@ -123,13 +125,17 @@ def check_values(server: McpServer) -> None:
         InvalidInput: somebody wants to say where it is, how it is reached or how one signs in to it.
     """
     if server.url:
-        raise InvalidInput(fields={"url": ["The provider says where this server is."]})
+        raise InvalidInput(fields={"url": [_("The provider sets the address of this server.")]})
     if server.program is not None or server.parameters:
-        raise InvalidInput(fields={"program": ["Only a server that is a program has one."]})
+        raise InvalidInput(fields={"program": [_("Only servers that are programs can have this.")]})
     if server.transport != transports.STREAMABLE_HTTP:
-        raise InvalidInput(fields={"transport": ["The provider says how this server is reached."]})
+        raise InvalidInput(
+            fields={"transport": [_("The provider sets the transport of this server.")]}
+        )
     if server.auth_type != "none" or server.headers or server.auth_config:
-        raise InvalidInput(fields={"auth_type": ["The provider keeps this server's sign-ins."]})
+        raise InvalidInput(
+            fields={"auth_type": [_("The provider handles sign-in for this server.")]}
+        )
 
 
 def provider_of(server: McpServer) -> str:

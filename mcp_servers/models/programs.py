@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, Self
 
 import pydantic
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mcp_servers.models.connection_config import describe_errors
@@ -103,7 +104,7 @@ def read_parameters(value: object) -> tuple[Parameter, ...]:
     except pydantic.ValidationError as error:
         raise InvalidInput(fields={"parameters": describe_errors(error)}) from error
     if len({parameter.name for parameter in parameters}) != len(parameters):
-        raise InvalidInput(fields={"parameters": ["A name is used twice."]})
+        raise InvalidInput(fields={"parameters": [_("A name is used twice.")]})
     return parameters
 
 
@@ -118,23 +119,23 @@ def check_program(*, command: str, args: object, parameters: object, env_names: 
     if command != OWN_INTERPRETER and not (
         command.startswith("/") and ".." not in command.split("/")
     ):
-        fields["command"] = ["An absolute path is needed, or the word python."]
+        fields["command"] = [_("Use an absolute path, or the word python.")]
     names = {parameter.name for parameter in read_parameters(parameters)}
     if not isinstance(args, list) or not all(
         isinstance(arg, str) and "\0" not in arg for arg in args
     ):
-        fields["args"] = ["A list of texts is needed."]
+        fields["args"] = [_("Use a list of texts.")]
     else:
         unknown = {name for arg in args for name in _PLACEHOLDER.findall(arg)} - names
         if unknown:
-            fields["args"] = [f"There is no parameter {', '.join(sorted(unknown))}."]
+            fields["args"] = [
+                _("There is no parameter %(unknown)s.") % {"unknown": ", ".join(sorted(unknown))}
+            ]
     if not isinstance(env_names, list) or not all(
         isinstance(name, str) and _ENV_NAME.fullmatch(name) and not _REFUSED_ENV.fullmatch(name)
         for name in env_names
     ):
-        fields["env_names"] = [
-            "Names in capitals are needed, none of which the system's loaders read."
-        ]
+        fields["env_names"] = [_("Use names in capitals, and none that the system's loaders read.")]
     if fields:
         raise InvalidInput(fields=fields)
 
@@ -149,7 +150,12 @@ def check_values(parameters: Sequence[Parameter], values: Mapping[str, object]) 
     unknown = set(values) - set(known)
     if unknown:
         raise InvalidInput(
-            fields={"parameters": [f"There is no parameter {', '.join(sorted(unknown))[:200]}."]}
+            fields={
+                "parameters": [
+                    _("There is no parameter %(unknown)s.")
+                    % {"unknown": ", ".join(sorted(unknown))[:200]}
+                ]
+            }
         )
     checked: dict[str, str] = {}
     for name, parameter in known.items():
@@ -158,12 +164,20 @@ def check_values(parameters: Sequence[Parameter], values: Mapping[str, object]) 
             value = parameter.default
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             raise InvalidInput(
-                fields={f"parameters.{name}": [f"{parameter.title} must be a text."]}
+                fields={
+                    f"parameters.{name}": [
+                        _("%(title)s must be a text.") % {"title": parameter.title}
+                    ]
+                }
             )
         if str(value):
             checked[name] = parameter.check(str(value))
         elif parameter.required:
-            raise InvalidInput(fields={f"parameters.{name}": [f"{parameter.title} is required."]})
+            raise InvalidInput(
+                fields={
+                    f"parameters.{name}": [_("%(title)s is required.") % {"title": parameter.title}]
+                }
+            )
     return checked
 
 

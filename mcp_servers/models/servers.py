@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
-from mcp_servers.models import hosting, pins, programs
+from mcp_servers.models import hosting, programs, version_pins
 from mcp_servers.models.connection_config import ConnectionConfig
 from mcp_servers.models.server_state import ServerState
 from workspaces import outbound
@@ -79,7 +79,7 @@ class StdioProgram(models.Model):
                 env_names=self.env_names,
             )
         )
-        reason = pins.unpinned(self.command, self.args)
+        reason = version_pins.unpinned(self.command, self.args)
         if reason:
             raise ValidationError({"args": [reason]})
 
@@ -345,20 +345,24 @@ class McpServer(WorkspaceModel):
         ConnectionConfig.read(self.connection_config)
         if self.scope == ServerScope.GLOBAL:
             if self.url or self.program is not None or self.parameters:
-                raise InvalidInput(fields={"url": ["The platform's file says where it is."]})
+                raise InvalidInput(
+                    fields={"url": [_("The platform's file sets the address of this server.")]}
+                )
             return
         if self.hosted_by:
             hosting.check_values(self)
             return
         if self.transport == transports.STDIO:
             if self.url:
-                raise InvalidInput(fields={"url": ["A program has no URL."]})
+                raise InvalidInput(fields={"url": [_("A program has no URL. Leave it empty.")]})
             if self.program is None:
-                raise InvalidInput(fields={"program": ["Pick a program from the catalogue."]})
+                raise InvalidInput(fields={"program": [_("Pick a program from the catalogue.")]})
             programs.check_values(self.program.typed_parameters(), self.parameters)
             return
         if self.program is not None or self.parameters:
-            raise InvalidInput(fields={"program": ["Only a server that is a program has one."]})
+            raise InvalidInput(
+                fields={"program": [_("Only servers that are programs can have this.")]}
+            )
         try:
             outbound.parse_endpoint(self.url, schemes=transports.schemes_of(self.transport))
         except InvalidEndpoint as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import httpx2
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client import transports
 from mcp_servers.client.errors import ConnectionFailed
@@ -68,14 +69,17 @@ async def ask_challenge(server: McpServer) -> Challenge:
             )
             return await _challenge(client, request)
     except InvalidEndpoint as error:
-        raise ConnectionFailed("Signing in works with https:// servers only.") from error
+        raise ConnectionFailed(_("Signing in works with https:// servers only.")) from error
     except httpx2.HTTPError as error:
-        raise ConnectionFailed("The server could not be reached.") from error
+        raise ConnectionFailed(_("Trellis could not reach the server.")) from error
 
 
 async def _challenge(client: httpx2.AsyncClient, request: httpx2.Request) -> Challenge:
     response = await client.send(request, stream=True)
     await response.aclose()
     if response.status_code >= 500:
-        raise ConnectionFailed(f"The server answered with HTTP {response.status_code}.")
+        raise ConnectionFailed(
+            _("The server answered with HTTP %(status_code)s.")
+            % {"status_code": response.status_code}
+        )
     return Challenge.read(response.status_code, response.headers.get("www-authenticate", "")[:4096])

@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
 from mcp_servers.client.errors import McpServersError
 
 
@@ -38,37 +41,61 @@ class Reason(StrEnum):
 
 
 WORDS: Final[dict[Reason, str]] = {
-    Reason.NOT_NEEDED: "This server does not use sign-in.",
-    Reason.SWITCHED_OFF: "This server is switched off.",
-    Reason.UNREACHABLE: "The server or its sign-in service could not be reached. Please try again in a moment.",
-    Reason.NO_METADATA: "The server does not say where people sign in to it. Its address may be wrong, or it needs a"
-    " token that somebody enters.",
-    Reason.INSECURE_URL: "The server's sign-in service has an address that is not secure, so nothing was sent there.",
-    Reason.OTHER_RESOURCE: "The server says that it is another one. Please check its address.",
-    Reason.ISSUER_MISMATCH: "The sign-in service gives itself another name than the one it was reached under, so the"
-    " sign-in was stopped.",
-    Reason.ISSUER_CHANGED: "The server now names another sign-in service than before. An administrator has to check"
-    " that, and enter the client's id and secret again.",
-    Reason.NO_PKCE: "The sign-in service does not offer the protection that a sign-in needs (PKCE with S256).",
-    Reason.NO_CLIENT: "The sign-in service takes no new applications by itself. An administrator has to register this"
-    " platform there, and enter the client's id in the server's settings.",
-    Reason.REGISTRATION_REFUSED: "The sign-in service did not accept this platform as an application. An administrator"
-    " can register it there by hand, and enter the client's id in the server's settings.",
-    Reason.UNUSABLE_CLIENT: "The sign-in service wants proof of a kind that this platform cannot give.",
-    Reason.UNKNOWN_STATE: "This sign-in is not known here, or has been used. Please start again.",
-    Reason.OTHER_PERSON: "This sign-in was begun by somebody else. Please start again.",
-    Reason.OTHER_BROWSER: "This sign-in was begun in another browser, or you have signed in anew since. Please start"
-    " again.",
-    Reason.EXPIRED: "This sign-in took longer than ten minutes. Please start again.",
-    Reason.CHANGED: "The server's settings changed while you signed in. Please start again.",
-    Reason.CANCELLED: "You cancelled, and nothing was connected.",
-    Reason.REFUSED: "The sign-in service refused. Nothing was connected.",
-    Reason.NO_CODE: "The sign-in service sent nothing to go on with. Please start again.",
-    Reason.TOKEN_REFUSED: "The sign-in service did not complete the sign-in. Please start again.",
-    Reason.CLIENT_REFUSED: "The sign-in service does not accept this platform's client id or secret. An administrator"
-    " has to check them.",
-    Reason.TOKEN_UNREADABLE: "The sign-in service's answer could not be read.",
-    Reason.ISSUER_FAILED: "The sign-in service returned an error. Please try again in a moment.",
+    Reason.NOT_NEEDED: _("This server does not use sign-in."),
+    Reason.SWITCHED_OFF: _("This server is switched off."),
+    Reason.UNREACHABLE: _(
+        "The server or its sign-in service could not be reached. Please try again in a moment."
+    ),
+    Reason.NO_METADATA: _(
+        "The server does not say where people sign in to it. Its address may be wrong, or it needs a"
+        " token that somebody enters."
+    ),
+    Reason.INSECURE_URL: _(
+        "The server's sign-in service has an address that is not secure, so nothing was sent there."
+    ),
+    Reason.OTHER_RESOURCE: _("The server identifies itself as another one. Check its address."),
+    Reason.ISSUER_MISMATCH: _(
+        "The sign-in service gives itself another name than the one it was reached under, so the"
+        " sign-in was stopped."
+    ),
+    Reason.ISSUER_CHANGED: _(
+        "The server now names another sign-in service than before. An administrator has to check"
+        " that, and enter the client's id and secret again."
+    ),
+    Reason.NO_PKCE: _(
+        "The sign-in service does not offer the protection that a sign-in needs (PKCE with S256)."
+    ),
+    Reason.NO_CLIENT: _(
+        "The sign-in service does not register applications by itself. An administrator has to register this"
+        " platform there, and enter the client's id in the server's settings."
+    ),
+    Reason.REGISTRATION_REFUSED: _(
+        "The sign-in service did not accept this platform as an application. An administrator"
+        " can register it there by hand, and enter the client's id in the server's settings."
+    ),
+    Reason.UNUSABLE_CLIENT: _(
+        "The sign-in service wants proof of a kind that this platform cannot give."
+    ),
+    Reason.UNKNOWN_STATE: _("This sign-in is unknown or was used before. Start again."),
+    Reason.OTHER_PERSON: _("Someone else began this sign-in. Start again."),
+    Reason.OTHER_BROWSER: _(
+        "This sign-in was begun in another browser, or you have signed in anew since. Please start"
+        " again."
+    ),
+    Reason.EXPIRED: _("This sign-in took longer than ten minutes. Please start again."),
+    Reason.CHANGED: _("The server's settings changed while you signed in. Please start again."),
+    Reason.CANCELLED: _("You cancelled, and nothing was connected."),
+    Reason.REFUSED: _("The sign-in service refused. Nothing was connected."),
+    Reason.NO_CODE: _("The sign-in service did not send a code. Start again."),
+    Reason.TOKEN_REFUSED: _(
+        "The sign-in service did not complete the sign-in. Please start again."
+    ),
+    Reason.CLIENT_REFUSED: _(
+        "The sign-in service does not accept this platform's client id or secret. An administrator"
+        " has to check them."
+    ),
+    Reason.TOKEN_UNREADABLE: _("The sign-in service's answer could not be read."),
+    Reason.ISSUER_FAILED: _("The sign-in service returned an error. Please try again in a moment."),
 }
 
 
@@ -79,5 +106,5 @@ class SignInFailed(McpServersError):
     status = 422
 
     def __init__(self, reason: Reason) -> None:
-        super().__init__(WORDS[reason], details={"reason": reason.value})
+        super().__init__(gettext(WORDS[reason]), details={"reason": reason.value})
         self.reason = reason

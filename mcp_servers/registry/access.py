@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from django.db.models import Q
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext as _
 
 from mcp_servers.models import McpServer, OAuthGrant, ServerScope
 from workspaces.access import MOST_SHOWN, Access
 from workspaces.models import Membership
 
 _WHY = {
-    ServerScope.GLOBAL: "The platform offers it to the workspace",
-    ServerScope.WORKSPACE: "Everybody in the workspace may use it",
-    ServerScope.PERSONAL: "Their own",
+    ServerScope.GLOBAL: gettext_noop("The platform offers it to the workspace"),
+    ServerScope.WORKSPACE: gettext_noop("Everybody in the workspace may use it"),
+    ServerScope.PERSONAL: gettext_noop("Their own"),
 }
 
 
@@ -29,15 +31,15 @@ def read_access(membership: Membership) -> list[Access]:
         .order_by("server__name")
     )
     return [
-        Access(kind="server", name=server.name, why=_WHY[ServerScope(server.scope)])
+        Access(kind="server", name=server.name, why=gettext(_WHY[ServerScope(server.scope)]))
         for server in servers[:MOST_SHOWN]
     ] + [
         Access(
             kind="sign-in",
             name=grant.server.name,
-            why=f"They signed in there as {grant.account}"
+            why=_("They signed in there as %(account)s") % {"account": grant.account}
             if grant.account
-            else "They signed in there",
+            else _("They signed in there"),
         )
         for grant in grants[:MOST_SHOWN]
     ]

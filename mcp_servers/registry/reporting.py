@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db.models import Count, Min
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from audit.reports.providers import (
     Incident,
@@ -27,36 +28,48 @@ from mcp_servers.models import CallCount, HealthCheck, McpServer, McpTool
 from mcp_servers.registry.consent.policy import SENTENCES
 
 REFUSALS: Final = {
-    "actor.forbidden": "This person may not use tools here.",
-    "approval.arguments_changed": "The arguments were not those that had been approved.",
-    "approval.definition_changed": "The tool had changed since it was approved.",
-    "approval.expired": "Nobody decided in time.",
-    "approval.other_call": "The approval was for another call.",
-    "approval.other_person": "The approval was somebody else's.",
-    "approval.outdated": "The approval was for another version of the tool.",
-    "approval.refused": "The person declined.",
-    "approval.unknown": "There was no such approval.",
-    "approval.used": "The approval had been used already.",
-    "approval.used_or_expired": "The approval had been used already, or had expired.",
-    "arguments.not_json": "The arguments could not be read.",
-    "arguments.schema": "The arguments were not what the tool takes.",
-    "arguments.too_large": "The arguments were larger than Trellis sends.",
-    "arguments.unfit": "The arguments could not be sent the way this tool wants them.",
-    "audit.unavailable": "The call could not be entered into the log, so it was not made.",
-    "builtin.not_offered": "The assistant was not offered this tool.",
-    "checkpoint.unreadable": "Where the call had stopped could not be read.",
-    "prompt.arguments": "The prompt's arguments were not what it takes.",
-    "prompt.not_found": "The server offered no such prompt.",
-    "resource.uri": "The address was of no resource that the server offered.",
-    "server.backing_off": "The server had failed, and was being left alone for a while.",
-    "server.busy": "The server had as many calls as it may have, and the wait was too long.",
-    "server.calls_per_day": "The server's calls for the day were used up.",
-    "server.misconfigured": "The server's settings could not be used.",
-    "server.not_found": "There was no such server.",
-    "server.sign_in_missing": "Nobody had signed in to the server yet.",
-    "tester.forbidden": "Only those who manage a server may try its tools.",
-    "tool.changed_since_offer": "The tool had changed since the assistant was told of it.",
-    "tool.not_found": "There was no such tool.",
+    "actor.forbidden": gettext_noop("This person may not use tools here."),
+    "approval.arguments_changed": gettext_noop(
+        "The arguments were not those that had been approved."
+    ),
+    "approval.definition_changed": gettext_noop("The tool had changed since it was approved."),
+    "approval.expired": gettext_noop("Nobody decided in time."),
+    "approval.other_call": gettext_noop("The approval was for another call."),
+    "approval.other_person": gettext_noop("The approval was somebody else's."),
+    "approval.outdated": gettext_noop("The approval was for another version of the tool."),
+    "approval.refused": gettext_noop("The person declined."),
+    "approval.unknown": gettext_noop("There was no such approval."),
+    "approval.used": gettext_noop("The approval had been used already."),
+    "approval.used_or_expired": gettext_noop("The approval had been used already, or had expired."),
+    "arguments.not_json": gettext_noop("The arguments could not be read."),
+    "arguments.schema": gettext_noop("The arguments were not what the tool takes."),
+    "arguments.too_large": gettext_noop("The arguments were larger than Trellis sends."),
+    "arguments.unfit": gettext_noop(
+        "The arguments could not be sent the way this tool wants them."
+    ),
+    "audit.unavailable": gettext_noop(
+        "The call could not be entered into the log, so it was not made."
+    ),
+    "builtin.not_offered": gettext_noop("The assistant was not offered this tool."),
+    "checkpoint.unreadable": gettext_noop("Where the call had stopped could not be read."),
+    "prompt.arguments": gettext_noop("The prompt's arguments were not what it takes."),
+    "prompt.not_found": gettext_noop("The server offered no such prompt."),
+    "resource.uri": gettext_noop("The address was of no resource that the server offered."),
+    "server.backing_off": gettext_noop(
+        "The server had failed, and was being left alone for a while."
+    ),
+    "server.busy": gettext_noop(
+        "The server had as many calls as it may have, and the wait was too long."
+    ),
+    "server.calls_per_day": gettext_noop("The server's calls for the day were used up."),
+    "server.misconfigured": gettext_noop("The server's settings could not be used."),
+    "server.not_found": gettext_noop("There was no such server."),
+    "server.sign_in_missing": gettext_noop("Nobody had signed in to the server yet."),
+    "tester.forbidden": gettext_noop("Only those who manage a server may try its tools."),
+    "tool.changed_since_offer": gettext_noop(
+        "The tool had changed since the assistant was told of it."
+    ),
+    "tool.not_found": gettext_noop("There was no such tool."),
 }
 """What the gate's own rules say to those who read the log."""
 MOST_CHECKS = 200_000
@@ -71,7 +84,7 @@ def tell_reports() -> None:
     register_jobs(jobs)
     # The sentence of the card speaks to the person who was asked; the log is read by others.
     register_rules(
-        {**REFUSALS, **SENTENCES, "user.always": "They chose to always allow this tool."}
+        {**REFUSALS, **SENTENCES, "user.always": _("They chose to always allow this tool.")}
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext as _
+
 from mcp_servers.models import AccountUse, AuthType, ServerScope
 from workspaces.errors import PermissionDenied
 from workspaces.roles import Permission, has_permission, require
@@ -47,7 +49,7 @@ def require_to_own(actor: Actor, workspace: Workspace) -> None:
     """
     require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     if not workspace.allows_personal_servers:
-        raise PermissionDenied("This workspace allows no servers of people's own.")
+        raise PermissionDenied(_("This workspace does not allow personal servers."))
     if actor.user_id is None:
         raise PermissionDenied
 

@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client import transports
 from mcp_servers.client.canonical import canonical_json
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports.targets import HttpSpec, StdioSpec
 from mcp_servers.client.values import Protocol
-from mcp_servers.models import McpResource, SamplingPolicy, ServerScope, hosting, pins, programs
+from mcp_servers.models import (
+    McpResource,
+    SamplingPolicy,
+    ServerScope,
+    hosting,
+    programs,
+    version_pins,
+)
 from mcp_servers.models.servers import OAUTH_TYPES, AuthType, McpServer
 from mcp_servers.oauth.bearer import GrantAuth
 from mcp_servers.oauth.grants import holder_of, principal_of, usable_grant
@@ -108,7 +116,7 @@ def _definition(server: McpServer) -> Definition:
     known = server.global_server
     definition = registry.definition(known.name) if known is not None else None
     if definition is None:
-        raise InvalidInput("The platform's file does not name this server.")
+        raise InvalidInput(_("The platform's file does not name this server."))
     if definition.problem:
         raise InvalidInput(definition.problem)
     return definition
@@ -120,7 +128,7 @@ def _from_file(server: McpServer, definition: Definition) -> HttpSpec | StdioSpe
         try:
             argv = argv_of(entry)
         except FileNotFoundError as error:
-            raise InvalidInput("Its program is not installed on this machine.") from error
+            raise InvalidInput(_("Its program is not installed on this machine.")) from error
         return StdioSpec(argv=argv, home=home_of(server.pk), env=entry.env)
     outbound.check_headers(entry.headers)
     endpoint = endpoint_of(entry)
@@ -169,7 +177,7 @@ def _stdio(server: McpServer) -> StdioSpec:
     program = server.program
     if program is None or not program.is_enabled:
         reason = program.problem if program is not None else ""
-        raise InvalidInput(reason or "The program of this server is no longer on offer.")
+        raise InvalidInput(reason or _("The program of this server is no longer on offer."))
     _check_pin(program)
     values = programs.check_values(program.typed_parameters(), server.parameters)
     env = _reveal(server.env, "environment of an MCP server")
@@ -182,11 +190,14 @@ def _stdio(server: McpServer) -> StdioSpec:
 
 def _check_pin(program: StdioProgram) -> None:
     """Start nothing that is not what the owner put into the catalogue; the next check switches it off there."""
-    reason = pins.unpinned(program.command, program.args)
+    reason = version_pins.unpinned(program.command, program.args)
     if reason:
         raise InvalidInput(reason)
-    if program.file_hash and pins.program_hash(program.command, program.args) != program.file_hash:
-        raise InvalidInput(pins.CHANGED)
+    if (
+        program.file_hash
+        and version_pins.program_hash(program.command, program.args) != program.file_hash
+    ):
+        raise InvalidInput(version_pins.CHANGED)
 
 
 def _roots(server: McpServer, target: HttpSpec | StdioSpec) -> tuple[tuple[str, str], ...]:

@@ -390,16 +390,19 @@ def test_holds_and_erasure_on_the_page(tenant: Tenant) -> None:
     owner = signed_in(tenant, "owner")
     assert owner.post(url(tenant, "hold/"), {"reason": "Matter 7"}).status_code == 302
     again = owner.post(url(tenant, "hold/"), {"reason": "Matter 8"}, follow=True)
-    assert "There is a hold already." in again.content.decode()
+    assert "There is a legal hold already." in again.content.decode()
     wanted = {"email": tenant.member.email.upper(), "reason": "Request 12"}
-    assert "A legal hold stands" in owner.post(url(tenant, "erase/"), wanted).content.decode()
+    assert (
+        "is in place, so nothing may be erased"
+        in owner.post(url(tenant, "erase/"), wanted).content.decode()
+    )
     hold = LegalHold.unscoped.get()
     assert owner.post(url(tenant, f"hold/{hold.pk}/release/")).status_code == 302
     other = make_tenant("other")
     note(other)
     for email in ("nobody@example.org", other.member.email):
         nobody = owner.post(url(tenant, "erase/"), {**wanted, "email": email})
-        assert "somebody of that address" in nobody.content.decode()
+        assert "by a person with this address" in nobody.content.decode()
     assert owner.post(url(tenant, "erase/"), wanted).status_code == 302
     row = AuditEntry.objects.for_workspace(tenant.workspace).get(pk=entry.pk)
     assert row.result_preview == ""

@@ -25,9 +25,9 @@ from audit.models import (
     Measure,
     RollupCursor,
 )
+from audit.rollups.counting import tally_of
 from audit.rollups.folding import Sums, facts_of
 from audit.rollups.histogram import BOUNDS, bucket_of
-from audit.rollups.keeping import tally_of
 from audit.rollups.reading import Span, cells, exactly, first_hour, histograms
 from tests.audit.sealed import seal_all
 from tests.extent import IS_FULL

@@ -110,7 +110,7 @@ def test_an_approval_runs_out(chat: Chat) -> None:
     call = waiting_call(chat)
     past = database_now() - timedelta(seconds=1)
     ToolCall.objects.for_workspace(chat.tenant.workspace).update(approval_expires_at=past)
-    with pytest.raises(Conflict, match="run out"):
+    with pytest.raises(Conflict, match="is over"):
         decide(call=call, decision=Decision.APPROVED, actor=chat.actor)
     chat.model.say("too late")
     assert expire_approvals() == 1

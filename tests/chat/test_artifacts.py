@@ -192,7 +192,7 @@ def test_versions_follow_each_other_and_old_ones_come_back(
         artifact=made.artifact, content=b"two", actor=actor, origin=ArtifactOrigin.EDIT, base=1
     )
     assert second.version.number == 2
-    with pytest.raises(Conflict, match="version 2 meanwhile"):
+    with pytest.raises(Conflict, match="version 2 in the meantime"):
         services.add_version(
             artifact=made.artifact, content=b"x", actor=actor, origin=ArtifactOrigin.EDIT, base=1
         )

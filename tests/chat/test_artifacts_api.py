@@ -81,7 +81,7 @@ def test_a_file_is_uploaded_changed_restored_renamed_deleted_and_brought_back(
     assert saved.json()["version"]["number"] == 2
     late = client.post(f"{own}versions/", {"content": "# late", "base": 1}, **json)  # type: ignore[arg-type]
     assert late.status_code == 409
-    assert "version 2 meanwhile" in late.json()["errors"][0]["detail"]
+    assert "version 2 in the meantime" in late.json()["errors"][0]["detail"]
     file = SimpleUploadedFile("x", b"# three")
     assert client.post(f"{own}versions/", {"file": file, "base": "2"}).status_code == 201
     back = client.post(f"{own}restore/", {"version": 1}, **json)  # type: ignore[arg-type]

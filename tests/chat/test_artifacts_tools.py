@@ -326,7 +326,7 @@ def test_sending_puts_the_content_in_without_showing_it_to_the_model(making: Cha
         origin=ArtifactOrigin.EDIT,
     )
     [row] = making.calls()
-    with pytest.raises(InvalidInput, match="cannot be edited"):
+    with pytest.raises(InvalidInput, match="can't be edited"):
         decide(
             call=row, decision=Decision.APPROVED, actor=making.actor, arguments={"text": "other"}
         )

@@ -230,7 +230,7 @@ def test_each_limit_ends_a_turn_with_its_reason_and_the_work_so_far(chat: Chat) 
         turn = chat.ask()
     assert (turn.error_code, turn.error_message) == (
         "limit_reached",
-        "This turn has reached its limit of tokens.",
+        "This answer reached its limit of tokens.",
     )
     assert answers(chat)[0].text == "Working"
     assert chat.calls()[0].status == "succeeded"
@@ -238,7 +238,7 @@ def test_each_limit_ends_a_turn_with_its_reason_and_the_work_so_far(chat: Chat) 
     chat.model.give(Answer([chunk({"content": "Slowly"})], hangs=True))
     with limits(turn_max_seconds=1):
         turn = chat.ask()
-    assert turn.error_message == "This turn has taken too long, and was ended."
+    assert turn.error_message == "This answer took too long and was stopped."
     assert (answers(chat)[-1].text, answers(chat)[-1].status) == ("Slowly", "failed")
     assert not turn.can_retry
     chat.watching.forget()
@@ -427,7 +427,7 @@ def test_a_step_that_kills_its_process_is_not_tried_for_ever(chat: Chat) -> None
     lease = Lease(row.pk, chat.conversation.pk, chat.tenant.workspace.pk, row.lease_token)
     for _ in range(steps.MOST_TRIES - 1):
         steps.start_step(lease, 0, prompt_tokens=10)
-    with pytest.raises(LimitReached, match="each time in vain"):
+    with pytest.raises(LimitReached, match="did not answer"):
         steps.start_step(lease, 0, prompt_tokens=10)
     hold.set()
     chat.watching.turn("completed", "failed")

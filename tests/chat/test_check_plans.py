@@ -103,7 +103,7 @@ def test_nothing_runs_with_the_rights_of_somebody_who_lost_them(chat: Chat) -> N
     come_due(chat)
     assert run_due() == 0
     assert runs(chat) == []
-    assert "may not edit the bud any more" in plan_of(chat.bud).trouble
+    assert "may no longer edit the bud" in plan_of(chat.bud).trouble
     with pytest.raises(PermissionDenied):
         plan(chat)
     owner = chat.tenant.owner

@@ -41,7 +41,7 @@ def test_another_text_under_one_id_is_refused_and_stored_nowhere(chat: Chat) -> 
     chat.model.say("An answer")
     first = chat.send("one", client_id="c")
     chat.watching.turn("completed")
-    with pytest.raises(Conflict, match="used for something else"):
+    with pytest.raises(Conflict, match="used for another message"):
         chat.send("two", client_id="c")
     again = chat.send("one", client_id="c")
     assert (again.message.pk, again.is_new) == (first.message.pk, False)

@@ -16,8 +16,8 @@ from channels.db import database_sync_to_async as sync_to_async
 from chat.feed import streaming
 from chat.feed.access import may_follow
 from chat.feed.picture import Picture
+from chat.feed.progress import FeedEvent, Position, Told, tell
 from chat.feed.streaming import check_room, follow_turn
-from chat.feed.telling import FeedEvent, Position, Told, tell
 from chat.services.approvals import decide
 from chat.values import Decision
 from tests.chat.conftest import Chat

@@ -99,6 +99,6 @@ def test_the_same_call_in_one_step_after_the_other_is_cut(chat: Chat) -> None:
         chat.model.call(*[("counting__echo", {"text": "same"})] * 2)
     turn = chat.ask()
     assert turn.status == "failed"
-    assert "kept making the same call" in turn.error_message
+    assert "kept repeating the same call" in turn.error_message
     assert len(chat.model.requests) == 4
     assert chat.server.names() == ["echo"] * 3

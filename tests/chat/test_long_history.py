@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uuid_utils.compat import uuid7
 
-from chat.engine.carried import Past
 from chat.engine.context_window import Fitted, Window, fit
 from chat.engine.history import History, history_of, read_past
 from chat.engine.trust import known_destinations
+from chat.engine.turn_cache import Past
 from chat.models import Attachment, Bud, Conversation, Message, ToolCall, Turn
 from chat.services.conversations import create_conversation
 from chat.summaries import Summary, keep_summary

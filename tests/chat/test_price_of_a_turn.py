@@ -8,8 +8,8 @@ from uuid_utils.compat import uuid7
 from chat import commands
 from chat.engine import asking
 from chat.models import Message
-from chat.sockets.door import Door
 from chat.sockets.handlers import HANDLERS
+from chat.sockets.socket_access import Door
 from tests.chat.conftest import ENDED, Chat
 from tests.chat.test_statements import add_calls, add_messages
 from tests.patience import PATIENCE

@@ -83,8 +83,8 @@ def test_what_is_kept_leaves_what_people_entered(chat: Chat, provider: ModelProv
     ("answer", "status", "words"),
     [
         ({"error": {"message": "bad key"}}, 401, "refused the API key"),
-        ({"models": []}, 200, "not with a list of models"),
-        ("no json", 200, "not with a list of models"),
+        ({"models": []}, 200, "does not return a list of models"),
+        ("no json", 200, "does not return a list of models"),
         ({"error": {"message": "x"}}, 500, "model provider"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from django.db.models import F
 from uuid_utils.compat import uuid7
 
-from chat.engine.asides import ask_aside
+from chat.engine.side_requests import ask_aside
 from chat.models import Bud, ModelProvider, ModelRequest
 from chat.providers import limits, standing_in
 from chat.providers.base import ProviderLimits
@@ -34,9 +34,9 @@ from workspaces.database import database_now
 @pytest.fixture(autouse=True)
 def nobody_rests() -> Iterator[None]:
     """What one test's providers did is nothing to the next one."""
-    standing_in.forget_failures()
+    standing_in._resting.clear()
     yield
-    standing_in.forget_failures()
+    standing_in._resting.clear()
 
 
 @pytest.fixture

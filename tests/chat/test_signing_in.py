@@ -385,7 +385,7 @@ def test_a_server_that_refuses_every_sign_in_is_given_up(mail: Chat) -> None:
         sign_in(mail)
         mail.watching.turn("waiting_for_input" if number < 3 else "completed")
     assert [row.status for row in mail.asked()] == ["accepted"] * 3
-    assert "goes on refusing" in told_to_model(mail)
+    assert "still refuses access" in told_to_model(mail)
     assert mail.server.called_by("write") == []
 
 
@@ -448,7 +448,7 @@ def test_programs_see_it_and_cannot_accept_it(mail: Chat) -> None:
     answer = f"{base}{card.pk}/answer/"
     refused = browser.post(answer, {"action": "accept"}, content_type="application/json")
     assert refused.status_code == 409
-    assert "sign-in" in refused.content.decode()
+    assert "Sign in at the server" in refused.content.decode()
     declined = browser.post(answer, {"action": "decline"}, content_type="application/json")
     assert declined.status_code == 200
     mail.watching.turn("completed")

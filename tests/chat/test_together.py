@@ -16,7 +16,7 @@ from chat.models import Conversation, Message, Turn
 from chat.services.conversations import create_conversation
 from chat.services.turns import send_message
 from chat.sockets import rounds
-from chat.sockets.door import Door
+from chat.sockets.socket_access import Door
 from mcp_servers.gate.caller import Standing
 from tests.chat.conftest import Chat
 from tests.chat.test_consumers import opened

@@ -9,6 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
 from audit.append_only import create_triggers, remove_triggers, trigger_statements
+from mcp_servers.klavis.models import KlavisAccount
 from mcp_servers.models import ServerState
 from tests import idle_transactions
 from tests.factories import make_tenant
@@ -89,3 +90,19 @@ def test_what_is_known_of_servers_survives_the_way_back_and_forth(transactional_
     state = ServerState.objects.for_workspace(tenant.workspace).get()
     assert {name: getattr(state, name) for name in known} == known
     assert state.server == server
+
+
+@pytest.mark.both_engines
+def test_tables_of_klavis_from_before_it_was_an_app_stay_as_they_are(
+    transactional_db: None,
+) -> None:
+    """Ours: its first migration makes tables only where an earlier version has not made them."""
+    tenant = make_tenant("acme")
+    account = KlavisAccount.objects.for_workspace(tenant.workspace).create(
+        workspace=tenant.workspace, base_url="https://klavis.example.org"
+    )
+    MigrationRecorder(connection).record_unapplied("klavis", "0001_initial")
+    call_command("migrate", "klavis", verbosity=0)
+    kept = KlavisAccount.objects.for_workspace(tenant.workspace).get()
+    assert (kept.pk, kept.base_url) == (account.pk, "https://klavis.example.org")
+    assert ("klavis", "0001_initial") in MigrationRecorder(connection).applied_migrations()

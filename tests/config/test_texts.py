@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from django.template import engines
@@ -44,6 +44,8 @@ ARGUMENTS: Final = {
 CODE: Final = {"code", "kbd", "pre", "samp", "script", "style"}
 #: Arguments of fields that people read.
 FIELD_TEXTS: Final = {"empty_label", "help_text", "label", "verbose_name"}
+#: A field that names its label, is hidden, or is given all that it has.
+HAS_LABEL: Final = re.compile(r"\blabel=|HiddenInput|\*\*")
 #: Which argument of a call people read.
 TOLD: Final = {
     "add_error": 1,
@@ -53,6 +55,15 @@ TOLD: Final = {
     "warning": 1,
     "ValidationError": 0,
 }
+#: Arguments of errors that people read, beside the first ones.
+ERROR_TEXTS: Final = {"fields", "message"}
+#: Attributes of errors that people read.
+ERROR_ATTRIBUTES: Final = {"advice", "default_message"}
+#: The kind of a failure, which is no text.
+CODE_WORD: Final = re.compile(r"[a-z_.]+$")
+#: Programs of their own, without Django: what checks an export, and what reads a document.
+ON_THEIR_OWN: Final = {"audit/proof/trellis_verify.py", "chat/documents/child.py"}
+APPS: Final = ("audit", "chat", "config", "mcp_servers", "workspaces")
 #: Folders and files whose texts are for programs and for those who run them.
 FOR_PROGRAMS: Final = re.compile(
     r"(^|/)(api|management|migrations|node_modules)(/|\.py$)|^(\.venv|bench|config|tests)/"
@@ -182,6 +193,12 @@ def _texts(tree: ast.AST) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             owner, _, name = ast.unparse(node.func).rpartition(".")
+            if (
+                owner == "forms"
+                and name.endswith("Field")
+                and not HAS_LABEL.search(ast.unparse(node))
+            ):
+                yield ast.Constant("A field without a label", lineno=node.lineno)
             if owner not in {"serializers", "exceptions", "django_filters"}:
                 wanted = FIELD_TEXTS if name.endswith(("Field", "ForeignKey")) else set()
                 wanted = {"description"} if owner == "admin" else wanted
@@ -238,6 +255,8 @@ def test_models_forms_and_notices_hold_no_text_that_cannot_be_translated() -> No
         ('class State(models.TextChoices):\n    ON = "on", "On"\n    OFF = "off", _("Off")', 1),
         ('class Deed(StrEnum):\n    READ = "read", "Read", _("It was read.")\n    OFF = "off"', 1),
         ('class Meta:\n    verbose_name = "rule"', 1),
+        ("name = forms.CharField(max_length=5)", 1),
+        ("name = forms.CharField(widget=forms.HiddenInput)", 0),
         ('form.add_error("name", "Choose another.")', 1),
         ('name = serializers.CharField(help_text="For programs.")', 0),
     ],
@@ -245,6 +264,135 @@ def test_models_forms_and_notices_hold_no_text_that_cannot_be_translated() -> No
 def test_the_check_of_python_texts_sees(source: str, count: int) -> None:
     """REL-300: the check finds bare texts of Python, and those alone."""
     assert len(bare_words(source)) == count
+
+
+def error_names(trees: Iterable[ast.AST]) -> set[str]:
+    """Name DomainError and every class that descends from it."""
+    bases: dict[str, set[str]] = {}
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.ClassDef):
+            above = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+            bases.setdefault(node.name, set()).update(above)
+    names: set[str] = set()
+    while (
+        more := {name for name, above in bases.items() if above & (names | {"DomainError"})} - names
+    ):
+        names |= more
+    return names | {"DomainError"}
+
+
+_INSIDE: Final[dict[type[ast.expr], Callable[[Any], list[ast.expr]]]] = {
+    ast.IfExp: lambda text: [text.body, text.orelse],
+    ast.BoolOp: lambda text: text.values,
+    ast.BinOp: lambda text: [text.left, text.right] if isinstance(text.op, ast.Add) else [],
+    ast.Dict: lambda text: text.values,
+    ast.List: lambda text: text.elts,
+    ast.ListComp: lambda text: [text.elt],
+    ast.NamedExpr: lambda text: [text.value],
+    ast.Subscript: lambda text: [text.value],
+}
+
+
+def _values_of(text: ast.expr, told: dict[str, list[ast.expr]]) -> Iterator[ast.expr]:
+    """Follow what an error is given to the texts that are written out."""
+    if isinstance(text, (ast.Constant, ast.JoinedStr)):
+        yield text
+    elif isinstance(text, ast.Name):
+        for value in told.get(text.id, []):
+            yield from _values_of(value, {})
+    else:
+        for value in _INSIDE.get(type(text), lambda _text: [])(text):
+            yield from _values_of(value, told)
+
+
+def bare_errors(source: str, names: set[str]) -> list[tuple[int, str]]:
+    """Find texts of errors that no catalogue can hold; each with its line."""
+    tree, texts = ast.parse(source), list[ast.expr]()
+    told: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                told.setdefault(ast.unparse(target).partition("[")[0], []).append(node.value)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names:
+            texts += [
+                *node.args,
+                *(word.value for word in node.keywords if word.arg in ERROR_TEXTS),
+            ]
+        elif isinstance(node, ast.ClassDef) and node.name in names:
+            texts += [
+                line.value
+                for line in node.body
+                if isinstance(line, (ast.Assign, ast.AnnAssign))
+                and line.value is not None
+                and ast.unparse(line).partition(":")[0].partition(" =")[0] in ERROR_ATTRIBUTES
+            ]
+    values = {value for text in texts for value in _values_of(text, told)}
+    found = sorted((value.lineno, _words_of(value)) for value in values)
+    return [(line, said) for line, said in found if _has_words(said) and not CODE_WORD.match(said)]
+
+
+def test_errors_hold_no_text_that_cannot_be_translated() -> None:
+    """REL-680: what services refuse with goes through gettext, messages of fields too."""
+    sources = {
+        name: path.read_text()
+        for app in APPS
+        for path in (ROOT / app).rglob("*.py")
+        if (name := path.relative_to(ROOT).as_posix()) not in ON_THEIR_OWN
+        and not re.search(r"/(management|migrations|node_modules)/", name)
+    }
+    names = error_names(ast.parse(source) for source in sources.values())
+    assert len(names) > 50
+    names |= {"Unaskable", "refuse_because", "refuse_builtin"}
+    found = [
+        f"{name}:{line} {text}"
+        for name, source in sources.items()
+        for line, text in bare_errors(source, names)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ('raise NotFound("Not found.")', 1),
+        ('raise NotFound(_("Not found."))', 0),
+        ('raise NotFound(f"{name} is gone.")', 1),
+        ('raise NotFound(_("%(name)s is gone.") % {"name": name})', 0),
+        ('raise InvalidInput(fields={"name": ["Give a name."] + ["And more."]})', 2),
+        ('fault = "Give a name."\nraise InvalidInput(fields={"name": [fault]})', 1),
+        ('raise Failed("timeout", "The server is slow." if slow else None)', 1),
+        ('class Failed(DomainError):\n    code = "failed"\n    default_message = "It failed."', 1),
+    ],
+)
+def test_the_check_of_errors_sees(source: str, count: int) -> None:
+    """REL-680: the check finds bare texts of errors, and those alone."""
+    assert len(bare_errors(source, {"NotFound", "InvalidInput", "Failed"})) == count
+
+
+def _names_of(function: ast.AST) -> Iterator[ast.Name]:
+    """Give the names in a function, without those of functions inside it."""
+    for child in ast.iter_child_nodes(function):
+        if isinstance(child, ast.Name):
+            yield child
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            yield from _names_of(child)
+
+
+def test_no_function_hides_the_mark_of_texts() -> None:
+    """REL-680: whoever throws a value away into `_` cannot translate in the same function."""
+    found = [
+        f"{path.relative_to(ROOT)}:{function.lineno}"
+        for app in APPS
+        for path in (ROOT / app).rglob("*.py")
+        if "node_modules" not in path.parts
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and {type(name.ctx) for name in _names_of(function) if name.id == "_"}
+        >= {ast.Load, ast.Store}
+    ]
+    assert not found, "\n".join(found)
 
 
 def bare_sentences(source: str) -> list[tuple[int, str]]:

@@ -155,7 +155,7 @@ def test_a_dry_run_tells_what_would_change_and_changes_nothing(tenant: Tenant) -
         ),
         ({"alerts": [{"name": "A", "condition": "timeout", "threshold": 0}]}, "", "number"),
         ({"streams": [{"name": "S", "kind": "webhook", "target": "x"}]}, "streams.S.target", ""),
-        ({"schedules": [{"name": "S", "recipients": ["who@x.org"]}]}, "", "no member"),
+        ({"schedules": [{"name": "S", "recipients": ["who@x.org"]}]}, "", "not a member"),
         ([], "file", "mapping"),
     ],
 )

@@ -80,7 +80,7 @@ def test_the_last_owner_cannot_be_demoted_here_either(tenant: Tenant) -> None:
         follow=True,
     )
     assert [str(m) for m in page.context["messages"]] == [
-        "A workspace needs an owner. Make somebody else owner first."
+        "A workspace needs an owner. Make someone else an owner first."
     ]
     row.refresh_from_db()
     assert row.role == "owner"
@@ -96,7 +96,7 @@ def test_a_provider_in_use_is_not_deleted(tenant: Tenant) -> None:
         f"/admin/chat/modelprovider/{provider.pk}/delete/", {"post": "yes"}, follow=True
     )
     assert page.status_code == 200
-    assert [str(m) for m in page.context["messages"]] == ["It is still used by: Busy bud."]
+    assert [str(m) for m in page.context["messages"]] == ["This is still in use by Busy bud."]
     assert ModelProvider.objects.for_workspace(tenant.workspace).exists()
 
 

@@ -14,7 +14,7 @@ from audit.models import AuditEntry
 from audit.reviews.schedules import possible_recipients
 from chat.events import CloseCode
 from chat.models import Conversation
-from chat.sockets.door import Door
+from chat.sockets.socket_access import Door
 from mcp_servers.gate.resolving import may_still_enter
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Actor, Role

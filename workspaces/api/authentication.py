@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from django.utils.translation import gettext as _
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import SAFE_METHODS, BasePermission
@@ -98,8 +99,8 @@ class InWorkspace(BasePermission):
             slug = request.headers.get("X-Workspace")
             if (membership := find_suspension(http_request.user, slug=slug)) is not None:
                 name = membership.workspace.name
-                raise PermissionDenied(f"Your access to {name} is suspended.")
-            raise NotFound("Workspace not found.") if slug else NoWorkspace()
+                raise PermissionDenied(_("Your access to %(name)s is suspended.") % {"name": name})
+            raise NotFound(_("Workspace not found.")) if slug else NoWorkspace()
         held = http_request.actor.scopes
         if held is not None:
             scopes: Scopes | None = getattr(view, "scopes", None)
@@ -112,7 +113,9 @@ class InWorkspace(BasePermission):
             )
             if needed is None or needed not in held:
                 raise PermissionDenied(
-                    f"This token does not hold the scope '{needed}'." if needed else None
+                    _("This token does not hold the scope '%(needed)s'.") % {"needed": needed}
+                    if needed
+                    else None
                 )
         return True
 

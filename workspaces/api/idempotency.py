@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
@@ -76,9 +77,11 @@ def begin(request: Request) -> IdempotentRequest | None:
             user=http_request.user, key=key
         )
     if row.fingerprint != fingerprint:
-        raise InvalidInput(f"This {HEADER} was used for another request.", fields={})
+        raise InvalidInput(
+            _("This %(header)s was used for another request.") % {"header": HEADER}, fields={}
+        )
     if row.status_code is None:
-        raise Conflict("The first request with this key is still at work.")
+        raise Conflict(_("The first request with this key is still running."))
     raise Replayed(row)
 
 

@@ -44,8 +44,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
             )
         ]
         if found and not addresses:
-            raise AddressRefused("The server could not be reached.")
-        failure: Exception = httpcore2.ConnectError("The server could not be reached.")
+            raise AddressRefused("Trellis could not reach the server.")
+        failure: Exception = httpcore2.ConnectError("Trellis could not reach the server.")
         for address in addresses[:4]:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
@@ -57,7 +57,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
             except httpcore2.ConnectTimeout as error:
                 failure = error
             except httpcore2.ConnectError:
-                failure = httpcore2.ConnectError("The server could not be reached.")
+                failure = httpcore2.ConnectError("Trellis could not reach the server.")
         raise failure
 
     async def connect_unix_socket(
@@ -66,7 +66,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         timeout: float | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        raise httpcore2.ConnectError("The server could not be reached.")
+        raise httpcore2.ConnectError("Trellis could not reach the server.")
 
     async def sleep(self, seconds: float) -> None:
         await anyio.sleep(seconds)
@@ -86,7 +86,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 "The server's name could not be looked up in time."
             ) from error
         except (OSError, UnicodeError) as error:
-            raise httpcore2.ConnectError("The server could not be reached.") from error
+            raise httpcore2.ConnectError("Trellis could not reach the server.") from error
         return [
             ipaddress.ip_address(text)
             for text in dict.fromkeys(str(answer[4][0]) for answer in answers)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import httpx2
+from django.utils.translation import gettext_noop as _
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +51,18 @@ class BoundedStream(httpx2.AsyncByteStream):
         async for chunk in self._inner:
             total += len(chunk)
             if self._body_bytes is not None and total > self._body_bytes:
-                raise TooLarge(f"The answer is larger than {self._body_bytes} bytes.")
+                raise TooLarge(
+                    _("The answer is larger than %(body_bytes)s bytes.")
+                    % {"body_bytes": self._body_bytes}
+                )
             if self._line_bytes is not None:
                 newline = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
                 line = line + len(chunk) if newline < 0 else len(chunk) - newline - 1
                 if line > self._line_bytes:
-                    raise TooLarge(f"A line of the answer is larger than {self._line_bytes} bytes.")
+                    raise TooLarge(
+                        _("A line of the answer is larger than %(line_bytes)s bytes.")
+                        % {"line_bytes": self._line_bytes}
+                    )
             if self._deadline is not None and time.monotonic() > self._deadline:
                 raise httpx2.ReadTimeout("The answer took too long.")
             yield chunk

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import idna
+from django.utils.translation import gettext as _
 
 from workspaces.errors import InvalidEndpoint
 
@@ -126,19 +127,21 @@ def parse_endpoint(text: str, *, schemes: Collection[str] = HTTP_SCHEMES) -> End
             characters, a host that is no name and no canonical address, a refused port, or over 2048 characters.
     """
     if len(text) > MAX_URL_LENGTH:
-        raise InvalidEndpoint(f"A URL may have at most {MAX_URL_LENGTH} characters.")
+        raise InvalidEndpoint(
+            _("A URL may have at most %(most)s characters.") % {"most": MAX_URL_LENGTH}
+        )
     match = _URL.fullmatch(text)
     scheme = match["scheme"].lower() if match is not None else ""
     if match is None or scheme not in schemes:
         wanted = " or ".join(f"{name}://" for name in schemes)
-        raise InvalidEndpoint(f"This is not a plain {wanted} URL.")
+        raise InvalidEndpoint(_("This is not a plain %(wanted)s URL.") % {"wanted": wanted})
     host = _parse_host(match["host"])
     port = int(match["port"]) if match["port"] else _DEFAULT_PORTS[scheme]
     if port not in (80, 443) and (not 1024 <= port <= 65535 or port in _REFUSED_HIGH_PORTS):
-        raise InvalidEndpoint(f"Port {port} is not allowed.")
+        raise InvalidEndpoint(_("Port %(port)s is not allowed.") % {"port": port})
     target = (match["path"] or "/") + (f"?{match['query']}" if match["query"] is not None else "")
     if not _URL_CHARACTERS.fullmatch(target):
-        raise InvalidEndpoint("The URL has characters that must be percent-encoded.")
+        raise InvalidEndpoint(_("The URL has characters that must be percent-encoded."))
     return Endpoint(scheme, host, port, target)
 
 
@@ -150,22 +153,23 @@ def check_headers(headers: Mapping[str, str]) -> None:
             Latin-1, the same name twice, or more than 32 headers.
     """
     if len(headers) > 32:
-        raise InvalidEndpoint("At most 32 headers are allowed.")
+        raise InvalidEndpoint(_("At most 32 headers are allowed."))
     seen: set[str] = set()
     for name, value in headers.items():
         lowered = name.lower()
         if not _HEADER_NAME.fullmatch(name):
-            raise InvalidEndpoint("A header's name may hold letters, digits and - only.")
+            raise InvalidEndpoint(_("A header's name may hold letters, digits and - only."))
         if lowered in _RESERVED_HEADERS or lowered.startswith(
             ("mcp-", "proxy-", "sec-", "x-forwarded-")
         ):
-            raise InvalidEndpoint(f"The header {name} is set by the platform.")
+            raise InvalidEndpoint(_("The header %(name)s is set by the platform.") % {"name": name})
         if lowered in seen:
-            raise InvalidEndpoint(f"The header {name} is given twice.")
+            raise InvalidEndpoint(_("The header %(name)s is given twice.") % {"name": name})
         seen.add(lowered)
         if not _HEADER_VALUE.fullmatch(value):
             raise InvalidEndpoint(
-                f"The value of the header {name} has characters that a header cannot carry."
+                _("The value of the header %(name)s has characters that a header cannot carry.")
+                % {"name": name}
             )
 
 
@@ -174,11 +178,11 @@ def _parse_host(text: str) -> str:
         try:
             return str(ipaddress.IPv6Address(text[1:-1]))
         except ValueError as error:
-            raise InvalidEndpoint("The host is not a valid address.") from error
+            raise InvalidEndpoint(_("The host is not a valid address.")) from error
     try:
         host = text.lower() if text.isascii() else idna.encode(text, uts46=True).decode()
     except (idna.IDNAError, UnicodeError) as error:
-        raise InvalidEndpoint("The host is not a valid name.") from error
+        raise InvalidEndpoint(_("The host is not a valid name.")) from error
     labels = host.removesuffix(".").split(".")
     # A last label that is a number makes the whole host an address (WHATWG URL, "ends in a number"); of the many
     # spellings of an IPv4 address (octal, hexadecimal, one number, fewer parts) only the canonical one is taken.
@@ -188,16 +192,16 @@ def _parse_host(text: str) -> str:
                 return host
         except ValueError:
             pass
-        raise InvalidEndpoint("The host is not a valid address.")
+        raise InvalidEndpoint(_("The host is not a valid address."))
     if (
         host.endswith(".")
         or len(host) > 253
         or not all(_LABEL.fullmatch(label) for label in labels)
     ):
-        raise InvalidEndpoint("The host is not a valid name.")
+        raise InvalidEndpoint(_("The host is not a valid name."))
     if any(label.startswith("xn--") for label in labels):
         try:
             idna.decode(host)
         except (idna.IDNAError, UnicodeError) as error:
-            raise InvalidEndpoint("The host is not a valid name.") from error
+            raise InvalidEndpoint(_("The host is not a valid name.")) from error
     return host

@@ -6,6 +6,8 @@ from collections.abc import Collection
 from ipaddress import ip_address
 from typing import Final
 
+from django.utils.translation import gettext as _
+
 from workspaces.errors import InvalidEndpoint
 from workspaces.outbound.addresses import is_allowed_address
 from workspaces.outbound.egress import allowed_networks
@@ -27,8 +29,10 @@ def enter_endpoint(text: str, *, schemes: Collection[str] = HTTP_SCHEMES) -> End
     secure = _SECURE.get(endpoint.scheme)
     if secure is not None and not _may_be_inside(endpoint.host):
         raise InvalidEndpoint(
-            f"{endpoint.scheme}:// is not encrypted, so it works only within networks that the platform's owner allows"
-            f" (TRELLIS_ALLOWED_NETWORKS). Use {secure}:// for this host."
+            _(
+                "%(scheme)s:// is not encrypted, so it works only within networks that the platform's owner allows (TRELLIS_ALLOWED_NETWORKS). Use %(secure)s:// for this host."
+            )
+            % {"scheme": endpoint.scheme, "secure": secure}
         )
     return endpoint
 

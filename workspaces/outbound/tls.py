@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import httpcore2
+from django.utils.translation import gettext as _
 
 from workspaces.errors import InvalidEndpoint
 from workspaces.outbound.addresses import Network, is_allowed_address
@@ -31,7 +32,7 @@ def tls_context(
     try:
         context = ssl.create_default_context(cadata=ca_certificates or None)
     except (ssl.SSLError, ValueError) as error:
-        raise InvalidEndpoint("The CA certificates are not PEM.") from error
+        raise InvalidEndpoint(_("The CA certificates are not PEM.")) from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if client_certificate:
         # The library reads files only; this one is ours alone, and gone before we go on.
@@ -41,7 +42,7 @@ def tls_context(
                 file.write(f"{client_certificate}\n{client_key}\n")
             context.load_cert_chain(name, password=lambda: b"")
         except (ssl.SSLError, ValueError) as error:
-            raise InvalidEndpoint("Client certificate and key do not fit.") from error
+            raise InvalidEndpoint(_("The client certificate and the key do not match.")) from error
         finally:
             Path(name).unlink(missing_ok=True)
     return context
@@ -69,11 +70,11 @@ async def connect_tls(
         except httpcore2.ConnectTimeout as error:
             raise TimeoutError from error
         except httpcore2.ConnectError as error:
-            raise OSError("The server could not be reached.") from error
+            raise OSError("Trellis could not reach the server.") from error
         allowed = [address for address in found if is_allowed_address(address, networks=networks)]
         if found and not allowed:
             raise PermissionError(NETWORK_REFUSED)
-        failure: OSError = OSError("The server could not be reached.")
+        failure: OSError = OSError("Trellis could not reach the server.")
         for address in allowed[:4]:
             try:
                 return await asyncio.open_connection(
@@ -86,6 +87,6 @@ async def connect_tls(
             except ssl.SSLError:
                 raise
             except OSError as error:
-                failure = OSError("The server could not be reached.")
+                failure = OSError("Trellis could not reach the server.")
                 failure.__cause__ = error
         raise failure

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from django.utils.translation import gettext_noop as _
+
 from mcp_servers.client.connections.facts import ServerFacts
 from mcp_servers.client.connections.failures import (
     CallFailed,
@@ -183,7 +185,7 @@ class Connection:
             async with asyncio.timeout(self.spec.connect_seconds + 1.0):
                 return await asyncio.shield(self.opened)
         except TimeoutError as error:
-            raise ConnectTimedOut("The server did not answer in time.") from error
+            raise ConnectTimedOut(_("The server did not answer in time.")) from error
 
     async def request(
         self,

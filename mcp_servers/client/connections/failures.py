@@ -8,6 +8,7 @@ from uuid import UUID
 
 import httpx2
 import pydantic
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.errors import (
     AuthenticationRequired,
@@ -27,30 +28,36 @@ _INVALID_REQUEST: Final = -32600
 _PARSE_ERROR: Final = -32700
 
 _WORDS: Final = {
-    "unreachable": "The server could not be reached.",
-    "timeout": "The server did not answer in time.",
-    "broken": "The connection to the server broke off.",
-    "auth_required": "The server refused access. It needs other credentials.",
-    "issuer_away": "The server's sign-in service cannot be reached just now, so nothing was sent.",
-    "network_refused": "Trellis is not allowed to connect to this server's network.",
-    "session_lost": "The server has forgotten this session.",
-    "session_refused": "The server refused the request within its session.",
-    "closed": "The connection was closed before anything was sent.",
-    "rate_limited": "The server asks for fewer requests. Please try again later.",
-    "redirect": "The server redirects to another address. Please enter the final URL.",
-    "not_mcp": "What answers there does not speak MCP.",
-    "too_large": "The server's answer is too large.",
-    "unreadable": "The server's answer does not follow the protocol.",
-    "foreign_endpoint": "The server names another origin for its messages, which is not allowed.",
-    "asks_back": (
-        "The tool wants to ask a question while it runs, which this server can do only with sessions."
-        " Please switch the server's protocol to “with sessions”."
+    "unreachable": _("Trellis could not reach the server."),
+    "timeout": _("The server did not answer in time."),
+    "broken": _("The connection to the server was lost."),
+    "auth_required": _("The server refused the credentials."),
+    "issuer_away": _(
+        "The server's sign-in service can't be reached right now, so nothing was sent."
     ),
-    "busy": "The server is busy with another call. Please try again in a moment.",
-    "input_declined": "What the tool asked for was declined.",
-    "task_gone": "The server no longer knows this task.",
-    "task_failed": "The task failed at the server.",
-    "task_cancelled": "The task was cancelled at the server.",
+    "network_refused": _("Trellis is not allowed to connect to this server's network."),
+    "session_lost": _("The server no longer knows this session."),
+    "session_refused": _("The server refused the request within its session."),
+    "closed": _("The connection was closed before anything was sent."),
+    "rate_limited": _("The server asks for fewer requests. Please try again later."),
+    "redirect": _("The server redirects to another address. Please enter the final URL."),
+    "not_mcp": _("The address answers, but not with MCP."),
+    "too_large": _("The server's answer is too large."),
+    "unreadable": _("The server's answer does not follow the protocol."),
+    "foreign_endpoint": _(
+        "The server wants messages sent to another origin, which is not allowed."
+    ),
+    "asks_back": (
+        _(
+            "The tool wants to ask a question while it runs. This server can only do that with sessions."
+            " Switch the server's protocol to “with sessions”."
+        )
+    ),
+    "busy": _("The server is busy with another call. Please try again in a moment."),
+    "input_declined": _("The tool's question was declined."),
+    "task_gone": _("The server no longer knows this task."),
+    "task_failed": _("The task failed at the server."),
+    "task_cancelled": _("The task was cancelled at the server."),
 }
 
 NOT_CARRIED_OUT: Final = frozenset(
@@ -131,12 +138,14 @@ def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed
         return ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
     if isinstance(leaf, asyncio.CancelledError):
         return ConnectionFailed(
-            "The connection was closed before it was open.", details={"kind": "closed"}
+            _("The connection was closed before it was open."), details={"kind": "closed"}
         )
     if is_stdio:
         if isinstance(leaf, mcp.MCPError) and leaf.code != CONNECTION_CLOSED:
             return NotAnMcpServer(_WORDS["not_mcp"], details={"rpc_code": leaf.code})
-        return ConnectionFailed("The program ended before it spoke MCP.", details={"kind": "ended"})
+        return ConnectionFailed(
+            _("The program ended before it answered in MCP."), details={"kind": "ended"}
+        )
     if isinstance(leaf, mcp.MCPError):
         return _refused_by(leaf)
     if isinstance(leaf, NetworkRefused):
@@ -161,18 +170,20 @@ def _refused_by(leaf: mcp.MCPError) -> ConnectionFailed:
         return refused
     if status == 404:
         return NotAnMcpServer(
-            f"Nothing that speaks MCP is at this URL (HTTP {status}).",
+            _("Nothing that speaks MCP is at this URL (HTTP %(status)s).") % {"status": status},
             details=details,
         )
     if kind == "network_refused":
         return NetworkNotAllowed(_WORDS[kind], details=details)
     if kind == "http_status":
-        return ConnectionFailed(f"The server answered with HTTP {status}.", details=details)
+        return ConnectionFailed(
+            _("The server answered with HTTP %(status)s.") % {"status": status}, details=details
+        )
     if kind in ("not_mcp", "redirect", "too_large", "foreign_endpoint"):
         return NotAnMcpServer(_WORDS[kind], details=details)
     if kind in ("unreachable", "timeout", "broken", "rate_limited", "issuer_away"):
         return ConnectionFailed(_WORDS[kind], details=details)
-    return NotAnMcpServer("The server refused the protocol's first step.", details=details)
+    return NotAnMcpServer(_("The server refused the protocol's first step."), details=details)
 
 
 def call_failure(error: BaseException) -> CallFailed | RpcError | None:
@@ -191,7 +202,11 @@ def call_failure(error: BaseException) -> CallFailed | RpcError | None:
         if kind is None:
             return RpcError(leaf.message, rpc_code=leaf.code, data=leaf.error.data)
         status = _data_of(leaf).get("http_status")
-        message = f"The server answered with HTTP {status}." if kind in _BY_STATUS else None
+        message = (
+            _("The server answered with HTTP %(status)s.") % {"status": status}
+            if kind in _BY_STATUS
+            else None
+        )
         return CallFailed(kind, message, http_status=status, challenge=_challenge_of(leaf))
     return None
 

@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from django.utils.translation import gettext_noop as _
+
 from mcp_servers.client.connections.facts import Listing, RawItem
 from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.errors import ConnectionFailed, ConnectTimedOut, NotAnMcpServer
@@ -104,7 +106,7 @@ async def read_lists(connection: Connection, *, tools_only: bool = False) -> Lis
                 if others[name].warning.startswith("The server did not"):
                     unread.add(name)
     except TimeoutError as error:
-        raise ConnectTimedOut("The server did not list its tools in time.") from error
+        raise ConnectTimedOut(_("The server did not list its tools in time.")) from error
     reads = [tools, *others.values()]
     # In a thread, because lists may be long.
     await asyncio.to_thread(_clean, reads, connection.spec.workspace_id)
@@ -142,13 +144,13 @@ async def _read_tools(connection: Connection, capabilities: dict[str, Any]) -> _
     except CallFailed as failure:
         if failure.kind == "unreadable":
             raise NotAnMcpServer(
-                "The server's tool list does not follow the protocol."
+                _("The server's tool list does not follow the protocol.")
             ) from failure
         raise
     except RpcError as error:
         if error.rpc_code == mcp_types.METHOD_NOT_FOUND:
             return _Read(warning="The server offers no tools.")
-        raise ConnectionFailed("The server did not list its tools.") from error
+        raise ConnectionFailed(_("The server did not list its tools.")) from error
 
 
 async def _read_other(connection: Connection, kind: _Kind) -> _Read:
@@ -169,7 +171,7 @@ async def _read_pages(connection: Connection, kind: _Kind) -> _Read:
     read = _Read()
     seen: set[str] = set()
     cursor: str | None = None
-    for _ in range(MAX_LIST_PAGES):
+    for _page in range(MAX_LIST_PAGES):
         result = await _read_page(connection, kind, cursor)
         read.items.extend(connection.tap.page)
         if _says_how_long(result):

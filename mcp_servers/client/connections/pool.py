@@ -13,14 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.backoff import JITTER, Backoff
+from mcp_servers.client.connections.change_notices import News
 from mcp_servers.client.connections.connection import CLOSED_SECONDS, Connection, ConnectionEvents
 from mcp_servers.client.connections.facts import ConnectionStatus, Listing
 from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.connections.listing import read_lists
-from mcp_servers.client.connections.news import News
 from mcp_servers.client.connections.slots import FairSlots
 from mcp_servers.client.connections.statuses import status_of
 from mcp_servers.client.connections.streams import kinds_for
@@ -129,14 +130,14 @@ class Pool:
             Busy: the process or the workspace has as many connections as it may, all in use.
             ConnectionFailed: it could not be opened.
         """
-        for _ in range(_CONNECT_ATTEMPTS):
+        for _attempt in range(_CONNECT_ATTEMPTS):
             connection = self._current(spec, at_once=at_once)
             await connection.session()
             # It may have closed as idle before this task woke up. There is no pause between here and the request.
             if not connection.is_over:
                 return connection
         raise ConnectionFailed(
-            "The server closes every connection at once.", details={"kind": "closed"}
+            _("The server closes every connection at once."), details={"kind": "closed"}
         )
 
     def _current(self, spec: ConnectionSpec, *, at_once: bool) -> Connection:
@@ -179,7 +180,9 @@ class Pool:
                 continue
             idle = [one for one in crowd if one.is_idle]
             if not idle:
-                raise Busy("Too many connections to MCP servers are in use. Please try again soon.")
+                raise Busy(
+                    _("Too many connections to MCP servers are in use. Please try again soon.")
+                )
             min(idle, key=lambda one: one.last_used).stop()
         ended = [key for key, one in self._connections.items() if one.owner.done()]
         for key in ended[: max(len(ended) - _KEPT_ENDED, 0)]:
@@ -255,7 +258,7 @@ class Pool:
             except TimeoutError as error:
                 if not connection.flights:
                     connection.stop()  # nobody is there any more, or nobody who could serve the next call
-                raise ConnectTimedOut("The server did not answer in time.") from error
+                raise ConnectTimedOut(_("The server did not answer in time.")) from error
             finally:
                 if not was_open and not connection.flights:
                     connection.close_soon()
@@ -432,11 +435,15 @@ async def _knock(connection: Connection, session: ClientSession) -> None:
 def _backing_off(state: Backoff, wait: float) -> BackingOff:
     if state.has_given_up:
         return BackingOff(
-            f"The server failed {state.failures} times in a row and is left alone until it is checked again.",
+            _(
+                "The server failed %(failures)s times in a row. Trellis leaves it alone until the next check."
+            )
+            % {"failures": state.failures},
             retry_after_seconds=None,
         )
     return BackingOff(
-        f"The server failed a moment ago. Next attempt {told_wait(wait)}.", retry_after_seconds=wait
+        _("The server failed a moment ago. Next attempt %(wait)s.") % {"wait": told_wait(wait)},
+        retry_after_seconds=wait,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pydantic
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.connections import wire
 from mcp_servers.client.connections.deadline import Deadline
@@ -55,7 +56,7 @@ async def perform(
         CallFailed, RpcError: it was sent, or may have been; see failures.NOT_CARRIED_OUT.
         TimeoutError: no answer in time; the server was told to stop.
     """
-    for _ in range(_CONNECTION_ATTEMPTS):
+    for _held in range(_CONNECTION_ATTEMPTS):
         connection = await pool.connect(spec)
         if needs_headers:
             await pool.learn_headers(connection)
@@ -83,7 +84,7 @@ async def perform(
             pool.note_success(spec)
             return result
     raise ConnectionFailed(
-        "The server closes every connection at once.", details={"kind": "closed"}
+        _("The server closes every connection at once."), details={"kind": "closed"}
     )
 
 

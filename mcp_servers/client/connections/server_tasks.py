@@ -14,6 +14,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pydantic
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.connections import wire
 from mcp_servers.client.connections.failures import CallFailed, RpcError
@@ -189,7 +190,7 @@ async def _put(flight: Flight | None, asked: AskedInput) -> InputAnswer:
     listener = flight.call.listener if flight is not None and flight.call is not None else None
     if flight is None or listener is None:
         raise CallFailed(
-            "input_declined", "The task asks for input, and nobody is there to give it."
+            "input_declined", _("The task asks for input, and nobody is there to answer.")
         )
     if flight.deadline is None:
         return await listener.answer(asked)

@@ -8,6 +8,8 @@ import threading
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Final
 
+from django.utils.translation import gettext_noop as _
+
 from mcp_servers.client.errors import Busy
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class FairSlots:
         waiter = _Waiter()
         with self._lock:
             if sum(len(queue) for queue in self._waiting.values()) >= self.most_waiting:
-                raise Busy("Too many calls are waiting for the server. Please try again later.")
+                raise Busy(_("Too many calls are waiting for the server. Please try again later."))
             self._waiting.setdefault(group, deque()).append(waiter)
             self._hand_out()
         try:
@@ -76,7 +78,7 @@ class FairSlots:
             self._leave(group, waiter)
             if isinstance(error, TimeoutError):
                 raise Busy(
-                    "The server is busy with other calls. Please try again in a moment."
+                    _("The server is busy with other calls. Please try again in a moment.")
                 ) from error
             raise
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.inputs import (
@@ -60,7 +61,7 @@ def input_required(result: mcp_types.InputRequiredResult) -> InputRequired:
     """
     requests = result.input_requests or {}
     if len(requests) > MAX_ASKED or len(result.request_state or "") > MAX_STATE:
-        raise CallFailed("unreadable", "The tool asks for too many things at once.")
+        raise CallFailed("unreadable", _("The tool asks for too many things at once."))
     return InputRequired(
         asked=tuple(_asked(key, request) for key, request in requests.items()),
         state=result.request_state,

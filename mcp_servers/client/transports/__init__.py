@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from django.utils.translation import gettext
+
 from workspaces.outbound import HTTP_SCHEMES, WEBSOCKET_SCHEMES
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def transport_named(name: str) -> Transport:
 def label_of(name: str) -> str:
     """What people read; of a transport that is no longer there, its name."""
     if name == AUTO:
-        return "Automatic"
+        return gettext("Automatic")
     found = _transports.get(name)
     return found.label if found is not None else name
 
@@ -140,9 +142,8 @@ def address_help() -> str:
 
 def automatic_help() -> str:
     """What the automatic choice does, for people."""
-    return (
-        f"Automatic tries {', then '.join(map(label_of, automatic()))}, and remembers what works."
-    )
+    tried = gettext(", then ").join(map(label_of, automatic()))
+    return gettext("Automatic tries %(tried)s, and remembers what works.") % {"tried": tried}
 
 
 def _chosen() -> Iterator[Transport]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from django.utils.translation import gettext_noop as _
+
 from workspaces.outbound import TooLarge
 
 MAX_PARTS: Final = 75_000
@@ -47,7 +49,7 @@ class PartCounter:
             bare = bare[:quote]
         self._parts += bare.count(b",") + bare.count(b"{") + bare.count(b"[")
         if self._parts > MAX_PARTS:
-            raise TooLarge(f"The answer has more than {MAX_PARTS} parts.")
+            raise TooLarge(_("The answer has more than %(most)s parts.") % {"most": MAX_PARTS})
 
     def feed_lines(self, piece: bytes) -> None:
         """The same for an event stream, where the lines up to an empty one are one text.

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from django.utils.translation import gettext_noop as _
+
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry import demo, services
@@ -87,7 +89,10 @@ def scratch_ground() -> Iterator[Ground]:
         server = services.add_server(workspace_id=workspace.pk, draft=draft, actor=owner)
         report = services.test_connection(server=server, actor=owner)
         if not report.ok:
-            raise SelfCheckImpossible(f"The counting server could not be started: {report.message}")
+            raise SelfCheckImpossible(
+                _("The counting server could not be started: %(message)s")
+                % {"message": report.message}
+            )
         rows = McpTool.objects.for_workspace(workspace).select_related("server__workspace")
         tools = {tool.name: tool for tool in rows.filter(server=server)}
         services.set_tool_enabled(tool=tools["off"], is_enabled=False, actor=owner)

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import django.db.models.deletion
 import django.db.models.manager
 import django.utils.timezone
@@ -6,10 +8,12 @@ from django.conf import settings
 from django.db import migrations, models
 
 import workspaces.secrets
+from workspaces.migration_operations import TablesUnlessThere
+from workspaces.sql_files import run_sql_file
 
 
 class Migration(migrations.Migration):
-    """The tables are there already: those of the servers' app made them."""
+    """Three tables. Earlier versions made them with those of the servers' app; there they stay as they are."""
 
     initial = True
 
@@ -19,8 +23,8 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.SeparateDatabaseAndState(
-            state_operations=[
+        TablesUnlessThere(
+            [
                 migrations.CreateModel(
                     name="KlavisRemoval",
                     fields=[
@@ -259,16 +263,6 @@ class Migration(migrations.Migration):
                             ),
                         ),
                         (
-                            "server",
-                            models.OneToOneField(
-                                editable=False,
-                                null=True,
-                                on_delete=django.db.models.deletion.SET_NULL,
-                                related_name="klavis",
-                                to="mcp_servers.mcpserver",
-                            ),
-                        ),
-                        (
                             "user",
                             models.ForeignKey(
                                 editable=False,
@@ -285,6 +279,16 @@ class Migration(migrations.Migration):
                                 on_delete=django.db.models.deletion.CASCADE,
                                 related_name="+",
                                 to="workspaces.workspace",
+                            ),
+                        ),
+                        (
+                            "server",
+                            models.OneToOneField(
+                                editable=False,
+                                null=True,
+                                on_delete=django.db.models.deletion.SET_NULL,
+                                related_name="klavis",
+                                to="mcp_servers.mcpserver",
                             ),
                         ),
                     ],
@@ -317,6 +321,7 @@ class Migration(migrations.Migration):
                         ("unscoped", django.db.models.manager.Manager()),
                     ],
                 ),
-            ]
+            ],
+            run_sql_file(Path(__file__).parent / "sql", "tenant_references"),
         )
     ]

@@ -13,9 +13,6 @@ FOREIGN KEY (workspace_id, server_id) REFERENCES mcp_servers_mcpserver (workspac
 ALTER TABLE mcp_servers_healthcheck ADD CONSTRAINT mcp_servers_healthcheck_server_tenant
 FOREIGN KEY (workspace_id, server_id) REFERENCES mcp_servers_mcpserver (workspace_id, id) DEFERRABLE INITIALLY DEFERRED
 
-ALTER TABLE mcp_servers_klavisinstance ADD CONSTRAINT mcp_servers_klavisinstance_server_id_tenant
-FOREIGN KEY (workspace_id, server_id) REFERENCES mcp_servers_mcpserver (workspace_id, id) DEFERRABLE INITIALLY DEFERRED
-
 ALTER TABLE mcp_servers_mcpprompt ADD CONSTRAINT mcp_servers_mcpprompt_server_id_tenant
 FOREIGN KEY (workspace_id, server_id) REFERENCES mcp_servers_mcpserver (workspace_id, id) DEFERRABLE INITIALLY DEFERRED
 

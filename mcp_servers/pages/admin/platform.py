@@ -9,7 +9,7 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from mcp_servers.models import GlobalServer, StdioProgram, pins
+from mcp_servers.models import GlobalServer, StdioProgram, version_pins
 from mcp_servers.pages.admin.common import actor_of, is_owner
 from mcp_servers.registry import services
 from mcp_servers.registry.catalogue.own import known_servers
@@ -55,7 +55,7 @@ class StdioProgramAdmin(TrackedModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: StdioProgram, form: Any, change: bool) -> None:
         """Saving is the owner's word on what runs, so its files are pinned as they are now."""
-        obj.file_hash = pins.program_hash(obj.command, obj.args)
+        obj.file_hash = version_pins.program_hash(obj.command, obj.args)
         obj.problem = ""
         super().save_model(request, obj, form, change)
 

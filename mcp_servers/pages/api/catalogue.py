@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -108,7 +109,9 @@ def _named_in_the_body() -> Iterator[None]:
     try:
         yield
     except NotFound as error:
-        raise InvalidInput(fields={"slug": ["There is no such entry or server here."]}) from error
+        raise InvalidInput(
+            fields={"slug": [_("There is no such catalogue entry or server here.")]}
+        ) from error
 
 
 class CatalogueViewSet(WorkspaceViewSet):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from workspaces.errors import PermissionDenied
@@ -24,7 +25,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         if isinstance(data, dict):
             unknown = {str(name) for name in data} - set(self.fields)
             if unknown & _PROGRAM_WORDS:
-                raise PermissionDenied("Programs are picked from the platform's catalogue.")
+                raise PermissionDenied(_("Pick a program from the platform's catalogue."))
             if unknown:
                 raise serializers.ValidationError(
                     {name[:100]: ["Unknown field."] for name in unknown}

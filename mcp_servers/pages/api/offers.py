@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import django_filters
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -162,7 +163,9 @@ class ResourceViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         require_to_manage(self.actor, row.server)
         uri = self.read(ReadInput).get("uri")
         if row.is_template != bool(uri):
-            raise InvalidInput(fields={"uri": ["A template needs an address, a resource has one."]})
+            raise InvalidInput(
+                fields={"uri": [_("Give an address for a template, and none for a resource.")]}
+            )
         wanted = ResourceRequest(
             call_id=uuid7(),
             workspace_id=self.workspace.pk,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import django_filters
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -366,7 +367,7 @@ def _draft(values: dict[str, Any]) -> ServerDraft:
     if "program" in values:
         program = StdioProgram.objects.filter(slug=values["program"], is_enabled=True).first()
         if program is None:
-            raise InvalidInput(fields={"program": ["This program is not on offer."]})
+            raise InvalidInput(fields={"program": [_("This program is not on offer.")]})
     return ServerDraft(
         name=values.get("name"),
         transport=values.get("transport"),

@@ -82,7 +82,7 @@ class ToolInput(StrictSerializer):
         allow_null=True,
         min_value=1,
         max_value=MAX_CACHE_SECONDS,
-        help_text="Only for tools of a trusted server that just read.",
+        help_text="Only read-only tools of a trusted server can be cached.",
     )
 
 

@@ -53,6 +53,7 @@ class AddServerForm(UseFields):
     )
 
     name = forms.CharField(
+        label=_("Name"),
         max_length=MAX_NAME_LENGTH,
         help_text=_("People see this name, and it is part of the tools' names."),
     )
@@ -63,6 +64,7 @@ class AddServerForm(UseFields):
         help_text=transports.address_help(),
     )
     transport = forms.ChoiceField(
+        label=_("Transport"),
         choices=transports.remote_choices,
         initial=transports.AUTO,
         required=False,
@@ -104,7 +106,9 @@ class AddServerForm(UseFields):
         ),
         help_text=_("One name: value on each line. Stored encrypted, and never shown again."),
     )
-    protocol = forms.ChoiceField(choices=PROTOCOL_CHOICES, initial=Protocol.AUTO.value)
+    protocol = forms.ChoiceField(
+        label=_("Protocol"), choices=PROTOCOL_CHOICES, initial=Protocol.AUTO.value
+    )
     trusts_annotations = forms.BooleanField(
         label=_("Trust what this server says about its tools"),
         required=False,
@@ -178,11 +182,15 @@ class ProgramForm(ProgramFields, UseFields):
     )
 
     name = forms.CharField(
+        label=_("Name"),
         max_length=MAX_NAME_LENGTH,
         help_text=_("People see this name, and it is part of the tools' names."),
     )
     program = forms.ModelChoiceField(
-        queryset=StdioProgram.objects.none(), to_field_name="slug", widget=forms.HiddenInput
+        label=_("Program"),
+        queryset=StdioProgram.objects.none(),
+        to_field_name="slug",
+        widget=forms.HiddenInput,
     )
     trusts_annotations = forms.BooleanField(
         label=_("Trust what this program says about its tools"),

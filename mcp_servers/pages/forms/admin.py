@@ -162,5 +162,5 @@ class ServerAdminForm(forms.ModelForm):
         """The folders; a value of another shape is refused by the service."""
         roots = value or []
         if not isinstance(roots, list) or not all(isinstance(root, dict) for root in roots):
-            raise InvalidInput(fields={"roots": ['A list of {"uri", "name"} is needed.']})
+            raise InvalidInput(fields={"roots": [_('Use a list of {"uri", "name"}.')]})
         return roots

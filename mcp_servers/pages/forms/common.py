@@ -112,7 +112,12 @@ def read_lines(text: str, *, separator: str, field: str) -> dict[str, str]:
         name, found, value = line.partition(separator)
         if not found or name.strip() in values:
             raise InvalidInput(
-                fields={field: [f"Write one name{separator} value on each line, each name once."]}
+                fields={
+                    field: [
+                        _("Write one name%(separator)s value on each line, each name once.")
+                        % {"separator": separator}
+                    ]
+                }
             )
         values[name.strip()] = value.strip()
     return values

@@ -123,10 +123,11 @@ class SettingsForm(ProgramFields):
     )
 
     name = forms.CharField(
+        label=_("Name"),
         max_length=MAX_NAME_LENGTH,
         help_text=_("People see this name, and it is part of the tools' names."),
     )
-    transport = forms.ChoiceField(choices=transports.remote_choices)
+    transport = forms.ChoiceField(label=_("Transport"), choices=transports.remote_choices)
     url = forms.CharField(
         label=_("URL"),
         max_length=MAX_URL_LENGTH,
@@ -134,7 +135,7 @@ class SettingsForm(ProgramFields):
             "A different address removes the stored credentials and ends everybody's sign-in. Enter the credentials again if you need them."
         ),
     )
-    protocol = forms.ChoiceField(choices=PROTOCOL_CHOICES)
+    protocol = forms.ChoiceField(label=_("Protocol"), choices=PROTOCOL_CHOICES)
     auth_type = forms.ChoiceField(
         label=_("Authentication"),
         choices=AuthType.choices,
@@ -344,7 +345,7 @@ class SettingsForm(ProgramFields):
         for line in filter(str.strip, text.splitlines()):
             name, found, uri = line.partition("=")
             if not found:
-                raise InvalidInput(fields={"roots": ["Write name = file:///… on each line."]})
+                raise InvalidInput(fields={"roots": [_("Write name = file:///… on each line.")]})
             roots.append({"name": name.strip(), "uri": uri.strip()})
         return roots
 

@@ -11,6 +11,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -107,7 +108,7 @@ def _page(request: WorkspaceRequest, *, error: str = "", status: int = 200) -> H
         "servers_url": servers_url(request),
         "catalogue_url": _home(request),
         "listing": listing,
-        "cards": [(entry, AUTH_LABELS[entry.auth]) for entry in page.object_list],
+        "cards": [(entry, gettext(AUTH_LABELS[entry.auth])) for entry in page.object_list],
         "query": search,
         "category": category,
         "can_manage": can_manage(request),

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.pages import cards
@@ -68,7 +69,7 @@ def switch(request: WorkspaceRequest, name: str) -> bool:
     """
     given = request.POST.get(name)
     if given not in ("on", "off"):
-        raise InvalidInput(fields={name: ["Say on or off."]})
+        raise InvalidInput(fields={name: [_("Use on or off.")]})
     return given == "on"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from django.core.cache import cache
+from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor
 from workspaces.errors import RateLimited
@@ -35,4 +36,4 @@ def count_up(key: str, most: int) -> None:
     except ValueError:  # it ran out between the two
         return
     if count > most:
-        raise RateLimited("That was too much at once. Wait some minutes and try again.")
+        raise RateLimited(_("Too many requests at once. Wait a few minutes and try again."))

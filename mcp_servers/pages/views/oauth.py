@@ -10,6 +10,8 @@ from allauth.account.decorators import login_required
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from mcp_servers.models import AccountUse, AuthType, McpServer
@@ -28,7 +30,9 @@ from workspaces.middleware import bind_workspace, enterable_workspaces, signed_i
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
-INTERRUPTED = "You were not signed in to Trellis when you came back, so nothing was connected. Please begin again."
+INTERRUPTED = gettext_noop(
+    "You were not signed in to Trellis when you came back, so nothing was connected. Please begin again."
+)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -45,7 +49,7 @@ def sign_in(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> 
         context["begins"] = begins and context["may_sign_in"]
         return render(request, "mcp_servers/sign_in.html", context)
     if not context["may_sign_in"]:
-        raise PermissionDenied("An administrator connects this server's account.")
+        raise PermissionDenied(_("Only an administrator can connect this server's account."))
     try:
         count_sign_in(request.actor, "begun")
         started = start_sign_in(
@@ -75,7 +79,7 @@ def callback(request: WorkspaceRequest, server_id: UUID) -> HttpResponse:
     params = request.GET.dict()
     # RFC 6749, section 3.1: a parameter that comes twice makes the answer void, whichever it is.
     if "state" not in params or any(len(values) > 1 for _, values in request.GET.lists()):
-        context |= {"error": INTERRUPTED, "reason": "interrupted"}
+        context |= {"error": gettext(INTERRUPTED), "reason": "interrupted"}
         return render(request, "mcp_servers/signed_in.html", context, status=422)
     try:
         count_sign_in(request.actor, "ended")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from allauth.account.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from mcp_servers.pages.views.common import servers_url, switch, workspace_of
@@ -36,7 +37,12 @@ def rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "section": "servers",
         "servers_url": servers_url(request),
         "rules": [
-            {"name": name, "title": title, "help": text, "is_on": getattr(workspace, name)}
+            {
+                "name": name,
+                "title": gettext(title),
+                "help": gettext(text),
+                "is_on": getattr(workspace, name),
+            }
             for name, (title, text) in RULES.items()
         ],
     }

@@ -10,6 +10,8 @@ from allauth.account.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.client.canonical import parse_arguments
@@ -27,12 +29,15 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 _OUTCOMES = {
-    Outcome.OK: ("ok", "Done"),
-    Outcome.TOOL_ERROR: ("warn", "The tool says it failed"),
-    Outcome.TRANSPORT_ERROR: ("bad", "The server could not be reached or answered wrongly"),
-    Outcome.TIMEOUT: ("bad", "No answer in time"),
-    Outcome.CANCELLED: ("muted", "Stopped"),
-    Outcome.OUTCOME_UNKNOWN: ("bad", "Whether it was carried out is unknown"),
+    Outcome.OK: ("ok", gettext_noop("Done")),
+    Outcome.TOOL_ERROR: ("warn", gettext_noop("The tool says it failed")),
+    Outcome.TRANSPORT_ERROR: (
+        "bad",
+        gettext_noop("The server could not be reached or answered wrongly"),
+    ),
+    Outcome.TIMEOUT: ("bad", gettext_noop("No answer in time")),
+    Outcome.CANCELLED: ("muted", gettext_noop("Stopped")),
+    Outcome.OUTCOME_UNKNOWN: ("bad", gettext_noop("Whether it was carried out is unknown")),
 }
 
 
@@ -77,7 +82,9 @@ def tool_try(
     except PermissionDenied:
         raise
     except ApprovalMissing as error:
-        context["refusal"] = f"{error.message} Confirm that you want exactly this call."
+        context["refusal"] = _("%(message)s Confirm that you want exactly this call.") % {
+            "message": error.message
+        }
     except DomainError as error:
         context["refusal"] = error.message
     else:
@@ -90,6 +97,7 @@ def tool_try(
 
 def _shown(outcome: ToolCallOutcome) -> dict[str, Any]:
     tone, label = _OUTCOMES[outcome.outcome]
+    label = _(label)
     return {
         "outcome": outcome,
         "tone": tone,

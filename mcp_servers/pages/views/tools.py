@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -56,7 +57,7 @@ def set_tool_approval(
     tool = tool_of(request, server_id, tool_id)
     given = request.POST.get("approval_override", "")
     if given not in ApprovalOverride.values:
-        raise InvalidInput(fields={"approval_override": ["Choose one of the list."]})
+        raise InvalidInput(fields={"approval_override": [_("Choose one from the list.")]})
     services.set_approval_override(tool=tool, override=ApprovalOverride(given), actor=request.actor)
     return card(request, tool.server)
 
@@ -71,7 +72,7 @@ def set_tool_cache(
     given = request.POST.get("cache_seconds", "").strip()
     seconds = read_whole_number(given or "0", most=10**6)
     if seconds is None:
-        raise InvalidInput(fields={"cache_seconds": ["Enter seconds as a whole number."]})
+        raise InvalidInput(fields={"cache_seconds": [_("Enter seconds as a whole number.")]})
     services.set_tool_cache(tool=tool, seconds=seconds or None, actor=request.actor)
     return card(request, tool.server)
 
@@ -139,9 +140,9 @@ def _seen(values: list[str]) -> dict[UUID, str]:
         try:
             seen[UUID(tool_id)] = definition_hash
         except ValueError as error:
-            raise InvalidInput(fields={"tool": ["Name a tool and its definition."]}) from error
+            raise InvalidInput(fields={"tool": [_("Name a tool and its definition.")]}) from error
     if not seen:
-        raise InvalidInput(fields={"tool": ["Name a tool and its definition."]})
+        raise InvalidInput(fields={"tool": [_("Name a tool and its definition.")]})
     return seen
 
 

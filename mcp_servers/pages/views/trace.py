@@ -14,6 +14,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.models import TraceMessage
@@ -65,7 +66,7 @@ def trace_news(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) 
     wanted = TraceFilter.read(request.GET.dict())
     since = read_moment(request.GET.get("since", "").replace(" ", "+"))
     if since is None:
-        raise InvalidInput(fields={"since": ["This is no moment."]})
+        raise InvalidInput(fields={"since": [_("This is not a valid time.")]})
     now = timezone.now()
     rows = reading.matching(reading.messages_of(row, actor=request.actor), wanted)
     found = rows.filter(created_at__gte=since - _OVERLAP)[:PAGE]
@@ -155,4 +156,4 @@ def _uuid(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError as error:
-        raise InvalidInput(fields={"before": ["This is no message's id."]}) from error
+        raise InvalidInput(fields={"before": [_("This is not the id of a message.")]}) from error

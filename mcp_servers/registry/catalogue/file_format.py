@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Final, Self
 
 import pydantic
+from django.utils.translation import gettext as _
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from mcp_servers.client import transports
@@ -121,12 +122,15 @@ def read_known_servers(path: Path) -> KnownServers:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise InvalidInput(f"The catalogue file {path.name} cannot be read.") from error
+        raise InvalidInput(
+            _("The catalogue file %(name)s cannot be read.") % {"name": path.name}
+        ) from error
     if len(raw) > MAX_FILE_BYTES:
-        raise InvalidInput(f"The catalogue file {path.name} is too long.")
+        raise InvalidInput(_("The catalogue file %(name)s is too long.") % {"name": path.name})
     try:
         return KnownServers.model_validate_json(raw)
     except pydantic.ValidationError as error:
         raise InvalidInput(
-            f"The catalogue file {path.name} is wrong. {' '.join(describe_errors(error)[:5])}"
+            _("The catalogue file %(name)s is wrong. %(value)s")
+            % {"name": path.name, "value": " ".join(describe_errors(error)[:5])}
         ) from error

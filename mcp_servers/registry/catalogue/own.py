@@ -10,6 +10,7 @@ from typing import Final
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer, StdioProgram
@@ -133,9 +134,9 @@ def _entry(
     problem = owner_url = ""
     if recipe is not None and (program is None or not program.is_enabled):
         problem = (
-            "The platform's owner has not put this program into the program catalogue."
+            _("The platform's owner has not put this program into the program catalogue.")
             if program is None
-            else "The platform's owner has switched this program off."
+            else _("The platform's owner has switched this program off.")
         )
         if actor.is_superuser:
             owner_url = (
@@ -183,7 +184,7 @@ def _is_from(row: McpServer, known: KnownServer) -> bool:
 def _secret_label(known: KnownServer) -> str:
     if known.auth not in (AuthKind.BEARER, AuthKind.API_KEY):
         return ""
-    return known.secret_label or ("Token" if known.auth is AuthKind.BEARER else "API key")
+    return known.secret_label or (_("Token") if known.auth is AuthKind.BEARER else _("API key"))
 
 
 def _missing_parameters(program: StdioProgram | None) -> tuple[str, ...]:
@@ -203,7 +204,7 @@ def _free_name(title: str, workspace: Workspace, actor: Actor, for_workspace: bo
     names = [title, *(f"{base} {number}" for number in range(2, _MOST_OF_ONE_NAME))]
     free = next((name for name in names if name not in taken), None)
     if free is None:
-        raise Conflict("There are too many servers of this name already.")
+        raise Conflict(_("There are too many servers of this name already."))
     return free
 
 
@@ -211,7 +212,7 @@ def _draft(known: KnownServer, secret: str, name: str) -> ServerDraft:
     if known.program is not None:
         program = StdioProgram.objects.filter(slug=known.slug, is_enabled=True).first()
         if program is None:
-            raise InvalidInput(fields={"program": ["This program is not on offer."]})
+            raise InvalidInput(fields={"program": [_("This program is not on offer.")]})
         defaults = {one.name: one.default for one in program.typed_parameters() if one.default}
         return ServerDraft(
             name=name, transport=transports.STDIO, program=program, parameters=defaults

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from mcp_servers.models import CatalogueChoice, McpServer
 from mcp_servers.registry.bud_choices import buds_of
@@ -55,12 +56,17 @@ def install_entry(
     _check(entry, workspace=workspace, actor=actor, for_workspace=for_workspace)
     if entry.needs_secret and not secret:
         raise InvalidInput(
-            fields={"secret": [f"{entry.title} needs a secret: {entry.needs_secret}."]}
+            fields={
+                "secret": [
+                    _("%(title)s needs a secret: %(needs_secret)s.")
+                    % {"title": entry.title, "needs_secret": entry.needs_secret}
+                ]
+            }
         )
     # Before anything is made elsewhere: it would be left behind there.
     known = {bud.id for bud in buds_of(workspace.pk)} if for_workspace else set()
     if not known.issuperset(bud_ids):
-        raise InvalidInput(fields={"bud_ids": ["A bud named here is not in this workspace."]})
+        raise InvalidInput(fields={"bud_ids": [_("A bud named here is not in this workspace.")]})
     done = source_of(source).install(
         workspace=workspace,
         entry=entry,
@@ -80,16 +86,18 @@ def _check(
     if entry.problem:
         raise Conflict(entry.problem)
     if entry.is_shared_here if for_workspace else entry.is_mine:
-        raise Conflict(f"{entry.title} is installed already.")
+        raise Conflict(_("%(title)s is installed already.") % {"title": entry.title})
     if for_workspace:
         if entry.needs_parameters:
-            raise Conflict("Fill in this program's parameters on the servers page.")
+            raise Conflict(_("Fill in this program's parameters on the servers page."))
         return
     if entry.is_program:
-        raise PermissionDenied("A server of one's own has a URL.")
+        raise PermissionDenied(
+            _("A personal server needs a URL. Only administrators can add programs.")
+        )
     is_admin = has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
     if not is_admin and entry.audience is not Audience.EVERYBODY:
-        raise PermissionDenied("Only administrators of this workspace may install this.")
+        raise PermissionDenied(_("Only administrators of this workspace may install this."))
 
 
 def uninstall_entry(
@@ -122,7 +130,7 @@ def set_audience(
     require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
     entry = entry_of(workspace=workspace, actor=actor, source=source, slug=slug)
     if entry.is_program and is_for_everybody:
-        raise Conflict("Programs run beside Trellis; only administrators add them.")
+        raise Conflict(_("Programs run beside Trellis, so only administrators can add them."))
     rows = CatalogueChoice.objects.for_workspace(workspace).select_for_update()
     choice = rows.filter(source=source, slug=slug).first()
     if choice is None:
@@ -133,7 +141,9 @@ def set_audience(
             with transaction.atomic():
                 choice.save(force_insert=True)
         except IntegrityError as error:
-            raise Conflict("Somebody else changed this a moment ago.") from error
+            raise Conflict(
+                _("Someone else changed this a moment ago. Reload and try again.")
+            ) from error
         record_created(choice, actor=actor)
         return choice
     with tracked_change(choice, actor=actor):

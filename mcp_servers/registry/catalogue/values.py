@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
+from django.utils.translation import gettext_noop
+
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer
     from workspaces.actors import Actor
@@ -24,10 +26,10 @@ class AuthKind(StrEnum):
 
 
 AUTH_LABELS = {
-    AuthKind.NONE: "No sign-in",
-    AuthKind.BEARER: "Access token",
-    AuthKind.API_KEY: "API key",
-    AuthKind.OAUTH: "Sign-in",
+    AuthKind.NONE: gettext_noop("No sign-in"),
+    AuthKind.BEARER: gettext_noop("Access token"),
+    AuthKind.API_KEY: gettext_noop("API key"),
+    AuthKind.OAUTH: gettext_noop("Sign-in"),
 }
 
 

@@ -14,13 +14,14 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from audit.actions import Action, RefusedBy
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.client.canonical import JsonValue, arguments_hash, canonical_json
 from mcp_servers.models import Approval, McpTool
 from mcp_servers.oauth.grants import person_of, principal_of
-from mcp_servers.registry.consent.effective import details_of
+from mcp_servers.registry.consent.call_policy import details_of
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission, require
@@ -55,7 +56,7 @@ def grant_approval(
     if not has_permission(approver, Permission.MANAGE_SERVERS, workspace_id=tool.workspace_id):
         require(approver, Permission.USE_CHAT, workspace_id=tool.workspace_id)
     if approver.user_id is None:
-        raise InvalidInput("Only a person can approve a call.")
+        raise InvalidInput(_("Only a person can approve a call."))
     try:
         with transaction.atomic():
             approval = Approval.objects.create(
@@ -72,7 +73,7 @@ def grant_approval(
                 expires_at=expires_at,
             )
     except IntegrityError as error:
-        raise Conflict("This call has been decided already.") from error
+        raise Conflict(_("This call has been decided already.")) from error
     record(
         _draft(
             Action.APPROVAL_GRANTED,

@@ -8,12 +8,13 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q
+from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.models import McpTool, ToolPermission
 from mcp_servers.registry.consent import policy
-from mcp_servers.registry.consent.effective import action_of, facts_of_call
+from mcp_servers.registry.consent.call_policy import action_of, facts_of_call
 from workspaces.actors import Actor
 from workspaces.errors import Conflict, PermissionDenied
 from workspaces.roles import Permission, require
@@ -43,13 +44,15 @@ def remember_permission(
     require(actor, Permission.USE_CHAT, workspace_id=tool.workspace_id)
     given = arguments or {}
     if actor.user_id is None:
-        raise PermissionDenied("Only a person can say that.")
+        raise PermissionDenied(_("Only a person can allow this."))
     if not tool.workspace.remembers_permissions:
-        raise PermissionDenied("In this workspace each call is asked for.")
+        raise PermissionDenied(
+            _("This workspace asks before each call, so nothing can be allowed in advance.")
+        )
     if not policy.may_remember(policy.decide(facts_of_call(tool, given))):
-        raise Conflict("This tool cannot be allowed once and for all.")
+        raise Conflict(_("This tool can't be allowed for good. Trellis asks each time."))
     action = action_of(tool, given)
-    permission, _ = ToolPermission.objects.for_workspace(tool.workspace_id).update_or_create(
+    permission, _created = ToolPermission.objects.for_workspace(tool.workspace_id).update_or_create(
         user_id=actor.user_id,
         tool=tool,
         conversation_id=conversation_id,
@@ -74,7 +77,7 @@ def forget_permission(*, permission: ToolPermission, actor: Actor) -> None:
     """
     require(actor, Permission.USE_CHAT, workspace_id=permission.workspace_id)
     if actor.user_id != permission.user_id:
-        raise PermissionDenied("This permission is somebody else's.")
+        raise PermissionDenied(_("This permission belongs to someone else."))
     record(_draft(permission, permission.tool, Action.PERMISSION_FORGOTTEN, actor))
     permission.delete()
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from mcp_servers.client.decisions import PolicyDecision
 from mcp_servers.client.values import Effect, ToolFacts
+from workspaces.texts import gettext_noop as _
 
 _MOST_NAMES: Final = 3
 _LONGEST_NAME: Final = 100
@@ -18,31 +19,37 @@ _LONGEST_NAME: Final = 100
 
 UNTRUSTED_CONTENT: Final = "turn.untrusted_content"
 TRIAL: Final = "trial.changes"
-OUTSIDE_WAS_READ: Final = "content from outside was read"
+OUTSIDE_WAS_READ: Final = _("content from outside was read")
 
 SENTENCES: Final[dict[str, str]] = {
-    "tool.confirm": "An administrator wants this tool to ask first.",
-    "tool.auto": "An administrator lets this tool run without asking.",
-    "user.always": "You chose to always allow this tool.",
-    "server.inactive": "The server of this tool is switched off.",
-    "tool.removed": "The server no longer offers this tool.",
-    "tool.disabled": "This tool is switched off.",
-    "tool.quarantined": "This tool changed. An administrator has to accept the new version first.",
-    "tool.deny": "An administrator has blocked this tool.",
-    "action.unreadable": "Trellis can't tell which action this call runs.",
-    "hints.contradict": "The server calls this tool both read-only and destructive.",
-    "hints.destructive": "This tool can delete or overwrite data.",
-    "hints.absent": "The server does not say whether this tool changes data.",
-    "hints.writes": "This tool changes data.",
-    "hints.untrusted": "The server says that this tool only reads data, but the workspace does not trust its word.",
-    "hints.read_only": "This tool only reads data.",
-    "tool.unsound": "This tool cannot be used as its server describes it.",
-    "action.deny": "An administrator has blocked the action that this call runs.",
-    "action.confirm": "An administrator wants the action that this call runs to ask first.",
-    "hints.action": "The server does not say what the action of this call does.",
-    "action.auto": "An administrator lets the action of this call run without asking.",
-    TRIAL: "This was a check of a bud, which never calls tools that may change data.",
-    UNTRUSTED_CONTENT: "Content from outside was read before, which can mislead the assistant, and this call can change things or send data out.",
+    "tool.confirm": _("An administrator wants this tool to ask first."),
+    "tool.auto": _("An administrator lets this tool run without asking."),
+    "user.always": _("You chose to always allow this tool."),
+    "server.inactive": _("The server of this tool is switched off."),
+    "tool.removed": _("The server no longer offers this tool."),
+    "tool.disabled": _("This tool is switched off."),
+    "tool.quarantined": _(
+        "This tool changed. An administrator has to accept the new version first."
+    ),
+    "tool.deny": _("An administrator has blocked this tool."),
+    "action.unreadable": _("Trellis can't tell which action this call runs."),
+    "hints.contradict": _("The server calls this tool both read-only and destructive."),
+    "hints.destructive": _("This tool can delete or overwrite data."),
+    "hints.absent": _("The server does not say whether this tool changes data."),
+    "hints.writes": _("This tool changes data."),
+    "hints.untrusted": _(
+        "The server says that this tool only reads data, but the workspace does not trust its word."
+    ),
+    "hints.read_only": _("This tool only reads data."),
+    "tool.unsound": _("This tool cannot be used as its server describes it."),
+    "action.deny": _("An administrator has blocked the action that this call runs."),
+    "action.confirm": _("An administrator wants the action that this call runs to ask first."),
+    "hints.action": _("The server does not say what the action of this call does."),
+    "action.auto": _("An administrator lets the action of this call run without asking."),
+    TRIAL: _("This was a check of a bud, which never calls tools that may change data."),
+    UNTRUSTED_CONTENT: _(
+        "Content from outside was read before, which can mislead the assistant, and this call can change things or send data out."
+    ),
 }
 """What each rule says to people, without the names that a single decision adds."""
 
@@ -95,7 +102,7 @@ def _refusal(facts: ToolFacts) -> PolicyDecision | None:
     if facts.is_removed:
         return _deny("tool.removed")
     if facts.problem:
-        return _deny("tool.unsound", "This tool cannot be used: " + facts.problem)
+        return _deny("tool.unsound", _("This tool cannot be used: ") + facts.problem)
     if not facts.is_enabled:
         return _deny("tool.disabled")
     if facts.is_quarantined:
@@ -103,7 +110,10 @@ def _refusal(facts: ToolFacts) -> PolicyDecision | None:
     if facts.override is Effect.DENY:
         return _deny("tool.deny")
     if facts.action_effect is Effect.DENY:
-        return _deny("action.deny", f"An administrator has blocked the action {facts.action}.")
+        return _deny(
+            "action.deny",
+            _("An administrator has blocked the action %(action)s.") % {"action": facts.action},
+        )
     return None
 
 
@@ -111,12 +121,18 @@ def _by_action(facts: ToolFacts) -> PolicyDecision:
     """An action that nobody decided about asks, whatever the tool says of itself and whatever is set for it."""
     if not facts.action:
         return _confirm("action.unreadable")
-    runs = f"This call runs the action {facts.action}."
+    runs = _("This call runs the action %(action)s.") % {"action": facts.action}
     if facts.action_effect is Effect.CONFIRM:
-        return _confirm("action.confirm", f"{runs} An administrator wants it to ask first.")
+        return _confirm(
+            "action.confirm", _("%(runs)s An administrator wants it to ask first.") % {"runs": runs}
+        )
     if facts.action_effect is not Effect.AUTO:
-        return _confirm("hints.action", f"{runs} The server does not say what that does.")
-    return _auto("action.auto", f"{runs} An administrator lets it run without asking.")
+        return _confirm(
+            "hints.action", _("%(runs)s The server does not say what that does.") % {"runs": runs}
+        )
+    return _auto(
+        "action.auto", _("%(runs)s An administrator lets it run without asking.") % {"runs": runs}
+    )
 
 
 def _by_annotations(facts: ToolFacts) -> PolicyDecision:
@@ -136,19 +152,23 @@ def _by_annotations(facts: ToolFacts) -> PolicyDecision:
 
 def _untrusted(facts: ToolFacts) -> PolicyDecision:
     if facts.only_reads:
-        could = f"This call can send data to {_listed(facts.unknown_destinations)}."
+        could = _("This call can send data to %(unknown_destinations)s.") % {
+            "unknown_destinations": _listed(facts.unknown_destinations)
+        }
     elif facts.is_indirect:
-        could = (
-            f"This call runs the action {facts.action}, which can change things or send data out."
-        )
+        could = _(
+            "This call runs the action %(action)s, which can change things or send data out."
+        ) % {"action": facts.action}
     else:
-        could = "This tool can change things or send data out."
+        could = _("This tool can change things or send data out.")
     return _confirm(UNTRUSTED_CONTENT, f"{could} {_source(facts)}")
 
 
 def _source(facts: ToolFacts) -> str:
     source = facts.untrusted_source or OUTSIDE_WAS_READ
-    return f"You are asked because {source}: content from outside can mislead the assistant."
+    return _(
+        "You are asked because %(source)s: content from outside can mislead the assistant."
+    ) % {"source": source}
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from typing import Final, cast
 from urllib.parse import urlsplit
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from mcp_servers.client import schemas
 from mcp_servers.client.canonical import JsonValue, canonical_json
 from mcp_servers.client.errors import InvalidJson
@@ -49,7 +52,7 @@ def check_asked(asked: AskedInput) -> None:
         Unaskable: it may not.
     """
     if len(asked.message) > MAX_MESSAGE_LENGTH:
-        raise Unaskable("its question is too long.")
+        raise Unaskable(gettext_noop("its question is too long."))
     if asked.kind is InputKind.FORM:
         _check_form(asked.schema)
     elif asked.kind is InputKind.URL:
@@ -61,10 +64,11 @@ def warnings_of(asked: AskedInput) -> list[str]:
     warnings = []
     hidden = find_hidden(asked.message)
     if hidden:
-        warnings.append(f"The question contains {', '.join(hidden)}.")
+        warnings.append(_("The question contains %(hidden)s.") % {"hidden": ", ".join(hidden)})
     if asked.kind is InputKind.FORM:
         warnings.extend(
-            f"“{name}” looks like a secret. A server should not ask for one in a form."
+            _("“%(name)s” looks like a secret. A server should not ask for one in a form.")
+            % {"name": name}
             for name in secret_fields(asked.schema)
         )
     if asked.kind is InputKind.URL:
@@ -96,12 +100,12 @@ def check_content(schema: Mapping[str, JsonValue], content: Mapping[str, JsonVal
     """
     fields = _fields_of(schema)
     faults: dict[str, list[str]] = {
-        name: ["The server did not ask for this."] for name in content if name not in fields
+        name: [_("The server did not ask for this.")] for name in content if name not in fields
     }
     required = schema.get("required")
     for name in required if isinstance(required, list) else ():
         if name not in content:
-            faults[str(name)] = ["Please fill this in."]
+            faults[str(name)] = [_("Please fill this in.")]
     for name, value in content.items():
         if name in fields and not schemas.fits(fields[name], value):
             faults[name] = [_expectation(fields[name])]
@@ -110,11 +114,13 @@ def check_content(schema: Mapping[str, JsonValue], content: Mapping[str, JsonVal
     except InvalidJson as error:
         raise InvalidInput(fields={"content": [f"{error.message}."]}) from error
     if size > MAX_ANSWER_BYTES:
-        raise InvalidInput(fields={"content": [f"At most {MAX_ANSWER_BYTES // 1024} KiB."]})
+        raise InvalidInput(
+            fields={"content": [_("At most %(most)s KiB.") % {"most": MAX_ANSWER_BYTES // 1024}]}
+        )
     if faults:
         raise InvalidInput(fields={f"content.{name}": texts for name, texts in faults.items()})
     if not schemas.fits(schema, content):
-        raise InvalidInput(fields={"content": ["The answer does not fit the form."]})
+        raise InvalidInput(fields={"content": [_("The answer does not fit the form.")]})
 
 
 def fingerprint_of(asked: AskedInput) -> str:
@@ -125,17 +131,22 @@ def fingerprint_of(asked: AskedInput) -> str:
 
 def _check_form(schema: Mapping[str, JsonValue]) -> None:
     if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
-        raise Unaskable("its form is no list of fields.")
+        raise Unaskable(gettext_noop("its form is not a list of fields."))
     try:
         schemas.check_schema(dict(schema), what="form's")
     except schemas.UnusableSchema as error:
         raise Unaskable(str(error)) from error
     fields = _fields_of(schema)
     if len(fields) > MAX_FIELDS:
-        raise Unaskable(f"its form has more than {MAX_FIELDS} fields.")
+        raise Unaskable(
+            gettext_noop("its form has more than %(most)s fields.") % {"most": MAX_FIELDS}
+        )
     for name, field in fields.items():
         if not _is_simple(field):
-            raise Unaskable(f"its form's field “{strip_hidden(name)[:80]}” is not a simple one.")
+            raise Unaskable(
+                gettext_noop("its form's field “%(name)s” is not a simple one.")
+                % {"name": strip_hidden(name)[:80]}
+            )
 
 
 def _is_simple(field: Mapping[str, JsonValue]) -> bool:
@@ -171,26 +182,31 @@ def _check_url(url: str) -> None:
         or url != strip_hidden(url)
         or any(c.isspace() for c in url)
     ):
-        raise Unaskable("its link is not a sound one.")
+        raise Unaskable(gettext_noop("its link is not a sound one."))
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise Unaskable("its link is not a sound one.") from error
+        raise Unaskable(gettext_noop("its link is not a sound one.")) from error
     if parts.scheme != "https":
-        raise Unaskable("its link is not an https one.")
+        raise Unaskable(gettext_noop("its link is not an https one."))
     if not host or parts.username is not None or parts.password is not None:
-        raise Unaskable("its link is not a sound one.")
+        raise Unaskable(gettext_noop("its link is not a sound one."))
 
 
 def _doubts_about(host: str) -> list[str]:
     doubts = []
     if "xn--" in host or not host.isascii():
-        doubts.append(f"The host {host} is written with other than plain Latin letters.")
+        doubts.append(
+            _("The host %(host)s is written with other than plain Latin letters.") % {"host": host}
+        )
     if mixes_scripts(host):
-        doubts.append(f"The host {host} mixes letters of several alphabets, as forgeries do.")
+        doubts.append(
+            _("The host %(host)s mixes letters of several alphabets, as forgeries do.")
+            % {"host": host}
+        )
     if host.replace(".", "").isdigit() or ":" in host:
-        doubts.append("The link leads to a bare address instead of a name.")
+        doubts.append(_("The link leads to a bare address instead of a name."))
     return doubts
 
 
@@ -207,17 +223,17 @@ def _fields_of(schema: Mapping[str, JsonValue]) -> dict[str, dict[str, JsonValue
 
 def _expectation(field: Mapping[str, JsonValue]) -> str:
     if _choices(field) is not None:
-        return "Please pick one of the choices."
+        return _("Please pick one of the choices.")
     words = {
         "string": {
-            "email": "Please enter an e-mail address.",
-            "uri": "Please enter a whole web address.",
-            "date": "Please enter a date as 2026-01-31.",
-            "date-time": "Please enter a moment as 2026-01-31T12:00:00Z.",
-        }.get(str(field.get("format")), "This text does not fit."),
-        "integer": "Please enter a whole number in the allowed range.",
-        "number": "Please enter a number in the allowed range.",
-        "boolean": "Please answer yes or no.",
-        "array": "Please pick from the choices.",
+            "email": _("Please enter an e-mail address."),
+            "uri": _("Please enter a whole web address."),
+            "date": _("Please enter a date as 2026-01-31."),
+            "date-time": _("Please enter a moment as 2026-01-31T12:00:00Z."),
+        }.get(str(field.get("format")), _("This text does not fit.")),
+        "integer": _("Please enter a whole number in the allowed range."),
+        "number": _("Please enter a number in the allowed range."),
+        "boolean": _("Please answer yes or no."),
+        "array": _("Please pick from the choices."),
     }
-    return words.get(str(field.get("type")), "This does not fit.")
+    return words.get(str(field.get("type")), _("This does not fit."))

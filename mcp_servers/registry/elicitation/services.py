@@ -15,6 +15,8 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
@@ -80,9 +82,9 @@ def open_input(
         AuditUnavailable: it could not be recorded, so nobody is asked.
     """
     if origin.actor.user_id is None:
-        raise checks.Unaskable("nobody is there to be asked.")
+        raise checks.Unaskable(gettext_noop("nobody is there to be asked."))
     if not origin.server.answers_elicitation and asked.kind is not InputKind.SAMPLING:
-        raise checks.Unaskable("this server may not ask people.")
+        raise checks.Unaskable(gettext_noop("this server may not ask people."))
     checks.check_asked(asked)
     fingerprint = checks.fingerprint_of(asked)
     rows = InputRequest.objects.for_workspace(origin.server.workspace_id)
@@ -161,19 +163,19 @@ def answer_input(
     """
     require(actor, Permission.USE_CHAT, workspace_id=input_request.workspace_id)
     if actor.user_id is None or actor.user_id != input_request.asked_of_id:
-        raise PermissionDenied("Only the person who was asked can answer.")
+        raise PermissionDenied(_("Only the person who was asked can answer."))
     row = lock(input_request)
     if row.status != InputStatus.PENDING:
-        raise Conflict("This has been answered already.")
+        raise Conflict(_("This has been answered already."))
     if row.expires_at <= database_now():
-        raise Conflict("The time to answer has run out.")
+        raise Conflict(_("The time to answer is over."))
     if row.kind == InputKind.SIGN_IN and action is InputAction.ACCEPT:
-        raise Conflict("This takes a sign-in at the server. The call goes on by itself after it.")
+        raise Conflict(_("Sign in at the server. The call then continues by itself."))
     given = dict(content or {})
     if action is InputAction.ACCEPT and row.kind == InputKind.FORM:
         checks.check_content(row.schema, given)
     elif given:
-        raise InvalidInput(fields={"content": ["Only an accepted form has content."]})
+        raise InvalidInput(fields={"content": [_("Send content only if you accept the form.")]})
     return settle(row, _STATUS_OF[action], Action.INPUT_ANSWERED, actor, given)
 
 
@@ -288,13 +290,13 @@ def _shown_answer(row: InputRequest) -> dict[str, JsonValue] | None:
 def _check_rate(rows: Any, origin: Origin) -> None:
     rows = rows.exclude(kind=InputKind.SIGN_IN.value)  # ours, and not the server's
     if rows.filter(call_id=origin.call_id).count() >= MOST_IN_CALL:
-        raise checks.Unaskable("it asked too often during this call.")
+        raise checks.Unaskable(gettext_noop("it asked too often during this call."))
     since: datetime = database_now() - timedelta(hours=1)
     recent = rows.filter(
         server_id=origin.server.pk, asked_of_id=origin.actor.user_id, created_at__gte=since
     )
     if recent.count() >= MOST_IN_HOUR:
-        raise checks.Unaskable("it asked too often in the last hour.")
+        raise checks.Unaskable(gettext_noop("it asked too often in the last hour."))
 
 
 @transaction.atomic

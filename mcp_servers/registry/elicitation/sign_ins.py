@@ -18,6 +18,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext_noop as _
 
 from audit.actions import Action
 from audit.services import record
@@ -88,7 +89,7 @@ def open_sign_in(wanted: WantedSignIn, origin: Origin, *, since: datetime) -> In
     """
     user_id = origin.actor.user_id
     if user_id is None:
-        raise Unaskable("nobody is there to be asked.")
+        raise Unaskable(_("nobody is there to be asked."))
     server = _hold(origin.server.workspace_id, origin.server.pk)
     if server is None:
         return None  # which the next look at today's rows tells in its own words
@@ -102,7 +103,7 @@ def open_sign_in(wanted: WantedSignIn, origin: Origin, *, since: datetime) -> In
     if grant is not None and (wanted.reason is SignInReason.MISSING or grant.granted_at > since):
         return None
     if earlier.count() >= MOST_SIGN_INS:
-        raise Unaskable("signing in has not helped.")
+        raise Unaskable(_("signing in has not helped."))
     account = account_of(server)
     scopes = wanted.scopes or _scopes_known(server, user_id if account == OWN else None)
     params: dict[str, JsonValue] = {
@@ -238,15 +239,17 @@ def _hold(workspace_id: UUID, server_id: UUID) -> McpServer | None:
 
 
 _WORDS: Final = {
-    (SignInReason.MISSING, OWN): "{name} wants you to sign in with your own account there.",
-    (SignInReason.REFUSED, OWN): "{name} no longer accepts your sign-in. Please sign in again.",
-    (SignInReason.SCOPE, OWN): "{name} wants more permissions than you have given so far.",
-    (SignInReason.MISSING, SHARED): "{name} uses one account for everybody here, and nobody has"
-    " connected it yet.",
+    (SignInReason.MISSING, OWN): _("{name} wants you to sign in with your own account there."),
+    (SignInReason.REFUSED, OWN): _("{name} no longer accepts your sign-in. Please sign in again."),
+    (SignInReason.SCOPE, OWN): _("{name} wants more permissions than you have given so far."),
+    (SignInReason.MISSING, SHARED): _(
+        "{name} uses one account for everybody here, and nobody has connected it yet."
+    ),
     (
         SignInReason.REFUSED,
         SHARED,
-    ): "{name} no longer accepts the account that everybody here uses.",
-    (SignInReason.SCOPE, SHARED): "{name} wants more permissions than the account that everybody"
-    " here uses was given.",
+    ): _("{name} no longer accepts the account that everybody here uses."),
+    (SignInReason.SCOPE, SHARED): _(
+        "{name} wants more permissions than the account that everybody here uses was given."
+    ),
 }

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from django.utils.translation import gettext as _
+
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from workspaces.errors import InvalidInput
@@ -144,9 +146,9 @@ def read_server_list(text: str | bytes) -> ServerList:
     document = _document(text)
     servers = document.get("mcpServers", document.get("servers"))
     if not isinstance(servers, dict):
-        raise Malformed("An object “mcpServers” with the servers by their names is needed.")
+        raise Malformed(_("The file needs an object “mcpServers” with the servers by name."))
     if len(servers) > MAX_ENTRIES:
-        raise Malformed(f"At most {MAX_ENTRIES} servers fit into one list.")
+        raise Malformed(_("At most %(most)s servers fit into one list.") % {"most": MAX_ENTRIES})
     entries: list[Entry] = []
     problems: dict[str, str] = {}
     for name, raw in servers.items():
@@ -160,21 +162,24 @@ def read_server_list(text: str | bytes) -> ServerList:
 def _document(text: str | bytes) -> dict[str, Any]:
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     if len(raw) > MAX_FILE_BYTES:
-        raise Malformed(f"A list of servers has at most {MAX_FILE_BYTES // 1024} KiB.")
+        raise Malformed(
+            _("A list of servers has at most %(most)s KiB.") % {"most": MAX_FILE_BYTES // 1024}
+        )
     try:
         document = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
     except UnicodeDecodeError as error:
-        raise Malformed("The text is not UTF-8.") from error
+        raise Malformed(_("The text is not UTF-8.")) from error
     except json.JSONDecodeError as error:
         raise Malformed(
-            f"Not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}."
+            _("Not valid JSON at line %(lineno)s, column %(colno)s: %(msg)s.")
+            % {"lineno": error.lineno, "colno": error.colno, "msg": error.msg}
         ) from error
     except RecursionError as error:
-        raise Malformed("The text is nested too deep.") from error
+        raise Malformed(_("The text is nested too deeply.")) from error
     except ValueError as error:
         raise Malformed(str(error)[:200]) from error
     if not isinstance(document, dict):
-        raise Malformed("An object is needed.")
+        raise Malformed(_("Use an object."))
     return document
 
 

@@ -24,7 +24,7 @@ from django.utils.crypto import salted_hmac
 from mcp_servers.client import transports
 from mcp_servers.client.canonical import canonical_json
 from mcp_servers.client.errors import InvalidJson
-from mcp_servers.models import pins
+from mcp_servers.models import version_pins
 from mcp_servers.registry.files.file_format import (
     MAX_FILE_BYTES,
     Entry,
@@ -256,7 +256,7 @@ def _definition(entry: Entry) -> Definition:
         return Definition(
             entry=entry, digest=digest, problem="Its program is not installed on this machine."
         )
-    warning = pins.unpinned(filled.command, filled.args) if filled.is_stdio else ""
+    warning = version_pins.unpinned(filled.command, filled.args) if filled.is_stdio else ""
     return Definition(entry=filled, digest=digest, warning=warning, secrets=secrets)
 
 

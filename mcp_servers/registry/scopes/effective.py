@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from mcp_servers.client.hidden_text import skeleton
 from mcp_servers.models import McpServer, ServerScope, ServerStatus
@@ -46,7 +48,7 @@ class ServerSource(StrEnum):
 
 _NOBODY: Final = UUID(int=0)
 _RANKS: Final = {source: rank for rank, source in enumerate(ServerSource)}
-_UNKNOWN: Final = "It does not exist in this workspace, or belongs to somebody else."
+_UNKNOWN: Final = gettext_noop("It does not exist in this workspace, or belongs to somebody else.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +202,7 @@ def _judge(
                 source=told,
                 is_usable=False,
                 code="unknown",
-                reason=_UNKNOWN,
+                reason=_(_UNKNOWN),
             )
             continue
         code, reason = _obstacle(row)
@@ -208,7 +210,9 @@ def _judge(
             name = skeleton(row.name)
             if name in holders:
                 code = "collision"
-                reason = f"Its name is that of “{holders[name]}”, or looks like it."
+                reason = _("Its name is that of “%(holders)s”, or looks like it.") % {
+                    "holders": holders[name]
+                }
             else:
                 holders[name] = row.name
         if code:
@@ -229,18 +233,18 @@ def _judge(
 
 def _obstacle(row: McpServer) -> tuple[str, str]:
     if row.owner_id is not None and not row.workspace.allows_personal_servers:
-        return "not_allowed", "This workspace allows no servers of people's own."
+        return "not_allowed", _("This workspace does not allow personal servers.")
     if row.global_server is not None and not row.global_server.is_present:
-        return "not_present", "The platform's file no longer names it."
+        return "not_present", _("The platform's file no longer names it.")
     if not row.is_active:
-        return "off", "It is switched off."
+        return "off", _("It is switched off.")
     return "", ""
 
 
 def _hint(row: McpServer) -> tuple[str, str]:
     """What is wrong with a server that may be used all the same: its calls say so themselves, and may heal it."""
     if row.state.status == ServerStatus.AUTH_REQUIRED:
-        return "auth_required", "It needs a sign-in."
+        return "auth_required", _("It needs a sign-in.")
     if row.state.status == ServerStatus.ERROR:
         return "error", row.state.status_reason.partition("\n")[0]
     return "", ""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
@@ -87,7 +88,7 @@ def preview_import(*, workspace_id: UUID, text: str | bytes, actor: Actor) -> li
     for entry in listed.entries:
         one = _plan(entry, workspace_id)
         if one.plan == "add" and entry.name in seen:
-            one = _refused(entry, "The list has another server of this name.")
+            one = _refused(entry, _("The list has another server of this name."))
         seen.add(entry.name)
         planned.append(one)
     return planned
@@ -147,7 +148,7 @@ def _refused(entry: Entry, reason: str) -> Planned:
 
 def _remote_draft(entry: Entry) -> ServerDraft:
     if "${" in entry.url:
-        raise InvalidInput("Its address holds a variable, which a workspace does not have.")
+        raise InvalidInput(_("The address has a variable. Workspaces have no variables."))
     return ServerDraft(
         name=entry.name,
         transport=entry.transport,
@@ -178,9 +179,7 @@ def _program_draft(entry: Entry) -> ServerDraft:
                 env={name: value for name, value in entry.env.items() if name in program.env_names},
                 is_active=False,
             )
-    raise InvalidInput(
-        "Programs are picked from the platform's catalogue, and this one is not in it."
-    )
+    raise InvalidInput(_("This program is not in the platform's catalogue. Pick one from there."))
 
 
 def _parameters_of(entry: Entry, program: StdioProgram) -> dict[str, str] | None:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from mcp_servers.models import GlobalServer, McpServer, ServerScope, ServerStatus
 from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.registry.files.platform_file import Definition, State, registry
-from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.services.server_notices import drop_connections, tell
 from mcp_servers.registry.services.servers import remove_row
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, tracked_change
@@ -88,7 +89,7 @@ def switch_on(*, workspace_id: UUID, global_server: GlobalServer, actor: Actor) 
     """
     require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
     if not global_server.is_present:
-        raise Conflict("The platform's file no longer names this server.")
+        raise Conflict(_("The platform's file no longer names this server."))
     return _make_row(workspace_id, global_server, actor)
 
 
@@ -207,7 +208,7 @@ def _make_row(workspace_id: UUID, global_server: GlobalServer, actor: Actor) -> 
         with transaction.atomic():
             row.save(force_insert=True)
     except IntegrityError as error:
-        raise Conflict("This server is switched on already.") from error
+        raise Conflict(_("This server is switched on already.")) from error
     record_created(row, actor=actor)
     tell(row)
     return row
@@ -228,13 +229,13 @@ def _free_name(workspace_id: UUID, name: str) -> str:
         if candidate not in taken:
             return candidate
     logger.error("platform_server_has_no_name", extra={"workspace": str(workspace_id)})
-    raise Conflict("Every name for this server is taken here.")
+    raise Conflict(_("All names for this server are taken here. Rename another server first."))
 
 
 def _problem(known: GlobalServer, state: State) -> str:
     if not known.is_present:
-        return "The platform's file no longer names it."
+        return _("The platform's file no longer names it.")
     definition = state.definitions.get(known.name)
     if definition is None:
-        return "The platform's file cannot be read here, or does not name it."
+        return _("The platform's file cannot be read here, or does not name it.")
     return definition.problem

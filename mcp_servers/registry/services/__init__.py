@@ -18,9 +18,9 @@ from mcp_servers.registry.services.inspection import (
     test_connection,
     try_connection,
 )
-from mcp_servers.registry.services.news import listen_to_servers
 from mcp_servers.registry.services.programs import accept_program, check_programs, ensure_program
 from mcp_servers.registry.services.rules import set_workspace_rule
+from mcp_servers.registry.services.server_notices import listen_to_servers
 from mcp_servers.registry.services.servers import (
     add_personal_server,
     add_server,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from mcp_servers.client.values import Effect
 from mcp_servers.models import ActionRule, McpServer, meta_tools
 from mcp_servers.registry.rights import require_to_manage
-from mcp_servers.registry.services.news import tell
+from mcp_servers.registry.services.server_notices import tell
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -39,15 +40,15 @@ def set_action_rule(
     """
     require_to_manage(actor, server)
     if not server.hosted_by:
-        raise Conflict("Rules on actions are for servers that a provider hosts.")
+        raise Conflict(_("Rules on actions are for servers that a provider hosts."))
     if server.owner_id is not None and effect is Effect.AUTO:
-        raise PermissionDenied("Nobody vouches for a server of one's own.")
+        raise PermissionDenied(_("The tools of a personal server can't be trusted in advance."))
     named = meta_tools.read_action(
         meta_tools.RUNNING,
         {"server_name": service, "category_name": category, "action_name": action},
     )
     if named is None:
-        raise InvalidInput(fields={"action": ["Names of at most 200 visible characters."]})
+        raise InvalidInput(fields={"action": [_("Use a name of at most 200 visible characters.")]})
     rows = ActionRule.objects.for_workspace(server.workspace_id).filter(server=server)
     rule = rows.select_for_update().filter(key=named.key).first()
     if rule is not None:
@@ -56,7 +57,9 @@ def set_action_rule(
             rule.save(update_fields=["effect", "updated_at"])
     else:
         if rows.count() >= MAX_RULES:
-            raise Conflict(f"One server may have {MAX_RULES} rules on actions.")
+            raise Conflict(
+                _("One server may have %(most)s rules on actions.") % {"most": MAX_RULES}
+            )
         rule = ActionRule.objects.create(
             workspace_id=server.workspace_id,
             server=server,

@@ -14,7 +14,7 @@ from audit.services import EntryDraft, Ref, record
 from mcp_servers.models import McpServer, ServerStatus
 from mcp_servers.registry.rights import require_to_manage
 from mcp_servers.registry.services.inspection import ConnectionReport, refresh_tools
-from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.services.server_notices import drop_connections, tell
 from workspaces.actors import Actor
 
 if TYPE_CHECKING:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.utils.translation import gettext as _
+
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer
 from mcp_servers.models.servers import OAUTH_TYPES, AuthType
@@ -29,7 +31,7 @@ def merge_secrets(stored: Any, given: Mapping[str, str], field: str) -> dict[str
     merged: dict[str, str] = {}
     for name, value in given.items():
         if len(name) + len(value) > _MAX_SECRET_LENGTH:
-            raise InvalidInput(fields={field: ["A value is too long."]})
+            raise InvalidInput(fields={field: [_("This value is too long.")]})
         if value == MASK:
             if name in kept:
                 merged[name] = kept[name]
@@ -42,14 +44,19 @@ def read_auth(auth_type: AuthType, values: dict[str, str]) -> dict[str, str]:
     wanted = _AUTH_FIELDS[auth_type]
     if set(values) - set(wanted):
         raise InvalidInput(
-            fields={"auth": [f"{auth_type.label} takes {', '.join(wanted) or 'nothing'}."]}
+            fields={
+                "auth": [
+                    _("%(label)s takes %(wanted)s.")
+                    % {"label": auth_type.label, "wanted": ", ".join(wanted) or "nothing"}
+                ]
+            }
         )
     if auth_type is AuthType.API_KEY and values:
         _check_header(values.get("header", ""), values.get("value", ""))
     elif auth_type is AuthType.BEARER and values:
         _check_header("X-Token", values.get("token", ""))
     elif auth_type is AuthType.BASIC and ":" in values.get("username", ""):
-        raise InvalidInput(fields={"auth": ["A user name holds no colon."]})
+        raise InvalidInput(fields={"auth": [_("A user name can't contain a colon.")]})
     elif auth_type in OAUTH_TYPES:
         return _client({name: value for name, value in values.items() if value})
     return values
@@ -59,11 +66,11 @@ def _client(values: dict[str, str]) -> dict[str, str]:
     """A client that somebody registered at the issuer, RFC 6749, A.1 and A.2; a key is PEM, for RFC 7523."""
     plain = [value for name, value in values.items() if name != "private_key"]
     if any(not (value.isascii() and value.isprintable()) for value in plain):
-        raise InvalidInput(fields={"auth": ["Client ID and secret are visible ASCII characters."]})
+        raise InvalidInput(fields={"auth": [_("Use visible ASCII characters only.")]})
     if values and "client_id" not in values:
-        raise InvalidInput(fields={"auth": ["A client secret belongs to a client ID."]})
+        raise InvalidInput(fields={"auth": [_("Enter the client ID as well.")]})
     if len(values.get("client_id", "")) > outbound.MAX_URL_LENGTH:
-        raise InvalidInput(fields={"auth": ["The client ID is too long."]})
+        raise InvalidInput(fields={"auth": [_("The client ID is too long.")]})
     return values
 
 
@@ -93,7 +100,9 @@ def check_auth(server: McpServer, *, may_lack: bool = False) -> None:
         return
     if server.transport == transports.STDIO:
         raise InvalidInput(
-            fields={"auth_type": ["A program is given its credentials by its environment."]}
+            fields={
+                "auth_type": [_("A program gets its credentials from its environment variables.")]
+            }
         )
     if server.auth_type == AuthType.OAUTH:
         return  # who has no client at the issuer registers one without anybody's help
@@ -111,5 +120,10 @@ def check_auth(server: McpServer, *, may_lack: bool = False) -> None:
     missing = [name for name in wanted if not values.get(name)]
     if missing:
         raise InvalidInput(
-            fields={"auth": [f"{AuthType(server.auth_type).label} needs {', '.join(missing)}."]}
+            fields={
+                "auth": [
+                    _("%(label)s needs %(missing)s.")
+                    % {"label": AuthType(server.auth_type).label, "missing": ", ".join(missing)}
+                ]
+            }
         )

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import (
@@ -105,7 +107,7 @@ def apply_draft(server: McpServer, draft: ServerDraft) -> bool:
         return False
     if draft.transport is not None and draft.transport != server.transport:
         if draft.transport not in dict(transports.choices()):
-            raise InvalidInput(fields={"transport": ["There is no such transport."]})
+            raise InvalidInput(fields={"transport": [_("There is no such transport.")]})
         server.transport = draft.transport
     if draft.protocol is not None:
         server.protocol = draft.protocol.value
@@ -129,14 +131,20 @@ def _apply_behaviour(server: McpServer, draft: ServerDraft) -> None:
     if draft.sampling_daily_tokens is not None:
         if not 0 <= draft.sampling_daily_tokens <= MAX_SAMPLING_TOKENS:
             raise InvalidInput(
-                fields={"sampling_daily_tokens": [f"Between 0 and {MAX_SAMPLING_TOKENS}."]}
+                fields={
+                    "sampling_daily_tokens": [
+                        _("Between 0 and %(most)s.") % {"most": MAX_SAMPLING_TOKENS}
+                    ]
+                }
             )
         server.sampling_daily_tokens = draft.sampling_daily_tokens
     if draft.clears_sampling_provider:
         server.sampling_provider_id = None
     if draft.sampling_provider_id is not None:
         if draft.sampling_provider_id not in dict(providers_of(server.workspace_id)):
-            raise InvalidInput(fields={"sampling_provider_id": ["There is no such provider here."]})
+            raise InvalidInput(
+                fields={"sampling_provider_id": [_("There is no such provider here.")]}
+            )
         server.sampling_provider_id = draft.sampling_provider_id
     if draft.sampling_model is not None:
         server.sampling_model = _line(draft.sampling_model, "sampling_model", 200)
@@ -148,22 +156,28 @@ def _check_personal(draft: ServerDraft) -> None:
     """What a person connects for themselves loosens no rule and spends nobody else's tokens."""
     if draft.trusts_annotations:
         raise InvalidInput(
-            fields={"trusts_annotations": ["Nobody vouches for a server of one's own."]}
+            fields={
+                "trusts_annotations": [
+                    _("The tools of a personal server can't be trusted in advance.")
+                ]
+            }
         )
     if draft.sampling not in (None, SamplingPolicy.OFF):
-        raise InvalidInput(fields={"sampling": ["A server of one's own may not ask the model."]})
+        raise InvalidInput(fields={"sampling": [_("A personal server may not use the model.")]})
 
 
 def _read_roots(roots: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     if len(roots) > MAX_ROOTS:
-        raise InvalidInput(fields={"roots": [f"At most {MAX_ROOTS} folders."]})
+        raise InvalidInput(fields={"roots": [_("At most %(most)s folders.") % {"most": MAX_ROOTS}]})
     checked = []
     for root in roots:
         if set(root) - {"uri", "name"} or not all(isinstance(one, str) for one in root.values()):
-            raise InvalidInput(fields={"roots": ["Each folder has a “uri” and perhaps a “name”."]})
+            raise InvalidInput(
+                fields={"roots": [_("Each folder has a “uri” and perhaps a “name”.")]}
+            )
         uri = root.get("uri", "")
         if not uri.startswith("file:///") or not uri.isascii() or not uri.isprintable():
-            raise InvalidInput(fields={"roots": ["A folder's URI begins with file:///."]})
+            raise InvalidInput(fields={"roots": [_("A folder's URI begins with file:///.")]})
         checked.append({"uri": uri[:1000], "name": _line(root.get("name", ""), "roots", 100)})
     return checked
 
@@ -171,7 +185,9 @@ def _read_roots(roots: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
 def _line(text: str, field: str, length: int) -> str:
     cleaned = " ".join(text.split())
     if not cleaned.isprintable() or len(cleaned) > length:
-        raise InvalidInput(fields={field: [f"At most {length} visible characters."]})
+        raise InvalidInput(
+            fields={field: [_("At most %(length)s visible characters.") % {"length": length}]}
+        )
     return cleaned
 
 
@@ -187,7 +203,7 @@ def _refuse_target(draft: ServerDraft) -> None:
     )
     is_plain = draft.auth_type in (None, AuthType.NONE) and draft.protocol in (None, Protocol.AUTO)
     if any(given) or not is_plain:
-        raise InvalidInput("The platform's file says where this server is, and how it is reached.")
+        raise InvalidInput(_("The platform's file sets this server's address and transport."))
 
 
 def _refuse_address(draft: ServerDraft) -> None:
@@ -195,7 +211,7 @@ def _refuse_address(draft: ServerDraft) -> None:
     given = (draft.url, draft.program, draft.parameters, draft.headers, draft.env, draft.auth)
     is_plain = draft.transport in (None, transports.STREAMABLE_HTTP)
     if any(given) or not is_plain or draft.auth_type not in (None, AuthType.NONE):
-        raise InvalidInput("The provider says where this server is, and keeps its sign-ins.")
+        raise InvalidInput(_("The provider sets this server's address and handles its sign-in."))
 
 
 def _apply_target(server: McpServer, draft: ServerDraft) -> None:
@@ -203,16 +219,16 @@ def _apply_target(server: McpServer, draft: ServerDraft) -> None:
         server.url = ""
         if draft.program is not None:
             if not draft.program.is_enabled and draft.program.pk != server.program_id:
-                raise InvalidInput(fields={"program": ["This program is not on offer."]})
+                raise InvalidInput(fields={"program": [_("This program is not on offer.")]})
             server.program = draft.program
         if draft.url:
-            raise InvalidInput(fields={"url": ["A program has no URL."]})
+            raise InvalidInput(fields={"url": [_("A program has no URL. Leave it empty.")]})
         if server.program is not None:
             values = draft.parameters if draft.parameters is not None else server.parameters
             server.parameters = programs.check_values(server.program.typed_parameters(), values)
         return
     if draft.program is not None or draft.parameters:
-        raise InvalidInput(fields={"program": ["Only a server that is a program has one."]})
+        raise InvalidInput(fields={"program": [_("Only servers that are programs can have this.")]})
     server.program, server.parameters = None, {}
     if draft.url is not None:
         try:
@@ -238,9 +254,9 @@ def _apply_secrets(server: McpServer, draft: ServerDraft) -> None:
         env = merge_secrets(server.env, draft.env, "env")
         allowed = set(server.program.env_names) if server.program is not None else set()
         if set(env) - allowed:
-            raise InvalidInput(fields={"env": ["This program takes no such variable."]})
+            raise InvalidInput(fields={"env": [_("This program takes no such variable.")]})
         if any("\0" in value for value in env.values()):
-            raise InvalidInput(fields={"env": ["A value holds a NUL."]})
+            raise InvalidInput(fields={"env": [_("A value contains a NUL character.")]})
         server.env = env
     if draft.auth_type is not None and draft.auth_type != server.auth_type:
         server.auth_type = draft.auth_type
@@ -264,9 +280,13 @@ def _apply_oauth(server: McpServer, draft: ServerDraft) -> None:
     if draft.oauth_scope is not None:
         words = draft.oauth_scope.split()
         if any(not _SCOPE.fullmatch(word) for word in words):
-            raise InvalidInput(fields={"oauth_scope": ["Scopes are words with blanks between."]})
+            raise InvalidInput(fields={"oauth_scope": [_("Separate scopes with spaces.")]})
         if len(" ".join(words)) > MAX_SCOPE_LENGTH:
-            raise InvalidInput(fields={"oauth_scope": [f"At most {MAX_SCOPE_LENGTH} characters."]})
+            raise InvalidInput(
+                fields={
+                    "oauth_scope": [_("At most %(most)s characters.") % {"most": MAX_SCOPE_LENGTH}]
+                }
+            )
         server.oauth_scope = " ".join(words)
 
 
@@ -288,5 +308,5 @@ def target_of(server: McpServer) -> tuple[str, str]:
 def _name(name: str) -> str:
     cleaned = " ".join(name.split())
     if not cleaned or not cleaned.isprintable() or len(cleaned) > MAX_NAME_LENGTH:
-        raise InvalidInput(fields={"name": ["A name of 1 to 60 visible characters is needed."]})
+        raise InvalidInput(fields={"name": [_("Use a name of 1 to 60 visible characters.")]})
     return cleaned

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.definitions import storable
@@ -26,7 +27,7 @@ from mcp_servers.registry import discovery, health
 from mcp_servers.registry.rights import require_to_manage
 from mcp_servers.registry.services.credentials import check_auth
 from mcp_servers.registry.services.drafts import ServerDraft, apply_draft
-from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.services.server_notices import drop_connections, tell
 from mcp_servers.registry.specs import connection_spec, home_of
 from workspaces.actors import Actor, Source
 from workspaces.errors import DomainError
@@ -146,7 +147,7 @@ def _look(
         spec = connection_spec(server, user_id=viewer)
         if spec.needs_sign_in and server.hosted_by:
             raise AuthenticationRequired(
-                f"Somebody has to sign in to {server.name} at its provider."
+                _("Someone has to sign in to %(name)s at its provider.") % {"name": server.name}
             )
         if spec.needs_sign_in:
             return _knock(server, actor, is_asked_for=is_asked_for)
@@ -196,7 +197,7 @@ def _knock(server: McpServer, actor: Actor, *, is_asked_for: bool) -> Connection
         runtime.run_sync(ask_challenge(server), LOOK_SECONDS)
     except (ConnectionFailed, TimeoutError) as error:
         told = error if isinstance(error, ConnectionFailed) else None
-        failure = told or ConnectionFailed("The server did not answer in time.")
+        failure = told or ConnectionFailed(_("The server did not answer in time."))
         health.note_reading(
             server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
         )
@@ -286,7 +287,7 @@ def _list_offers(
     try:
         return runtime.run_sync(look(), seconds)
     except TimeoutError as error:
-        raise ConnectionFailed("The server did not answer in time.") from error
+        raise ConnectionFailed(_("The server did not answer in time.")) from error
 
 
 def _stderr_of(spec: ConnectionSpec) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
-from mcp_servers.models import McpServer, StdioProgram, pins
-from mcp_servers.registry.services.news import tell
+from mcp_servers.models import McpServer, StdioProgram, version_pins
+from mcp_servers.registry.services.server_notices import tell
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import InvalidInput
@@ -35,7 +35,7 @@ def ensure_program(*, seed: ProgramSeed, actor: Actor) -> StdioProgram:
         "command": seed.command,
         "args": list(seed.args),
         "parameters": [dict(parameter) for parameter in seed.parameters],
-        "file_hash": pins.program_hash(seed.command, seed.args),
+        "file_hash": version_pins.program_hash(seed.command, seed.args),
     }
     if program is None:
         program = StdioProgram(slug=seed.slug, **values)
@@ -62,11 +62,11 @@ def accept_program(*, program: StdioProgram, actor: Actor) -> StdioProgram:
         InvalidInput: its command names no exact version.
     """
     require(actor, Permission.MANAGE_CATALOGUE, workspace_id=None)
-    reason = pins.unpinned(program.command, program.args)
+    reason = version_pins.unpinned(program.command, program.args)
     if reason:
         raise InvalidInput(fields={"args": [reason]})
     with tracked_change(program, actor=actor):
-        program.file_hash = pins.program_hash(program.command, program.args)
+        program.file_hash = version_pins.program_hash(program.command, program.args)
         program.problem = ""
         program.is_enabled = True
         program.save(update_fields=["file_hash", "problem", "is_enabled", "updated_at"])
@@ -82,10 +82,10 @@ def check_programs() -> list[StdioProgram]:
     actor = Actor.system(label="catalogue", source=Source.TASK, workspace_id=None)
     stopped: list[StdioProgram] = []
     for program in StdioProgram.objects.filter(is_enabled=True):
-        present = pins.program_hash(program.command, program.args)
-        reason = pins.unpinned(program.command, program.args)
+        present = version_pins.program_hash(program.command, program.args)
+        reason = version_pins.unpinned(program.command, program.args)
         if not reason and program.file_hash and present != program.file_hash:
-            reason = pins.CHANGED
+            reason = version_pins.CHANGED
         if reason:
             with tracked_change(program, actor=actor):
                 program.is_enabled, program.problem = False, reason

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from workspaces.actors import Actor
 from workspaces.changes import tracked_change
@@ -14,20 +16,30 @@ from workspaces.roles import Permission, require
 
 RULES: Final = {
     "allows_personal_servers": (
-        "Members can add servers of their own",
-        "Only remote servers. Nobody else sees or uses them. Administrators can switch them off.",
+        gettext_noop("Members can add servers of their own"),
+        gettext_noop(
+            "Only remote servers. Nobody else sees or uses them. Administrators can switch them off."
+        ),
     ),
     "remembers_permissions": (
-        "Members can choose “Always allow” for a tool",
-        "Trellis asks again when the tool changes, and always where an administrator wants to be asked.",
+        gettext_noop("Members can choose “Always allow” for a tool"),
+        gettext_noop(
+            "Trellis asks again when the tool changes, and always where an administrator wants to be asked."
+        ),
     ),
     "reads_outside_unasked": (
-        "Let reading tools reach outside without asking, even after content from outside was read",
-        "A page or mail could then trick the assistant into sending data out. Tools that change things still ask.",
+        gettext_noop(
+            "Let reading tools reach outside without asking, even after content from outside was read"
+        ),
+        gettext_noop(
+            "A page or mail could then trick the assistant into sending data out. Tools that change things still ask."
+        ),
     ),
     "approves_new_tools": (
-        "Use new tools right away",
-        "New tools work right away. Tools with hidden characters are still held for review.",
+        gettext_noop("Use new tools right away"),
+        gettext_noop(
+            "New tools work right away. Tools with hidden characters are still held for review."
+        ),
     ),
 }
 """Fields of the workspace, each with what it means."""
@@ -43,7 +55,7 @@ def set_workspace_rule(*, workspace: Workspace, rule: str, is_on: bool, actor: A
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
     if rule not in RULES:
-        raise InvalidInput(fields={"rule": ["There is no such rule."]})
+        raise InvalidInput(fields={"rule": [_("There is no such rule.")]})
     workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)
     with tracked_change(workspace, actor=actor):
         setattr(workspace, rule, is_on)

@@ -7,6 +7,7 @@ from functools import partial
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer, ServerScope, ServerStatus
@@ -17,7 +18,7 @@ from mcp_servers.registry.elicitation import withdraw_sign_ins
 from mcp_servers.registry.rights import require_to_dismiss, require_to_manage, require_to_own
 from mcp_servers.registry.services.credentials import auth_of, check_auth
 from mcp_servers.registry.services.drafts import ServerDraft, apply_draft, target_of
-from mcp_servers.registry.services.news import drop_connections, tell
+from mcp_servers.registry.services.server_notices import drop_connections, tell
 from mcp_servers.registry.specs import home_of
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
@@ -54,7 +55,9 @@ def add_personal_server(*, workspace: Workspace, draft: ServerDraft, actor: Acto
     refuse_program(draft)
     owned = McpServer.objects.for_workspace(workspace).filter(owner_id=actor.user_id)
     if owned.count() >= MAX_PERSONAL_SERVERS:
-        raise Conflict(f"One person may have {MAX_PERSONAL_SERVERS} servers of their own.")
+        raise Conflict(
+            _("One person may have %(most)s servers of their own.") % {"most": MAX_PERSONAL_SERVERS}
+        )
     return _add(personal_row(workspace, actor), draft, actor)
 
 
@@ -72,7 +75,13 @@ def refuse_program(draft: ServerDraft) -> None:
         InvalidInput: the draft wants a program.
     """
     if draft.transport == transports.STDIO or draft.program is not None:
-        raise InvalidInput(fields={"transport": ["A server of one's own has a URL."]})
+        raise InvalidInput(
+            fields={
+                "transport": [
+                    _("A personal server needs a URL. Only administrators can add programs.")
+                ]
+            }
+        )
 
 
 def _add(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
@@ -84,7 +93,9 @@ def _add(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
         with transaction.atomic():
             server.save(force_insert=True)
     except IntegrityError as error:
-        raise InvalidInput(fields={"name": ["There is a server of this name already."]}) from error
+        raise InvalidInput(
+            fields={"name": [_("There is a server of this name already.")]}
+        ) from error
     record_created(server, actor=actor)
     _give_to_buds(server, draft, actor)
     tell(server)
@@ -93,7 +104,7 @@ def _add(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
 
 def _give_to_buds(server: McpServer, draft: ServerDraft, actor: Actor) -> None:
     if draft.bud_ids and server.owner_id is not None:
-        raise InvalidInput(fields={"bud_ids": ["Buds use no servers of people's own."]})
+        raise InvalidInput(fields={"bud_ids": [_("Buds can't use personal servers.")]})
     if draft.bud_ids:
         give_to_buds(server, draft.bud_ids, actor)
 
@@ -112,7 +123,7 @@ def check_draft(*, workspace_id: UUID, draft: ServerDraft, server: McpServer | N
     if not lost and (server is None or _touches_auth(row, draft, auth)):
         check_auth(row, may_lack=server is not None and _lost_credentials(row))
     if rows.filter(name=row.name, owner_id=row.owner_id).exclude(pk=row.pk).exists():
-        raise InvalidInput(fields={"name": ["There is a server of this name already."]})
+        raise InvalidInput(fields={"name": [_("There is a server of this name already.")]})
 
 
 @transaction.atomic
@@ -159,7 +170,7 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
                 server.save()
         except IntegrityError as error:
             raise InvalidInput(
-                fields={"name": ["There is a server of this name already."]}
+                fields={"name": [_("There is a server of this name already.")]}
             ) from error
     server.state.write(**state)
     if signs_in is not None and sign_in_of(server) != signs_in:
@@ -190,7 +201,7 @@ def remove_row(server: McpServer, *, actor: Actor) -> None:
         Conflict: the platform requires it.
     """
     if _is_required(server):
-        raise Conflict("The platform requires this server in every workspace.")
+        raise Conflict(_("The platform requires this server in every workspace."))
     server_id = server.pk
     remove_grants_of_server(server, actor, why="The server was deleted.")
     withdraw_sign_ins(server, actor)
@@ -237,9 +248,9 @@ def _lost_credentials(server: McpServer) -> bool:
 
 def _check_switch(server: McpServer, draft: ServerDraft) -> None:
     if draft.is_active is False and _is_required(server):
-        raise Conflict("The platform requires this server in every workspace.")
+        raise Conflict(_("The platform requires this server in every workspace."))
     if draft.is_active and server.is_blocked:
-        raise PermissionDenied("An administrator of the workspace has switched this server off.")
+        raise PermissionDenied(_("An administrator of the workspace has switched this server off."))
 
 
 def _is_required(server: McpServer) -> bool:

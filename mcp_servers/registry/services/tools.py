@@ -7,11 +7,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, McpTool
 from mcp_servers.registry import discovery
 from mcp_servers.registry.rights import require_to_manage
-from mcp_servers.registry.services.news import tell
+from mcp_servers.registry.services.server_notices import tell
 from workspaces.actors import Actor
 from workspaces.changes import tracked_change
 from workspaces.errors import Conflict, InvalidInput
@@ -34,7 +35,11 @@ def set_approval_override(*, tool: McpTool, override: ApprovalOverride, actor: A
     """
     if override is ApprovalOverride.AUTO and tool.server.owner_id is not None:
         raise InvalidInput(
-            fields={"approval_override": ["A tool of one's own server asks first, or is blocked."]}
+            fields={
+                "approval_override": [
+                    _("Tools of a personal server can only ask first or be blocked.")
+                ]
+            }
         )
     return _change_tool(tool, actor, approval_override=override)
 
@@ -49,11 +54,17 @@ def set_tool_cache(*, tool: McpTool, seconds: int | None, actor: Actor) -> McpTo
     if seconds is not None:
         if not may_keep_results(tool):
             raise InvalidInput(
-                fields={"cache_seconds": ["Only for tools of a trusted server that just read."]}
+                fields={
+                    "cache_seconds": [_("Only read-only tools of a trusted server can be cached.")]
+                }
             )
         if not 1 <= seconds <= MAX_CACHE_SECONDS:
             raise InvalidInput(
-                fields={"cache_seconds": [f"Between 1 and {MAX_CACHE_SECONDS} seconds."]}
+                fields={
+                    "cache_seconds": [
+                        _("Between 1 and %(most)s seconds.") % {"most": MAX_CACHE_SECONDS}
+                    ]
+                }
             )
     return _change_tool(tool, actor, cache_seconds=seconds)
 
@@ -79,7 +90,7 @@ def accept_definition(*, tool: McpTool, actor: Actor, seen_hash: str | None = No
     require_to_manage(actor, tool.server)
     tool = _locked(tool)
     if seen_hash is not None and seen_hash != tool.definition_hash:
-        raise Conflict("The definition has changed again. Please look at it once more.")
+        raise Conflict(_("The definition has changed again. Review it once more."))
     with tracked_change(tool, actor=actor):
         discovery.accept(tool)
         tool.save(update_fields=["approved_hash", "approved_definition", "updated_at"])
@@ -104,9 +115,9 @@ def accept_definitions(
     rows = McpTool.objects.for_workspace(server.workspace_id).filter(server=server, pk__in=seen)
     tools = list(rows.select_related("server").order_by("pk"))
     if len(tools) != len(seen):
-        raise InvalidInput(fields={"tools": ["Name tools of this server, each once."]})
+        raise InvalidInput(fields={"tools": [_("Name tools of this server, each of them once.")]})
     if any(tool.warnings or tool.is_removed for tool in tools):
-        raise Conflict("The list of tools has changed. Please look at it once more.")
+        raise Conflict(_("The list of tools has changed. Review it once more."))
     return [accept_definition(tool=tool, actor=actor, seen_hash=seen[tool.pk]) for tool in tools]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
@@ -49,11 +50,17 @@ class TraceFilter:
         """
         direction = values.get("direction", "")
         if direction and direction not in DIRECTIONS:
-            raise InvalidInput(fields={"direction": [f"One of {', '.join(DIRECTIONS)}."]})
+            raise InvalidInput(
+                fields={
+                    "direction": [
+                        _("One of %(directions)s.") % {"directions": ", ".join(DIRECTIONS)}
+                    ]
+                }
+            )
         try:
             call_id = UUID(values["call_id"]) if values.get("call_id") else None
         except ValueError as error:
-            raise InvalidInput(fields={"call_id": ["This is no call's id."]}) from error
+            raise InvalidInput(fields={"call_id": [_("This is not the id of a call.")]}) from error
         return cls(
             direction=direction,
             method=_line(values.get("method", "")),
@@ -167,7 +174,9 @@ def open_body(message: TraceMessage, *, actor: Actor) -> Any:
         AuditUnavailable: it could not be recorded; then it is not shown.
     """
     if not may_open_body(actor, message):
-        raise PermissionDenied("Only auditors, and whoever made the call, may read what was sent.")
+        raise PermissionDenied(
+            _("Only auditors and the person who made the call may read its contents.")
+        )
     if not message.body:
         return None
     if message.user_id is None or message.user_id != actor.user_id:

@@ -125,7 +125,7 @@ async def test_attempts_end_until_somebody_asks(raw: RawServer) -> None:
     with pytest.raises(BackingOff) as caught:
         await send(spec, "echo")
     assert caught.value.retry_after_seconds is None
-    assert "until it is checked" in caught.value.message
+    assert "until the next check" in caught.value.message
     healed = replace(spec, target=spec_for(raw.url).target)
     await runtime.run(pool.list_tools(healed, at_once=True))
     assert pool.state_of(spec).failures == 0

@@ -370,8 +370,8 @@ async def test_a_server_that_dies_in_a_call_is_told_at_once(counting: CountingSe
 @pytest.mark.parametrize(
     ("status", "body", "error", "words"),
     [
-        (401, b"", AuthenticationRequired, "refused access"),
-        (200, b"<html>Welcome</html>", NotAnMcpServer, "does not speak MCP"),
+        (401, b"", AuthenticationRequired, "refused the credentials"),
+        (200, b"<html>Welcome</html>", NotAnMcpServer, "not with MCP"),
         (404, b"", NotAnMcpServer, "HTTP 404"),
         (500, b"", ConnectionFailed, "HTTP 500"),
         (301, b"", NotAnMcpServer, "redirects"),

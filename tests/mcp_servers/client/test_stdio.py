@@ -177,7 +177,7 @@ async def test_a_program_that_exits_at_once_says_why(tmp_path: Path) -> None:
     spec = connection(zoo_spec(tmp_path, "exit_at_once"))
     with pytest.raises(ConnectionFailed) as caught:
         await runtime.run(pool.list_tools(spec))
-    assert "ended before it spoke MCP" in caught.value.message
+    assert "ended before it answered in MCP" in caught.value.message
     assert "configuration missing" in pool.stderr_of(spec)
 
 

@@ -125,10 +125,10 @@ async def test_a_fallback_and_a_failure_are_told_in_words(traced: Traced) -> Non
     finally:
         server.stop()
     traced.batches.clear()
-    with pytest.raises(Exception, match="could not be reached"):
+    with pytest.raises(Exception, match="could not reach the server"):
         await runtime.run(pool.list_tools(spec_for("http://127.0.0.1:9999/mcp")))
     texts = [record.text for record in await traced.settle()]
-    assert any("could not be reached" in text for text in texts)
+    assert any("could not reach the server" in text for text in texts)
     assert any(text.startswith("Next attempt in ") for text in texts)
 
 

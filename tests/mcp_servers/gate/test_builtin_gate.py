@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pytest
 from asgiref.sync import async_to_sync
 from django.db import DatabaseError
+from django.utils.translation import override, trans_real
 from uuid_utils.compat import uuid7
 
 from audit.actions import Outcome
@@ -176,3 +177,19 @@ async def test_a_stopped_call_has_its_end_on_record(tenant: Tenant) -> None:
         await task
     found = await asyncio.to_thread(recorded, tenant)
     assert [action for action, _ in found] == ["requested", "finished"]
+
+
+def test_the_log_is_written_in_the_platforms_language(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-680: what an entry says does not depend on the language of whoever asked."""
+    said = str(PermissionDenied.default_message)
+    catalogue = trans_real.translation("de")._catalog  # type: ignore[attr-defined]
+    monkeypatch.setitem(catalogue._catalogs[0], said, "Das dürfen Sie nicht.")
+    stranger = replace(tenant.actor("member"), scopes=frozenset())
+    with override("de"):
+        assert str(PermissionDenied()) == "Das dürfen Sie nicht."
+        with pytest.raises(PermissionDenied):
+            async_to_sync(call_builtin)(request_of(tenant, actor=stranger), lambda: DONE)
+    entry = AuditEntry.objects.for_workspace(tenant.workspace).get(action="tool_call.refused")
+    assert entry.details["reason"] == said

@@ -592,7 +592,7 @@ async def test_a_server_that_is_gone_is_an_outcome_then_a_breaker(
     tool = await sync_to_async(make)()
     outcome = await call_tool(a_request(tenant, tool, {"text": "x"}))
     assert outcome.outcome == Outcome.TRANSPORT_ERROR
-    assert "could not be reached" in outcome.message
+    assert "could not reach the server" in outcome.message
     with pytest.raises(CallRefused) as caught:
         await call_tool(a_request(tenant, tool, {"text": "x"}))
     assert caught.value.refused_by == RefusedBy.BREAKER

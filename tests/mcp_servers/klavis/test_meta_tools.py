@@ -18,7 +18,7 @@ from mcp_servers.models import McpServer, McpTool
 from mcp_servers.models.meta_tools import DISCOVERING, EffectiveAction, read_action, runs_actions
 from mcp_servers.registry.consent import permissions, policy
 from mcp_servers.registry.consent.approvals import grant_approval
-from mcp_servers.registry.consent.effective import facts_of_call
+from mcp_servers.registry.consent.call_policy import facts_of_call
 from mcp_servers.registry.services.actions import remove_action_rule, set_action_rule
 from tests.factories import Tenant
 from tests.mcp_servers.factories import a_request, stored_tool

@@ -24,6 +24,9 @@ call_command("check", fail_level="WARNING")
 call_command("makemigrations", check_changes=True, dry_run=True)
 call_command("migrate", verbosity=0)
 
+from django.db import connection
+assert not [name for name in connection.introspection.table_names() if "klavis" in name]
+
 import config.urls  # finds the admin's pages in their order
 
 for name in {PACKAGES!r}:

@@ -215,7 +215,7 @@ def test_signing_in_too_often_is_stopped(tenant: Tenant, server: McpServer) -> N
         limits.count_sign_in(tenant.actor("member"), "begun")
     answer = client.post(page_of(server))
     assert answer.status_code == 429
-    assert "too much at once" in answer.content.decode()
+    assert "Too many requests at once" in answer.content.decode()
     assert attempts() == 0
 
 

@@ -133,7 +133,7 @@ def test_trying_before_saving(page: Client, tenant: Tenant, counting: CountingSe
     assert "Connected" in good
     assert "7 tools" in good
     bad = page.post(f"{BASE}try/", {**body, "url": "http://127.0.0.1:9999/"}).content.decode()
-    assert "could not be reached" in bad
+    assert "could not reach the server" in bad
     odd = page.post(f"{BASE}try/", {**body, "url": "nonsense"}).content.decode()
     assert "not a plain" in odd
     assert McpServer.objects.for_workspace(tenant.workspace).count() == 0

@@ -92,7 +92,7 @@ def test_a_refused_sign_in_shows_at_once(tenant: Tenant, server: McpServer) -> N
     """A typed state, never an empty list."""
     health.note_reading(server, health.Reading(latency_ms=5))
     health.note_reading(
-        server, health.Reading(error=AuthenticationRequired("needs other credentials."))
+        server, health.Reading(error=AuthenticationRequired("refused the credentials."))
     )
     assert fresh(server).state.status == "auth_required"
 

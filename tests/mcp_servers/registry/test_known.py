@@ -239,7 +239,7 @@ def test_a_workspace_without_own_servers_opens_nothing(
     tenant.workspace.allows_personal_servers = False
     tenant.workspace.save()
     member = tenant.client("member")
-    assert "no servers of people" in member.get(HOME).content.decode()
+    assert "does not allow personal servers" in member.get(HOME).content.decode()
     assert install(member, "open", "me").status_code == 403
     assert rows() == []
 

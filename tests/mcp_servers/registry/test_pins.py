@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 
 from audit.models import AuditEntry
 from mcp_servers.client import transports
-from mcp_servers.models import McpServer, StdioProgram, pins
+from mcp_servers.models import McpServer, StdioProgram, version_pins
 from mcp_servers.registry import services
 from mcp_servers.registry.demo.programs import PROGRAMS
 from mcp_servers.registry.services import ServerDraft
@@ -42,7 +42,7 @@ OWNER = Actor.system(source=Source.COMMAND, workspace_id=None)
 )
 def test_that_a_program_without_an_exact_version_is_refused(command: str, args: list[str]) -> None:
     """SEC-43: the check of the catalogue fails on an unpinned entry."""
-    assert pins.unpinned(command, args)
+    assert version_pins.unpinned(command, args)
     with pytest.raises(ValidationError, match=r"args|version|digest|shell"):
         StdioProgram(slug="p", title="P", command=command, args=args).clean()
 
@@ -61,7 +61,7 @@ def test_that_a_program_without_an_exact_version_is_refused(command: str, args: 
 )
 def test_that_an_exact_version_is_enough(command: str, args: list[str]) -> None:
     """Whatever comes behind it belongs to the program."""
-    assert pins.unpinned(command, args) == ""
+    assert version_pins.unpinned(command, args) == ""
 
 
 def a_program(path: Path) -> StdioProgram:
@@ -95,8 +95,8 @@ def test_that_a_changed_file_switches_its_entry_off(tenant: Tenant, tmp_path: Pa
     assert services.check_programs() == [program]
 
     program.refresh_from_db()
-    assert (program.is_enabled, program.problem) == (False, pins.CHANGED)
-    assert AuditEntry.unscoped.filter(details__after__problem=pins.CHANGED).exists()
+    assert (program.is_enabled, program.problem) == (False, version_pins.CHANGED)
+    assert AuditEntry.unscoped.filter(details__after__problem=version_pins.CHANGED).exists()
     with pytest.raises(InvalidInput, match="has changed"):
         connection_spec(McpServer.objects.for_workspace(tenant.workspace).get())
 
@@ -123,7 +123,7 @@ def test_that_the_platforms_own_programs_are_pinned_to_their_files() -> None:
         program = services.ensure_program(seed=seed, actor=OWNER)
         assert program.file_hash
         StdioProgram.objects.filter(pk=program.pk).update(
-            file_hash="0" * 64, is_enabled=False, problem=pins.CHANGED
+            file_hash="0" * 64, is_enabled=False, problem=version_pins.CHANGED
         )
         again = services.ensure_program(seed=seed, actor=OWNER)
         assert (again.is_enabled, again.problem) == (True, "")
@@ -132,6 +132,8 @@ def test_that_the_platforms_own_programs_are_pinned_to_their_files() -> None:
 
 def test_that_a_module_is_hashed_with_its_package() -> None:
     """Another module has another hash; one that is not there has none."""
-    assert pins.program_hash("python", ["-m", "json"]) != pins.program_hash("python", ["-m", "csv"])
-    assert pins.program_hash("python", ["-m", "no_such_module_here"]) == ""
-    assert pins.program_hash(sys.executable, []) != ""
+    assert version_pins.program_hash("python", ["-m", "json"]) != version_pins.program_hash(
+        "python", ["-m", "csv"]
+    )
+    assert version_pins.program_hash("python", ["-m", "no_such_module_here"]) == ""
+    assert version_pins.program_hash(sys.executable, []) != ""

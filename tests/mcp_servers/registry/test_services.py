@@ -12,7 +12,7 @@ from mcp_servers.models import HealthCheck, McpServer, McpTool
 from mcp_servers.models.programs import Parameter, build_argv, check_program, check_values
 from mcp_servers.models.servers import AuthType
 from mcp_servers.registry import services
-from mcp_servers.registry.services import ServerDraft, news
+from mcp_servers.registry.services import ServerDraft, server_notices
 from mcp_servers.registry.specs import connection_spec, home_of
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
@@ -111,7 +111,7 @@ def test_a_program_gets_no_headers_of_a_url(tenant: Tenant, keyed: McpServer) ->
         auth_type=AuthType.NONE,
     )
     assert stored(keyed)["headers"] == {}
-    assert connection_spec(changed).transport_name == "stdio"
+    assert connection_spec(changed).is_stdio
     assert changed.url == ""
 
 
@@ -176,7 +176,7 @@ def test_a_failed_look_is_told_and_kept(tenant: Tenant) -> None:
     server = zoo_server(tenant, "exit_at_once")
     report = services.test_connection(server=server, actor=tenant.actor())
     assert not report.ok
-    assert "ended before it spoke MCP" in report.message
+    assert "ended before it answered in MCP" in report.message
     assert "configuration missing" in report.details
     server.refresh_from_db()
     assert server.state.status == "error"
@@ -354,7 +354,9 @@ def test_that_the_tools_of_ones_own_server_are_told_to_its_owner_only(
     tenant.workspace.allows_personal_servers = True
     tenant.workspace.save()
     told: list[Announcement] = []
-    monkeypatch.setattr(news, "announce", lambda workspace, announcement: told.append(announcement))
+    monkeypatch.setattr(
+        server_notices, "announce", lambda workspace, announcement: told.append(announcement)
+    )
     actor = tenant.actor("member")
     draft = ServerDraft(name="mine", transport=transports.STREAMABLE_HTTP, url=counting.url)
     server = services.add_personal_server(workspace=tenant.workspace, draft=draft, actor=actor)

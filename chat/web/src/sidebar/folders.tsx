@@ -1,17 +1,7 @@
 /** Folders: one level, each with a colour. A click lists what is in one; the menu of a chat moves it. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import {
-  api,
-  changeConversation,
-  list,
-  loadList,
-  messageOf,
-  openFolder,
-  setOpenFolder,
-  toast,
-  UNDO_MS,
-} from "../app";
+import { api, loadList, messageOf, openFolder, setOpenFolder, toast } from "../app";
 import type { FolderColour } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/folders";
@@ -20,7 +10,7 @@ import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Conversation, Folder } from "../wire";
-import { moveSelected } from "./selecting";
+import { move } from "./moving";
 
 const COLOURS = ["green", "blue", "yellow", "red", "purple", "teal", "lime", "pink"] as const;
 
@@ -48,16 +38,6 @@ const wanted = signal<Wanted | null>(null);
 
 export function askWhere(rows: Conversation[]): void {
   wanted.value = { kind: "move", rows };
-}
-
-/** Move chats, with a way back. */
-async function move(rows: Conversation[], folderId: string | null): Promise<void> {
-  const [only] = rows;
-  if (!only) return;
-  if (rows.length > 1) return moveSelected(rows, folderId);
-  await changeConversation(only.id, { folder_id: folderId });
-  const run = () => void changeConversation(only.id, { folder_id: only.folder_id });
-  toast(t.moved(1), "ok", { label: shell.undo, run }, UNDO_MS);
 }
 
 export function Dot({ colour }: { colour: FolderColour }) {
@@ -309,7 +289,3 @@ function MoveDialog({ rows, onClose }: { rows: Conversation[]; onClose: () => vo
     </Dialog>
   );
 }
-
-/** The rows of the list with these ids. */
-export const rowsOf = (ids: ReadonlySet<string>): Conversation[] =>
-  (list.value ?? []).filter((row) => ids.has(row.id));

@@ -11,7 +11,8 @@ import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Conversation } from "../wire";
 import { askWhere, Dot, folders } from "./folders";
-import { select, selected } from "./selecting";
+import { selected } from "./moving";
+import { select } from "./selecting";
 
 type Task = { kind: "rename" | "delete"; row: Conversation };
 export const task = signal<Task | null>(null);

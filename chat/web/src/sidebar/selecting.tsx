@@ -1,18 +1,14 @@
 /** Several chats chosen in the list, and what can be done with all of them. */
-import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api, forget, list, messageOf, placeInList, showsArchived, toast, UNDO_MS } from "../app";
 import common from "../texts/common";
 import t from "../texts/folders";
 import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
-import type { Conversation } from "../wire";
-import { askWhere, rowsOf } from "./folders";
+import { askWhere } from "./folders";
+import { selected, stopSelecting } from "./moving";
 
 const MOST = 100;
-
-/** Null: nothing is being chosen. */
-export const selected = signal<ReadonlySet<string> | null>(null);
 
 export function select(id: string): void {
   const ids = new Set(selected.value);
@@ -21,10 +17,6 @@ export function select(id: string): void {
     ids.add(id);
   }
   selected.value = ids;
-}
-
-function stopSelecting(): void {
-  selected.value = null;
 }
 
 const WAY_BACK = { archive: "unarchive", unarchive: "archive", delete: "restore" } as const;
@@ -47,31 +39,6 @@ async function changeSelected(what: keyof typeof WAY_BACK): Promise<void> {
   stopSelecting();
   const run = () => void change(ids, WAY_BACK[what]);
   toast(t.done[what](ids.length), "ok", { label: shell.undo, run }, UNDO_MS);
-}
-
-/** Move chats; undone, each goes back to where it was. */
-export async function moveSelected(rows: Conversation[], folderId: string | null): Promise<void> {
-  const put = async (some: Conversation[], into: string | null) => {
-    try {
-      (
-        await api.bulk(
-          some.map((row) => row.id),
-          "move",
-          into,
-        )
-      ).forEach(placeInList);
-      return true;
-    } catch (error) {
-      toast(messageOf(error), "bad");
-      return false;
-    }
-  };
-  if (!(await put(rows, folderId))) return;
-  stopSelecting();
-  const run = () => {
-    for (const [before, some] of Map.groupBy(rows, (row) => row.folder_id)) void put(some, before);
-  };
-  toast(t.moved(rows.length), "ok", { label: shell.undo, run }, UNDO_MS);
 }
 
 export function SelectionBar() {
@@ -119,7 +86,7 @@ export function SelectionBar() {
           type="button"
           class="btn btn-xs btn-outline-quiet"
           disabled={isEmpty}
-          onClick={() => askWhere(rowsOf(ids))}
+          onClick={() => askWhere((list.value ?? []).filter((row) => ids.has(row.id)))}
         >
           <Icon name="folder" />
           {t.move}

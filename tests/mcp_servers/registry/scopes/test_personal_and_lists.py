@@ -266,4 +266,4 @@ def test_that_an_export_has_no_secrets_and_can_be_imported(tenant: Tenant) -> No
     (planned,) = lists.preview_import(
         workspace_id=other.workspace.pk, text=json.dumps(told), actor=other.actor()
     )
-    assert planned.reason == "Its address holds a variable, which a workspace does not have."
+    assert planned.reason == "The address has a variable. Workspaces have no variables."

@@ -317,7 +317,7 @@ def test_that_what_was_learned_goes_with_the_definition(tenant: Tenant, write: W
     ("text", "reason"),
     [
         ("", "line 1, column 1"),
-        ("[]", "An object is needed"),
+        ("[]", "Use an object"),
         ('{"a": 1}', "mcpServers"),
         ('{"mcpServers": {"a": {}, "a": {}}}', "given twice"),
         ("[" * 100_000, "nested too deep"),

@@ -15,9 +15,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from django.utils.translation import gettext_noop as _
+
 from mcp_servers.models.programs import OWN_INTERPRETER
 
-CHANGED: Final = (
+CHANGED: Final = _(
     "Its program has changed since the platform's owner put it into the catalogue. It is not started until the owner "
     "has looked at it."
 )
@@ -51,19 +53,24 @@ def unpinned(command: str, args: Sequence[str]) -> str:
     """Why a command does not name an exact version, in words for the platform's owner; empty if it does."""
     name, rest = _runner(command, list(args))
     if any(re.search(r"[@:]latest$", arg) for arg in rest):
-        return "It asks for the latest version. Name an exact one."
+        return _("It asks for the latest version. Name an exact one.")
     if name in _SHELLS and any(arg.startswith("-") and "c" in arg for arg in rest[:3]):
-        return "It runs a shell's text, which names no version. Name the program itself."
+        return _("It runs a shell's text, which names no version. Name the program itself.")
     if name in _NODE_RUNNERS:
         package = _package(rest)
         if package and not package.startswith(("/", "./")) and not _NODE_PIN.fullmatch(package):
-            return f"“{package[:100]}” names no exact version, such as {package[:60].partition('@')[0] or 'package'}@1.2.3."
+            return _("“%(package)s” names no exact version, such as %(value)s@1.2.3.") % {
+                "package": package[:100],
+                "value": package[:60].partition("@")[0] or "package",
+            }
     if name in _PYTHON_RUNNERS:
         package = _package([arg for arg in rest if arg != "run"])
         if package and not _PYTHON_PIN.fullmatch(package):
-            return f"“{package[:100]}” names no exact version, such as package==1.2.3."
+            return _("“%(package)s” names no exact version, such as package==1.2.3.") % {
+                "package": package[:100]
+            }
     if name in _CONTAINERS and "run" in rest and not any(map(_DIGEST.fullmatch, rest)):
-        return "Its image is not named by digest (name@sha256:…)."
+        return _("Its image is not named by digest (name@sha256:…).")
     return ""
 
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from django.utils.translation import gettext as _
+
 from chat.feed.picture import Picture, Row
 from chat.values import ToolCallStatus, TurnStatus
 from workspaces.errors import InvalidInput
@@ -76,11 +78,11 @@ class Position:
         """
         found = _POSITION.match(text) if len(text) <= 2_000 else None
         if found is None:
-            raise InvalidInput(fields={"Last-Event-ID": ["This is not the id of an event."]})
+            raise InvalidInput(fields={"Last-Event-ID": [_("This is not the id of an event.")]})
         step, length, fingerprint, calls, end = found.groups()
         told = [Told(int(one[0], 16), int(one[1:] or 0)) for one in calls.split(",") if one]
         if len(told) > MOST_CALLS:
-            raise InvalidInput(fields={"Last-Event-ID": ["This is not the id of an event."]})
+            raise InvalidInput(fields={"Last-Event-ID": [_("This is not the id of an event.")]})
         return cls(int(step), int(length), int(fingerprint, 16), tuple(told), end)
 
 

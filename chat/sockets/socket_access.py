@@ -11,6 +11,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import F
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
+from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from chat.engine.reading import find_active_turn
@@ -100,7 +101,7 @@ class Door:
     def _require_member(self) -> None:
         self.actor = self._actor(self.user)
         if self.actor.role is None:
-            raise PermissionDenied("You are no longer a member of this workspace.")
+            raise PermissionDenied(_("You are no longer a member of this workspace."))
 
     def _actor(self, user: User, known: MemberRole | None = None) -> Actor:
         return actor_for(

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import connection, models, transaction
 from django.db.models import F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
 
 from audit.models import (
     AuditEntry,
@@ -103,7 +104,11 @@ def forget(chain_id: UUID) -> None:
         Conflict: entries were removed since; only the counters know of them.
     """
     if AuditTombstone.objects.filter(chain_id=chain_id, kind="entries").exists():
-        raise Conflict("Entries were removed from this log, and only its counters still know them.")
+        raise Conflict(
+            _(
+                "Old entries were removed from this log. Only its counters still include them, so they can't be counted again."
+            )
+        )
     RollupCursor.objects.get_or_create(chain_id=chain_id)
     with transaction.atomic():
         cursor = RollupCursor.objects.select_for_update().get(chain_id=chain_id)

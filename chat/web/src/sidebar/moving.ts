@@ -1,0 +1,48 @@
+/** Chats on their way into a folder, one or several chosen ones. */
+import { signal } from "@preact/signals";
+import { api, changeConversation, messageOf, placeInList, toast, UNDO_MS } from "../app";
+import t from "../texts/folders";
+import shell from "../texts/shell";
+import type { Conversation } from "../wire";
+
+/** Null: nothing is being chosen. */
+export const selected = signal<ReadonlySet<string> | null>(null);
+
+export function stopSelecting(): void {
+  selected.value = null;
+}
+
+/** Move chats; undone, each goes back to where it was. */
+async function moveMany(rows: Conversation[], folderId: string | null): Promise<void> {
+  const put = async (some: Conversation[], into: string | null) => {
+    try {
+      (
+        await api.bulk(
+          some.map((row) => row.id),
+          "move",
+          into,
+        )
+      ).forEach(placeInList);
+      return true;
+    } catch (error) {
+      toast(messageOf(error), "bad");
+      return false;
+    }
+  };
+  if (!(await put(rows, folderId))) return;
+  stopSelecting();
+  const run = () => {
+    for (const [before, some] of Map.groupBy(rows, (row) => row.folder_id)) void put(some, before);
+  };
+  toast(t.moved(rows.length), "ok", { label: shell.undo, run }, UNDO_MS);
+}
+
+/** Move chats, with a way back. */
+export async function move(rows: Conversation[], folderId: string | null): Promise<void> {
+  const [only] = rows;
+  if (!only) return;
+  if (rows.length > 1) return moveMany(rows, folderId);
+  await changeConversation(only.id, { folder_id: folderId });
+  const run = () => void changeConversation(only.id, { folder_id: only.folder_id });
+  toast(t.moved(1), "ok", { label: shell.undo, run }, UNDO_MS);
+}
