@@ -10,7 +10,7 @@ import { loadNotices, placeNotices } from "./notices";
 import { type ConversationState, emptyConversation, type LocalEvent, reduce } from "./store/conversation";
 import { type Group, grouped } from "./store/groups";
 import { Outbox } from "./store/outbox";
-import { inPieces } from "./store/paths";
+import { inPieces, inPiecesBelow } from "./store/paths";
 import { activeTurn, activeTurns, type TimelineItem, timeline, waitingCalls } from "./store/timeline";
 import common from "./texts/common";
 import shell from "./texts/shell";
@@ -276,6 +276,8 @@ export const openBud = {
   name: computed(() => openState.value?.conversation?.bud.name),
   avatar: computed(() => openState.value?.conversation?.bud.avatar),
 };
+/** The last message of the part that is shown, where it ends before the conversation does. */
+export const openExcerpt = computed(() => openState.value?.excerptEnd ?? null);
 export const openProgress = computed(() => openState.value?.progress ?? {});
 export const openInputRequests = computed(() => openState.value?.inputRequests ?? []);
 export const runningTurn = computed(() => (openState.value ? activeTurn(openState.value) : null));
@@ -344,16 +346,45 @@ export function local(event: LocalEvent): void {
 }
 
 /** Load what was said before the first message that is here; a sentence where it did not work. */
-export async function loadOlder(first: Message): Promise<string> {
+/** Show the part of the conversation that begins with a message; false where that is on another branch. */
+export async function showFrom(conversation_id: string, message_id: string): Promise<boolean> {
+  const part = await api.newer(message_id);
+  if (part.messages.length === 0) return false;
+  local({ type: "local.excerpt", conversation_id, part });
+  return true;
+}
+
+/** Show the end of the open conversation again. */
+export function showEnd(): void {
+  const conversation_id = place.value;
+  if (conversation_id && openState.value?.excerptEnd)
+    local({ type: "local.excerpt", conversation_id, part: null });
+}
+
+/** Load what follows the last message of an excerpt, a few at a time; gives why it could not. */
+export async function loadNewerGently(conversation_id: string, last: string): Promise<string> {
   try {
-    addOlder(first, await api.older(first.id));
+    const part = await api.newer(last);
+    if (part.messages.length === 0) showEnd();
+    let end: string | null = last;
+    for (const messages of inPiecesBelow(part.messages)) {
+      await nextFrame();
+      // Meanwhile the reader may have gone elsewhere.
+      if (openState.value?.excerptEnd !== end) break;
+      local({ type: "local.excerpt", conversation_id, part: { ...part, messages } });
+      end = openState.value.excerptEnd;
+    }
     return "";
   } catch (error) {
     return messageOf(error);
   }
 }
 
-/** The same a few messages at a time, one frame each, for somebody who scrolls; `onPiece` is called before each is shown. */
+/**
+ * Load what is above a message, a few messages at a time, one frame each; gives why it could not.
+ *
+ * @param onPiece called before each of them is shown.
+ */
 export async function loadOlderGently(first: Message, onPiece: () => void): Promise<string> {
   try {
     const part = await api.older(first.id);

@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import { openBud, openGroups, openTimeline, runningTurn } from "../app";
+import { openBud, openExcerpt, openGroups, openTimeline, place, runningTurn } from "../app";
 import type { Group } from "../store/groups";
 import { type AnswerItem, firstMessage, type TimelineItem } from "../store/timeline";
 import t from "../texts/chat";
@@ -17,7 +17,7 @@ import { AttachmentChips } from "./attachment-chips";
 import { BranchArrows, MessageEditor } from "./branches";
 import { Comparison } from "./comparison";
 import { namedBud } from "./mentions";
-import { OlderMessages } from "./older";
+import { NewerMessages, OlderMessages } from "./older";
 import { OutgoingMessage } from "./outgoing";
 import { SummaryCard } from "./summary-card";
 
@@ -129,6 +129,9 @@ export function MessageList({ scroller }: { scroller: RefObject<HTMLElement | nu
       {openGroups.value.map((group) => (
         <MessageGroup {...group} key={group.key} />
       ))}
+      {openExcerpt.value && place.value && (
+        <NewerMessages conversationId={place.value} last={openExcerpt.value} scroller={scroller} />
+      )}
     </>
   );
 }

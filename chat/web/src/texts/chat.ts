@@ -61,6 +61,7 @@ const chat = {
   noFilesAway: "Files need a connection. Add them when it is back.",
   notFoundHere: "This message is not in the chat any more.",
   loadingOlder: "Loading earlier messages…",
+  loadingNewer: "Loading later messages…",
   thinking: "Thinking",
   thinkingNow: "Thinking…",
   thoughts: "What the model thought",
