@@ -115,21 +115,18 @@ def test_a_call_of_unknown_outcome_is_the_persons_to_judge(
 
 # A conversation that nobody could have typed within a test.
 MESSAGES = 10_000
-FILL_THE_CONVERSATION = (
-    """
+FILL_THE_CONVERSATION = f"""
 from uuid_utils.compat import uuid7
 from chat.models import Conversation, Message
 talk = Conversation.objects.across_workspaces().order_by("-pk").first()
 ids = [talk.leaf_id, *(uuid7() for _ in range({MESSAGES}))]
 Message.objects.bulk_create(
     (Message(pk=pk, workspace_id=talk.workspace_id, conversation=talk, parent_id=ids[at], order_key=1_000 + at,
-             role="assistant" if at % 2 else "user", status="complete", text="Message number %s." % at)
+             role=("user", "assistant")[at & 1], status="complete", text="Message number " + str(at) + ".")
      for at, pk in enumerate(ids[1:])), batch_size=1_000)
 Conversation.objects.across_workspaces().filter(pk=talk.pk).update(leaf=ids[-1])
 print(ids[1 + 777], ids[1 + 40])
 """
-    % MESSAGES
-)
 
 
 def scroll(page: Page, top: int) -> None:
