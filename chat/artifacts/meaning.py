@@ -22,6 +22,7 @@ from chat.models import (
 from chat.providers import limits
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.errors import ProviderError
+from chat.providers.recent_failures import RecentFailures, is_of_provider
 from chat.providers.specs import embedding_spec_of
 from chat.vectors import most_alike, similarity
 from chat.wire import knowledge_json, moment
@@ -36,6 +37,8 @@ MOST_MULTIPLIED: Final = 300_000
 MOST_COMPARED: Final = 2_000
 """Vectors, however short they are."""
 WORDS_ONLY: Final = "Searched by words only, since the search by meaning did not work this time."
+recent_failures: Final = RecentFailures()
+"""A provider that has just not answered would cost each further search its seconds."""
 _LEAST_SHARE: Final = 0.5
 """Of the best passage's likeness."""
 _LEAST_SIMILARITY: Final = 1e-6
@@ -77,9 +80,19 @@ class Sought:
         prepared = await in_database(_prepared_of, self.bud)
         if not prepared:
             return
-        self.spec = embedding_spec_of(prepared[0].provider)
-        assert self.spec is not None
-        found = await limits.embed(self.spec, [self.text], seconds=QUERY_SECONDS)
+        spec = embedding_spec_of(prepared[0].provider)
+        assert spec is not None
+        if recent_failures.reason(spec.provider_id) is not None:
+            self.note = WORDS_ONLY
+            return
+        self.spec = spec
+        try:
+            found = await limits.embed(spec, [self.text], seconds=QUERY_SECONDS)
+        except ProviderError as error:
+            if is_of_provider(error):
+                recent_failures.note(spec.provider_id, error)
+            raise
+        recent_failures.forget(spec.provider_id)
         self.usage = TokenCount(prompt=found.tokens)
         vector = found.vectors[0]
         fitting = [one.pk for one in prepared if one.numbers == len(vector)]

@@ -243,7 +243,7 @@ def test_texts_that_are_too_long_go_in_pieces(chat: Chat) -> None:
 def test_a_provider_that_is_silent_leaves_the_words(
     knowing: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-622: after a short while the search goes on without it, and the model is told so."""
+    """REL-622, REL-657: after a short while the search goes on without it, the model is told so, and the next ones do not wait."""
     monkeypatch.setattr(meaning, "QUERY_SECONDS", 0.1)
     hold = threading.Event()
     knowing.model.embedding_answers.append(Answer([hold]))
@@ -251,8 +251,13 @@ def test_a_provider_that_is_silent_leaves_the_words(
     hold.set()
     assert "Thirty days of vacation." in told
     assert told.endswith(f"[{meaning.WORDS_ONLY}]")
+    asked = len(knowing.model.embedded)
+    assert found(knowing, "vacation") == told
+    assert len(knowing.model.embedded) == asked
+    meaning.recent_failures.clear()  # as time does
     knowing.model.embedding_answers.append(Answer([b"{}"], 500, {}))
     assert "Nothing was found" in found(knowing)
+    meaning.recent_failures.clear()
     assert "[rules.md" in found(knowing)
 
 
