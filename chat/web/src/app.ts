@@ -1,7 +1,7 @@
 /** The application's state and the things one can do; components read signals from here and call these functions. */
 import { batch, computed, signal } from "@preact/signals";
 import { type Picked, withPicked } from "./chat/attachments";
-import { forgetOthers, personal } from "./forgetting";
+import { forgetOthers, hearOfAnother, isAnothers, personal } from "./forgetting";
 import { keepShell } from "./installing";
 import { ApiProblem, createApi } from "./net/api";
 import type { PageEvent } from "./net/events";
@@ -450,6 +450,7 @@ export const socketStatus = signal<SocketStatus>("connecting");
 function socketUrl(): string {
   const url = new URL(boot.urls.socket, location.href);
   url.protocol = url.protocol === "https:" || url.protocol === "wss:" ? "wss:" : "ws:";
+  url.searchParams.set("person", boot.user.id);
   return url.href;
 }
 
@@ -508,7 +509,8 @@ export const socket = new LiveSocket({
   },
   onOpen: () => {
     // What was kept has no token and may be of the release before. What was written is in this browser.
-    if (boot.is_kept) {
+    // A page that somebody else left open would read and send with the session of who is signed in now.
+    if (boot.is_kept || isAnothers(boot.user.id)) {
       location.reload();
       return;
     }
@@ -524,7 +526,11 @@ export const socket = new LiveSocket({
 
 export function startApp(): void {
   addEventListener("popstate", arrive);
-  forgetOthers(boot.user.id);
+  // Who is signed in now, only the server knows.
+  if (!boot.is_kept) {
+    forgetOthers(boot.user.id);
+    hearOfAnother(boot.user.id, () => location.reload());
+  }
   socket.start();
   if (boot.is_kept) return;
   void loadBuds();
