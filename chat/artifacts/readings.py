@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from chat.artifacts import storage
 from chat.documents.extracting import Extracted, Unreadable, extract, is_document
 from chat.documents.pictures import ModelPicture, for_model
-from chat.file_kinds import Kind, as_text, is_text, kind_of
+from chat.file_kinds import Kind, as_text, is_text, kind_of, picture_type
 from chat.models import ArtifactVersion, FileReading
 from workspaces.database import in_database
 from workspaces.errors import NotFound
@@ -83,6 +83,8 @@ def _read_plain(content: bytes, version: ArtifactVersion) -> Extracted | ModelPi
         return for_model(content)
     text = as_text(content) if is_text(version.content_type) else None
     if text is None:
+        if picture_type(content):
+            for_model(content)  # says what is wrong with it
         raise Unreadable("Files of this kind cannot be read.")
     return Extracted(text=text)
 
