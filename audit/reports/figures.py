@@ -12,7 +12,7 @@ FIGURES: Final = (
     (
         "failed",
         "Failed",
-        "Calls that were sent and did not end well: errors, timeouts, cancelled or unknown.",
+        "Calls that were sent and failed: errors, timeouts, cancelled or unknown.",
         "failed",
     ),
     ("refused", "Refused", "Calls that a layer refused; nothing was sent.", "refused"),

@@ -13,6 +13,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from audit import reports
@@ -60,8 +61,10 @@ def activity(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "audit_url": url,
         "filters_active": wanted.is_narrowed,
         "columns": [
-            {"label": label} for label in ("When", "What", "Server", "Who", "Outcome", "Took")
+            {"label": label}
+            for label in (_("When"), _("What"), _("Server"), _("Through"), _("Outcome"), _("Took"))
         ],
+        "is_own": True,
         "is_by_time": True,
         "entries": page.entries,
         "rows": shown_rows(page.entries, _own(request), as_calls=True, now=now),

@@ -146,7 +146,7 @@ class AnswerReader:
         if answer.finish_reason == finish_reasons.FILTERED:
             raise ContentFiltered
         if answer.finish_reason == finish_reasons.FAILED:
-            raise ProviderUnreachable("The model provider broke off with a problem of its own.")
+            raise ProviderUnreachable("The model provider reported an error in the middle of its answer. Try again in a moment.")
         if not answer.finish_reason:
             if answer.has_content:
                 raise ProviderStalled("The model's answer broke off.")
