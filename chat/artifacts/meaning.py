@@ -21,6 +21,7 @@ from chat.models import (
 )
 from chat.providers import limits
 from chat.providers.base import ProviderSpec, TokenCount
+from chat.providers.choosing import embedding_spec_for
 from chat.providers.errors import ProviderError
 from chat.providers.recent_failures import RecentFailures, is_of_provider
 from chat.providers.specs import embedding_spec_of
@@ -77,11 +78,9 @@ class Sought:
             self.note = WORDS_ONLY
 
     async def _ask(self) -> None:
-        prepared = await in_database(_prepared_of, self.bud)
-        if not prepared:
+        spec, prepared = await in_database(_prepared_of, self.bud)
+        if spec is None or not prepared:
             return
-        spec = embedding_spec_of(prepared[0].provider)
-        assert spec is not None
         if recent_failures.reason(spec.provider_id) is not None:
             self.note = WORDS_ONLY
             return
@@ -139,18 +138,26 @@ class Sought:
         return [found[place] for place in places if place in found]
 
 
-def _prepared_of(bud: Bud) -> list[KnowledgePreparation]:
-    """What is ready to be searched with the bud's provider; no query where that has no embedding model."""
-    if not bud.has_knowledge or embedding_spec_of(bud.provider) is None:
-        return []
+def _prepared_of(bud: Bud) -> tuple[ProviderSpec | None, list[KnowledgePreparation]]:
+    """What is ready to be searched, and with which model; no query where the bud's provider has none for it."""
+    spec = embedding_spec_for(bud) if bud.has_knowledge else None
+    if spec is None:
+        return None, []
     rows = KnowledgePreparation.objects.for_workspace(bud.workspace_id).filter(
         file__bud_id=owner_of(bud),
         finished_at__isnull=False,
-        provider_id=bud.provider_id,
+    )
+    if bud.provider is None:
+        return spec, list(rows.filter(provider=None, model=spec.model))
+    # As the provider is now.
+    rows = rows.filter(
+        provider=bud.provider,
         provider__is_active=True,
         model=F("provider__embedding_model"),
     )
-    return list(rows.select_related("provider"))
+    found = list(rows.select_related("provider"))
+    provider = found[0].provider if found else None
+    return embedding_spec_of(provider) if provider is not None else None, found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,11 +175,12 @@ class Readiness:
 
 def readiness_of(bud: Bud, files: Iterable[KnowledgeFile]) -> dict[UUID, Readiness]:
     """The same for files of a bud; empty, and no query, where its provider has no embedding model."""
-    if embedding_spec_of(bud.provider) is None or bud.provider is None:
+    spec = embedding_spec_for(bud)
+    if spec is None:
         return {}
     known = [file.pk for file in files]
     rows = KnowledgePreparation.objects.for_workspace(bud.workspace_id).filter(
-        file__in=known, provider=bud.provider, model=bud.provider.embedding_model
+        file__in=known, provider=bud.provider, model=spec.model
     )
     found = {row.file_id: _readiness(row) for row in rows}
     return {pk: found.get(pk) or Readiness() for pk in known}

@@ -146,7 +146,9 @@ class AnswerReader:
         if answer.finish_reason == finish_reasons.FILTERED:
             raise ContentFiltered
         if answer.finish_reason == finish_reasons.FAILED:
-            raise ProviderUnreachable("The model provider reported an error in the middle of its answer. Try again in a moment.")
+            raise ProviderUnreachable(
+                "The model provider reported an error in the middle of its answer. Try again in a moment."
+            )
         if not answer.finish_reason:
             if answer.has_content:
                 raise ProviderStalled("The model's answer broke off.")
