@@ -207,6 +207,38 @@ def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
     expect(last).to_contain_text("this is what came with")
 
 
+def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
+    """REL-660: before the first message and later, from a list of what can be called."""
+    question = "What time is it in Tokyo?"
+
+    def choose(name: str) -> None:
+        member.get_by_role("button", name="Add to this message").click()
+        member.get_by_role("button", name="Servers and tools…").click()
+        dialog = member.get_by_role("dialog", name="Servers and tools of this chat")
+        choice = dialog.get_by_label("Which tools the model calls")
+        expect(choice.locator("option", has_text="First time.get_current_time")).to_have_count(1)
+        choice.select_option(label=name)
+        expect(choice.locator("option:checked")).to_have_text(name)
+        expect(dialog.locator("[aria-busy=true]")).to_have_count(0)
+        assert Axe().run(member).violations_count == 0
+        member.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+
+    member.goto("/w/demo/")
+    member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
+    choose("None")
+    say(member, question)
+    member.wait_for_url("**/c/**")
+    expect(member.locator("article.answer").last).to_be_visible()
+    expect_idle(member)
+    expect(member.locator("article.tool-card")).to_have_count(0)
+    choose("As the bud is set")
+    say(member, question)
+    expect(member.locator("article.answer").last).to_contain_text("In Tokyo it is now")
+    expect_idle(member)
+    expect(member.locator("article.tool-card")).to_have_count(1)
+
+
 def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     """Ours: a slash, a choice, an argument with suggestions; the text waits for a look before it is sent."""
     open_chat(member, "Notes", 'Read the note "ideas"')
