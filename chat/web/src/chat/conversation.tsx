@@ -28,6 +28,7 @@ import { useFollow } from "./follow";
 import { DemoLabel, Header } from "./header";
 import { MessageList } from "./messages";
 import { QueuedMessages } from "./queued";
+import { QuoteButton } from "./quote";
 import { useReveal } from "./reveal";
 import { useSeen } from "./seen";
 import { UsageGauge } from "./usage";
@@ -153,6 +154,7 @@ export function ConversationView({ id }: { id: string }) {
           )}
         </div>
       </div>
+      <QuoteButton draftKey={id} />
       <div class="chat-foot">
         {isAway && (
           <button

@@ -19,6 +19,7 @@ import { Comparison } from "./comparison";
 import { namedBud } from "./mentions";
 import { NewerMessages, OlderMessages } from "./older";
 import { OutgoingMessage } from "./outgoing";
+import { Written } from "./quote";
 import { SummaryCard } from "./summary-card";
 
 const UserMessage = memo(({ message, versions }: { message: Message; versions: readonly string[] }) => {
@@ -31,7 +32,7 @@ const UserMessage = memo(({ message, versions }: { message: Message; versions: r
       ) : (
         message.text && (
           <div class="bubble" title={clockTime(message.created_at)}>
-            {message.text}
+            <Written text={message.text} />
           </div>
         )
       )}

@@ -50,6 +50,7 @@ const chat = {
   assistant: "Assistant",
   said: (name: string) => `${name} said`,
   editQuestion: "Edit this question",
+  quote: "Quote",
   withAttachments: (titles: string) => `with ${titles}`,
   notSent: (problem: string) => `Not sent: ${problem}`,
   sendAgain: "Send again",
