@@ -131,7 +131,7 @@ class ProviderModelInline(TabularInline):
     model = ProviderModel
     extra = 0
     fields = _FACTS
-    verbose_name_plural = _("what its models cost, and how much they read")
+    verbose_name_plural = _("prices and context")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         workspace = getattr(request, "workspace", None)

@@ -89,7 +89,7 @@ def find_type(content: bytes, name: str) -> str:
 
     What begins as a picture or a document and goes on as something else is `BINARY`, which is only ever downloaded.
     """
-    picture = _picture_type(content)
+    picture = picture_type(content)
     if picture is not None:
         return picture if _is_whole_picture(content, picture) else BINARY
     if content.startswith(b"%PDF-"):
@@ -141,7 +141,8 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _picture_type(content: bytes) -> str | None:
+def picture_type(content: bytes) -> str | None:
+    """The type of a picture as which the content begins, whole or not."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):

@@ -28,6 +28,16 @@ WITH RECURSIVE path(id, parent_id, conversation_id, place) AS (
     WHERE path.place < %s
 )"""
 _IDS = f"{_PATH} SELECT id FROM path"  # noqa: S608  our own words
+# From the end upwards to a message, and of that the part that begins with it.
+_IDS_FROM = """
+WITH RECURSIVE path(id, parent_id, place) AS (
+    SELECT m.id, m.parent_id, 1 FROM chat_message m WHERE m.id = %s
+  UNION ALL
+    SELECT m.id, m.parent_id, path.place + 1
+    FROM path JOIN chat_message m ON m.id = path.parent_id
+    WHERE path.id <> %s AND path.place < %s
+)
+SELECT id FROM path ORDER BY place DESC LIMIT %s"""
 # Siblings that are newer than the newest of those that are too many. A conversation's first messages have no parent.
 _BESIDE = f"""{_PATH}
 SELECT s.id FROM path JOIN chat_message s ON s.parent_id = path.parent_id
@@ -60,6 +70,15 @@ def path_to(workspace_id: UUID, end: UUID | None, most: int = LONGEST_PATH) -> A
     ids = RawSQL(_IDS, (_as_param(end), most))  # noqa: S611  our own words
     rows = Message.objects.for_workspace(workspace_id).order_by("order_key", "pk")
     return rows.filter(pk__in=ids)
+
+
+def path_from(workspace_id: UUID, start: UUID, end: UUID, most: int) -> list[Message]:
+    """Read the first messages of the path from one message down to another; none where it does not lead there."""
+    params = (_as_param(end), _as_param(start), LONGEST_PATH, most)
+    ids = RawSQL(_IDS_FROM, params)  # noqa: S611  our own words
+    rows = Message.objects.for_workspace(workspace_id).order_by("order_key", "pk")
+    found = list(rows.filter(pk__in=ids))
+    return found if found and found[0].pk == start else []
 
 
 def beside_path(workspace_id: UUID, end: UUID, *, most: int, siblings: int) -> Any:

@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from chat.artifacts.rows import artifacts_of
 from chat.events import Snapshot
-from chat.message_paths import beside_path, path_to
+from chat.message_paths import beside_path, path_from, path_to
 from chat.models import Attachment, Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import most_urgent
 from chat.streaming_text import Said, live_said
@@ -58,7 +58,7 @@ def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapsho
         if found is None:
             raise NotFound("Conversation not found.")
         conversation = found
-        part = _end_of(conversation) if found.is_long else _all_of(conversation)
+        part = _shown_end(conversation) if found.is_long else _all_of(conversation)
         queue = _QUEUE.all(workspace_id, conversation.pk)
         artifacts = artifacts_of(conversation)
         asked = _ASKED.all(workspace_id, conversation.pk)[::-1]
@@ -94,6 +94,16 @@ def read_older(message: Message) -> Part:
     return _read_part(workspace_id, *_part_of(workspace_id, message.parent_id, MOST_OF_PATH))
 
 
+def read_newer(message: Message) -> Part:
+    """The part of the shown path that begins with a message; empty where that is on another branch."""
+    workspace_id = message.workspace_id
+    end = _end_of(message.conversation)
+    whole = path_from(workspace_id, message.pk, end, MOST_OF_PATH)
+    if not whole:
+        return Part([], [], [])
+    return _read_part(workspace_id, whole, _beside(workspace_id, whole[-1].pk, len(whole)))
+
+
 Read = tuple[list[Message], list[dict[str, Any]]]
 """Messages as they are, and those beside them as outlines."""
 
@@ -111,16 +121,21 @@ def _all_of(conversation: Conversation) -> Part:
     )
 
 
-def _end_of(conversation: Conversation) -> Part:
-    end = conversation.leaf_id
-    if end is None:
-        rows = Message.objects.for_workspace(conversation.workspace_id)
-        newest = rows.filter(conversation=conversation).order_by("-order_key", "-pk")
-        end = newest.values_list("pk", flat=True)[:1].get()
-    read = _part_of(conversation.workspace_id, end, MOST_AT_FIRST)
+def _shown_end(conversation: Conversation) -> Part:
+    read = _part_of(conversation.workspace_id, _end_of(conversation), MOST_AT_FIRST)
     if conversation.comparison is not None:
         read = _with_compared(conversation, *read)
     return _read_part(conversation.workspace_id, *read)
+
+
+def _end_of(conversation: Conversation) -> UUID:
+    """The message that the shown path ends with."""
+    if conversation.leaf_id is not None:
+        return conversation.leaf_id
+    rows = Message.objects.for_workspace(conversation.workspace_id)
+    newest = rows.filter(conversation=conversation).order_by("-order_key", "-pk")
+    end: UUID = newest.values_list("pk", flat=True)[:1].get()
+    return end
 
 
 def _with_compared(
@@ -142,9 +157,13 @@ def _with_compared(
 
 def _part_of(workspace_id: UUID, end: UUID, most: int) -> Read:
     """The last messages of the path that ends here, whole; and those beside them as outlines."""
+    return list(path_to(workspace_id, end, most)), _beside(workspace_id, end, most)
+
+
+def _beside(workspace_id: UUID, end: UUID, most: int) -> list[dict[str, Any]]:
+    """The outlines of those beside the last messages of a path."""
     beside = beside_path(workspace_id, end, most=most, siblings=MOST_SIBLINGS)
-    outlines = [outline_json(row) for row in beside.values(*OUTLINE)]
-    return list(path_to(workspace_id, end, most)), outlines
+    return [outline_json(row) for row in beside.values(*OUTLINE)]
 
 
 def _read_part(workspace_id: UUID, whole: list[Message], outlines: list[dict[str, Any]]) -> Part:

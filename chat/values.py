@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workspaces.errors import InvalidInput
+
+NOTICE: Final = "notice"
+"""What the person has to know of how a message is answered, in the `json_meta` of that message."""
 
 
 class NamedFunction(BaseModel):

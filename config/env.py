@@ -334,6 +334,11 @@ class Environment(BaseSettings):
     openai_model: str | None = Field(
         None, validation_alias="OPENAI_MODEL", description="Model name for that provider."
     )
+    openai_embedding_model: str | None = Field(
+        None,
+        validation_alias="OPENAI_EMBEDDING_MODEL",
+        description="Embedding model of that provider, or of the local Ollama. With one, buds that use it also find passages of their knowledge files that say the same in other words; the whole text of these files goes to it. Absent: they search by words only.",
+    )
     openai_most_at_once: int | None = Field(
         None,
         ge=1,

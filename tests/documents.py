@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 
 import openpyxl
@@ -109,3 +110,11 @@ def png(width: int = 40, height: int = 30, color: str = "red") -> bytes:
     out = io.BytesIO()
     Image.new("RGB", (width, height), color).save(out, "PNG")
     return out.getvalue()
+
+
+def png_that_claims(side: int) -> bytes:
+    """A whole PNG, whose head tells of a square of this size."""
+    content = bytearray(png(1, 1))
+    content[16:24] = side.to_bytes(4, "big") * 2
+    content[29:33] = zlib.crc32(content[12:29]).to_bytes(4, "big")
+    return bytes(content)

@@ -19,9 +19,7 @@ FIGURES: Final = (
     (
         "failed",
         gettext_noop("Failed"),
-        gettext_noop(
-            "Calls that were sent and did not end well: errors, timeouts, cancelled or unknown."
-        ),
+        gettext_noop("Calls that were sent and failed: errors, timeouts, cancelled or unknown."),
         "failed",
     ),
     (

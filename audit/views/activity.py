@@ -62,8 +62,9 @@ def activity(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "filters_active": wanted.is_narrowed,
         "columns": [
             {"label": label}
-            for label in (_("When"), _("What"), _("Server"), _("Who"), _("Outcome"), _("Took"))
+            for label in (_("When"), _("What"), _("Server"), _("Through"), _("Outcome"), _("Took"))
         ],
+        "is_own": True,
         "is_by_time": True,
         "entries": page.entries,
         "rows": shown_rows(page.entries, _own(request), as_calls=True, now=now),

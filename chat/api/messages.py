@@ -24,7 +24,7 @@ from chat.services.branches import edit_message, fork_conversation, show_branch
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
 from chat.services.summaries import change_summary
 from chat.services.turns import LONGEST_MESSAGE
-from chat.snapshots import read_older
+from chat.snapshots import read_newer, read_older
 from chat.summaries import LONGEST_SUMMARY
 from chat.wire import attachments_of
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
@@ -90,6 +90,12 @@ class MessageViewSet(RetrieveRow, WorkspaceViewSet):
     def older(self, request: Request, pk: str) -> Response:
         """What was said before this message: up to 100 messages of its path, for a page that has scrolled up to it."""
         return Response(OlderOutput(read_older(self.get_object())).data)
+
+    @extend_schema(responses=OlderOutput, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def newer(self, request: Request, pk: str) -> Response:
+        """What was said from this message on: up to 100 messages of the shown path, none if it is on another branch."""
+        return Response(OlderOutput(read_newer(self.get_object())).data)
 
     @extend_schema(request=SummaryChanges, responses=MessageOutput)
     @action(detail=True, methods=["patch"])

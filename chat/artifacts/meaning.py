@@ -21,7 +21,9 @@ from chat.models import (
 )
 from chat.providers import limits
 from chat.providers.base import ProviderSpec, TokenCount
+from chat.providers.choosing import embedding_spec_for
 from chat.providers.errors import ProviderError
+from chat.providers.recent_failures import RecentFailures, is_of_provider
 from chat.providers.specs import embedding_spec_of
 from chat.vectors import most_alike, similarity
 from chat.wire import knowledge_json, moment
@@ -36,6 +38,8 @@ MOST_MULTIPLIED: Final = 300_000
 MOST_COMPARED: Final = 2_000
 """Vectors, however short they are."""
 WORDS_ONLY: Final = "Searched by words only, since the search by meaning did not work this time."
+recent_failures: Final = RecentFailures()
+"""A provider that has just not answered would cost each further search its seconds."""
 _LEAST_SHARE: Final = 0.5
 """Of the best passage's likeness."""
 _LEAST_SIMILARITY: Final = 1e-6
@@ -74,12 +78,20 @@ class Sought:
             self.note = WORDS_ONLY
 
     async def _ask(self) -> None:
-        prepared = await in_database(_prepared_of, self.bud)
-        if not prepared:
+        spec, prepared = await in_database(_prepared_of, self.bud)
+        if spec is None or not prepared:
             return
-        self.spec = embedding_spec_of(prepared[0].provider)
-        assert self.spec is not None
-        found = await limits.embed(self.spec, [self.text], seconds=QUERY_SECONDS)
+        if recent_failures.reason(spec.provider_id) is not None:
+            self.note = WORDS_ONLY
+            return
+        self.spec = spec
+        try:
+            found = await limits.embed(spec, [self.text], seconds=QUERY_SECONDS)
+        except ProviderError as error:
+            if is_of_provider(error):
+                recent_failures.note(spec.provider_id, error)
+            raise
+        recent_failures.forget(spec.provider_id)
         self.usage = TokenCount(prompt=found.tokens)
         vector = found.vectors[0]
         fitting = [one.pk for one in prepared if one.numbers == len(vector)]
@@ -126,18 +138,26 @@ class Sought:
         return [found[place] for place in places if place in found]
 
 
-def _prepared_of(bud: Bud) -> list[KnowledgePreparation]:
-    """What is ready to be searched with the bud's provider; no query where that has no embedding model."""
-    if not bud.has_knowledge or embedding_spec_of(bud.provider) is None:
-        return []
+def _prepared_of(bud: Bud) -> tuple[ProviderSpec | None, list[KnowledgePreparation]]:
+    """What is ready to be searched, and with which model; no query where the bud's provider has none for it."""
+    spec = embedding_spec_for(bud) if bud.has_knowledge else None
+    if spec is None:
+        return None, []
     rows = KnowledgePreparation.objects.for_workspace(bud.workspace_id).filter(
         file__bud_id=owner_of(bud),
         finished_at__isnull=False,
-        provider_id=bud.provider_id,
+    )
+    if bud.provider is None:
+        return spec, list(rows.filter(provider=None, model=spec.model))
+    # As the provider is now.
+    rows = rows.filter(
+        provider=bud.provider,
         provider__is_active=True,
         model=F("provider__embedding_model"),
     )
-    return list(rows.select_related("provider"))
+    found = list(rows.select_related("provider"))
+    provider = found[0].provider if found else None
+    return embedding_spec_of(provider) if provider is not None else None, found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +175,12 @@ class Readiness:
 
 def readiness_of(bud: Bud, files: Iterable[KnowledgeFile]) -> dict[UUID, Readiness]:
     """The same for files of a bud; empty, and no query, where its provider has no embedding model."""
-    if embedding_spec_of(bud.provider) is None or bud.provider is None:
+    spec = embedding_spec_for(bud)
+    if spec is None:
         return {}
     known = [file.pk for file in files]
     rows = KnowledgePreparation.objects.for_workspace(bud.workspace_id).filter(
-        file__in=known, provider=bud.provider, model=bud.provider.embedding_model
+        file__in=known, provider=bud.provider, model=spec.model
     )
     found = {row.file_id: _readiness(row) for row in rows}
     return {pk: found.get(pk) or Readiness() for pk in known}

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop as _
 from chat.artifacts import storage
 from chat.documents.extracting import Extracted, Unreadable, extract, is_document
 from chat.documents.pictures import ModelPicture, for_model
-from chat.file_kinds import Kind, as_text, is_text, kind_of
+from chat.file_kinds import Kind, as_text, is_text, kind_of, picture_type
 from chat.models import ArtifactVersion, FileReading
 from workspaces.database import in_database
 from workspaces.errors import NotFound
@@ -84,6 +84,8 @@ def _read_plain(content: bytes, version: ArtifactVersion) -> Extracted | ModelPi
         return for_model(content)
     text = as_text(content) if is_text(version.content_type) else None
     if text is None:
+        if picture_type(content):
+            for_model(content)  # says what is wrong with it
         raise Unreadable(_("Files of this kind cannot be read."))
     return Extracted(text=text)
 

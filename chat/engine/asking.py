@@ -37,7 +37,8 @@ from chat.providers.errors import (
     ToolsRefused,
 )
 from chat.providers.known_models import learn_context, learn_protocol, learn_sight
-from chat.providers.standing_in import find_stand_in, may_be_stood_in_for, note_failure, reason_of
+from chat.providers.recent_failures import is_of_provider
+from chat.providers.standing_in import find_stand_in, note_failure, reason_of
 from chat.streaming_text import LiveText, Said
 from chat.toolset import Toolset
 from chat.values import ToolProtocol
@@ -135,7 +136,7 @@ async def _answer(lease: Lease, message: Message, live: LiveText, attempt: _Atte
                 try:
                     return await _answer_of_one(lease, live, attempt)
                 except ProviderError as error:
-                    if not may_be_stood_in_for(error) or live.said != Said("", ""):
+                    if not is_of_provider(error) or live.said != Said("", ""):
                         raise
                     failure = error
                 if await in_database(_ask_another, lease, message, attempt, failure):

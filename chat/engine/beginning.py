@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.text import get_text_list
 from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
@@ -21,7 +22,7 @@ from chat.engine.waking import can_take, start_taken, wake
 from chat.models import Bud, Message, ProviderModel, QueuedMessage, Turn
 from chat.models.turns import most_urgent
 from chat.recording import Changes
-from chat.values import MessageRole, MessageStatus, TitleSource, TurnStatus
+from chat.values import NOTICE, MessageRole, MessageStatus, TitleSource, TurnStatus
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import Conflict
@@ -96,6 +97,7 @@ def begin_turn(
     known: Known | None = None,
     mentioned: Bud | None = None,
     compared: Sequence[ProviderModel] = (),
+    notice: str = "",
 ) -> tuple[Message, Turn]:
     """Store a message below `parent`, with the turn that answers it. In the caller's transaction.
 
@@ -104,6 +106,7 @@ def begin_turn(
     Args:
         mentioned: the bud that answers in place of the conversation's, with its provider loaded.
         compared: models that answer side by side, each in a turn of its own; the first of these turns is given.
+        notice: what the person has to know of how it is answered.
     """
     conversation = changes.conversation
     clock = LeaseClock()
@@ -121,6 +124,7 @@ def begin_turn(
         order_key=known.standing.last_order_key + 1 if known else next_order_key(changes),
         client_id=client_id,
         client_digest=client_digest,
+        json_meta={NOTICE: notice} if notice else {},
     )
     columns: dict[str, Any] = {
         "workspace_id": conversation.workspace_id,
@@ -306,6 +310,7 @@ def send_queued(queued: QueuedMessage, changes: Changes) -> Turn:
     refs = [ref_from_json(one) for one in queued.attachments]
     client_id, client_digest = queued.client_id, queued.client_digest
     text, asker = queued.text, Asker.from_queued(queued)
+    compared, notice = _models_of(queued)
     queued.delete()
     _, turn = begin_turn(
         changes,
@@ -316,22 +321,31 @@ def send_queued(queued: QueuedMessage, changes: Changes) -> Turn:
         refs=[ref for ref in usable_refs(conversation, refs) if ref],
         parent=path_end(changes),
         mentioned=queued.mentioned_bud,
-        compared=_models_of(queued),
+        compared=compared,
+        notice=notice,
     )
     changes.queue()
     failpoint(Failpoint.QUEUE_BEFORE_COMMIT)
     return turn
 
 
-def _models_of(queued: QueuedMessage) -> list[ProviderModel]:
-    """Those that a waiting message is to compare, as far as they are still there and may answer."""
+def _models_of(queued: QueuedMessage) -> tuple[list[ProviderModel], str]:
+    """Those that a waiting message is to compare, and what its person has to know: some may have gone meanwhile."""
     bud = queued.mentioned_bud or queued.conversation.bud
-    if not queued.compare or bud.is_model_fixed:
-        return []
+    if not queued.compare:
+        return [], ""
+    if bud.is_model_fixed:
+        return [], f"Nothing was compared: {bud.name} answers with its own model only now."
     ids = [UUID(one["id"]) for one in queued.compare]
     found = ProviderModel.objects.for_workspace(queued.workspace_id).in_bulk(ids)
     models = [found[pk] for pk in ids if pk in found]
-    return models if len(models) > 1 else []
+    gone = [one["name"] for one in queued.compare if UUID(one["id"]) not in found]
+    if not gone:
+        return models, ""
+    are_gone = f"{get_text_list(gone, 'and')} {'is' if len(gone) == 1 else 'are'} no longer there"
+    if len(models) > 1:
+        return models, f"Not all models were compared: {are_gone}."
+    return [], f"Nothing was compared: {are_gone}. The model of {bud.name} answers alone."
 
 
 def path_end(changes: Changes) -> UUID | None:

@@ -34,7 +34,7 @@ from chat.providers.choosing import provider_of_turn
 from chat.providers.known_models import ModelFacts, known_facts
 from chat.providers.standing_in import resting_stand_in
 from chat.toolset import Toolset, resolve_toolset
-from chat.values import ToolProtocol
+from chat.values import NOTICE, ToolProtocol
 from workspaces.actors import Actor
 from workspaces.errors import PermissionDenied
 from workspaces.roles import Permission, has_permission
@@ -49,6 +49,8 @@ class StepTask:
     actor: Actor
     step: int
     provider: ProviderSpec
+    begun_notice: str
+    """What was to be said of the turn when it began; empty: nothing."""
     stand_in_notice: str
     """That another provider than the chosen one is asked, and why; empty: it is not so."""
     facts: ModelFacts
@@ -69,6 +71,7 @@ class StepTask:
     def notices(self) -> tuple[str, ...]:
         """What the person should know of what is sent."""
         notices = (
+            self.begun_notice,
             self.stand_in_notice,
             *self.toolset.notices,
             self.fitted.notice,
@@ -168,6 +171,7 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
         actor=context.actor,
         step=step,
         provider=provider,
+        begun_notice=_begun_notice(turn, past),
         stand_in_notice=carried.stand_in.notice if carried.stand_in else "",
         facts=facts,
         protocol=_protocol_of(bud, facts),
@@ -182,6 +186,14 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
         and not provider.is_demo
         and is_nearly_full(fitted, window),
     )
+
+
+def _begun_notice(turn: Turn, past: Past) -> str:
+    """Of its question's first answer; of those that stand side by side, the first one says it."""
+    if turn.client_id is not None or turn.place:
+        return ""
+    asked = [row for row in past.path if row.pk == turn.user_message_id]
+    return str(asked[0].json_meta.get(NOTICE, "")) if asked else ""
 
 
 def _fitted(history: History, window: Window, fixed: int) -> Fitted:

@@ -88,7 +88,13 @@ class KnowledgePreparation(WorkspaceModel):
     """How far a file can be searched by meaning, with one embedding model. For another model it is made anew."""
 
     file = models.OneToOneField(KnowledgeFile, on_delete=models.CASCADE, related_name="preparation")
-    provider = models.ForeignKey(ModelProvider, on_delete=models.CASCADE, related_name="+")
+    provider = models.ForeignKey(
+        ModelProvider,
+        on_delete=models.CASCADE,
+        related_name="+",
+        null=True,
+        help_text=_("Empty: the platform's own."),
+    )
     model = models.CharField(max_length=200)
     passages = models.PositiveIntegerField(help_text=_("Of the file."))
     done = models.PositiveIntegerField(

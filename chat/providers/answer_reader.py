@@ -152,7 +152,10 @@ class AnswerReader:
             raise ContentFiltered
         if answer.finish_reason == finish_reasons.FAILED:
             raise ProviderUnreachable(
-                _("The model provider returned an error while answering. Try again in a moment.")
+                _(
+                    "The model provider reported an error in the middle of its answer."
+                    " Try again in a moment."
+                )
             )
         if not answer.finish_reason:
             if answer.has_content:

@@ -21,7 +21,7 @@ from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
 from chat.models import Bud, Conversation, ProviderModel, Turn
 from chat.providers.base import ModelClient, ProviderLimits, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
-from chat.providers.specs import spec_of
+from chat.providers.specs import embedding_spec_of, spec_of
 from mcp_servers.client.connections import runtime
 from workspaces import outbound
 from workspaces.secrets import Secret
@@ -55,6 +55,23 @@ def platform_model(workspace_id: UUID, model: str = "") -> ProviderSpec:
     if spec.is_demo:
         return spec
     return replace(spec, model=model or spec.model, limits=_platform_limits(workspace_id, spec))
+
+
+def embedding_spec_for(bud: Bud) -> ProviderSpec | None:
+    """Where a bud's knowledge gets its vectors: at the provider of its model. Needs `provider` loaded.
+
+    None: it is searched by words only.
+    """
+    if bud.provider is not None:
+        return embedding_spec_of(bud.provider)
+    model = platform_embedding_model()
+    return platform_model(bud.workspace_id, model) if model else None
+
+
+def platform_embedding_model() -> str:
+    """The embedding model of the platform's own provider; empty: it has none."""
+    model = settings.TRELLIS.openai_embedding_model or ""
+    return "" if not model or platform_provider().is_demo else model
 
 
 def _platform_limits(workspace_id: UUID, spec: ProviderSpec) -> ProviderLimits | None:

@@ -23,9 +23,9 @@ def spec_of(provider: ModelProvider, model: str = "") -> ProviderSpec:
     )
 
 
-def embedding_spec_of(provider: ModelProvider | None) -> ProviderSpec | None:
+def embedding_spec_of(provider: ModelProvider) -> ProviderSpec | None:
     """Where the knowledge of this provider's buds gets its vectors; None: it is searched by words only."""
-    if provider is None or not provider.is_active or not provider.embedding_model:
+    if not provider.is_active or not provider.embedding_model:
         return None
     return spec_of(provider, provider.embedding_model)
 

@@ -6,36 +6,20 @@ Nobody waits twice for a provider that has just failed: for a while, requests go
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from chat.models import ModelProvider
 from chat.providers.base import ProviderSpec
-from chat.providers.errors import (
-    ProviderBusy,
-    ProviderCreditSpent,
-    ProviderError,
-    ProviderRateLimited,
-    ProviderStalled,
-    ProviderUnreachable,
-)
+from chat.providers.errors import ProviderBusy, ProviderError
+from chat.providers.recent_failures import RecentFailures
 from chat.providers.specs import spec_of
 
 logger = logging.getLogger(__name__)
 
 MOST_IN_A_ROW: Final = 3
 """Providers that stand in for each other, the first one not counted."""
-REST_SECONDS: Final = 30.0
-_SHORTEST_REST: Final = 5.0
-"""Even where a provider wants to be asked again at once: or two that name each other would be asked in turns."""
-_LONGEST_REST: Final = 300.0
-_MOST_RESTING: Final = 1000
-_FAILURES: Final = (
-    *(ProviderUnreachable, ProviderStalled, ProviderRateLimited, ProviderBusy, ProviderCreditSpent),
-)
-"""Of the provider, not of the request or of the settings, which somebody has to correct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +31,13 @@ class StandIn:
     """For the person, in plain words."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Resting:
-    until: float
-    reason: str
-
-
-_resting: dict[UUID, _Resting] = {}
-"""What this process knows of providers that have just failed."""
-
-
-def may_be_stood_in_for(error: ProviderError) -> bool:
-    """Whether another provider could answer where this one failed."""
-    return isinstance(error, _FAILURES)
+_failures: Final = RecentFailures()
 
 
 def note_failure(spec: ProviderSpec, error: ProviderError) -> None:
     """Remember that a provider has just failed."""
-    if spec.provider_id is None:
-        return
-    wait = error.details.get("wait")
-    rest = float(wait) if isinstance(wait, (int, float)) else REST_SECONDS
-    _resting.pop(spec.provider_id, None)
-    while len(_resting) >= _MOST_RESTING:
-        _resting.pop(next(iter(_resting)), None)
-    until = time.monotonic() + max(_SHORTEST_REST, min(rest, _LONGEST_REST))
-    _resting[spec.provider_id] = _Resting(until, reason_of(spec, error))
+    if spec.provider_id is not None:
+        _failures.note(spec.provider_id, error, reason_of(spec, error))
 
 
 def reason_of(spec: ProviderSpec, error: ProviderError) -> str:
@@ -86,8 +51,8 @@ def reason_of(spec: ProviderSpec, error: ProviderError) -> str:
 
 def resting_stand_in(workspace_id: UUID, spec: ProviderSpec) -> StandIn | None:
     """Who answers at once because the provider has just failed; None: it is asked itself."""
-    failure = _failure_of(spec.provider_id)
-    return find_stand_in(workspace_id, spec, failure.reason) if failure is not None else None
+    reason = _failures.reason(spec.provider_id)
+    return find_stand_in(workspace_id, spec, reason) if reason is not None else None
 
 
 def find_stand_in(workspace_id: UUID, spec: ProviderSpec, reason: str) -> StandIn | None:
@@ -104,7 +69,7 @@ def find_stand_in(workspace_id: UUID, spec: ProviderSpec, reason: str) -> StandI
         behind = row.fallback if row is not None else None
         if behind is None or behind.pk in asked:
             return None
-        if behind.is_active and _failure_of(behind.pk) is None:
+        if behind.is_active and _failures.reason(behind.pk) is None:
             logger.info(
                 "provider_stands_in",
                 extra={"provider": str(behind.pk), "for": str(spec.provider_id)},
@@ -113,10 +78,3 @@ def find_stand_in(workspace_id: UUID, spec: ProviderSpec, reason: str) -> StandI
             return StandIn(found, f"{reason} {found.model} of “{found.name}” answers instead.")
         now = behind.pk
     return None
-
-
-def _failure_of(provider_id: UUID | None) -> _Resting | None:
-    failure = _resting.get(provider_id) if provider_id is not None else None
-    if failure is None or failure.until <= time.monotonic():
-        return None
-    return failure

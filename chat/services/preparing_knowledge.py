@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import F, Q, Sum
+from django.db.models import Case, F, Q, Sum, When
 
 from chat.models import (
     Bud,
@@ -26,9 +26,9 @@ from chat.models import (
 )
 from chat.providers import limits
 from chat.providers.base import Embeddings, ProviderSpec, TokenCount
+from chat.providers.choosing import embedding_spec_for, platform_embedding_model
 from chat.providers.errors import ContextTooLong, ProviderBadAnswer, ProviderError
 from chat.providers.known_models import embedding_prices
-from chat.providers.specs import embedding_spec_of
 from chat.vectors import pack
 from mcp_servers.client.connections import runtime
 from workspaces.database import database_now
@@ -84,10 +84,16 @@ def prepare_due(seconds: float = RUN_SECONDS) -> int:
 
 def _due() -> Any:
     now = database_now()
-    is_of_another_model = ~Q(
+    has_own = Q(bud__provider__is_active=True) & Q(bud__provider__embedding_model__gt="")
+    is_of_own = has_own & Q(
         preparation__provider_id=F("bud__provider_id"),
         preparation__model=F("bud__provider__embedding_model"),
     )
+    platforms = platform_embedding_model()
+    has_platforms = Q(bud__provider=None) if platforms else Q(pk__in=())
+    is_of_platforms = has_platforms & Q(preparation__provider=None, preparation__model=platforms)
+    # A condition in the database's own words: of what is empty, neither it nor its opposite would be true.
+    is_of_its_model = Case(When(is_of_own | is_of_platforms, then=True), default=False)
     is_free = Q(preparation__alive_until=None) | Q(preparation__alive_until__lt=now)
     # Whoever corrects the provider need not wait for the end of a pause.
     is_time = Q(preparation__due_at__lte=now) | Q(
@@ -95,17 +101,16 @@ def _due() -> Any:
     )
     is_unfinished = Q(preparation__finished_at=None) & is_free & is_time
     rows = KnowledgeFile.objects.across_workspaces().filter(
-        Q(preparation=None) | is_of_another_model | is_unfinished,
-        bud__provider__is_active=True,
-        bud__is_archived=False,
+        has_own | has_platforms, bud__is_archived=False
     )
-    rows = rows.exclude(bud__provider__embedding_model="")
+    rows = rows.annotate(is_of_its_model=is_of_its_model)
+    rows = rows.filter(Q(preparation=None) | Q(is_of_its_model=False) | is_unfinished)
     return rows.order_by(F("preparation__due_at").asc(nulls_first=True), "pk")
 
 
 def _take_on() -> _Work | None:
     for file in _due().select_related("bud__provider")[:_CANDIDATES]:
-        spec = embedding_spec_of(file.bud.provider)
+        spec = embedding_spec_for(file.bud)
         if spec is None:
             continue
         row = _begin(file, spec)
@@ -123,9 +128,7 @@ def _begin(file: KnowledgeFile, spec: ProviderSpec) -> KnowledgePreparation | No
     rows = KnowledgePreparation.objects.for_workspace(workspace_id)
     now = database_now()
     row: KnowledgePreparation | None = rows.filter(file=file).first()
-    provider = file.bud.provider
-    assert provider is not None
-    if row is not None and (row.provider_id, row.model) != (provider.pk, spec.model):
+    if row is not None and (row.provider_id, row.model) != (spec.provider_id, spec.model):
         row.delete()
         row = None
     passages = KnowledgePassage.objects.for_workspace(workspace_id).filter(file=file).count()
@@ -133,7 +136,7 @@ def _begin(file: KnowledgeFile, spec: ProviderSpec) -> KnowledgePreparation | No
         row = KnowledgePreparation(
             workspace_id=workspace_id,
             file=file,
-            provider=provider,
+            provider_id=spec.provider_id,
             model=spec.model,
             passages=passages,
             due_at=now,

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import Artifact, Attachment, Conversation, Message, ToolCall
 from chat.services.search_filters import Filters, read_filters
-from chat.services.word_index import Part, rows_with
+from chat.services.word_index import Part, Span, rows_with
 from chat.values import MessageStatus
 from mcp_servers.client.hidden_text import show_hidden
 from workspaces.errors import InvalidInput
@@ -127,7 +127,9 @@ def _messages(
         rows = rows.filter(Exists(_calls(workspace, filters, message=OuterRef("pk"))))
     newest = rows.select_related("conversation__bud").order_by("-id")
     newest = newest.only("text", "created_at", "workspace_id", "conversation")
-    for row in _with_words(workspace, person, parts, newest) if parts else newest[:MOST_HITS]:
+    span = Span(filters.after, filters.before)
+    found = _with_words(workspace, person, parts, newest, span) if parts else newest[:MOST_HITS]
+    for row in found:
         yield Hit(
             conversation=row.conversation,
             excerpt=_excerpt(row.text, parts),
@@ -137,11 +139,11 @@ def _messages(
 
 
 def _with_words(
-    workspace: Workspace, person: User, parts: list[Part], newest: Any
+    workspace: Workspace, person: User, parts: list[Part], newest: Any, span: Span
 ) -> list[Message]:
     """The first of these rows that hold the words."""
     found: list[Message] = []
-    for rows in rows_with(newest, workspace.pk, person.pk, parts):
+    for rows in rows_with(newest, workspace.pk, person.pk, parts, span):
         found = list(rows[:MOST_HITS])
         if len(found) == MOST_HITS:
             break

@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qs
 from uuid import UUID
 
 from autobahn.exception import Disconnected
@@ -106,7 +107,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             await self.close(CloseCode.SERVICE_RESTART)
             return
         user = self.scope.get("user")
-        if user is None or not user.is_authenticated:
+        if user is None or not user.is_authenticated or not self._is_of(user):
             await self.close(CloseCode.SIGN_IN_AGAIN)
             return
         try:
@@ -122,6 +123,11 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             await self._join(group)
         self._run(self._write())
         self._run(self._check_now_and_then())
+
+    def _is_of(self, user: Any) -> bool:
+        """Whether the page is this person's, if it says whose it is: another one may have signed in beside it since."""
+        told = parse_qs(self.scope["query_string"].decode("ascii", "replace")).get("person")
+        return told is None or told == [str(user.pk)]
 
     def _enter(self, user: Any) -> Door:
         client = self.scope.get("client")

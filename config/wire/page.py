@@ -36,6 +36,8 @@ Open `wss://<host>/ws/w/<workspace>/`, where `<workspace>` is the workspace's sl
 - **Session**: send the session cookie of a signed-in person. API tokens do not open the socket.
 - **Origin**: send an `Origin` header whose scheme, host and port are one of `TRELLIS_PUBLIC_ORIGINS`. Any other origin, or
   none, gets HTTP 403.
+- **Person**: a page can add `?person=<id>`, the id of the person that it was made for. If somebody else is signed in
+  meanwhile, the socket closes with {CloseCode.SIGN_IN_AGAIN.value}, and no command is read.
 
 Without a session the socket opens and closes at once with {CloseCode.SIGN_IN_AGAIN.value}. For a workspace that the person is not a member of, it
 closes with {CloseCode.NOT_A_MEMBER.value}. Trellis checks both every two seconds while the socket is open.

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 MAX_PIXELS: Final = 25_000_000
+_TOO_MANY: Final = f"it has more than {MAX_PIXELS // 1_000_000} million pixels"
 MAX_SIDE: Final = 2_048
 """Longer sides are scaled down to this."""
 
@@ -46,7 +47,7 @@ def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
     try:
         raw = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Unshowable("damaged") from error
+        raise Unshowable("it is damaged") from error
     from PIL import Image, UnidentifiedImageError  # heavy, and few results hold pictures
 
     try:
@@ -57,23 +58,19 @@ def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
     except Unshowable:
         raise
     except UnidentifiedImageError as error:
-        raise Unshowable("not a picture of a known kind") from error
-    except (
-        OSError,
-        ValueError,
-        SyntaxError,
-        EOFError,
-        MemoryError,
-        Image.DecompressionBombError,
-        Image.DecompressionBombWarning,
-    ) as error:
-        raise Unshowable("damaged or too large") from error
+        raise Unshowable("it is of no known kind") from error
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise Unshowable(_TOO_MANY) from error
+    except (OSError, ValueError, SyntaxError, EOFError, MemoryError) as error:
+        raise Unshowable("it is damaged") from error
 
 
 def _encode(image: Image.Image, max_pixels: int) -> Picture:
     width, height = image.size
-    if width * height > min(max_pixels, MAX_PIXELS):
-        raise Unshowable(f"{width} × {height} points are too many")
+    if width * height > MAX_PIXELS:
+        raise Unshowable(_TOO_MANY)
+    if width * height > max_pixels:
+        raise Unshowable("the pictures of this result are too large together")
     image.draft("RGB", (MAX_SIDE, MAX_SIDE))
     image.load()
     is_photo = image.format == "JPEG"

@@ -157,15 +157,21 @@ def test_a_model_that_sees_no_pictures_answers_without_them(
 def test_what_cannot_be_read_says_why_to_both(chat: Chat) -> None:
     """REL-321: on the chip and in the request, and the answer comes all the same."""
     chat.model.say("Send me its text")
-    send(chat, upload(chat, "scan.pdf", documents.pdf([""])), upload(chat, "x.bin", b"\x00\x01"))
+    files = {
+        "scan.pdf": documents.pdf([""]),
+        "x.bin": b"\x00\x01",
+        "huge.png": documents.png_that_claims(50_000),
+    }
+    send(chat, *(upload(chat, name, content) for name, content in files.items()))
     told = asked(chat)
     assert "“scan.pdf”. Its pages hold no text. It may be a scan." in told
-    scan, other = attached(chat)
+    scan, other, huge = attached(chat)
     assert (scan["status"], scan["error"]) == (
         "failed",
         "Its pages hold no text. It may be a scan.",
     )
     assert other["error"] == "Files of this kind cannot be read."
+    assert huge["error"] == "This picture cannot be read: it has more than 25 million pixels."
 
 
 def test_what_a_file_says_makes_sending_tools_ask(chat: Chat) -> None:

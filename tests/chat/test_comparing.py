@@ -12,7 +12,14 @@ from uuid_utils.compat import uuid7
 
 from chat.engine import runner
 from chat.engine.attaching import FileRef
-from chat.models import Attachment, Message, ModelProvider, QueuedMessage, Turn
+from chat.models import (
+    Attachment,
+    Message,
+    ModelProvider,
+    ProviderModel,
+    QueuedMessage,
+    Turn,
+)
 from chat.services.approvals import decide
 from chat.services.branches import edit_message, fork_conversation, regenerate, show_branch
 from chat.services.comparing import choose_answer, compare_answer
@@ -289,17 +296,50 @@ def test_a_waiting_comparison_keeps_its_models_and_may_interrupt_another(pair: P
 def test_a_waiting_comparison_of_models_that_are_gone_is_answered_by_the_chats_own(
     pair: Pair,
 ) -> None:
-    """REL-572: nothing that was written is lost."""
+    """REL-572, REL-656: nothing that was written is lost, and the answer says why it stands alone, through all its steps."""
     chat = pair.chat
     busy(chat)
     pair.compare("later")
     pair.provider.delete()
+    chat.model.call(("counting__echo", {"text": "x"}))
     chat.model.say("by myself")
-    send_queued_now(
-        queued=QueuedMessage.objects.for_workspace(chat.tenant.workspace).get(), actor=chat.actor
-    )
+    send_waiting(chat)
     until_answered(chat, "by myself")
     assert pair.turns() == []
+    name = chat.conversation.bud.name
+    told = [one["notice"] for one in chat.snapshot()["turns"]]
+    why = f"Nothing was compared: other is no longer there. The model of {name} answers alone."
+    assert told == [None, why]
+    # It is not said of an answer that somebody asks for later.
+    chat.model.say("again")
+    turn = Turn.objects.for_workspace(chat.tenant.workspace).latest("pk")
+    regenerate(turn=turn, client_id="again", actor=chat.actor)
+    until_answered(chat, "again")
+    assert [one["notice"] for one in chat.snapshot()["turns"]][2:] == [None]
+
+
+def test_a_waiting_comparison_tells_which_of_its_models_has_gone(pair: Pair) -> None:
+    """REL-656: the others are compared; the first of them says it."""
+    chat = pair.chat
+    third = ProviderModel.objects.create(
+        workspace=chat.tenant.workspace, provider=pair.provider, model="third"
+    )
+    busy(chat)
+    pair.compare("later", models=[*pair.models, (pair.provider.pk, "third")])
+    third.delete()
+    chat.model.say("by one")
+    pair.second.say("by another")
+    send_waiting(chat)
+    chat.watching.until(lambda event: event["type"] == "turn.changed" and bool(pair.turns()))
+    first, second = [pair.until(turn, "completed") for turn in pair.turns()]
+    assert first.notice == "Not all models were compared: third is no longer there."
+    assert second.notice == ""
+
+
+def send_waiting(chat: Chat) -> None:
+    """Send the message that waits, whatever runs."""
+    queued = QueuedMessage.objects.for_workspace(chat.tenant.workspace).get()
+    send_queued_now(queued=queued, actor=chat.actor)
 
 
 def test_tools_and_approvals_of_each_answer_work(pair: Pair) -> None:

@@ -87,12 +87,12 @@ def cookie_of(client: Client) -> bytes:
 
 @asynccontextmanager
 async def opened(
-    tenant: Tenant, role: str = "member", *, slug: str | None = None
+    tenant: Tenant, role: str = "member", *, slug: str | None = None, query: str = ""
 ) -> AsyncIterator[Socket]:
     """A socket of that person."""
     client = await sync_to_async(tenant.client)(role)
     headers = [(b"origin", ORIGIN), (b"host", b"testserver"), (b"cookie", cookie_of(client))]
-    path = f"/ws/w/{slug or tenant.workspace.slug}/"
+    path = f"/ws/w/{slug or tenant.workspace.slug}/{query}"
     communicator = WebsocketCommunicator(application, path, headers=headers)
     connected, _ = await communicator.connect(timeout=PATIENCE)
     assert connected
@@ -146,6 +146,16 @@ async def test_strangers_and_non_members_are_turned_away() -> None:
     other = await sync_to_async(make_tenant)("other")
     async with opened(mine, slug=other.workspace.slug) as socket:
         assert await socket.close_code() == CloseCode.NOT_A_MEMBER
+
+
+async def test_a_page_of_somebody_else_sends_nothing(chat: Chat) -> None:
+    """SEC-415: a page that was left open closes if another person has signed in in its browser since."""
+    tenant = chat.tenant
+    async with opened(tenant, query=f"?person={tenant.owner.pk}") as socket:
+        assert await socket.close_code() == CloseCode.SIGN_IN_AGAIN
+    async with opened(tenant, query=f"?person={tenant.member.pk}") as socket:
+        snapshot = await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        assert snapshot["type"] == "snapshot"
 
 
 async def test_a_turn_over_the_socket(chat: Chat) -> None:

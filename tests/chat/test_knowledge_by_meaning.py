@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pydantic import SecretStr
 
 from audit.models import AuditEntry
 from chat.artifacts import meaning
 from chat.artifacts.knowledge import search_passages
+from chat.artifacts.meaning import knowledge_listed
 from chat.models import (
     Bud,
     Conversation,
@@ -23,6 +25,7 @@ from chat.models import (
     ModelProvider,
     PassageVector,
 )
+from chat.providers.choosing import platform_provider
 from chat.reporting import jobs, usage
 from chat.services import preparing_knowledge
 from chat.services.bud_versions import duplicate_bud
@@ -101,6 +104,50 @@ def test_a_question_in_other_words_finds_the_passage(chat: Chat) -> None:
     )
     logged = [{one["name"] for one in entry.details["knowledge"]} for entry in entries]
     assert any("rules.md" in names for names in logged)
+
+
+@pytest.mark.both_engines
+def test_buds_of_the_platforms_provider_find_by_meaning_too(chat: Chat, settings: Any) -> None:
+    """REL-658: with its embedding model, named in a setting; a bud that changes its provider is prepared anew by that one."""
+    update = {
+        "openai_base_url": chat.model.base_url,
+        "openai_api_key": SecretStr("sk-platform"),
+        "openai_model": "m",
+        "openai_embedding_model": None,
+    }
+    settings.TRELLIS = settings.TRELLIS.model_copy(update=update)
+    platform_provider.cache_clear()
+    try:
+        own = chat.bud.provider
+        answer_with(chat, None)
+        file = learn(chat, "rules.md", RULES)
+        assert prepare_due() == 0
+        assert "Nothing was found" in found(chat)
+        named = {"openai_embedding_model": "embed-small"}
+        settings.TRELLIS = settings.TRELLIS.model_copy(update=named)
+        assert prepare_due() == 1
+        assert (preparation(file).provider, preparation(file).model) == (None, "embed-small")
+        assert prepare_due() == 0
+        assert found(chat).split("\n\n")[1].startswith("[rules.md")
+        assert {one["key"] for one in chat.model.embedded} == {"Bearer sk-platform"}
+        assert knowledge_listed(chat.bud, [file])[0]["meaning"]["state"] == "ready"
+        answer_with(chat, own)
+        embed_with(chat, "embed-small")
+        assert prepare_due() == 1
+        assert preparation(file).provider == own
+        answer_with(chat, None)
+        assert prepare_due() == 1
+        assert preparation(file).provider is None
+    finally:
+        platform_provider.cache_clear()
+
+
+def answer_with(chat: Chat, provider: ModelProvider | None) -> None:
+    """Give the chat's bud another provider."""
+    Bud.objects.for_workspace(chat.bud.workspace_id).filter(pk=chat.bud.pk).update(
+        provider=provider
+    )
+    chat.bud.provider = provider
 
 
 @pytest.mark.both_engines
@@ -243,7 +290,7 @@ def test_texts_that_are_too_long_go_in_pieces(chat: Chat) -> None:
 def test_a_provider_that_is_silent_leaves_the_words(
     knowing: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-622: after a short while the search goes on without it, and the model is told so."""
+    """REL-622, REL-657: after a short while the search goes on without it, the model is told so, and the next ones do not wait."""
     monkeypatch.setattr(meaning, "QUERY_SECONDS", 0.1)
     hold = threading.Event()
     knowing.model.embedding_answers.append(Answer([hold]))
@@ -251,8 +298,13 @@ def test_a_provider_that_is_silent_leaves_the_words(
     hold.set()
     assert "Thirty days of vacation." in told
     assert told.endswith(f"[{meaning.WORDS_ONLY}]")
+    asked = len(knowing.model.embedded)
+    assert found(knowing, "vacation") == told
+    assert len(knowing.model.embedded) == asked
+    meaning.recent_failures.clear()  # as time does
     knowing.model.embedding_answers.append(Answer([b"{}"], 500, {}))
     assert "Nothing was found" in found(knowing)
+    meaning.recent_failures.clear()
     assert "[rules.md" in found(knowing)
 
 
@@ -432,7 +484,7 @@ def test_a_bud_without_embeddings_asks_the_database_nothing_more(chat: Chat) -> 
     rows = Bud.objects.for_workspace(chat.tenant.workspace).select_related("provider")
     bud = rows.get(pk=chat.bud.pk)
     with CaptureQueriesContext(connection) as asked:
-        assert meaning._prepared_of(bud) == []
+        assert meaning._prepared_of(bud) == (None, [])
         assert meaning.readiness_of(bud, [file]) == {}
     assert len(asked) == 0
     assert [row.file_id for row in search_passages(bud, "vacation")] == [file.pk]

@@ -114,6 +114,35 @@ def test_the_whole_of_a_long_conversation_can_be_read_part_by_part(
     assert found == path[:-MOST_AT_FIRST]
 
 
+def test_a_link_to_an_old_message_reads_the_part_that_begins_with_it(
+    tenant: Tenant, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-655: on from there part by part, down to the end of the shown path; a message of another branch gives none."""
+    path = add_path(conversation, 2_000)
+    client = tenant.client("member")
+    at, found = path[100], list[UUID]()
+    while True:
+        with (
+            CaptureQueriesContext(connection) as captured,
+            rows_read(monkeypatch, MOST_OF_PATH + 20),
+        ):
+            part = client.get(f"/api/messages/{at}/newer/").json()
+        assert len(captured) <= 14
+        assert ids_of(part["messages"])[0] == at
+        found += ids_of(part["messages"])[bool(found) :]
+        if found[-1] == path[-1]:
+            break
+        at = found[-1]
+    assert found == path[100:]
+    # A shorter branch beside it is the shown one now.
+    branch = add_path(conversation, 4, below=path[99])
+    assert client.get(f"/api/messages/{path[100]}/newer/").json()["messages"] == []
+    part = client.get(f"/api/messages/{branch[0]}/newer/").json()
+    whole = [one for one in part["messages"] if not one["is_outline"]]
+    beside = [one for one in part["messages"] if one["is_outline"]]
+    assert (ids_of(whole), ids_of(beside)) == (branch, [path[100]])
+
+
 def test_other_branches_are_outlines_and_can_be_shown(
     tenant: Tenant, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,9 +34,9 @@ from workspaces.database import database_now
 @pytest.fixture(autouse=True)
 def nobody_rests() -> Iterator[None]:
     """What one test's providers did is nothing to the next one."""
-    standing_in._resting.clear()
+    standing_in._failures.clear()
     yield
-    standing_in._resting.clear()
+    standing_in._failures.clear()
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -177,6 +179,34 @@ def test_a_search_reads_as_little_among_many_messages_as_among_few(
             costs.append((query, len(captured), sum(read)))
     assert costs[:2] == costs[2:]
     assert all(rows <= MOST_CANDIDATES + 30 for _, _, rows in costs)
+
+
+def test_a_search_within_a_time_looks_at_messages_of_that_time_alone(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-659: among many newer messages that say the same."""
+    old = talk(tenant, "member")
+    then = datetime(2025, 3, 10, 12, tzinfo=UTC)
+    for text, moment in (("weather of March", then), ("weather later", then + timedelta(days=9))):
+        Message.objects.create(
+            pk=UUID(int=(int(moment.timestamp() * 1000) << 80) + 1),
+            workspace=tenant.workspace,
+            conversation=old,
+            role="user",
+            text=text,
+            status="complete",
+            order_key=1,
+        )
+        Message.objects.for_workspace(tenant.workspace).filter(text=text).update(created_at=moment)
+    add_said(talk(tenant, "member"), "weather", MOST_NEWEST + 1)
+    with reading(monkeypatch) as read:
+        assert found(tenant, "weather after:2025-03-10 before:2025-03-11") == ["[weather] of March"]
+        assert found(tenant, "weather after:2025-03-11 before:2025-04-01") == ["[weather] later"]
+        assert found(tenant, "weather after:2024-03-11 before:2024-04-01") == []
+    assert sum(read) < 20
+    assert len(found(tenant, "weather after:2025-03-11")) == 30
+    for query in ("weather after:0001-01-01", "weather before:9999-12-31"):
+        assert len(found(tenant, query)) == 30
 
 
 def test_a_search_over_rest_is_a_few_statements(tenant: Tenant) -> None:

@@ -21,9 +21,9 @@ from workspaces.errors import InvalidInput
 @pytest.fixture(autouse=True)
 def nobody_rests() -> Iterator[None]:
     """What one test's providers did is nothing to the next one."""
-    standing_in._resting.clear()
+    standing_in._failures.clear()
     yield
-    standing_in._resting.clear()
+    standing_in._failures.clear()
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_the_whole_turn_and_the_next_one_stay_with_it_for_a_while(
     assert chat.answer() == "Still me"
     assert "Second" in turn.notice
     assert len(chat.model.requests) == 1
-    standing_in._resting.clear()
+    standing_in._failures.clear()
     chat.model.say("I am back")
     turn = chat.ask("And now?")
     assert chat.answer() == "I am back"
@@ -138,7 +138,7 @@ def test_all_of_them_may_fail(chat: Chat, behind: ModelProvider, other: Scripted
     turn = chat.ask()
     assert turn.status == TurnStatus.FAILED
     assert (len(chat.model.requests), len(other.requests)) == (1, 2)
-    standing_in._resting.clear()
+    standing_in._failures.clear()
     behind.is_active = False
     behind.save()
     chat.model.fail(503)

@@ -114,56 +114,81 @@ def test_a_call_of_unknown_outcome_is_the_persons_to_judge(
 
 
 # A conversation that nobody could have typed within a test.
-FILL_THE_CONVERSATION = """
+MESSAGES = 10_000
+FILL_THE_CONVERSATION = f"""
 from uuid_utils.compat import uuid7
 from chat.models import Conversation, Message
 talk = Conversation.objects.across_workspaces().order_by("-pk").first()
-ids = [talk.leaf_id, *(uuid7() for _ in range(1_500))]
+ids = [talk.leaf_id, *(uuid7() for _ in range({MESSAGES}))]
 Message.objects.bulk_create(
-    Message(pk=pk, workspace_id=talk.workspace_id, conversation=talk, parent_id=ids[at], order_key=1_000 + at,
-            role="assistant" if at % 2 else "user", status="complete", text=f"Message number {at}.")
-    for at, pk in enumerate(ids[1:]))
+    (Message(pk=pk, workspace_id=talk.workspace_id, conversation=talk, parent_id=ids[at], order_key=1_000 + at,
+             role=("user", "assistant")[at & 1], status="complete", text="Message number " + str(at) + ".")
+     for at, pk in enumerate(ids[1:])), batch_size=1_000)
 Conversation.objects.across_workspaces().filter(pk=talk.pk).update(leaf=ids[-1])
+print(ids[1 + 777], ids[1 + 40])
 """
+
+
+def scroll(page: Page, top: int) -> None:
+    page.locator(".chat-scroll").evaluate("(box, top) => { box.scrollTop = top }", top)
 
 
 def test_a_long_conversation_can_be_read_back_to_its_beginning(
     page: Page, trellis: RunningTrellis
 ) -> None:
-    """REL-330: the reader stays at what they were reading while more comes above it."""
+    """REL-330, REL-655: of 10,000 messages all can be reached, and the reader stays at what they were reading."""
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Tokyo?")
     expect(page.locator("article.answer")).to_contain_text("In Tokyo it is now")
     expect_idle(page)
-    assert trellis.manage("shell", "-c", FILL_THE_CONVERSATION).returncode == 0
+    filled = trellis.manage("shell", "-c", FILL_THE_CONVERSATION)
+    assert filled.returncode == 0, filled.stderr
+    linked, early = filled.stdout.split()[-2:]
     page.reload()
-    expect(page.get_by_text("Message number 1499.")).to_be_visible()
-    expect(page.get_by_text("Message number 1100.")).to_have_count(0)
-    mark = page.get_by_text("Message number 1463.")
+    expect(page.get_by_text(f"Message number {MESSAGES - 1}.")).to_be_visible()
+    # It opens with its end, whatever is above.
+    messages = page.locator(".message-group > article")
+    assert messages.count() < 200
+    mark = page.get_by_text(f"Message number {MESSAGES - 37}.")
     mark.scroll_into_view_if_needed()
     before = mark.bounding_box()
     assert before is not None
-    expect(page.get_by_text("Message number 1440.")).to_have_count(1)
+    expect(page.get_by_text(f"Message number {MESSAGES - 60}.")).to_have_count(1)
     assert mark.bounding_box() == pytest.approx(before, abs=1)  # pages scroll by whole pixels
-    messages = page.locator(".message-group > article")
-    beginning = page.get_by_text("What time is it in Tokyo?").last
-    for _ in range(40):
-        if page.locator(".older").count() == 0:
-            break
+    for _ in range(5):
         count = messages.count()
-        page.locator(".chat-scroll").evaluate("box => { box.scrollTop = 0 }")
+        scroll(page, 0)
         expect(messages).not_to_have_count(count)
-    expect(page.locator(".older")).to_have_count(0)
-    beginning.scroll_into_view_if_needed()
-    expect(beginning).to_be_in_viewport()
+    # A link leads to an old message, whatever is between, and one reads on from there in both directions.
+    talk = page.url
+    page.goto("/w/demo/")
+    page.goto(f"{talk}#message-{linked}")
+    expect(page.get_by_text("Message number 777.")).to_be_in_viewport()
+    expect(page.get_by_text("Message number 760.")).to_have_count(1)  # what is above has come
+    assert messages.count() < 400
+    scroll(page, 1_000_000)
+    expect(page.get_by_text("Message number 900.")).to_have_count(1)
+    page.get_by_role("button", name="Jump to latest").click()
+    expect(page.get_by_text(f"Message number {MESSAGES - 1}.")).to_be_in_viewport()
+    page.goto(f"{talk}#message-{early}")
+    expect(page.get_by_text("Message number 40.")).to_be_in_viewport()
+    expect(page.locator(".older", has_text="earlier")).to_have_count(0)
+    scroll(page, 0)
+    expect(page.locator(".user-message").first).to_be_in_viewport()
+    expect(page.locator(".user-message").first).to_contain_text("What time is it in Tokyo?")
+    # Whoever writes goes on at the end.
+    say(page, "What time is it in Berlin?")
+    expect(page.locator("article.answer").last).to_contain_text("In Berlin it is now")
+    expect(page.locator("article.answer").last).to_be_in_viewport()
+    expect_idle(page)
     # From anywhere a search finds what was said, and goes there.
     page.goto("/w/demo/")
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox", name="Search chats").fill('"message number 777"')
-    hit = page.get_by_role("option", name="Message number 777.")
-    expect(hit.locator("mark")).to_have_text("Message number 777")
+    page.get_by_role("combobox", name="Search chats").fill('"message number 7777"')
+    hit = page.get_by_role("option", name="Message number 7777.")
+    expect(hit.locator("mark")).to_have_text("Message number 7777")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Message number 777.")).to_be_in_viewport()
+    expect(page.get_by_text("Message number 7777.")).to_be_in_viewport()
 
 
 # No model of the demo summarises, so the row gets what the task would have written.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import FilePayload, Page, expect
+from playwright.sync_api import FilePayload, Page, ViewportSize, expect
 
 from tests import documents
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
@@ -205,6 +206,71 @@ def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
     last = member.locator("article.answer").last
     expect(last.get_by_role("heading", name="Notes said")).to_have_count(1)
     expect(last).to_contain_text("this is what came with")
+
+
+def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
+    """REL-660: before the first message and later, from a list of what can be called."""
+    question = "What time is it in Tokyo?"
+
+    def choose(name: str) -> None:
+        member.get_by_role("button", name="Add to this message").click()
+        member.get_by_role("button", name="Servers and tools…").click()
+        dialog = member.get_by_role("dialog", name="Servers and tools of this chat")
+        choice = dialog.get_by_label("Which tools the model calls")
+        expect(choice.locator("option", has_text="First time.get_current_time")).to_have_count(1)
+        choice.select_option(label=name)
+        expect(choice.locator("option:checked")).to_have_text(name)
+        expect(dialog.locator("[aria-busy=true]")).to_have_count(0)
+        assert Axe().run(member).violations_count == 0
+        member.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+
+    member.goto("/w/demo/")
+    member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
+    choose("None")
+    say(member, question)
+    member.wait_for_url("**/c/**")
+    expect(member.locator("article.answer").last).to_be_visible()
+    expect_idle(member)
+    expect(member.locator("article.tool-card")).to_have_count(0)
+    choose("As the bud is set")
+    say(member, question)
+    expect(member.locator("article.answer").last).to_contain_text("In Tokyo it is now")
+    expect_idle(member)
+    expect(member.locator("article.tool-card")).to_have_count(1)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_a_passage_of_an_answer_is_quoted(
+    new_context: NewContext, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """REL-661: what is selected goes into the next message, below what is written there, and is seen as a quote."""
+    viewport: ViewportSize = {"width": width, "height": 800}
+    page = new_context(viewport=viewport, color_scheme=scheme).new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Tokyo?")
+    said = page.locator("article.answer p", has_text="In Tokyo it is now").last
+    expect(said).to_be_visible()
+    expect_idle(page)
+    composer = page.get_by_role("textbox", name="Message").first
+    composer.fill("Look at this.")
+    button = page.get_by_role("button", name="Quote")
+    expect(button).to_have_count(0)
+    said.click(click_count=3)
+    expect(button).to_be_in_viewport(ratio=1)
+    assert Axe().run(page).violations_count == 0
+    screenshot(page, f"quote-{width}")
+    button.click()
+    expect(button).to_have_count(0)
+    expect(composer).to_be_focused()
+    expect(composer).to_have_value(re.compile(r"^Look at this\.\n\n> In Tokyo it is now .*\n\n$"))
+    composer.press_sequentially("Is that right?")
+    composer.press("Enter")
+    sent = page.locator(".user-message").last
+    expect(sent.locator("blockquote")).to_contain_text("In Tokyo it is now")
+    expect(sent.locator(".bubble > p")).to_have_text(["Look at this.", "Is that right?"])
+    expect_idle(page)
+    assert Axe().run(page).violations_count == 0
 
 
 def test_a_prompt_is_used_by_keyboard(member: Page) -> None:

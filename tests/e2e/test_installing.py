@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import PATIENCE_MS, screenshot
+from tests.e2e.conftest import PATIENCE_MS, RunningTrellis, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat, say
 
 WORKER_IS_READY = "navigator.serviceWorker.ready.then(() => undefined)"
@@ -183,3 +183,38 @@ def test_nothing_of_a_person_stays_after_they_sign_out(page: Page) -> None:
     assert MEMBER not in "".join(kept(page).values())
     # A draft of their own may have come from the server.
     assert STRANGER not in "".join(page.evaluate(KEYS))
+
+
+def test_nothing_of_a_person_is_shown_or_sent_after_their_session_ended(
+    page: Page, trellis: RunningTrellis
+) -> None:
+    """SEC-415: it waits for its person, and goes when somebody else signs in, also in a tab that was left open."""
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Tokyo?")
+    expect(page.locator("article.answer").last).to_contain_text("In Tokyo it is now")
+    expect_idle(page)
+    page.context.set_offline(True)
+    say(page, "What time is it in Lima?")
+    expect(page.get_by_text("Sends when the connection is back")).to_be_visible()
+    page.get_by_role("textbox", name="Message").fill("Half a thought")
+    ended = trellis.manage(
+        "shell",
+        "-c",
+        "from django.contrib.sessions.models import Session; Session.objects.all().delete()",
+    )
+    assert ended.returncode == 0, ended.stderr
+    page.context.set_offline(False)
+    expect(page.get_by_text("Your session has ended")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Message")).to_have_value("Half a thought")
+    other = page.context.new_page()
+    enter(other, ADMIN)
+    expect(other.get_by_role("textbox", name="Message")).to_have_value("")
+    for one in (page, other):
+        expect(one.get_by_role("textbox", name="Message")).to_have_value("")
+        expect(one.get_by_text("Lima")).to_have_count(0)
+        expect(one.locator(".user-message")).to_have_count(0)
+        assert one.evaluate(KEYS) == []
+    expect(page.get_by_role("heading", name="Can't show this conversation")).to_be_visible()
+    sent = other.request.get("/api/search/?q=Lima", headers={"X-Workspace": "demo"})
+    assert sent.ok
+    assert sent.json() == []

@@ -350,6 +350,7 @@ SAMPLES: dict[str, Sample] = {
     "api:artifacts-text": Sample(ids=_content, gives_content=True),
     "api:messages-detail": Sample(ids=_pk("message")),
     "api:messages-older": Sample(ids=_pk("message")),
+    "api:messages-newer": Sample(ids=_pk("message")),
     "api:messages-edit": Sample(
         ids=_pk("message"), bodies=(_body(client_id="=e", text="=hello"),), reads=False
     ),

@@ -1,7 +1,7 @@
 /** The application's state and the things one can do; components read signals from here and call these functions. */
 import { batch, computed, signal } from "@preact/signals";
 import { type Picked, withPicked } from "./chat/attachments";
-import { forgetOthers, personal } from "./forgetting";
+import { forgetOthers, hearOfAnother, isAnothers, personal } from "./forgetting";
 import { keepShell } from "./installing";
 import { ApiProblem, createApi } from "./net/api";
 import type { PageEvent } from "./net/events";
@@ -10,7 +10,7 @@ import { loadNotices, placeNotices } from "./notices";
 import { type ConversationState, emptyConversation, type LocalEvent, reduce } from "./store/conversation";
 import { type Group, grouped } from "./store/groups";
 import { Outbox } from "./store/outbox";
-import { inPieces } from "./store/paths";
+import { inPieces, inPiecesBelow } from "./store/paths";
 import { activeTurn, activeTurns, type TimelineItem, timeline, waitingCalls } from "./store/timeline";
 import common from "./texts/common";
 import shell from "./texts/shell";
@@ -276,6 +276,8 @@ export const openBud = {
   name: computed(() => openState.value?.conversation?.bud.name),
   avatar: computed(() => openState.value?.conversation?.bud.avatar),
 };
+/** The last message of the part that is shown, where it ends before the conversation does. */
+export const openExcerpt = computed(() => openState.value?.excerptEnd ?? null);
 export const openProgress = computed(() => openState.value?.progress ?? {});
 export const openInputRequests = computed(() => openState.value?.inputRequests ?? []);
 export const runningTurn = computed(() => (openState.value ? activeTurn(openState.value) : null));
@@ -344,16 +346,45 @@ export function local(event: LocalEvent): void {
 }
 
 /** Load what was said before the first message that is here; a sentence where it did not work. */
-export async function loadOlder(first: Message): Promise<string> {
+/** Show the part of the conversation that begins with a message; false where that is on another branch. */
+export async function showFrom(conversation_id: string, message_id: string): Promise<boolean> {
+  const part = await api.newer(message_id);
+  if (part.messages.length === 0) return false;
+  local({ type: "local.excerpt", conversation_id, part });
+  return true;
+}
+
+/** Show the end of the open conversation again. */
+export function showEnd(): void {
+  const conversation_id = place.value;
+  if (conversation_id && openState.value?.excerptEnd)
+    local({ type: "local.excerpt", conversation_id, part: null });
+}
+
+/** Load what follows the last message of an excerpt, a few at a time; gives why it could not. */
+export async function loadNewerGently(conversation_id: string, last: string): Promise<string> {
   try {
-    addOlder(first, await api.older(first.id));
+    const part = await api.newer(last);
+    if (part.messages.length === 0) showEnd();
+    let end: string | null = last;
+    for (const messages of inPiecesBelow(part.messages)) {
+      await nextFrame();
+      // Meanwhile the reader may have gone elsewhere.
+      if (openState.value?.excerptEnd !== end) break;
+      local({ type: "local.excerpt", conversation_id, part: { ...part, messages } });
+      end = openState.value.excerptEnd;
+    }
     return "";
   } catch (error) {
     return messageOf(error);
   }
 }
 
-/** The same a few messages at a time, one frame each, for somebody who scrolls; `onPiece` is called before each is shown. */
+/**
+ * Load what is above a message, a few messages at a time, one frame each; gives why it could not.
+ *
+ * @param onPiece called before each of them is shown.
+ */
 export async function loadOlderGently(first: Message, onPiece: () => void): Promise<string> {
   try {
     const part = await api.older(first.id);
@@ -419,6 +450,7 @@ export const socketStatus = signal<SocketStatus>("connecting");
 function socketUrl(): string {
   const url = new URL(boot.urls.socket, location.href);
   url.protocol = url.protocol === "https:" || url.protocol === "wss:" ? "wss:" : "ws:";
+  url.searchParams.set("person", boot.user.id);
   return url.href;
 }
 
@@ -477,7 +509,8 @@ export const socket = new LiveSocket({
   },
   onOpen: () => {
     // What was kept has no token and may be of the release before. What was written is in this browser.
-    if (boot.is_kept) {
+    // A page that somebody else left open would read and send with the session of who is signed in now.
+    if (boot.is_kept || isAnothers(boot.user.id)) {
       location.reload();
       return;
     }
@@ -493,7 +526,11 @@ export const socket = new LiveSocket({
 
 export function startApp(): void {
   addEventListener("popstate", arrive);
-  forgetOthers(boot.user.id);
+  // Who is signed in now, only the server knows.
+  if (!boot.is_kept) {
+    forgetOthers(boot.user.id);
+    hearOfAnother(boot.user.id, () => location.reload());
+  }
   socket.start();
   if (boot.is_kept) return;
   void loadBuds();

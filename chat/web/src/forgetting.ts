@@ -5,6 +5,8 @@ import t from "./texts/pages";
 /** Drafts, messages that were not sent, hosts that links may lead to, and models compared last; the person's id follows. */
 const OF_A_PERSON = /^trellis\.(?:draft|unsent|hosts|compared)\.([0-9a-f-]{36})(?:\.|$)/;
 const SIGN_OUT = "/accounts/logout/";
+/** Who was signed in last. */
+const PERSON = "trellis.person";
 const UNSENT = /^trellis\.unsent\./;
 
 let isOver = false;
@@ -53,10 +55,30 @@ function storage(): Storage | null {
   }
 }
 
-/** Somebody is signed in: what another person left goes. */
+/** Somebody is signed in: what another person left goes, and pages that person left open hear of it. */
 export function forgetOthers(person: string): void {
   const place = storage();
-  if (place) forgetPeople(place, person);
+  if (!place) return;
+  forgetPeople(place, person);
+  if (place.getItem(PERSON) !== person) place.setItem(PERSON, person);
+}
+
+/** Whether somebody else has signed in here since this person's page was opened. */
+export function isAnothers(person: string): boolean {
+  const last = storage()?.getItem(PERSON);
+  return last != null && last !== person;
+}
+
+/**
+ * Hear that somebody else has signed in, in another tab: the session of one of them has ended without a sign-out. What
+ * this page still holds is kept nowhere from then on.
+ */
+export function hearOfAnother(person: string, left: () => void): void {
+  addEventListener("storage", (event) => {
+    if (event.key !== PERSON || !isAnothers(person)) return;
+    isOver = true;
+    left();
+  });
 }
 
 /** Hear of forms that sign out. `before` runs while everything is still there. */

@@ -1,7 +1,7 @@
 /** Entry of every page that Django draws: theme, menus, confirmations, copy buttons, notices of failed requests. */
 import "./styles/app.css";
 import { askFirst } from "./asking";
-import { forgetAtSignOut } from "./forgetting";
+import { forgetAtSignOut, forgetOthers } from "./forgetting";
 import { startWorker } from "./installing";
 import "./menus";
 import { startPush } from "./push";
@@ -157,6 +157,8 @@ onSignedIn(({ name, ok }) => {
 startSignIn();
 startWorker();
 forgetAtSignOut();
+const { person } = document.documentElement.dataset;
+if (person) forgetOthers(person);
 void startPush();
 
 showTheme();

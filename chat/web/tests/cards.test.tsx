@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Json } from "../src/wire";
 import { inputRequest } from "./rows";
 
 type Cards = typeof import("../src/chat/input-card");
@@ -105,6 +106,22 @@ describe("a result", () => {
     const content = [{ type: "text" as const, text: '{"a":1}' }];
     draw(<results.Result content={content} truncated={false} structured={{ a: 1 }} />);
     expect(at().textContent).not.toContain("As data");
+    const wrapped: [string[], unknown][] = [
+      [["Deleted."], "Deleted."],
+      [["5"], 5],
+      [['{"a":1}'], { a: 1 }],
+      [
+        ["one", "two"],
+        ["one", "two"],
+      ],
+    ];
+    for (const [texts, result] of wrapped) {
+      const said = texts.map((text) => ({ type: "text" as const, text }));
+      draw(<results.Result content={said} truncated={false} structured={{ result } as Json} />);
+      expect(at().textContent).not.toContain("As data");
+    }
+    draw(<results.Result content={content} truncated={false} structured={{ result: "other" }} />);
+    expect(at().textContent).toContain("As data");
     draw(<results.Result content={content} truncated={false} structured={{ a: 2 }} />);
     expect(at().textContent).toContain("As data");
     draw(

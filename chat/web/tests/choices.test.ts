@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import {
+  choiceOf,
+  choiceValue,
   factsOf,
+  fittingServers,
   hasOverrides,
   isOfBud,
   isPinned,
@@ -10,6 +13,7 @@ import {
   NO_OVERRIDES,
   namedServers,
   pinOf,
+  toolChoices,
   withOverrides,
   withPin,
 } from "../src/chat/choices";
@@ -122,4 +126,33 @@ it("shows a bud's servers as the next chat would use them", () => {
   expect(after.addable).toEqual([]);
   expect(hasOverrides(overrides)).toBe(true);
   expect(hasOverrides(NO_OVERRIDES)).toBe(false);
+});
+
+describe("the tools that a model is made to call", () => {
+  const tool = (name: string, is_on = true) => ({ id: name, name, title: `The ${name}`, is_on });
+  const server = (name: string, is_usable: boolean, ...tools: ReturnType<typeof tool>[]) =>
+    ({ ...addable(name), is_usable, tools }) as unknown as EffectiveServer;
+  const servers = [
+    server("mail", true, tool("send"), tool("erase", false)),
+    server("files", false, tool("read")),
+  ];
+
+  it("are those that can be called, and the one that was chosen before", () => {
+    const named = { type: "function", function: { name: "files.read" } } as const;
+    const offered = (current: Parameters<typeof toolChoices>[1]) =>
+      toolChoices(servers, current).map(([value]) => value);
+    expect(offered(null)).toEqual(["", "auto", "required", "none", "tool:mail.send"]);
+    expect(offered(named)).toContain("tool:files.read");
+    for (const choice of [null, "auto", "required", "none", named] as const)
+      expect(choiceOf(choiceValue(choice))).toEqual(choice);
+  });
+
+  it("are found by the names of servers and tools", () => {
+    const names = (typed: string) => fittingServers(servers, typed).map((one) => one.name);
+    expect(names("")).toEqual(["mail", "files"]);
+    expect(names("The Send")).toEqual(["mail"]);
+    expect(names("files read")).toEqual(["files"]);
+    expect(fittingServers([addable("orders")], "ord")).toHaveLength(1);
+    expect(names("nowhere")).toEqual([]);
+  });
 });

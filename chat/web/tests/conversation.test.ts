@@ -288,6 +288,34 @@ describe("a long conversation", () => {
     expect(ids(state)).toHaveLength(6);
   });
 
+  it("shows a part far from its end, and goes on to the end once what is between has come", () => {
+    const excerpt = (from: number, to: number) => ({
+      type: "local.excerpt" as const,
+      conversation_id: CONVERSATION,
+      part: { messages: path(from, to), turns: [], tool_calls: [] },
+    });
+    const shown = (state: ConversationState) => state.excerptEnd;
+    const far = start({ seq: 7, messages: path(40, 50), conversation: conversation({ leaf_id: "p49" }) });
+    let state = reduce(far, excerpt(10, 20));
+    expect(shown(state)).toBe("p19");
+    // What is said meanwhile, and what is read anew, changes nothing of it.
+    state = reduce(state, saved(8, { ...(path(50, 51)[0] as Message) }));
+    state = reduce(
+      state,
+      snapshot({ seq: 9, messages: path(41, 51), conversation: conversation({ leaf_id: "p50" }) }),
+    );
+    expect(shown(state)).toBe("p19");
+    state = reduce(state, excerpt(19, 39));
+    expect(shown(state)).toBe("p38");
+    expect(shown(reduce(state, excerpt(38, 45)))).toBe(null);
+    // Whoever writes goes on at the end.
+    const sent = reduce(state, { type: "local.sending", client_id: "c9", text: "on", sent_at: "" });
+    expect(shown(sent)).toBe(null);
+    expect(shown(reduce(state, { type: "local.excerpt", conversation_id: CONVERSATION, part: null }))).toBe(
+      null,
+    );
+  });
+
   it("asks for the branch that was not read", () => {
     const outline = message({ id: "other", parent_id: "p4", turn_id: null, text: "", is_outline: true });
     const state = start({ ...end, messages: [...path(4, 6), outline] });

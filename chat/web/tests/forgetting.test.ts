@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { countUnsent, forgetAtSignOut, forgetPeople, personal } from "../src/forgetting";
 
 const ANN = "0197d3a0-0000-7000-8000-000000000001";
@@ -28,6 +28,26 @@ describe("what a browser keeps of people", () => {
     const left = Object.keys(localStorage);
     expect(left.filter((key) => key.includes(BEN))).toEqual([]);
     expect(left.filter((key) => key.includes(ANN))).toHaveLength(5);
+  });
+
+  it("SEC-415: stays for its person after a session that ended, and goes when another one signs in beside it", async () => {
+    vi.resetModules();
+    const { forgetOthers, hearOfAnother, isAnothers, personal } = await import("../src/forgetting");
+    forgetOthers(ANN);
+    forgetOthers(ANN);
+    const mine = () => Object.keys(localStorage).filter((key) => key.includes(ANN));
+    expect(mine()).toHaveLength(5);
+    expect(isAnothers(ANN)).toBe(false);
+    const left = vi.fn();
+    hearOfAnother(ANN, left);
+    forgetOthers(BEN); // as the other tab does
+    dispatchEvent(new StorageEvent("storage", { key: "trellis.theme", newValue: "dark" }));
+    expect(left).not.toHaveBeenCalled();
+    dispatchEvent(new StorageEvent("storage", { key: "trellis.person", newValue: BEN }));
+    expect(left).toHaveBeenCalledOnce();
+    expect(isAnothers(ANN)).toBe(true);
+    personal.setItem(`trellis.draft.${ANN}.demo.home`, "late");
+    expect(mine()).toEqual([]);
   });
 
   it("is counted where it would be lost", () => {

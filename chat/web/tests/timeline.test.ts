@@ -40,6 +40,18 @@ describe("timeline", () => {
     ).toEqual(["Looking", ["c1", "c2", "c3"], "Found"]);
   });
 
+  it("shows an excerpt alone, without what waits below the end of the path", () => {
+    const answer = message({ id: "a1", parent_id: "u1", status: "complete", text: "Hello" });
+    const later = message({ id: "u9", role: "user", parent_id: "lost", turn_id: "t9", status: "complete" });
+    const base = state({ messages: [question, answer, later], turns: [turn({ status: "completed" })] });
+    const excerpt = { ...base, conversation: conversation({ leaf_id: "u9" }), excerptEnd: "a1" };
+    expect(timeline(excerpt).map((item) => item.key)).toEqual(["u1", "turn-t1"]);
+    expect(isShown(excerpt, "a1")).toBe(true);
+    expect(isShown(excerpt, "u9")).toBe(false);
+    // Of a question whose answer is not read yet nothing is made up.
+    expect(timeline({ ...excerpt, excerptEnd: "u1" }).map((item) => item.key)).toEqual(["u1"]);
+  });
+
   it("shows a turn that has no message yet as thinking, and a failed one with its error", () => {
     const [, thinking] = timeline(state({ messages: [question], turns: [turn({ status: "queued" })] }));
     expect(thinking).toMatchObject({ kind: "answer", isThinking: true, isLast: true });

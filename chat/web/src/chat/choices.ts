@@ -89,6 +89,48 @@ export function hasOverrides(overrides: McpConfigOverrides): boolean {
   return lists.some((list) => list.length > 0) || overrides.tool_choice !== null;
 }
 
+/** The servers whose names or tools hold these words. */
+export function fittingServers<Row extends AddableServer | EffectiveServer>(
+  servers: readonly Row[],
+  typed: string,
+): Row[] {
+  const words = wordsOf(typed);
+  return servers.filter((server) => {
+    const tools = "tools" in server ? server.tools.map((tool) => `${tool.name} ${tool.title}`) : [];
+    return has([server.name, ...tools].join(" "), words);
+  });
+}
+
+const OF_TOOL = "tool:";
+export type ToolChoice = McpConfigOverrides["tool_choice"];
+
+/** A choice as the value of a list's entry: empty, where the bud's own counts. */
+export const choiceValue = (choice: ToolChoice): string =>
+  choice !== null && typeof choice === "object" ? OF_TOOL + choice.function.name : (choice ?? "");
+
+export function choiceOf(value: string): ToolChoice {
+  if (value.startsWith(OF_TOOL)) return { type: "function", function: { name: value.slice(OF_TOOL.length) } };
+  return value === "auto" || value === "none" || value === "required" ? value : null;
+}
+
+/** What can be chosen: its value, and the tool's name where it is one. */
+export function toolChoices(servers: readonly EffectiveServer[], current: ToolChoice): [string, string?][] {
+  const names = servers
+    .filter((server) => server.is_usable)
+    .flatMap((server) =>
+      server.tools.filter((tool) => tool.is_on).map((tool) => `${server.name}.${tool.name}`),
+    );
+  const named = current !== null && typeof current === "object" ? [current.function.name] : [];
+  const all = [...new Set([...names, ...named])];
+  return [
+    [""],
+    ["auto"],
+    ["required"],
+    ["none"],
+    ...all.map((name): [string, string] => [OF_TOOL + name, name]),
+  ];
+}
+
 /** A bud's servers as a chat with these changes would use them; there is no chat yet that the server could tell of. */
 export function withOverrides(servers: Servers, overrides: McpConfigOverrides): Servers {
   const added = servers.addable.filter((one) => overrides.additional_servers.includes(one.id));

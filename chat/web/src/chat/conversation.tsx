@@ -1,5 +1,17 @@
 import { useEffect } from "preact/hooks";
-import { boot, buds, go, homePath, openProblem, openState, runningTurn, runningTurns, waiting } from "../app";
+import {
+  boot,
+  buds,
+  go,
+  homePath,
+  openExcerpt,
+  openProblem,
+  openState,
+  runningTurn,
+  runningTurns,
+  showEnd,
+  waiting,
+} from "../app";
 import { FilesButton } from "../artifacts/button";
 import { stopTurn } from "../commands";
 import { sendMessage } from "../sending";
@@ -16,6 +28,7 @@ import { useFollow } from "./follow";
 import { DemoLabel, Header } from "./header";
 import { MessageList } from "./messages";
 import { QueuedMessages } from "./queued";
+import { QuoteButton } from "./quote";
 import { useReveal } from "./reveal";
 import { useSeen } from "./seen";
 import { UsageGauge } from "./usage";
@@ -63,7 +76,7 @@ function comparisonHint(): string | undefined {
 }
 
 export function ConversationView({ id }: { id: string }) {
-  const { scroller, content, isAway, jump } = useFollow(id);
+  const { scroller, content, isAway, jump } = useFollow(id, openExcerpt.value !== null);
   useReveal(scroller);
   useSeen(isAway);
   const state = openState.value;
@@ -141,14 +154,17 @@ export function ConversationView({ id }: { id: string }) {
           )}
         </div>
       </div>
+      <QuoteButton draftKey={id} />
       <div class="chat-foot">
         {isAway && (
           <button
             type="button"
             class="btn btn-sm btn-outline-quiet jump"
-            onClick={() =>
-              jump(matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth")
-            }
+            onClick={() => {
+              const isFar = openExcerpt.value !== null;
+              showEnd();
+              jump(isFar || matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth");
+            }}
           >
             <Icon name="arrowDown" />
             {isWaiting ? t.waitingForYou : t.jumpToLatest}

@@ -2,12 +2,18 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 const NEAR = 80;
 
-/** Keep a scrolling list at its end while it grows, unless the reader has scrolled up. */
-export function useFollow(key: string) {
+/**
+ * Keep a scrolling list at its end while it grows, unless the reader has scrolled up.
+ *
+ * @param isExcerpt the list ends before its true end, so there is nothing to follow.
+ */
+export function useFollow(key: string, isExcerpt: boolean) {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
   const [isAway, setAway] = useState(false);
+  const endsEarly = useRef(isExcerpt);
+  endsEarly.current = isExcerpt;
 
   const jump = (behavior: ScrollBehavior = "instant") => {
     const box = scroller.current;
@@ -29,12 +35,13 @@ export function useFollow(key: string) {
       const distance = box.scrollHeight - box.scrollTop - box.clientHeight;
       if (box.scrollTop < last - 2 && distance > 4) isFollowing.current = false;
       if (distance < 4) isFollowing.current = true;
+      if (endsEarly.current) isFollowing.current = false;
       last = box.scrollTop;
       box.toggleAttribute("data-reading", !isFollowing.current);
       setAway(!isFollowing.current && distance > NEAR);
     };
     const grown = new ResizeObserver(() => {
-      if (isFollowing.current) box.scrollTop = box.scrollHeight;
+      if (isFollowing.current && !endsEarly.current) box.scrollTop = box.scrollHeight;
       else scrolled();
     });
     box.addEventListener("scroll", scrolled, { passive: true });
@@ -46,5 +53,5 @@ export function useFollow(key: string) {
     };
   }, [key]);
 
-  return { scroller, content, isAway, jump };
+  return { scroller, content, isAway: isAway || isExcerpt, jump };
 }

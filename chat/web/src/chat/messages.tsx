@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import { openBud, openGroups, openTimeline, runningTurn } from "../app";
+import { openBud, openExcerpt, openGroups, openTimeline, place, runningTurn } from "../app";
 import type { Group } from "../store/groups";
 import { type AnswerItem, firstMessage, type TimelineItem } from "../store/timeline";
 import t from "../texts/chat";
@@ -17,8 +17,9 @@ import { AttachmentChips } from "./attachment-chips";
 import { BranchArrows, MessageEditor } from "./branches";
 import { Comparison } from "./comparison";
 import { namedBud } from "./mentions";
-import { OlderMessages } from "./older";
+import { NewerMessages, OlderMessages } from "./older";
 import { OutgoingMessage } from "./outgoing";
+import { Written } from "./quote";
 import { SummaryCard } from "./summary-card";
 
 const UserMessage = memo(({ message, versions }: { message: Message; versions: readonly string[] }) => {
@@ -31,7 +32,7 @@ const UserMessage = memo(({ message, versions }: { message: Message; versions: r
       ) : (
         message.text && (
           <div class="bubble" title={clockTime(message.created_at)}>
-            {message.text}
+            <Written text={message.text} />
           </div>
         )
       )}
@@ -129,6 +130,9 @@ export function MessageList({ scroller }: { scroller: RefObject<HTMLElement | nu
       {openGroups.value.map((group) => (
         <MessageGroup {...group} key={group.key} />
       ))}
+      {openExcerpt.value && place.value && (
+        <NewerMessages conversationId={place.value} last={openExcerpt.value} scroller={scroller} />
+      )}
     </>
   );
 }

@@ -99,6 +99,8 @@ function fitting(typed: Typed, prompts: readonly Prompt[], resources: readonly R
     ...resources.map(
       (row): Offer => ({ kind: "take", one: pick(row), icon: "fileText", about: row.server.name }),
     ),
+    // Also where there is nothing yet, as on the start page.
+    ...(word === "" ? [{ kind: "command", name: "file" } as const] : []),
   ];
 }
 

@@ -1,14 +1,15 @@
-/** The beginning of what is here of a long conversation: more of it comes as somebody scrolls up to it. */
+/** The edges of what is here of a long conversation: more of it comes as somebody scrolls to them. */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { loadOlderGently } from "../app";
+import { loadNewerGently, loadOlderGently } from "../app";
 import t from "../texts/chat";
 import common from "../texts/common";
 import type { Message } from "../wire";
 
-/** How far above the visible part the next one is loaded. */
+/** How far from the visible part the next one is loaded. */
 const AHEAD = "800px";
 
+/** Its beginning. */
 export function OlderMessages({
   first,
   scroller,
@@ -42,15 +43,63 @@ export function OlderMessages({
     lost.current += moved();
     place.current = null;
   }, [first.id]);
+  useNear(mark, scroller, first.id, problem === "", load);
+  return <Loader mark={mark} text={t.loadingOlder} problem={problem} onRetry={load} />;
+}
+
+/** The end of an excerpt: more follows as somebody scrolls down to it. */
+export function NewerMessages({
+  conversationId,
+  last,
+  scroller,
+}: {
+  conversationId: string;
+  last: string;
+  scroller: RefObject<HTMLElement | null>;
+}) {
+  const mark = useRef<HTMLDivElement>(null);
+  const isLoading = useRef(false);
+  const [problem, setProblem] = useState("");
+  const load = async () => {
+    if (isLoading.current) return;
+    isLoading.current = true;
+    setProblem(await loadNewerGently(conversationId, last));
+    isLoading.current = false;
+  };
+  useNear(mark, scroller, last, problem === "", load);
+  return <Loader mark={mark} text={t.loadingNewer} problem={problem} onRetry={load} />;
+}
+
+/** Load as soon as the mark comes near the visible part; anew for each `key`. */
+function useNear(
+  mark: RefObject<HTMLElement | null>,
+  scroller: RefObject<HTMLElement | null>,
+  key: string,
+  isOn: boolean,
+  load: () => Promise<void>,
+): void {
   useEffect(() => {
-    if (!mark.current || problem) return;
+    if (!mark.current || !isOn) return;
     const near = new IntersectionObserver(
       (entries) => entries.some((entry) => entry.isIntersecting) && void load(),
-      { root: scroller.current, rootMargin: `${AHEAD} 0px 0px 0px` },
+      { root: scroller.current, rootMargin: `${AHEAD} 0px` },
     );
     near.observe(mark.current);
     return () => near.disconnect();
-  }, [first.id, problem]);
+  }, [key, isOn]);
+}
+
+function Loader({
+  mark,
+  text,
+  problem,
+  onRetry,
+}: {
+  mark: RefObject<HTMLDivElement | null>;
+  text: string;
+  problem: string;
+  onRetry: () => Promise<void>;
+}) {
   return (
     <div ref={mark} class="older" aria-busy={problem === ""}>
       {problem ? (
@@ -58,12 +107,12 @@ export function OlderMessages({
           <span class="field-error" role="alert">
             {problem}
           </span>
-          <button type="button" class="btn btn-xs btn-outline-quiet" onClick={() => void load()}>
+          <button type="button" class="btn btn-xs btn-outline-quiet" onClick={() => void onRetry()}>
             {common.tryAgain}
           </button>
         </>
       ) : (
-        t.loadingOlder
+        text
       )}
     </div>
   );

@@ -6,6 +6,7 @@ import choosing from "../texts/choosing";
 import common from "../texts/common";
 import comparing from "../texts/comparing";
 import { namedBud } from "./mentions";
+import { Written } from "./quote";
 
 /** A message that the server has not shown back. */
 export function OutgoingMessage({ outgoing }: { outgoing: Outgoing }) {
@@ -15,7 +16,7 @@ export function OutgoingMessage({ outgoing }: { outgoing: Outgoing }) {
       <h2 class="sr-only">{t.youSaid}</h2>
       {outgoing.text && (
         <div class="bubble" data-pending>
-          {outgoing.text}
+          <Written text={outgoing.text} />
         </div>
       )}
       {outgoing.bud_id && (

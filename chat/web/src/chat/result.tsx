@@ -142,6 +142,28 @@ function Download({ data, mimeType, what }: { data: string; mimeType: string; wh
   );
 }
 
+/** Whether data holds what a text says too; many servers put it into an object under the name `result`. */
+export function saysTheSame(content: readonly ContentPart[], structured: Json | undefined): boolean {
+  if (structured === undefined) return false;
+  const isWrapped = structured !== null && typeof structured === "object" && !Array.isArray(structured);
+  const names = isWrapped ? Object.keys(structured) : [];
+  const inner = isWrapped && names.length === 1 && names[0] === "result" ? structured.result : undefined;
+  const texts = content.filter((part) => part.type === "text").map((part) => part.text);
+  const isSame = (text: string, value: Json): boolean => {
+    const read = asJson(text);
+    const isPlain = value === null || typeof value !== "object";
+    return (isPlain && text === String(value)) || (read !== undefined && sameJson(read, value));
+  };
+  if (texts.some((text) => isSame(text, structured))) return true;
+  if (inner === undefined) return false;
+  if (texts.some((text) => isSame(text, inner))) return true;
+  return (
+    Array.isArray(inner) &&
+    inner.length === texts.length &&
+    inner.every((value, at) => isSame(texts[at] ?? "", value))
+  );
+}
+
 interface ResultProps {
   content: ContentPart[];
   truncated: boolean;
@@ -152,10 +174,7 @@ interface ResultProps {
 
 export function Result({ content, truncated, origin, structured, structuredProblem }: ResultProps) {
   // Most servers say the same twice: as a text for the model, and as data.
-  const isRepeated = content.some((part) => {
-    const value = part.type === "text" ? asJson(part.text) : undefined;
-    return value !== undefined && structured !== undefined && sameJson(value, structured ?? null);
-  });
+  const isRepeated = saysTheSame(content, structured);
   const hasData = structured !== undefined && structured !== null;
   if (content.length === 0 && !hasData) {
     return <p class="text-sm text-(--quiet)">{t.returnedNothing}</p>;

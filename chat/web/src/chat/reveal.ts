@@ -1,20 +1,17 @@
-/** Goes to a message that was looked for: loads what is between, shows its branch, scrolls there and marks it. */
+/** Goes to a message that was looked for: shows its branch and the part that begins with it, and marks it. */
 import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
-import { loadOlder, openState, runningTurn, toast, wanted } from "../app";
+import { messageOf, openState, runningTurn, showFrom, toast, wanted } from "../app";
 import { showBranch } from "../commands";
-import { pathTo } from "../store/paths";
 import { isShown } from "../store/timeline";
 import t from "../texts/chat";
 
 const MARKED_MS = 2_500;
 /** How long the branch of a message may take to come. */
 const ARRIVAL_MS = 15_000;
-/** Parts of a conversation that are loaded on the way; 100 messages each. */
-const MOST_PARTS = 200;
 
-/** Resolves when the message is on the shown path, or after a while. */
-function arrival(id: string): Promise<void> {
+/** Resolves when another path than this one has been read, or after a while. */
+function arrival(leafId: string | null): Promise<void> {
   return new Promise((resolve) => {
     const ended = () => {
       clearTimeout(timer);
@@ -23,28 +20,25 @@ function arrival(id: string): Promise<void> {
     };
     const timer = setTimeout(ended, ARRIVAL_MS);
     const stop = openState.subscribe((state) => {
-      if (state && isShown(state, id)) queueMicrotask(ended);
+      if (state && !state.stale && state.conversation?.leaf_id !== leafId) queueMicrotask(ended);
     });
   });
 }
 
-async function find(id: string): Promise<boolean> {
-  let hasShown = false;
-  for (let parts = 0; parts < MOST_PARTS && wanted.value === id; parts += 1) {
-    const state = openState.value;
-    if (!state?.conversation) return false;
-    const path = pathTo(state.messages, state.conversation.leaf_id);
-    if (isShown(state, id)) return true;
-    const first = path[0];
-    if (first && first.parent_id !== null) {
-      if (await loadOlder(first)) return false;
-    } else if (hasShown || runningTurn.value !== null || !(await showBranch(id))) return false;
-    else {
-      hasShown = true;
-      await arrival(id);
-    }
+/** Why the message cannot be shown; empty: it is. */
+async function find(id: string): Promise<string> {
+  const state = openState.value;
+  if (!state?.conversation) return t.notFoundHere;
+  if (isShown(state, id)) return "";
+  try {
+    if (await showFrom(state.id, id)) return "";
+    if (runningTurn.value !== null || !(await showBranch(id))) return t.notFoundHere;
+    await arrival(state.conversation.leaf_id);
+    const isHere = openState.value && isShown(openState.value, id);
+    return isHere || (await showFrom(state.id, id)) ? "" : t.notFoundHere;
+  } catch (error) {
+    return messageOf(error);
   }
-  return false;
 }
 
 export function useReveal(scroller: RefObject<HTMLElement | null>): void {
@@ -52,10 +46,10 @@ export function useReveal(scroller: RefObject<HTMLElement | null>): void {
   const isLoaded = openState.value?.seq != null;
   useEffect(() => {
     if (!id || !isLoaded) return;
-    void find(id).then((isFound) => {
+    void find(id).then((problem) => {
       if (wanted.value !== id) return;
       wanted.value = null;
-      if (!isFound) toast(t.notFoundHere);
+      if (problem) toast(problem);
       // After it has been drawn.
       else setTimeout(() => mark(scroller.current, id), 50);
     });

@@ -7,6 +7,10 @@ import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icon";
 import type { EffectiveServer, McpConfigOverrides, Servers } from "../wire";
 import { changeOverrides, loadServers } from "./choice";
+import { choiceOf, choiceValue, fittingServers, toolChoices } from "./choices";
+
+/** Servers of which one finds the right one by looking. */
+const MOST_WITHOUT_SEARCH = 7;
 
 function face(server: EffectiveServer): { icon: IconName; tone: string; word: string } {
   if (!server.is_usable) return { icon: "close", tone: "muted", word: t.serverStates.unused };
@@ -159,6 +163,40 @@ function Row({
   );
 }
 
+const CHOICES: Readonly<Record<string, string>> = {
+  "": t.choiceOfBud,
+  auto: t.choiceAuto,
+  required: t.choiceRequired,
+  none: t.choiceNone,
+};
+
+/** Which tools the model is made to call. */
+function Choice({
+  state,
+  onChange,
+}: {
+  state: Servers;
+  onChange: (next: Partial<McpConfigOverrides>) => void;
+}) {
+  const current = state.overrides.tool_choice;
+  return (
+    <div class="field">
+      <label for="chat-tool-choice">{t.toolChoice}</label>
+      <select
+        id="chat-tool-choice"
+        value={choiceValue(current)}
+        onChange={(event) => onChange({ tool_choice: choiceOf(event.currentTarget.value) })}
+      >
+        {toolChoices(state.servers, current).map(([value, tool]) => (
+          <option key={value} value={value}>
+            {tool === undefined ? CHOICES[value] : t.choiceTool(tool)}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
 /** Which servers and tools this conversation uses, why, and switches for what may be switched. */
 export function ServerPicker({
   conversationId,
@@ -170,6 +208,10 @@ export function ServerPicker({
 }) {
   const [state, setState] = useState<Servers | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
+  const [search, setSearch] = useState("");
+  const servers = fittingServers(state?.servers ?? [], search);
+  const addable = fittingServers(state?.addable ?? [], search);
+  const isMuch = state !== null && state.servers.length + state.addable.length > MOST_WITHOUT_SEARCH;
   const load = async () => {
     try {
       setState(await loadServers(conversationId));
@@ -198,18 +240,32 @@ export function ServerPicker({
         {state && (
           <>
             {state.servers.length === 0 && <p class="text-sm text-(--quiet)">{t.noServers}</p>}
+            {isMuch && (
+              <div class="field">
+                <input
+                  type="search"
+                  aria-label={t.searchServers}
+                  placeholder={t.searchServers}
+                  value={search}
+                  onInput={(event) => setSearch(event.currentTarget.value)}
+                />
+              </div>
+            )}
+            {search !== "" && servers.length + addable.length === 0 && (
+              <p class="text-sm text-(--quiet)">{t.noServerFits}</p>
+            )}
             <ul class="grid gap-1">
-              {state.servers.map((server) => (
+              {servers.map((server) => (
                 <Row key={server.id} server={server} overrides={state.overrides} onChange={change} />
               ))}
             </ul>
-            {state.addable.length > 0 && (
+            {addable.length > 0 && (
               <section aria-labelledby="addable-title" class="grid gap-1">
                 <h3 id="addable-title" class="menu-heading">
                   {t.addServer}
                 </h3>
                 <ul>
-                  {state.addable.map((server) => (
+                  {addable.map((server) => (
                     <li key={server.id}>
                       <button
                         type="button"
@@ -233,6 +289,7 @@ export function ServerPicker({
                 </ul>
               </section>
             )}
+            {state.servers.length > 0 && <Choice state={state} onChange={change} />}
           </>
         )}
         <a class="link-quiet text-sm" href={boot.urls.servers}>

@@ -114,6 +114,8 @@ export interface Api {
   search(query: string): Promise<Found[]>;
   /** What was said before a message. */
   older(messageId: string): Promise<Older>;
+  /** What was said from a message on; nothing, where it is on another branch. */
+  newer(messageId: string): Promise<Older>;
   /** The shown path as a file, with the name that it should have. */
   exported(id: string, as: "md" | "json"): Promise<{ name: string; body: Blob }>;
   /** Of older messages; the socket tells of the change. */
@@ -212,6 +214,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
       call("POST", `access-requests/${id}/decide/`, { is_granted, note }),
     search: (query) => call("GET", `search/?${new URLSearchParams({ q: query })}`),
     older: (messageId) => call("GET", `messages/${messageId}/older/`),
+    newer: (messageId) => call("GET", `messages/${messageId}/newer/`),
     async exported(id, as) {
       const headers = { "X-Workspace": workspaceSlug };
       const init: RequestInit = { headers, credentials: "same-origin" };

@@ -23,7 +23,7 @@ import {
   type ToolCall,
   type Turn,
 } from "../wire";
-import { isPart, isUnread } from "./paths";
+import { isPart, isUnread, pathTo } from "./paths";
 
 export interface Progress {
   progress: number;
@@ -53,6 +53,8 @@ export interface ConversationState {
   seq: number | null;
   stale: boolean;
   conversation: Conversation | null;
+  /** The message that the shown part ends with, where a link led far away from the path's end. */
+  excerptEnd: string | null;
   messages: readonly Message[];
   turns: readonly Turn[];
   toolCalls: readonly ToolCall[];
@@ -76,7 +78,9 @@ export type LocalEvent =
   | { type: "local.send_failed"; client_id: string; error: string }
   | { type: "local.resending"; client_id: string }
   | { type: "local.discard"; client_id: string }
-  | { type: "local.older"; conversation_id: string; part: Older };
+  | { type: "local.older"; conversation_id: string; part: Older }
+  /** Show the part of the path that ends with these messages; null: its end again. */
+  | { type: "local.excerpt"; conversation_id: string; part: Older | null };
 
 export function emptyConversation(id: string): ConversationState {
   return {
@@ -84,6 +88,7 @@ export function emptyConversation(id: string): ConversationState {
     seq: null,
     stale: false,
     conversation: null,
+    excerptEnd: null,
     messages: [],
     turns: [],
     toolCalls: [],
@@ -124,7 +129,7 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
       if (state.outgoing.some((o) => o.client_id === event.client_id)) return state;
       const { client_id, text, sent_at, attachments = [], bud_id = null, compare = [] } = event;
       const outgoing = { client_id, text, sent_at, attachments, bud_id, compare, error: null };
-      return { ...state, outgoing: [...state.outgoing, outgoing] };
+      return { ...state, excerptEnd: null, outgoing: [...state.outgoing, outgoing] };
     }
     case "local.send_failed":
       return editOutgoing(state, event.client_id, event.error);
@@ -134,7 +139,22 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
       return { ...state, outgoing: state.outgoing.filter((o) => o.client_id !== event.client_id) };
     case "local.older":
       return withPart(state, event.part.messages, event.part.turns, event.part.tool_calls);
+    case "local.excerpt": {
+      if (event.part === null) return { ...state, excerptEnd: null };
+      const { messages, turns, tool_calls } = event.part;
+      const excerptEnd = messages.findLast((one) => !one.is_outline)?.id ?? null;
+      return withoutGap({ ...withPart(state, messages, turns, tool_calls), excerptEnd });
+    }
   }
+}
+
+/** What has been read down to the end of the path is no excerpt any more; nor is one that has gone. */
+function withoutGap(state: ConversationState): ConversationState {
+  const { excerptEnd, messages, conversation } = state;
+  if (excerptEnd === null) return state;
+  const isKnown = messages.some((one) => one.id === excerptEnd);
+  const meets = pathTo(messages, conversation?.leaf_id ?? null).some((one) => one.id === excerptEnd);
+  return isKnown && !meets ? state : { ...state, excerptEnd: null };
 }
 
 function gap(state: ConversationState): ConversationState {
@@ -154,7 +174,7 @@ function applySnapshot(state: ConversationState, event: Snapshot): ConversationS
   const known = new Set([...event.messages, ...event.queue].map((m) => m.client_id));
   // What was loaded of a long conversation before stays: the snapshot holds only its end.
   const base = isPart(event.messages) ? state : { ...state, messages: [], turns: [], toolCalls: [] };
-  return {
+  return withoutGap({
     ...withPart(base, event.messages, event.turns, event.tool_calls),
     seq: event.seq,
     stale: false,
@@ -163,7 +183,7 @@ function applySnapshot(state: ConversationState, event: Snapshot): ConversationS
     queue: event.queue,
     artifacts: [...event.artifacts].sort(byId),
     outgoing: state.outgoing.filter((o) => !known.has(o.client_id)),
-  };
+  });
 }
 
 /** The rows with others that are newer, or were not known. An outline never takes the place of a whole message. */
@@ -229,7 +249,7 @@ function applyRow(state: ConversationState, event: RowEvent): ConversationState 
     case "conversation.changed":
       next.conversation = event.conversation;
       // Another branch of a long conversation, which has not been read yet: the snapshot that follows has it.
-      return isUnread(next.messages, event.conversation.leaf_id) ? gap(next) : next;
+      return isUnread(next.messages, event.conversation.leaf_id) ? gap({ ...next, excerptEnd: null }) : next;
   }
 }
 

@@ -26,6 +26,14 @@ export function inPieces(messages: readonly Message[], end: string | null): Mess
   return [pieces.slice(0, 2).flat(), ...pieces.slice(2)];
 }
 
+/** What follows below a message, in pieces to show one after another; what stands beside the path is in the first. */
+export function inPiecesBelow(messages: readonly Message[]): Message[][] {
+  const path = messages.filter((message) => !message.is_outline);
+  const pieces = [messages.filter((message) => message.is_outline)];
+  for (let from = 0; from < path.length; from += PIECE) pieces.push(path.slice(from, from + PIECE));
+  return [pieces.slice(0, 2).flat(), ...pieces.slice(2)];
+}
+
 /** Whether messages are missing before these. */
 export function isPart(messages: readonly Message[]): boolean {
   const ids = new Set(messages.map((message) => message.id));

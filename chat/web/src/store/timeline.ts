@@ -128,8 +128,8 @@ function itemsOf(state: ConversationState): TimelineItem[] {
     return item;
   };
 
-  const leafId = state.conversation?.leaf_id ?? null;
-  const path = pathTo(state.messages, leafId);
+  const path = shownPath(state);
+  const isExcerpt = state.excerptEnd !== null;
   const compared = comparedTurns(state);
   for (const [place, message] of path.entries()) {
     if (message.role === "user") {
@@ -144,7 +144,7 @@ function itemsOf(state: ConversationState): TimelineItem[] {
         break;
       }
       // A turn that has only begun, or failed at once, has no message yet; its state still has a place to show.
-      if (path[place + 1]?.role !== "assistant") {
+      if (path[place + 1]?.role !== "assistant" && !(isExcerpt && place === path.length - 1)) {
         const turn = state.turns.findLast((t) => t.user_message_id === message.id);
         if (turn) answer(turn.id, `turn-${turn.id}`);
       }
@@ -156,18 +156,23 @@ function itemsOf(state: ConversationState): TimelineItem[] {
   }
 
   for (const item of items) if (item.kind === "answer") item.isThinking = thinks(item);
+  if (isExcerpt) return items;
   for (const outgoing of state.outgoing) items.push({ kind: "outgoing", key: outgoing.client_id, outgoing });
   const last = items.findLast((item) => item.kind === "answer");
   if (last?.kind === "answer") last.isLast = last === items.at(-1);
   return items;
 }
 
+/** The messages that are shown, from the first one that is known. */
+function shownPath({ messages, excerptEnd, conversation }: ConversationState): readonly Message[] {
+  return pathTo(messages, excerptEnd ?? conversation?.leaf_id ?? null);
+}
+
 /** Whether a message can be seen: on the shown path, or in an answer beside the one there. */
 export function isShown(state: ConversationState, messageId: string): boolean {
   const beside = new Set(comparedTurns(state).map((turn) => turn.id));
-  const path = pathTo(state.messages, state.conversation?.leaf_id ?? null);
   const message = state.messages.find((one) => one.id === messageId);
-  return path.some((one) => one.id === messageId) || beside.has(message?.turn_id ?? "");
+  return shownPath(state).some((one) => one.id === messageId) || beside.has(message?.turn_id ?? "");
 }
 
 /** The turns whose answers stand side by side, in their order; none, where nothing is compared. */

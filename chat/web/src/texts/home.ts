@@ -4,7 +4,7 @@ const home = {
   greeting: (words: string, name: string) => `${words}, ${name}`,
   talkTo: "You are talking to {bud}.",
   ask: "How can we help?",
-  budsOf: (workspace: string) => `Buds of ${workspace}`,
+  budsOf: (workspace: string) => `Assistants (buds) of ${workspace}`,
   loadingBuds: "Loading the buds",
   noBuds: "No buds yet",
   noBudsText:

@@ -16,7 +16,7 @@ const questions = {
   atLeast: (bound: number) => `Enter ${bound} or more.`,
   atMost: (bound: number) => `Enter ${bound} or less.`,
   fromList: "Choose a value from the list.",
-  email: "Enter an email address, such as name@example.com.",
+  email: "Enter an e-mail address, such as name@example.com.",
   address: "Enter a full web address, such as https://example.com.",
   pickAtLeast: (count: number) => plural(count, { one: "Pick at least #.", other: "Pick at least #." }),
   pickAtMost: (count: number) => plural(count, { one: "Pick at most #.", other: "Pick at most #." }),

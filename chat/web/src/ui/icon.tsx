@@ -46,6 +46,7 @@ import pin from "lucide-static/icons/pin.svg?raw";
 import pinOff from "lucide-static/icons/pin-off.svg?raw";
 import plug from "lucide-static/icons/plug.svg?raw";
 import plus from "lucide-static/icons/plus.svg?raw";
+import quote from "lucide-static/icons/quote.svg?raw";
 import refresh from "lucide-static/icons/refresh-cw.svg?raw";
 import audit from "lucide-static/icons/scroll-text.svg?raw";
 import search from "lucide-static/icons/search.svg?raw";
@@ -118,6 +119,7 @@ const ICONS = {
   pinOff,
   plug,
   plus,
+  quote,
   question,
   refresh,
   search,
