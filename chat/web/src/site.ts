@@ -3,6 +3,7 @@ import "./styles/app.css";
 import { askFirst } from "./asking";
 import { forgetAtSignOut } from "./forgetting";
 import { startWorker } from "./installing";
+import { startLiveCounts } from "./live-counts";
 import "./menus";
 import { startPush } from "./push";
 import { CHAT_KEYS, isPressed } from "./shortcuts/list";
@@ -158,6 +159,7 @@ startSignIn();
 startWorker();
 forgetAtSignOut();
 void startPush();
+startLiveCounts();
 
 showTheme();
 localTimes();
