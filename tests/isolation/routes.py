@@ -546,6 +546,7 @@ SAMPLES: dict[str, Sample] = {
     "audit:own_entry": Sample(ids=_in_workspace(entry_id="entry")),
     # For the platform's owner alone; nobody of a workspace finds it.
     "audit:platform": Sample(reads=False, writes_on_get=_SESSION),
+    "platform_state": Sample(reads=False, writes_on_get=_SESSION),
     "mcp_servers:servers": _page,
     "mcp_servers:add": Sample(
         ids=_slug,
