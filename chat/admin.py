@@ -11,13 +11,16 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.functional import Promise
+from django.utils.formats import date_format
+from django.utils.functional import Promise, lazy
 from django.utils.html import format_html
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminPasswordWidget
 
 from chat.models import Bud, ModelProvider, ProviderModel, Turn
+from chat.providers.list_prices import AS_OF
 from chat.services.providers import prepare_provider
 from workspaces.admin import WorkspaceModelAdmin
 from workspaces.admin_sections import Section
@@ -125,10 +128,27 @@ _FACTS = [
 ]
 
 
+_LIST_PRICE = format_lazy(
+    _("Per million tokens. Empty: the provider's list price of {day}, if Trellis knows it."),
+    day=lazy(date_format, str)(AS_OF, "j M Y"),
+)
+_PRICES_HELP = {"prompt_price": _LIST_PRICE, "completion_price": _LIST_PRICE}
+
+
+class ProviderModelRowForm(forms.ModelForm):
+    """One model, within its provider's form."""
+
+    class Meta:
+        model = ProviderModel
+        fields: ClassVar[Any] = _FACTS
+        help_texts: ClassVar[Any] = _PRICES_HELP
+
+
 class ProviderModelInline(TabularInline):
     """What is known of a provider's models."""
 
     model = ProviderModel
+    form = ProviderModelRowForm
     extra = 0
     fields = _FACTS
     verbose_name_plural = _("prices and context")
@@ -168,6 +188,7 @@ class ProviderModelForm(forms.ModelForm):
     class Meta:
         model = ProviderModel
         fields: ClassVar[Any] = ["provider", *_FACTS]
+        help_texts: ClassVar[Any] = _PRICES_HELP
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

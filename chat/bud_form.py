@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
+from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Bud, BudColour, BudVisibility, ModelProvider
@@ -190,4 +191,7 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
         if known.prompt_price is not None and known.completion_price is not None:
             prices = {"read": f"{known.prompt_price:f}", "write": f"{known.completion_price:f}"}
             facts.append(str(_("%(read)s in and %(write)s out for a million tokens") % prices))
+            if known.prices_listed_on is not None:
+                day = date_format(known.prices_listed_on, "j M Y")
+                facts.append(str(_("list price of %(day)s") % {"day": day}))
     return {"value": value, "label": label, "facts": ", ".join(facts)}

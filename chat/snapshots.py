@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext as _
 
 from chat.artifacts.rows import artifacts_of
 from chat.events import Snapshot
@@ -56,7 +57,7 @@ def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapsho
         # The lock orders this reading between two changes, so that number and rows agree.
         found: Any = _LOCKED.first(workspace_id, conversation.pk)
         if found is None:
-            raise NotFound("Conversation not found.")
+            raise NotFound(_("Conversation not found."))
         conversation = found
         part = _shown_end(conversation) if found.is_long else _all_of(conversation)
         queue = _QUEUE.all(workspace_id, conversation.pk)

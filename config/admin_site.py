@@ -128,7 +128,10 @@ def product_pages(workspace: Workspace, actor: Actor) -> dict[Section, list[Page
             Page(_now("Settings as a file"), reverse("workspace_file", args=[workspace.slug]))
         ]
     if actor.is_superuser:
-        found[Section.PLATFORM] = [Page(_now("Audit of the platform"), reverse("audit:platform"))]
+        found[Section.PLATFORM] = [
+            Page(_now("State of the installation"), reverse("platform_state")),
+            Page(_now("Audit of the platform"), reverse("audit:platform")),
+        ]
     return found
 
 

@@ -75,7 +75,10 @@ def read(workspace: Workspace, actor: Actor) -> Overview:
     steps = _steps(workspace, actor)
     done = sum(step.is_done for step in steps)
     return Overview(
-        tiles=_tiles(workspace, actor), steps=steps if done < len(steps) else (), done=done
+        # In an empty workspace every number is 0, and the list of first steps stands in their place.
+        tiles=_tiles(workspace, actor) if done or not steps else (),
+        steps=steps if done < len(steps) else (),
+        done=done,
     )
 
 

@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.utils.module_loading import autodiscover_modules
 
 from config import errors, health, installing, metrics
+from config.platform_state import platform_state
 from workspaces.accounts import AddressView
 
 autodiscover_modules("admin", "pages.admin", register_to=admin.site)
@@ -18,6 +19,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("manifest.webmanifest", installing.manifest, name="manifest"),
     path("worker.js", installing.worker, name="worker"),
     path("offline/", installing.offline, name="offline"),
+    path("platform/state/", platform_state, name="platform_state"),
     path("admin/", admin.site.urls),
     path("accounts/email/", AddressView.as_view(), name="account_email"),  # before allauth's own
     path("accounts/", include("allauth.urls")),

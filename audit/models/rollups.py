@@ -13,6 +13,7 @@ class Grain(models.TextChoices):
 
     HOUR = "h", _("hour")
     DAY = "d", _("day")
+    MONTH = "m", _("month")
 
 
 class Dimension(models.TextChoices):
@@ -111,6 +112,11 @@ class RollupCursor(models.Model):
 
     chain_id = models.UUIDField(primary_key=True)
     seq = models.BigIntegerField(default=0)
+    months_seq = models.BigIntegerField(
+        default=0,
+        db_default=0,
+        help_text=_("Up to where months are counted. If it is not `seq`, they are made anew."),
+    )
     moved_at = models.DateTimeField(auto_now=True)
 
     def __str__(self) -> str:

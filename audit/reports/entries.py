@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.db.models import Max
 from django.utils import timezone
 
-from audit.models import AuditEntry, AuditRollup, Dimension
-from audit.rollups.reading import Span, Tail, exactly
+from audit.models import AuditEntry, Dimension
+from audit.rollups.reading import Span, Tail, exactly, values_of
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
@@ -51,11 +50,7 @@ def choices_of(workspace_id: UUID, since: datetime | None) -> Choices:
 
     def read(tail: Tail) -> Choices:
         def of(dimension: Dimension) -> list[tuple[str, str]]:
-            rows = AuditRollup.objects.for_workspace(workspace_id).filter(
-                span.condition(), dimension=dimension
-            )
-            found = dict(rows.order_by().values_list("value").annotate(Max("second")))
-            found |= {key.value: key.second for key, _ in tail.counts(dimension, span)}
+            found = values_of(workspace_id, dimension, span, tail)
             return sorted(found.items())[:MAX_CHOICES]
 
         people = of(Dimension.ACTOR)

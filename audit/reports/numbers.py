@@ -29,8 +29,10 @@ class Numbers(Protocol):
         """The range."""
         ...
 
-    def cells(self, dimension: Dimension, *, by_time: bool = False) -> list[Cell]:
-        """Sum a dimension."""
+    def cells(
+        self, dimension: Dimension, *, by_time: bool = False, of_actions: Collection[str] = ()
+    ) -> list[Cell]:
+        """Sum a dimension; `of_actions`: of these kinds alone, as one number for all of them."""
         ...
 
     def histograms(
@@ -57,9 +59,18 @@ class Counters:
     span: Span
     tail: Tail
 
-    def cells(self, dimension: Dimension, *, by_time: bool = False) -> list[Cell]:
+    def cells(
+        self, dimension: Dimension, *, by_time: bool = False, of_actions: Collection[str] = ()
+    ) -> list[Cell]:
         """Sum a dimension."""
-        return cells(self.workspace_id, dimension, self.span, self.tail, by_time=by_time)
+        return cells(
+            self.workspace_id,
+            dimension,
+            self.span,
+            self.tail,
+            by_time=by_time,
+            of_actions=of_actions,
+        )
 
     def histograms(
         self,
@@ -112,22 +123,28 @@ class Entries:
     rows: QuerySet[AuditEntry]
     span: Span
 
-    def cells(self, dimension: Dimension, *, by_time: bool = False) -> list[Cell]:
+    def cells(
+        self, dimension: Dimension, *, by_time: bool = False, of_actions: Collection[str] = ()
+    ) -> list[Cell]:
         """Sum a dimension."""
         columns = _COLUMNS[dimension]
         rows, names = self._grouped(by_time=by_time)
+        if of_actions:
+            rows = rows.filter(action__in=list(of_actions))
+        kinds = () if of_actions else ("action", "outcome")
         found: dict[tuple[datetime | None, str, str, str, str], Sums] = {}
-        counted = rows.values_list(*names, *columns, "action", "outcome").annotate(
+        counted = rows.values_list(*names, *columns, *kinds).annotate(
             Count("pk"), Count("duration_ms"), Sum("duration_ms")
         )
         for row in counted:
             start = self.span.piece(row[0]) if by_time else None
             value, second = _named(dimension, row[len(names) : len(names) + len(columns)])
             if value or dimension is Dimension.ALL:
-                place = (start, value, second, *row[-5:-3])
+                action, outcome = row[-5:-3] if kinds else ("", "")
+                place = (start, value, second, action, outcome)
                 sums = Sums(row[-3], row[-2], row[-1] or 0)
                 found[place] = found.get(place, Sums()).plus(sums)
-        if dimension is Dimension.ALL and not by_time:
+        if dimension is Dimension.ALL and not by_time and not of_actions:
             for key, sums in tally_of(facts_of(self._ends())).counts.items():
                 if key.dimension == Dimension.ALL and key.grain == Grain.HOUR:
                     place = (None, "", "", key.action, key.outcome)

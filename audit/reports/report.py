@@ -198,12 +198,12 @@ def _joined(found: Mapping[Place, Mapping[int, int]]) -> dict[int, int]:
 
 def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Line]:
     """Ended calls, stacked by what they were, or by the greatest of a dimension."""
-    found = [
-        cell
-        for cell in numbers.cells(BY[by][1], by_time=True)
-        if cell.action in {FINISHED, REFUSED}
-    ]
     if by == "outcome":
+        found = [
+            cell
+            for cell in numbers.cells(Dimension.ALL, by_time=True)
+            if cell.action in {FINISHED, REFUSED}
+        ]
         kinds = {"ok": _("Succeeded"), "failed": _("Failed or stopped"), "refused": _("Refused")}
         sums: dict[tuple[str, datetime | None], int] = {}
         for cell in found:
@@ -217,6 +217,7 @@ def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Li
         ]
     labels: dict[str, str] = {}
     totals: dict[str, int] = {}
+    found = numbers.cells(BY[by][1], by_time=True, of_actions=(FINISHED, REFUSED))
     for cell in found:
         labels[cell.value] = cell.second if by == "user" else cell.value
         totals[cell.value] = totals.get(cell.value, 0) + cell.sums.number

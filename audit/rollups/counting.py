@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, models, transaction
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F, OuterRef, Q, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
@@ -20,9 +20,10 @@ from audit.models import (
     AuditRollup,
     AuditSeal,
     AuditTombstone,
+    Grain,
     RollupCursor,
 )
-from audit.rollups.folding import Fact, Tally, facts_of, fold, waits_of
+from audit.rollups.folding import Fact, Tally, facts_of, fold, next_month, waits_of
 from workspaces.errors import Conflict
 
 MOST = 2_000
@@ -30,6 +31,10 @@ MOST = 2_000
 RUN = timedelta(seconds=8)
 """How long one run of the task works."""
 _ROWS, _MOST_ROWS = 500, 10_000
+_OF_COUNTER: Final = ("dimension", "grain", "start", "value", "second", "action", "outcome")
+_OF_BUCKET: Final = ("dimension", "measure", "grain", "start", "value", "second", "bucket")
+_SUMS: Final = ("count", "timed", "duration_ms", "waited", "wait_ms")
+_SUM: Final = ("count",)
 
 
 def roll_up(chain_id: UUID, most: int = MOST, *, waits: bool = False) -> int:
@@ -49,12 +54,16 @@ def roll_up(chain_id: UUID, most: int = MOST, *, waits: bool = False) -> int:
             .order_by("seq")
             .values_list("seq", "entry_id")[:most]
         )
+        if cursor.months_seq != cursor.seq:
+            _make_months(chain_id)
+            cursor.months_seq = cursor.seq
+            cursor.save(update_fields=["months_seq"])
         if not places:
             return 0
         rows = AuditEntry.objects.across_workspaces().filter(pk__in=[entry for _, entry in places])
         add(chain_id, tally_of(facts_of(rows)))
-        cursor.seq = places[-1][0]
-        cursor.save(update_fields=["seq", "moved_at"])
+        cursor.seq = cursor.months_seq = places[-1][0]
+        cursor.save(update_fields=["seq", "months_seq", "moved_at"])
         return len(places)
 
 
@@ -89,12 +98,15 @@ def roll_up_all(run: timedelta = RUN) -> int:
 
 
 def behind() -> list[UUID]:
-    """Give the chains that have sealed entries which are not counted."""
-    done = RollupCursor.objects.filter(chain_id=OuterRef("chain_id")).values("seq")
+    """Give the chains that have sealed entries which are not counted, or not in their months."""
+    cursor = RollupCursor.objects.filter(chain_id=OuterRef("chain_id"))
+    number = models.BigIntegerField()
     rows = AuditHead.objects.annotate(
-        done=Coalesce(Subquery(done), 0, output_field=models.BigIntegerField())
+        done=Coalesce(Subquery(cursor.values("seq")), 0, output_field=number),
+        months=Coalesce(Subquery(cursor.values("months_seq")), 0, output_field=number),
     )
-    return list(rows.filter(seq__gt=F("done")).values_list("chain_id", flat=True))
+    waiting = rows.filter(Q(seq__gt=F("done")) | ~Q(done=F("months")))
+    return list(waiting.values_list("chain_id", flat=True))
 
 
 def forget(chain_id: UUID) -> None:
@@ -114,8 +126,34 @@ def forget(chain_id: UUID) -> None:
         cursor = RollupCursor.objects.select_for_update().get(chain_id=chain_id)
         AuditRollup.objects.for_workspace(chain_id).delete()
         AuditHistogram.objects.for_workspace(chain_id).delete()
-        cursor.seq = 0
-        cursor.save(update_fields=["seq", "moved_at"])
+        cursor.seq = cursor.months_seq = 0
+        cursor.save(update_fields=["seq", "months_seq", "moved_at"])
+
+
+def _make_months(chain_id: UUID) -> None:
+    """Sum months from days: after an upgrade, and where a process from before it has counted meanwhile."""
+    for model, key, sums in ((AuditRollup, _OF_COUNTER, _SUMS), (AuditHistogram, _OF_BUCKET, _SUM)):
+        rows = model.objects.for_workspace(chain_id)
+        rows.filter(grain=Grain.MONTH).delete()
+        days = rows.filter(grain=Grain.DAY)
+        for month in days.datetimes("start", "month", tzinfo=UTC):
+            some = days.filter(start__gte=month, start__lt=next_month(month)).order_by()
+            names = [name for name in key if name not in {"grain", "start"}]
+            found = some.values(*names).annotate(**{f"sum_{name}": Sum(name) for name in sums})
+            months = {"grain": Grain.MONTH.value, "start": month}
+            _upsert(
+                model,
+                key,
+                sums,
+                [
+                    (
+                        chain_id,
+                        *((row | months)[name] for name in key),
+                        *(row[f"sum_{name}"] for name in sums),
+                    )
+                    for row in found
+                ],
+            )
 
 
 def tally_of(facts: Iterable[Fact]) -> Tally:
@@ -128,14 +166,14 @@ def add(chain_id: UUID, tally: Tally) -> None:
     """Add to the counters of a chain."""
     _upsert(
         AuditRollup,
-        ("dimension", "grain", "start", "value", "second", "action", "outcome"),
-        ("count", "timed", "duration_ms", "waited", "wait_ms"),
+        _OF_COUNTER,
+        _SUMS,
         [(chain_id, *key, *sums) for key, sums in sorted(tally.counts.items())],
     )
     _upsert(
         AuditHistogram,
-        ("dimension", "measure", "grain", "start", "value", "second", "bucket"),
-        ("count",),
+        _OF_BUCKET,
+        _SUM,
         [(chain_id, *key, number) for key, number in sorted(tally.buckets.items())],
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -151,7 +151,7 @@ def fold(facts: Iterable[Fact], asked: Mapping[UUID, datetime]) -> Tally:
                             bucket_of(wait),
                         )
                     ] += 1
-    return _with_days(hours, buckets)
+    return _with_days_and_months(hours, buckets)
 
 
 _WITH_HISTOGRAM = frozenset({Dimension.ALL, Dimension.SERVER, Dimension.TOOL})
@@ -180,13 +180,25 @@ def _wait(fact: Fact, asked: Mapping[UUID, datetime]) -> int | None:
     return max(0, round((fact.created_at - asked[fact.call_id]).total_seconds() * 1000))
 
 
-def _with_days(hours: Mapping[Key, list[int]], buckets: Mapping[Bucket, int]) -> Tally:
-    """Add the counters of days, which are sums of hours."""
+def _with_days_and_months(hours: Mapping[Key, list[int]], buckets: Mapping[Bucket, int]) -> Tally:
+    """Add the counters of days and months, which are sums of hours."""
     tally = Tally({key: Sums(*sums) for key, sums in hours.items()}, dict(buckets))
     for key, sums in list(tally.counts.items()):
-        day = key._replace(grain=Grain.DAY, start=key.start.replace(hour=0))
-        tally.counts[day] = tally.counts.get(day, Sums()).plus(sums)
+        for grain, start in _wholes(key.start):
+            whole = key._replace(grain=grain, start=start)
+            tally.counts[whole] = tally.counts.get(whole, Sums()).plus(sums)
     for place, number in buckets.items():
-        whole = place._replace(grain=Grain.DAY, start=place.start.replace(hour=0))
-        tally.buckets[whole] = tally.buckets.get(whole, 0) + number
+        for grain, start in _wholes(place.start):
+            around = place._replace(grain=grain, start=start)
+            tally.buckets[around] = tally.buckets.get(around, 0) + number
     return tally
+
+
+def _wholes(hour: datetime) -> tuple[tuple[str, datetime], ...]:
+    day = hour.replace(hour=0)
+    return (Grain.DAY, day), (Grain.MONTH, day.replace(day=1))
+
+
+def next_month(moment: datetime) -> datetime:
+    """Give the beginning of the month after a month's beginning."""
+    return (moment + timedelta(days=31)).replace(day=1)

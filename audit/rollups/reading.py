@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, Sum
+from django.db.models import Aggregate, Max, Q, QuerySet, Sum
 
 from audit.models import (
     AuditEntry,
@@ -22,7 +24,7 @@ from audit.models import (
     RollupCursor,
 )
 from audit.rollups.counting import tally_of
-from audit.rollups.folding import Bucket, Key, Sums, Tally, facts_of
+from audit.rollups.folding import Bucket, Key, Sums, Tally, facts_of, next_month
 
 T = TypeVar("T")
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
@@ -75,17 +77,63 @@ class Span:
     def holds(self, moment: datetime) -> bool:
         return self.since <= moment < self.until
 
+    def conditions(self, *, has_months: bool = False) -> list[Q]:
+        """Give which counters make up the range: whole months and days where there are, hours at the edges."""
+        wholes = [_MONTHS, _DAYS] if has_months else [_DAYS]
+        pieces = _covered(self.since, self.until, wholes if self.is_long else [])
+        return [
+            # By name, because PostgreSQL takes a range of few months for most of the table.
+            Q(grain=grain, start__in=_months(since, until))
+            if grain is Grain.MONTH
+            else Q(grain=grain, start__gte=since, start__lt=until)
+            for grain, since, until in pieces or [(Grain.HOUR, self.since, self.until)]
+        ]
+
     def condition(self) -> Q:
-        """Give which counters make up the range: whole days where there are, hours at the edges."""
-        if not self.is_long:
-            return Q(grain=Grain.HOUR, start__gte=self.since, start__lt=self.until)
-        first = self.since if self.since.hour == 0 else self.since.replace(hour=0) + _DAY
-        last = self.until.replace(hour=0)
-        return (
-            Q(grain=Grain.DAY, start__gte=first, start__lt=last)
-            | Q(grain=Grain.HOUR, start__gte=self.since, start__lt=first)
-            | Q(grain=Grain.HOUR, start__gte=last, start__lt=self.until)
-        )
+        """The same as one condition, without months."""
+        return functools.reduce(operator.or_, self.conditions())
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A piece of time that has counters of its own."""
+
+    grain: Grain
+    begin: Callable[[datetime], datetime]
+    """The beginning of the piece that holds a moment."""
+    next: Callable[[datetime], datetime]
+    """The beginning of the piece after one."""
+
+
+_DAYS = _Whole(Grain.DAY, lambda hour: hour.replace(hour=0), lambda day: day + _DAY)
+_MONTHS = _Whole(Grain.MONTH, lambda hour: hour.replace(day=1, hour=0), next_month)
+
+
+def _months(since: datetime, until: datetime) -> list[datetime]:
+    found = []
+    while since < until:
+        found.append(since)
+        since = next_month(since)
+    return found
+
+
+def _covered(
+    since: datetime, until: datetime, wholes: Sequence[_Whole]
+) -> list[tuple[Grain, datetime, datetime]]:
+    """Cover a range with the greatest pieces that lie in it, and its edges with smaller ones."""
+    if since >= until:
+        return []
+    if not wholes:
+        return [(Grain.HOUR, since, until)]
+    whole, *smaller = wholes
+    first = whole.begin(since)
+    if first < since:
+        first = whole.next(first)
+    last = whole.begin(until)
+    if first >= last:
+        return _covered(since, until, smaller)
+    middle = [(whole.grain, first, last)]
+    return _covered(since, first, smaller) + middle + _covered(last, until, smaller)
 
 
 class Cell(NamedTuple):
@@ -104,6 +152,8 @@ class Tail:
     """Entries that no counter holds yet: sealed a moment ago, or not sealed yet."""
 
     tally: Tally = field(default_factory=Tally)
+    has_months: bool = False
+    """Whether the counters of months are as far as the others."""
 
     def counts(self, dimension: str, span: Span) -> Iterator[tuple[Key, Sums]]:
         for key, sums in self.tally.counts.items():
@@ -135,14 +185,15 @@ def exactly(workspace_id: UUID, read: Callable[[Tail], T]) -> T:
         return read(tail_of(workspace_id, _place(workspace_id)))
 
 
-def tail_of(workspace_id: UUID, seq: int) -> Tail:
+def tail_of(workspace_id: UUID, place: tuple[int, int]) -> Tail:
     """Count the entries behind a place of the chain, and those that wait for theirs."""
+    seq, months_seq = place
     sealed = AuditSeal.objects.filter(chain_id=workspace_id, seq__gt=seq).order_by()
     waiting = (
         PendingSeal.objects.order_by().values("entry_id").union(sealed.values("entry_id"), all=True)
     )
     rows = AuditEntry.objects.for_workspace(workspace_id).filter(pk__in=waiting).order_by()
-    return Tail(tally_of(facts_of(rows)))
+    return Tail(tally_of(facts_of(rows)), has_months=months_seq == seq)
 
 
 def cells(
@@ -153,29 +204,57 @@ def cells(
     *,
     by_time: bool = False,
     value: str = "",
+    of_actions: Collection[str] = (),
 ) -> list[Cell]:
-    """Sum a dimension's counters over a range, by piece of time if wanted; of one value, or of all."""
-    group = ("value", "second", "action", "outcome")
-    names = ("start", *group) if by_time else group
-    rows = (
-        AuditRollup.objects.for_workspace(workspace_id)
-        .filter(span.condition(), dimension=dimension, **({"value": value} if value else {}))
-        .order_by()
-        .values_list(*names)
-        .annotate(*(Sum(name) for name in _SUMS))
-    )
+    """Sum a dimension's counters over a range.
+
+    Args:
+        by_time: by piece of time.
+        value: of this one alone.
+        of_actions: of these kinds of entries alone, as one number for all of them and their outcomes.
+    """
+    start = ("start",) if by_time else ()
+    group = ("value", "second", *(() if of_actions else ("action", "outcome")))
+    wanted: dict[str, Any] = {"value": value} if value else {}
+    if of_actions:
+        wanted["action__in"] = list(of_actions)
+    counters = AuditRollup.objects.for_workspace(workspace_id).filter(dimension=dimension, **wanted)
+    sums_of = [Sum(name) for name in _SUMS]
+    rows = in_pieces(counters, span, tail, (*start, *group), *sums_of, by_time=by_time)
     found: dict[tuple[datetime | None, str, str, str, str], Sums] = {}
-    for row in rows:
-        start = span.piece(row[0]) if by_time else None
-        place = (start, *(row[1:5] if by_time else row[:4]))
-        found[place] = found.get(place, Sums()).plus(Sums(*row[-5:]))
-    for key, sums in tail.counts(dimension, span):
-        if value and key.value != value:
-            continue
-        start = span.piece(key.start) if by_time else None
-        place = (start, key.value, key.second, key.action, key.outcome)
+
+    def put(moment: datetime | None, kind: tuple[str, ...], sums: Sums) -> None:
+        named, second, action, outcome = (*kind, "", "")[:4]
+        place = (span.piece(moment) if moment else None, named, second, action, outcome)
         found[place] = found.get(place, Sums()).plus(sums)
+
+    for row in rows:
+        put(row[0] if by_time else None, row[len(start) : -len(_SUMS)], Sums(*row[-len(_SUMS) :]))
+    for key, sums in tail.counts(dimension, span):
+        if (value and key.value != value) or (of_actions and key.action not in of_actions):
+            continue
+        kind = (key.value, key.second, *(() if of_actions else (key.action, key.outcome)))
+        put(key.start if by_time else None, kind, sums)
     return [Cell(*place, sums) for place, sums in found.items()]
+
+
+def in_pieces(
+    rows: QuerySet[Any],
+    span: Span,
+    tail: Tail,
+    names: Sequence[str],
+    *sums: Aggregate,
+    by_time: bool = False,
+) -> Iterator[tuple[Any, ...]]:
+    """Sum counters of a range, each kind of piece for itself: several rows may have the same names.
+
+    With all kinds in one condition, PostgreSQL reads the whole table instead of its index.
+    """
+    parts = [
+        rows.filter(condition).order_by().values_list(*names).annotate(*sums)
+        for condition in span.conditions(has_months=tail.has_months and not by_time)
+    ]
+    return iter(parts[0].union(*parts[1:], all=True))
 
 
 Place = tuple[datetime | None, str, str]
@@ -192,21 +271,12 @@ def histograms(
     values: Collection[str] | None = None,
 ) -> dict[Place, dict[int, int]]:
     """Sum histograms over a range, of some values or of all: (piece of time, value, second) → bucket → how many."""
-    names: Sequence[str] = ("value", "second", "bucket")
-    if by_time:
-        names = ("start", *names)
-    rows = (
-        AuditHistogram.objects.for_workspace(workspace_id)
-        .filter(
-            span.condition(),
-            dimension=dimension,
-            measure=measure,
-            **({} if values is None else {"value__in": list(values)}),
-        )
-        .order_by()
-        .values_list(*names)
-        .annotate(Sum("count"))
+    names = (*(("start",) if by_time else ()), "value", "second", "bucket")
+    wanted = {} if values is None else {"value__in": list(values)}
+    counters = AuditHistogram.objects.for_workspace(workspace_id).filter(
+        dimension=dimension, measure=measure, **wanted
     )
+    rows = in_pieces(counters, span, tail, names, Sum("count"), by_time=by_time)
     found: dict[Place, dict[int, int]] = {}
 
     def put(place: Place, bucket: int, number: int) -> None:
@@ -238,19 +308,20 @@ def first_hour(workspace_id: UUID, tail: Tail) -> datetime | None:
     return min([*moments, *([row] if row else [])], default=None)
 
 
-def _place(workspace_id: UUID) -> int:
-    row = RollupCursor.objects.filter(chain_id=workspace_id).values_list("seq", flat=True).first()
-    return row or 0
+def _place(workspace_id: UUID) -> tuple[int, int]:
+    """Give up to where is counted, and up to where in months."""
+    rows = RollupCursor.objects.filter(chain_id=workspace_id)
+    return rows.values_list("seq", "months_seq").first() or (0, 0)
 
 
 def _floor(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def values_of(workspace_id: UUID, dimension: Dimension, span: Span, tail: Tail) -> set[str]:
-    """Give the values of a dimension that occur in a range."""
-    rows = AuditRollup.objects.for_workspace(workspace_id).filter(
-        span.condition(), dimension=dimension
-    )
-    found = set(rows.order_by().values_list("value", flat=True).distinct())
-    return found | {key.value for key, _ in tail.counts(dimension, span)}
+def values_of(workspace_id: UUID, dimension: Dimension, span: Span, tail: Tail) -> dict[str, str]:
+    """Give the values of a dimension that occur in a range, each with its second name."""
+    rows = AuditRollup.objects.for_workspace(workspace_id).filter(dimension=dimension)
+    found: dict[str, str] = {}
+    for value, second in in_pieces(rows, span, tail, ("value",), Max("second")):
+        found[value] = max(second, found.get(value, ""))
+    return found | {key.value: key.second for key, _ in tail.counts(dimension, span)}

@@ -31,6 +31,10 @@ class ModelOutput(serializers.Serializer[Any]):
     completion_price = serializers.DecimalField(
         max_digits=12, decimal_places=6, allow_null=True, help_text="Per million tokens."
     )
+    prices_listed_on = serializers.DateField(
+        allow_null=True,
+        help_text="The day of the provider's list that the prices are from. Null: the workspace has entered them, or there are none.",
+    )
 
 
 class ModelViewSet(WorkspaceViewSet):

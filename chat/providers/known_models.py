@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from uuid import UUID
@@ -12,7 +13,7 @@ from django.db.models import Model, Subquery
 
 from chat.models import ProviderModel
 from chat.providers.base import ProviderSpec, TokenCount
-from chat.providers.list_prices import list_price
+from chat.providers.list_prices import AS_OF, list_price
 from chat.values import ToolProtocol
 from workspaces.prepared import PreparedRows
 
@@ -27,6 +28,8 @@ class Prices:
     prompt: Decimal | None = None
     cached: Decimal | None = None
     completion: Decimal | None = None
+    listed_on: date | None = field(default=None, compare=False)
+    """The day of the provider's list that they are from; None: the workspace has entered them."""
 
     def cost_of(self, usage: TokenCount) -> Decimal | None:
         """What this many tokens cost; None: a price is unknown, and half a cost would read as a whole one."""
@@ -96,7 +99,9 @@ def prices_of(
     listed = list_price(base_url, model) if prompt is None and completion is None else None
     if listed is None:
         return Prices(prompt=prompt, completion=completion)
-    return Prices(prompt=listed.prompt, cached=listed.cached, completion=listed.completion)
+    return Prices(
+        prompt=listed.prompt, cached=listed.cached, completion=listed.completion, listed_on=AS_OF
+    )
 
 
 def _facts(values: Iterable[Any], spec: ProviderSpec) -> ModelFacts:

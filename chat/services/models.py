@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
@@ -32,6 +33,8 @@ class ModelChoice:
     sees_pictures: bool | None = None
     prompt_price: Decimal | None = None
     completion_price: Decimal | None = None
+    prices_listed_on: date | None = None
+    """The day of the provider's list that the prices are from; None: the workspace has entered them."""
 
 
 def models_of(workspace_id: UUID) -> list[ModelChoice]:
@@ -81,6 +84,7 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
                 sees_pictures=row.sees_pictures if row else None,
                 prompt_price=prices.prompt,
                 completion_price=prices.completion,
+                prices_listed_on=prices.listed_on,
             )
         )
     return sorted(found, key=lambda one: (one.provider_name.lower(), one.name.lower()))

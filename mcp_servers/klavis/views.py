@@ -360,7 +360,6 @@ def _context(request: WorkspaceRequest) -> dict[str, Any]:
         "servers_url": servers_url(request),
         "klavis_url": _home(request),
         "catalogue_url": reverse("mcp_servers:catalogue", args=[workspace.slug]),
-        "socket_url": f"/ws/w/{workspace.slug}/",
         "can_manage": can_manage(request),
     }
 

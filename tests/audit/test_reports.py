@@ -53,6 +53,34 @@ def test_the_page_says_what_happened(tenant: Tenant) -> None:
     assert SECRET_ARGUMENT.encode() not in answer.content
 
 
+def test_the_same_numbers_are_read_over_rest(two_workspaces: TwoTenants) -> None:
+    """REL-671: with the page's filters; of the own workspace alone, and for those who may see the log."""
+    tenant = two_workspaces.a
+    filled(tenant)
+    filled(two_workspaces.b)
+    path, headers = "/api/audit-reports/", {"X-Workspace": tenant.workspace.slug}
+    client = tenant.client("auditor")
+    report = client.get(path, {"by": "tool"}, headers=headers).json()
+    figures = {one["name"]: one["now"] for one in report["figures"]}
+    assert (figures["calls"], figures["failed"], figures["refused"]) == (4, 1, 1)
+    assert sum(sum(line["values"]) for line in report["over_time"]) == 4
+    assert len(report["pieces"]) == len(report["over_time"][0]["values"])
+    assert report["tools"][0]["tool"] == "echo"
+    assert [one["layer"] for one in report["refusals"]] == ["policy"]
+    one_tool = client.get(path, {"q": "tool:other", "range": "24h"}, headers=headers).json()
+    assert next(one["now"] for one in one_tool["figures"] if one["name"] == "calls") == 1
+    for wrong in (
+        {"by": "colour"},
+        {"range": "custom"},
+        {"q": "outcome:purple"},
+        {"q": "sort:duration"},
+    ):
+        answer = client.get(path, wrong, headers=headers)
+        assert answer.status_code == 422, wrong
+        assert next(iter(wrong)) in answer.content.decode()
+    assert tenant.client("member").get(path, headers=headers).status_code == 403
+
+
 def test_each_way_of_stacking_has_all_calls(tenant: Tenant) -> None:
     """Ours."""
     filled(tenant)

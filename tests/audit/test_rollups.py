@@ -18,6 +18,7 @@ from audit import rollups
 from audit.actions import Action, Outcome, RefusedBy
 from audit.models import (
     AuditEntry,
+    AuditHistogram,
     AuditRollup,
     AuditTombstone,
     Dimension,
@@ -38,12 +39,12 @@ from workspaces.actors import Source
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 
 
-def make_entries(workspace_id: UUID, number: int, chance: random.Random) -> None:
-    """Write entries of every counted shape, spread over nine days."""
+def make_entries(workspace_id: UUID, number: int, chance: random.Random, *, days: int = 9) -> None:
+    """Write entries of every counted shape, spread over so many days."""
     calls: list[tuple[UUID, datetime]] = []
     rows = []
     for _ in range(number):
-        moment = NOON + timedelta(seconds=chance.randrange(9 * 86_400))
+        moment = NOON + timedelta(seconds=chance.randrange(days * 86_400))
         action = chance.choice(
             [
                 *(Action.TOOL_CALL_FINISHED, Action.TOOL_CALL_REFUSED, Action.CONFIG_CHANGED),
@@ -126,6 +127,73 @@ def test_counters_and_tail_say_what_a_recount_says(tenant: Tenant, seed: int) ->
         assert counted(workspace_id, span) == recounted(workspace_id, span), span
     everything = Span.around(NOON, NOON + timedelta(days=12))
     assert counted(workspace_id, everything) == recounted(workspace_id, everything)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(6 if IS_FULL else 3))
+def test_months_days_and_hours_make_up_any_range(tenant: Tenant, seed: int) -> None:
+    """REL-666: over random ranges of up to half a year, with late entries and a tail."""
+    chance = random.Random(seed)
+    workspace_id = tenant.workspace.pk
+    for _ in range(3):
+        make_entries(workspace_id, 60, chance, days=170)
+        seal_all(workspace_id, chance.randrange(20, 80))
+        rollups.roll_up(workspace_id, chance.choice([7, 40]))
+    for _ in range(6):
+        since = NOON + timedelta(hours=chance.randrange(24 * 90))
+        span = Span.around(since, since + timedelta(hours=chance.randrange(24, 24 * 100)))
+        assert counted(workspace_id, span) == recounted(workspace_id, span), span
+    whole = Span.around(datetime(2026, 4, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC))
+    expected = recounted(workspace_id, whole)
+    assert expected["all"]
+    assert counted(workspace_id, whole) == expected
+
+
+@pytest.mark.django_db
+def test_a_long_range_reads_months(tenant: Tenant) -> None:
+    """REL-666: what lies in whole months is read from their counters alone."""
+    workspace_id = tenant.workspace.pk
+    make_entries(workspace_id, 120, random.Random(3), days=120)
+    seal_all(workspace_id)
+    rollups.catch_up(workspace_id, 120)
+    span = Span.around(NOON, NOON + timedelta(days=120))
+    before = counted(workspace_id, span)
+    smaller = AuditRollup.objects.for_workspace(workspace_id).exclude(grain=Grain.MONTH)
+    april = {
+        "start__gte": datetime(2026, 4, 1, tzinfo=UTC),
+        "start__lt": datetime(2026, 5, 1, tzinfo=UTC),
+    }
+    assert smaller.filter(**april).delete()[0]
+    assert counted(workspace_id, span) == before
+
+
+@pytest.mark.django_db
+def test_what_an_older_process_counted_is_in_its_month_too(tenant: Tenant) -> None:
+    """REL-666: such a process knows no months. Until they are made anew, days are read."""
+    workspace_id = tenant.workspace.pk
+    make_entries(workspace_id, 90, random.Random(6), days=120)
+    seal_all(workspace_id)
+    rollups.roll_up(workspace_id, 40)
+    months = AuditRollup.objects.for_workspace(workspace_id).filter(grain=Grain.MONTH)
+    buckets = AuditHistogram.objects.for_workspace(workspace_id).filter(grain=Grain.MONTH)
+
+    def told() -> tuple[list[str], list[str]]:
+        return sorted(map(str, months.all())), sorted(map(str, buckets.all()))
+
+    before = told()
+    rollups.catch_up(workspace_id, 90)
+    right = told()
+    assert before != right
+    months.filter(dimension="tool").delete()
+    buckets.filter(dimension="all").delete()
+    RollupCursor.objects.filter(chain_id=workspace_id).update(months_seq=40)
+    span = Span.around(NOON, NOON + timedelta(days=120))
+    assert counted(workspace_id, span) == recounted(workspace_id, span)
+    assert rollups.behind() == [workspace_id]
+    rollups.roll_up_all()
+    assert rollups.behind() == []
+    assert told() == right
+    assert counted(workspace_id, span) == recounted(workspace_id, span)
 
 
 @pytest.mark.django_db

@@ -5,11 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from django.utils.formats import date_format
 
 from chat.models import ModelProvider, ProviderModel
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.known_models import known_facts
-from chat.providers.list_prices import list_price
+from chat.providers.list_prices import AS_OF, list_price
 from chat.services.models import models_of
 from tests.factories import Tenant
 
@@ -62,3 +63,38 @@ def test_what_a_workspace_enters_comes_first(tenant: Tenant) -> None:
     assert known_facts(tenant.workspace.pk, unknown).prices.cost_of(usage) is None
     page = tenant.client("admin").get(f"/w/{tenant.workspace.slug}/providers/{provider.pk}/")
     assert "list price of" in page.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_list_price_is_told_with_its_day_and_can_be_corrected(tenant: Tenant) -> None:
+    """REL-669: in the bud's editor, over REST, and where prices are entered; the workspace's own has no day."""
+    provider = ModelProvider.objects.create(
+        workspace=tenant.workspace, name="OpenAI", base_url=OPENAI, default_model="gpt-5-mini"
+    )
+    client, headers = tenant.client("admin"), {"X-Workspace": tenant.workspace.slug}
+
+    def listed_on() -> str | None:
+        found = client.get("/api/models/", headers=headers).json()
+        return next(
+            one["prices_listed_on"] for one in found if one["provider_id"] == str(provider.pk)
+        )
+
+    day = date_format(AS_OF, "j M Y")
+    assert listed_on() == AS_OF.isoformat()
+    assert (
+        f"list price of {day}"
+        in client.get(f"/w/{tenant.workspace.slug}/buds/new/").content.decode()
+    )
+    form = "/admin/chat/providermodel/add/"
+    assert day in client.get(form).content.decode()
+    values = {
+        "provider": str(provider.pk),
+        "model": "gpt-5-mini",
+        "prompt_price": "1",
+        "completion_price": "3",
+        "sees_pictures": "",
+        "learned_protocol": "",
+    }
+    saved = client.post(form, values)
+    assert saved.status_code == 302, saved.context["adminform"].form.errors
+    assert listed_on() is None

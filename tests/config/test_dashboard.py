@@ -17,7 +17,7 @@ from chat.models import ModelProvider
 from config import dashboard
 from tests.factories import Tenant, make_tenant
 from tests.mcp_servers.factories import http_server
-from workspaces.models import Invitation, User
+from workspaces.models import Invitation, Membership, User
 
 pytestmark = pytest.mark.django_db
 MOST_STATEMENTS = 25
@@ -42,6 +42,19 @@ def test_an_empty_workspace_shows_what_to_do_first() -> None:
         workspace=tenant.workspace, name="p", base_url="https://models.example.org"
     )
     assert dashboard.read(tenant.workspace, tenant.actor("owner")).steps[0].is_done
+
+
+def test_an_empty_workspace_has_no_wall_of_zeros() -> None:
+    """REL-394: the first steps stand in place of the numbers until one of them is done."""
+    tenant = make_tenant("new")
+    owner = tenant.actor("owner")
+    Membership.objects.for_workspace(tenant.workspace).exclude(user=tenant.owner).delete()
+    assert dashboard.read(tenant.workspace, owner).done == 0
+    assert dashboard.read(tenant.workspace, owner).tiles == ()
+    ModelProvider.objects.create(
+        workspace=tenant.workspace, name="p", base_url="https://models.example.org"
+    )
+    assert dashboard.read(tenant.workspace, owner).tiles
 
 
 def test_every_number_leads_to_its_page(tenant: Tenant) -> None:

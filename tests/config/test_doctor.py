@@ -16,7 +16,7 @@ from config import doctor
 from config.doctor import State
 from tests.factories import Tenant
 from workspaces.database import database_now
-from workspaces.models import Installation
+from workspaces.models import Installation, User
 from workspaces.web_push import vapid_keys
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
@@ -152,3 +152,22 @@ def test_missing_timeouts_are_found(tenant: Tenant) -> None:
         assert "ALTER ROLE … SET lock_timeout = '20s';" in advice("database")
     finally:
         connection.close()
+
+
+def test_the_owner_reads_the_state_on_a_page_and_nobody_else_does(
+    tenant: Tenant, superuser: User
+) -> None:
+    """REL-667: what the doctor finds, with what to do; for the platform's owner alone."""
+    url = "/platform/state/"
+    for role in ("owner", "admin", "auditor", "member"):
+        assert tenant.client(role).get(url).status_code == 404
+    client = tenant.client("owner")
+    client.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    text = client.get(url).content.decode()
+    for part in ("Versions", "Keys", "Queues", "Disk", "Restores"):
+        assert f'<th scope="row">{part}</th>' in text
+    assert "Every stored secret can be read" in text
+    Installation.objects.update_or_create(defaults={"restored_at": database_now()})
+    worse = client.get(url).content.decode()
+    assert "python3 manage.py confirm_restore" in worse
+    assert "look at it" in worse

@@ -83,3 +83,31 @@ def test_what_waits_is_told_outside_the_chat(page: Page) -> None:
     with page.expect_response("**/w/demo/waiting/") as told:
         page.goto("/w/demo/servers/")
     assert told.value.text().strip() == ""
+
+
+def test_what_waits_appears_and_goes_while_another_page_is_open(new_context: NewContext) -> None:
+    """REL-665: the bar asks again when something changed, on pages of the product and of the admin, and not before."""
+    context = new_context(viewport={"width": 1280, "height": 800})
+    talk, page, admin = context.new_page(), context.new_page(), context.new_page()
+    enter(page, ADMIN)
+    page.goto("/w/demo/servers/")
+    admin.goto("/admin/")
+    waits = [one.locator(".waiting-button") for one in (page, admin)]
+    for count in waits:
+        expect(count).to_have_count(0)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    open_chat(talk, "Notes", 'Delete the note "old"')
+    expect(approval_card(talk)).to_be_visible()
+    for one, count in zip((page, admin), waits, strict=True):
+        one.bring_to_front()
+        expect(count).to_have_attribute("aria-label", "Waiting for you: 1 item")
+    talk.bring_to_front()
+    approval_card(talk).get_by_role("button", name="Refuse…").click()
+    approval_card(talk).get_by_role("button", name="Refuse the call").click()
+    expect(approval_card(talk)).to_have_count(0)
+    for one, count in zip((page, admin), waits, strict=True):
+        one.bring_to_front()
+        expect(count).to_have_count(0)
+    told = sum(url.endswith("/w/demo/waiting/") for url in asked)
+    assert 2 <= told <= 12, asked

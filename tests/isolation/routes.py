@@ -201,6 +201,11 @@ SAMPLES: dict[str, Sample] = {
     "api:audit-calls-detail": Sample(
         ids=lambda side: {"pk": side["entry"].call_id}, writes_on_get=_AUDIT
     ),
+    "api:audit-reports-list": Sample(),
+    "api:alert-rules-list": Sample(
+        bodies=(_body(name="=errors", condition="=timeout", threshold="=5", window_minutes="=15"),)
+    ),
+    "api:alert-rules-detail": Sample(ids=_pk("rule"), bodies=(_body(name="=renamed"),)),
     "api:audit-turns-detail": Sample(ids=_pk("turn"), writes_on_get=_AUDIT),
     "api:servers-list": Sample(),
     "api:servers-detail": Sample(
@@ -547,6 +552,7 @@ SAMPLES: dict[str, Sample] = {
     "audit:own_entry": Sample(ids=_in_workspace(entry_id="entry")),
     # For the platform's owner alone; nobody of a workspace finds it.
     "audit:platform": Sample(reads=False, writes_on_get=_SESSION),
+    "platform_state": Sample(reads=False, writes_on_get=_SESSION),
     "mcp_servers:servers": _page,
     "mcp_servers:add": Sample(
         ids=_slug,

@@ -1,5 +1,5 @@
 /** Pages on the hosted MCP provider: sign-ins in a window of their own, and cards that follow what happens elsewhere. */
-import { LiveSocket } from "./net/socket";
+import { hearOfWorkspace } from "./net/workspace";
 
 interface Htmx {
   ajax(verb: string, path: string, context: { target: string; swap: string }): Promise<void>;
@@ -40,22 +40,14 @@ export function startKlavis(): void {
   });
   const page = document.getElementById("klavis");
   const address = page?.dataset.klavisUrl;
-  if (!page?.dataset.socket || !address) return;
-  const url = new URL(page.dataset.socket, location.href);
-  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  let wasOpen = false;
-  const socket = new LiveSocket({
-    url: url.href,
-    onStatus: () => undefined,
-    onOpen: () => {
-      if (wasOpen)
-        for (const card of document.querySelectorAll<HTMLElement>("[data-klavis]"))
-          later(address, card.dataset.klavis ?? "");
-      wasOpen = true;
+  if (!address) return;
+  hearOfWorkspace({
+    onChange: (kind, id) => {
+      if (kind === "klavis.changed") later(address, id);
     },
-    onEvent: (event) => {
-      if (event.type === "workspace.changed" && event.kind === "klavis.changed") later(address, event.id);
+    onReturn: () => {
+      for (const card of document.querySelectorAll<HTMLElement>("[data-klavis]"))
+        later(address, card.dataset.klavis ?? "");
     },
   });
-  socket.start();
 }

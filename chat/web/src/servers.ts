@@ -1,6 +1,6 @@
 /** Entry of the servers pages: listens to the workspace, and redraws a server when the server side says it changed. */
 import "./site";
-import { LiveSocket } from "./net/socket";
+import { hearOfWorkspace } from "./net/workspace";
 import { startAuthFields } from "./servers-auth";
 import { startKlavis } from "./servers-klavis";
 import { startTester } from "./servers-tester";
@@ -104,25 +104,13 @@ function redrawAll(): void {
     later(card.dataset.server ?? "", 100);
 }
 
-if (box?.dataset.socket) {
-  const url = new URL(box.dataset.socket, location.href);
-  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  let wasOpen = false;
-  const socket = new LiveSocket({
-    url: url.href,
-    onStatus: () => undefined,
-    onOpen: () => {
-      if (wasOpen) redrawAll(); // nudges may have been missed
-      wasOpen = true;
+if (box)
+  hearOfWorkspace({
+    onChange: (kind, id) => {
+      if (kind === "server.changed" || kind === "tools.changed") later(id, 300);
     },
-    onEvent: (event) => {
-      if (event.type !== "workspace.changed") return;
-      if (event.kind !== "server.changed" && event.kind !== "tools.changed") return;
-      later(event.id, 300);
-    },
+    onReturn: redrawAll,
   });
-  socket.start();
-}
 
 onSignedIn(({ server, ok }) => {
   if (ok) later(server, 100);

@@ -3,6 +3,7 @@ import "./styles/app.css";
 import { askFirst } from "./asking";
 import { forgetAtSignOut, forgetOthers } from "./forgetting";
 import { startWorker } from "./installing";
+import { startLiveCounts } from "./live-counts";
 import "./menus";
 import { startPush } from "./push";
 import { CHAT_KEYS, isPressed } from "./shortcuts/list";
@@ -160,6 +161,7 @@ forgetAtSignOut();
 const { person } = document.documentElement.dataset;
 if (person) forgetOthers(person);
 void startPush();
+startLiveCounts();
 
 showTheme();
 localTimes();

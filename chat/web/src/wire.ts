@@ -1007,6 +1007,11 @@ export interface Model {
   prompt_price: string | null;
   /** Per million tokens. */
   completion_price: string | null;
+  /**
+   * The day of the provider's list that the prices are from. Null: the workspace has entered them, or there
+   * are none.
+   */
+  prices_listed_on: string | null;
 }
 
 /** A model of the workspace. */

@@ -28,6 +28,7 @@ const model = (name: string, more: Partial<Model> = {}): Model => ({
   sees_pictures: null,
   prompt_price: null,
   completion_price: null,
+  prices_listed_on: null,
   ...more,
 });
 const addable = (name: string, scope = "workspace"): AddableServer => ({
@@ -80,6 +81,8 @@ it("tells what is known of a model, and nothing else", () => {
     "sees pictures",
     "2.5 in, 10 out per million tokens",
   ]);
+  const listed = { prompt_price: "1", completion_price: "2", prices_listed_on: "2025-11-01" };
+  expect(factsOf(model("m", listed))[1]).toMatch(/^list price of .*2025/);
   expect(factsOf(model("m", { context_tokens: 1_048_576 }))).toEqual(["1M context"]);
 });
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models import GlobalServer, StdioProgram, version_pins
 from mcp_servers.pages.admin.common import actor_of, is_owner
+from mcp_servers.pages.forms.program_entry import ProgramEntryForm
 from mcp_servers.registry import services
 from mcp_servers.registry.catalogue.own import known_servers
 from workspaces.admin import TrackedModelAdmin, telling
@@ -20,6 +21,7 @@ from workspaces.admin import TrackedModelAdmin, telling
 class StdioProgramAdmin(TrackedModelAdmin):
     """The platform's catalogue, for its owner alone."""
 
+    form = ProgramEntryForm
     list_display = ("title", "slug", "command", "is_enabled", "problem")
     search_fields: ClassVar[Any] = ("title", "slug")
     fields = (

@@ -17,6 +17,7 @@ from mcp_servers.models import McpServer, McpTool, ServerState, ServerStatus, St
 from mcp_servers.oauth.identity import callback_urls
 from mcp_servers.pages.admin.common import actor_of, tell_report, tool_state
 from mcp_servers.pages.forms import ServerAdminForm
+from mcp_servers.pages.forms.limits import LIMITS
 from mcp_servers.registry import services
 from workspaces.admin import WorkspaceModelAdmin, telling
 from workspaces.roles import Permission
@@ -120,7 +121,7 @@ class McpServerAdmin(WorkspaceModelAdmin):
                 )
             },
         ),
-        (_("Times and limits"), {"fields": ("connection_config",)}),
+        (_("Times and limits"), {"classes": ("collapse",), "fields": tuple(LIMITS)}),
         (
             _("State"),
             {

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminPasswordWidget,
@@ -26,14 +27,50 @@ from mcp_servers.pages.forms.common import (
     add_domain_error,
     read_auth,
     read_lines,
+    read_roots,
+    written_roots,
 )
+from mcp_servers.pages.forms.limits import LIMITS, limit_fields, read_limits, written_limits
+from mcp_servers.pages.forms.settings import SettingsForm
 from mcp_servers.registry.services import ServerDraft
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.outbound import MAX_URL_LENGTH
 
 
-class ServerAdminForm(forms.ModelForm):
+def _limit(field: forms.Field, unit: Any) -> forms.Field:
+    """A field of a limit as the admin shows it: its unit beside its help; empty is the platform's setting."""
+    field.required = False
+    field.help_text = format_lazy(
+        _("In {unit}. Leave empty to use the platform's setting."), unit=unit
+    )
+    field.widget = UnfoldAdminTextInputWidget(attrs={"inputmode": "decimal"})
+    return field
+
+
+LimitFields: Any = type(
+    "LimitFields",
+    (forms.Form,),
+    {name: _limit(field, LIMITS[name][1]) for name, field in limit_fields().items()},
+)
+
+
+class ServerAdminForm(LimitFields, forms.ModelForm):
     """The admin's form; secrets can be set and cleared, and are never shown."""
+
+    parameters = forms.CharField(
+        label=_("Parameters of the program"),
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text=_(
+            "One name = value on each line, as the program's entry in the catalogue names them."
+        ),
+    )
+    roots = forms.CharField(
+        label=_("Folders it may work in"),
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2, "spellcheck": "false"}),
+        help_text=SettingsForm.base_fields["roots"].help_text,
+    )
 
     headers = forms.CharField(
         label=_("Request headers"),
@@ -76,17 +113,27 @@ class ServerAdminForm(forms.ModelForm):
     class Meta:
         model = McpServer
         fields: ClassVar[list[str]] = [
-            *("name", "transport", "url", "program", "parameters", "protocol", "auth_type"),
+            *("name", "transport", "url", "program", "protocol", "auth_type"),
             *("account_use", "oauth_scope"),
-            *("connection_config", "is_active", "trusts_annotations", "allows_new_tools"),
+            *("is_active", "trusts_annotations", "allows_new_tools"),
             *("answers_elicitation", "uses_instructions", "sampling", "sampling_daily_tokens"),
-            *("sampling_model", "roots", "log_level"),
+            *("sampling_model", "log_level"),
         ]
 
     workspace_id: Any = None
     """Set by the admin class."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        server: McpServer | None = kwargs.get("instance")
+        if server is not None:
+            kwargs["initial"] = {
+                **written_limits(server.config),
+                "roots": written_roots(server.roots),
+                "parameters": "\n".join(
+                    f"{name} = {value}" for name, value in server.parameters.items()
+                ),
+                **(kwargs.get("initial") or {}),
+            }
         super().__init__(*args, **kwargs)
         if "account_use" in self.fields:  # not on the page of somebody's own server
             self.fields["account_use"].required = False
@@ -137,14 +184,14 @@ class ServerAdminForm(forms.ModelForm):
             protocol=None if is_global else Protocol(values["protocol"]),
             url=values["url"],
             program=values["program"],
-            parameters=(values["parameters"] or {}) if is_stdio else None,
+            parameters=self._parameters(values["parameters"]) if is_stdio else None,
             headers=headers if headers is not None or not clears else {},
             env=env if env is not None or not clears else {},
             auth_type=AuthType(values["auth_type"]),
             auth=auth if auth is not None or not clears else {},
             account_use=AccountUse(values["account_use"]) if values["account_use"] else None,
             oauth_scope=values["oauth_scope"],
-            connection_config=values["connection_config"] or {},
+            connection_config=read_limits(values),
             is_active=values["is_active"],
             trusts_annotations=values["trusts_annotations"],
             allows_new_tools=values["allows_new_tools"],
@@ -153,14 +200,16 @@ class ServerAdminForm(forms.ModelForm):
             sampling=SamplingPolicy(values["sampling"]),
             sampling_daily_tokens=values["sampling_daily_tokens"],
             sampling_model=values["sampling_model"],
-            roots=self._roots(values["roots"]),
+            roots=read_roots(values["roots"]),
             log_level=LogLevel(values["log_level"]),
         )
 
     @staticmethod
-    def _roots(value: object) -> list[dict[str, str]]:
-        """The folders; a value of another shape is refused by the service."""
-        roots = value or []
-        if not isinstance(roots, list) or not all(isinstance(root, dict) for root in roots):
-            raise InvalidInput(fields={"roots": [_('Use a list of {"uri", "name"}.')]})
-        return roots
+    def _parameters(text: str) -> dict[str, str]:
+        values = {}
+        for line in filter(str.strip, text.splitlines()):
+            name, found, value = line.partition("=")
+            if not found:
+                raise InvalidInput(fields={"parameters": [_("Write name = value on each line.")]})
+            values[name.strip()] = value.strip()
+        return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
@@ -147,3 +148,23 @@ def add_domain_error(form: forms.BaseForm, error: DomainError) -> None:
             name, name.partition(".")[0]
         )
         form.add_error(known if known in form.fields else None, texts)
+
+
+def read_roots(text: str) -> list[dict[str, str]]:
+    """The folders that were entered, one "name = file:///…" on each line.
+
+    Raises:
+        InvalidInput: a line has no name.
+    """
+    roots = []
+    for line in filter(str.strip, text.splitlines()):
+        name, found, uri = line.partition("=")
+        if not found:
+            raise InvalidInput(fields={"roots": ["Write name = file:///… on each line."]})
+        roots.append({"name": name.strip(), "uri": uri.strip()})
+    return roots
+
+
+def written_roots(roots: Sequence[Mapping[str, str]]) -> str:
+    """The folders as they are entered."""
+    return "\n".join(f"{root.get('name') or 'Folder'} = {root['uri']}" for root in roots)

@@ -12,7 +12,6 @@ from django.utils.translation import gettext_lazy as _
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope
-from mcp_servers.models.connection_config import ConnectionConfig
 from mcp_servers.models.servers import MAX_NAME_LENGTH, OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.oauth.entered import entered_client
 from mcp_servers.pages.forms.common import (
@@ -28,38 +27,18 @@ from mcp_servers.pages.forms.common import (
     SECRET_LABEL,
     read_auth,
     read_lines,
+    read_roots,
+    written_roots,
 )
+from mcp_servers.pages.forms.limits import LIMITS, limit_fields, read_limits, written_limits
 from mcp_servers.pages.forms.programs import ProgramFields
 from mcp_servers.pages.forms.sections import Section, ShownSection
 from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
-from workspaces.errors import InvalidInput
 from workspaces.outbound import MAX_URL_LENGTH
 from workspaces.secrets import SecretUnreadable
 
-_LIMITS: Final = {
-    "connect_seconds": (_("Time to connect"), _("seconds"), False),
-    "call_seconds": (_("Time for a call without a sign of progress"), _("seconds"), True),
-    "hard_call_seconds": (_("Time for a call in all"), _("seconds"), True),
-    "queue_seconds": (_("Time that a call waits for its turn"), _("seconds"), False),
-    "idle_seconds": (_("Time without a call until the connection closes"), _("seconds"), False),
-    "max_concurrent_calls": (_("Calls at the same time"), _("calls"), False),
-    "max_queued_calls": (_("Calls that may wait"), _("calls"), False),
-    "max_attempts": (_("Attempts to connect in a row"), _("attempts"), False),
-    "result_bytes": (_("Largest part of a result that is kept"), _("bytes"), False),
-    "calls_per_day": (_("Calls on one day, by everybody together"), _("calls"), True),
-}
-"""Label, unit, and whether it may be empty for the platform's own setting."""
-_WHOLE: Final = frozenset(
-    {
-        "max_concurrent_calls",
-        "max_queued_calls",
-        "max_attempts",
-        "result_bytes",
-        "calls_per_day",
-    }
-)
 _TARGET: Final = (
     "transport",
     "url",
@@ -112,7 +91,7 @@ class SettingsForm(ProgramFields):
             help=_(
                 "How long calls may take, and how many may run. What is set here suits most servers."
             ),
-            names=tuple(_LIMITS),
+            names=tuple(LIMITS),
             is_folded=True,
         ),
         Section(
@@ -221,7 +200,7 @@ class SettingsForm(ProgramFields):
     def __init__(self, *args: Any, server: McpServer, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.server = server
-        self._add_limits()
+        self.fields.update(limit_fields())
         providers = [(str(pk), name) for pk, name in providers_of(server.workspace_id)]
         self.fields["sampling_provider_id"].choices = [  # type: ignore[attr-defined]
             ("", _("That of the bud")),
@@ -255,13 +234,12 @@ class SettingsForm(ProgramFields):
             *("sampling_daily_tokens", "sampling_model", "log_level"),
             *("account_use", "oauth_scope", "is_used_everywhere"),
         )
-        roots = [f"{root.get('name') or 'Folder'} = {root['uri']}" for root in server.roots]
         return {
             **{name: getattr(server, name) for name in plain},
             "sampling_provider_id": str(server.sampling_provider_id or ""),
             "auth_name": _client_id(server),
-            "roots": "\n".join(roots),
-            **{name: _plain(getattr(server.config, name)) for name in _LIMITS},
+            "roots": written_roots(server.roots),
+            **written_limits(server.config),
         }
 
     def draft(self) -> ServerDraft:
@@ -294,23 +272,10 @@ class SettingsForm(ProgramFields):
             clears_sampling_provider=provider == "",
             sampling_model=values.get("sampling_model"),
             log_level=LogLevel(values["log_level"]),
-            roots=self._roots(values["roots"]),
-            connection_config=self._limits(values),
+            roots=read_roots(values["roots"]),
+            connection_config=read_limits(values),
             **(self.program_values() if self.program_names else {}),
         )
-
-    def _add_limits(self) -> None:
-        for name, (label, unit, may_be_empty) in _LIMITS.items():
-            bounds = _bounds(name)
-            kind = forms.IntegerField if name in _WHOLE else forms.FloatField
-            self.fields[name] = kind(
-                label=label,
-                required=not may_be_empty,
-                help_text=_("Leave empty to use the platform's setting.") if may_be_empty else "",
-                min_value=bounds.get("ge"),
-                max_value=bounds.get("le"),
-            )
-            self.fields[name].unit = unit  # type: ignore[attr-defined]  # shown beside the input
 
     def _leave_out(self, *names: str) -> None:
         for name in names:
@@ -339,20 +304,6 @@ class SettingsForm(ProgramFields):
             return None
         return read_lines(values["headers"], separator=":", field="headers")
 
-    @staticmethod
-    def _roots(text: str) -> list[dict[str, str]]:
-        roots = []
-        for line in filter(str.strip, text.splitlines()):
-            name, found, uri = line.partition("=")
-            if not found:
-                raise InvalidInput(fields={"roots": [_("Write name = file:///… on each line.")]})
-            roots.append({"name": name.strip(), "uri": uri.strip()})
-        return roots
-
-    @staticmethod
-    def _limits(values: Mapping[str, Any]) -> dict[str, object]:
-        return {name: values[name] for name in _LIMITS if values.get(name) is not None}
-
 
 def _client_id(server: McpServer) -> str:
     """The client's ID, which is no secret."""
@@ -362,18 +313,3 @@ def _client_id(server: McpServer) -> str:
         return entered_client(server, "showing the client's id").get("client_id", "")
     except SecretUnreadable:
         return ""  # it has to be entered again, and here is where
-
-
-def _plain(value: float | None) -> float | None:
-    """Whole numbers without a point."""
-    return int(value) if value is not None and value == int(value) else value
-
-
-def _bounds(name: str) -> dict[str, Any]:
-    """The limits of a field, from where they are defined."""
-    found: dict[str, Any] = {}
-    for constraint in ConnectionConfig.model_fields[name].metadata:
-        for bound in ("ge", "le"):
-            if getattr(constraint, bound, None) is not None:
-                found[bound] = getattr(constraint, bound)
-    return found

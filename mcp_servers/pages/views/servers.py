@@ -48,7 +48,6 @@ def servers(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     context = {
         "section": "servers",
         "servers_url": servers_url(request),
-        "socket_url": f"/ws/w/{workspace.slug}/",
         "can_manage": is_manager,
         "listed": list_of(wanted=replace(wanted, is_own=False)),
         "own": list_of(wanted=cards.Wanted(is_own=True)),

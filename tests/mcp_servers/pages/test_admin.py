@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.forms import JSONField
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -27,19 +27,18 @@ def form(**changes: Any) -> dict[str, Any]:
         "transport": "streamable_http",
         "url": "https://example.org/mcp",
         "program": "",
-        "parameters": "{}",
+        "parameters": "",
         "protocol": "auto",
         "auth_type": "none",
         "auth_name": "",
         "auth_secret": "",
         "headers": "",
         "env": "",
-        "connection_config": "{}",
         "answers_elicitation": "on",
         "sampling": "off",
         "sampling_daily_tokens": "1000",
         "sampling_model": "",
-        "roots": "[]",
+        "roots": "",
         "log_level": "info",
     }
     return {**values, **changes}
@@ -90,7 +89,7 @@ def test_a_server_is_added_with_secrets_that_are_never_shown(admin: Client, tena
         ({"url": "nonsense"}, "not a plain"),
         ({"headers": "X-Key"}, "one name"),
         ({"headers": "Host: x"}, "set by the platform"),
-        ({"connection_config": '{"call_seconds": 0}'}, "call_seconds"),
+        ({"call_seconds": "0"}, "greater than or equal to"),
         ({"auth_type": "bearer"}, "needs token"),
         ({"transport": "stdio"}, "has no URL"),
         ({"transport": "stdio", "url": ""}, "catalogue"),
@@ -157,9 +156,9 @@ def test_the_catalogue_is_the_platform_owners_alone(
         "slug": "probe",
         "description": "",
         "command": "/usr/bin/true",
-        "args": json.dumps(["{mode}"]),
-        "parameters": json.dumps([{"name": "mode", "title": "Mode"}]),
-        "env_names": "[]",
+        "args": "{mode}",
+        "parameters-0-name": "mode",
+        "env_names": "",
         "is_enabled": "on",
     }
     for client in (admin, tenant.client("owner"), tenant.client("member")):
@@ -169,6 +168,70 @@ def test_the_catalogue_is_the_platform_owners_alone(
     assert owner.post(f"{PROGRAMS}add/", {**entry, "command": "npx"}).status_code == 200
     assert owner.post(f"{PROGRAMS}add/", entry).status_code == 302
     assert StdioProgram.objects.get().slug == "probe"
+
+
+def test_a_program_is_entered_without_json(owner: Client) -> None:
+    """REL-670: a text on each line and a row for each parameter; what is wrong is told beside its field."""
+    body = {
+        "title": "Files",
+        "slug": "files",
+        "description": "",
+        "command": "/usr/bin/true",
+        "args": "--root={folder}\n  --level={level}\n\n",
+        "parameters-0-name": "folder",
+        "parameters-0-title": "Folder",
+        "parameters-0-type": "word",
+        "parameters-0-required": "on",
+        "parameters-1-name": "level",
+        "parameters-1-type": "choice",
+        "parameters-1-choices": "low, high",
+        "parameters-1-default": "low",
+        "parameters-2-name": "",
+        "env_names": "API_KEY",
+        "is_enabled": "on",
+    }
+    bad = {
+        "parameters-0-name": "Not a name",
+        "parameters-1-choices": "",
+        "parameters-1-maximum": "many",
+        "args": "{nothing}",
+        "env_names": "PATH",
+    }
+    for name, value in bad.items():
+        answer = owner.post(f"{PROGRAMS}add/", {**body, name: value})
+        assert answer.status_code == 200, name
+        assert answer.context["adminform"].form.errors, name
+    assert owner.post(f"{PROGRAMS}add/", body).status_code == 302
+    program = StdioProgram.objects.get()
+    assert program.args == ["--root={folder}", "--level={level}"]
+    folder, level = program.typed_parameters()
+    assert (folder.title, folder.required) == ("Folder", True)
+    assert (level.title, level.choices, level.default) == ("level", ("low", "high"), "low")
+    assert program.env_names == ["API_KEY"]
+    page = owner.get(f"{PROGRAMS}{program.pk}/change/").content.decode()
+    assert 'value="low, high"' in page
+    assert "--root={folder}\n--level={level}</textarea>" in page
+    gone = {**body, "args": "", "parameters-0-name": "", "parameters-0-title": ""}
+    gone |= {"parameters-1-name": "", "parameters-1-choices": "", "parameters-1-default": ""}
+    assert owner.post(f"{PROGRAMS}{program.pk}/change/", gone).status_code == 302
+    program.refresh_from_db()
+    assert (program.args, program.parameters) == ([], [])
+
+
+def test_no_form_of_the_admin_asks_for_json(admin: Client, owner: Client, tenant: Tenant) -> None:
+    """REL-670: limits have a field each, folders and parameters a line each; they come back as they were."""
+    body = form(call_seconds="90", calls_per_day="", roots="Reports = file:///srv/reports")
+    assert admin.post(f"{SERVERS}add/", body).status_code == 302
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    assert server.config.call_seconds == 90
+    assert server.roots == [{"name": "Reports", "uri": "file:///srv/reports"}]
+    pages = [admin.get(f"{SERVERS}{server.pk}/change/"), owner.get(f"{PROGRAMS}add/")]
+    pages.append(admin.get(f"{SERVERS}add/"))
+    for page in pages:
+        fields = page.context["adminform"].form.fields.values()
+        assert not [one for one in fields if isinstance(one, JSONField)]
+    assert "Reports = file:///srv/reports" in pages[0].content.decode()
+    assert admin.post(f"{SERVERS}{server.pk}/change/", form(roots="nonsense")).status_code == 200
 
 
 def test_nothing_of_another_workspace_shows(admin: Client, tenant: Tenant) -> None:

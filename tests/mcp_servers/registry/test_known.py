@@ -259,7 +259,7 @@ def test_a_program_is_the_owners_word(tenant: Tenant, shelf: Path, superuser: Us
     assert add in owner.get(HOME).content.decode()
     form = owner.get(add).content.decode()
     assert 'value="zoo"' in form
-    assert "&quot;zoo&quot;" in form
+    assert "-m\nzoo</textarea>" in form
     zoo_program()
     # It has a parameter that somebody has to fill in.
     assert install(client, "zoo").status_code == 409

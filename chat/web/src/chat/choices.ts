@@ -51,6 +51,9 @@ function short(tokens: number): string {
   return tokens >= 1000 ? `${Math.round(tokens / 1000)}k` : String(tokens);
 }
 
+const dayOf = (date: string): string =>
+  new Date(`${date}T12:00:00`).toLocaleDateString(undefined, { dateStyle: "medium" });
+
 /** What is known of a model, in a few words. */
 export function factsOf(model: Model): string[] {
   const facts = [];
@@ -58,6 +61,7 @@ export function factsOf(model: Model): string[] {
   if (model.sees_pictures) facts.push(t.seesPictures);
   if (model.prompt_price !== null && model.completion_price !== null) {
     facts.push(t.price(String(Number(model.prompt_price)), String(Number(model.completion_price))));
+    if (model.prices_listed_on) facts.push(t.listedOn(dayOf(model.prices_listed_on)));
   }
   return facts;
 }

@@ -14,6 +14,7 @@ const choosing = {
   seesPictures: "sees pictures",
   context: (size: string) => `${size} context`,
   price: (prompt: string, answer: string) => `${prompt} in, ${answer} out per million tokens`,
+  listedOn: (day: string) => `list price of ${day}`,
   waitForAnswer: "You can change this when the answer is complete.",
 
   // -- a bud for one message

@@ -1,0 +1,76 @@
+"""Times and limits of a connection, as fields of a form: each with its unit and its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from mcp_servers.models.connection_config import ConnectionConfig
+
+LIMITS: Final = {
+    "connect_seconds": (_("Time to connect"), _("seconds"), False),
+    "call_seconds": (_("Time for a call without a sign of progress"), _("seconds"), True),
+    "hard_call_seconds": (_("Time for a call in all"), _("seconds"), True),
+    "queue_seconds": (_("Time that a call waits for its turn"), _("seconds"), False),
+    "idle_seconds": (_("Time without a call until the connection closes"), _("seconds"), False),
+    "max_concurrent_calls": (_("Calls at the same time"), _("calls"), False),
+    "max_queued_calls": (_("Calls that may wait"), _("calls"), False),
+    "max_attempts": (_("Attempts to connect in a row"), _("attempts"), False),
+    "result_bytes": (_("Largest part of a result that is kept"), _("bytes"), False),
+    "calls_per_day": (_("Calls on one day, by everybody together"), _("calls"), True),
+}
+"""Label, unit, and whether it may be empty for the platform's own setting."""
+_WHOLE: Final = frozenset(
+    {
+        "max_concurrent_calls",
+        "max_queued_calls",
+        "max_attempts",
+        "result_bytes",
+        "calls_per_day",
+    }
+)
+
+
+def limit_fields() -> dict[str, forms.Field]:
+    """Make a field for each of them."""
+    found: dict[str, forms.Field] = {}
+    for name, (label, unit, may_be_empty) in LIMITS.items():
+        bounds = _bounds(name)
+        kind = forms.IntegerField if name in _WHOLE else forms.FloatField
+        found[name] = kind(
+            label=label,
+            required=not may_be_empty,
+            help_text=_("Leave empty to use the platform's setting.") if may_be_empty else "",
+            min_value=bounds.get("ge"),
+            max_value=bounds.get("le"),
+        )
+        found[name].unit = unit  # type: ignore[attr-defined]  # shown beside the input
+    return found
+
+
+def written_limits(config: ConnectionConfig) -> dict[str, float | None]:
+    """Give what the fields show."""
+    return {name: _plain(getattr(config, name)) for name in LIMITS}
+
+
+def read_limits(values: Mapping[str, Any]) -> dict[str, object]:
+    """Give what was entered; the others are the platform's."""
+    return {name: values[name] for name in LIMITS if values.get(name) is not None}
+
+
+def _plain(value: float | None) -> float | None:
+    """Whole numbers without a point."""
+    return int(value) if value is not None and value == int(value) else value
+
+
+def _bounds(name: str) -> dict[str, Any]:
+    """The limits of a field, from where they are defined."""
+    found: dict[str, Any] = {}
+    for constraint in ConnectionConfig.model_fields[name].metadata:
+        for bound in ("ge", "le"):
+            if getattr(constraint, bound, None) is not None:
+                found[bound] = getattr(constraint, bound)
+    return found

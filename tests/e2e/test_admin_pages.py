@@ -1,0 +1,89 @@
+"""Every page of the admin: in both themes, at three widths, for whoever may open most of them."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Literal
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import NewContext, RunningTrellis
+from tests.e2e.people import ADMIN, enter
+from tests.e2e.test_looks import OF_COLOURS, SETTLE, THEMES
+
+Theme = Literal["light", "dark"]
+WIDTHS = (1280, 768, 360)
+FIRST_ROW = "#result_list th a[href*='/change/'], #result_list td a[href*='/change/']"
+MAKE_OWNER = """
+from workspaces.models import User
+User.objects.filter(email="{email}").update(is_superuser={value})
+"""
+IS_DARK = "document.documentElement.classList.contains('dark')"
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=/)\d+(?=/)")
+
+
+def beside(page: Page, path: str) -> list[str]:
+    """Give what a page of the admin leads to: from a list the form and the first row, from a row its other pages."""
+    if re.fullmatch(r"/admin/\w+/\w+/", path):
+        ways = [f"a[href^='{path}add/']", FIRST_ROW]
+    elif path.endswith("/change/"):
+        ways = ["a[href$='/history/']", "a[href$='/delete/']"]
+    else:
+        return []
+    found = [page.locator(way).first for way in ways if page.locator(way).count()]
+    return [(one.get_attribute("href") or "").partition("?")[0] for one in found]
+
+
+def faults(page: Page, path: str, theme: Theme) -> list[str]:
+    """What axe finds, and what is too wide; the second theme is asked for its colours alone."""
+    found = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(SETTLE)
+        axe = Axe("null") if page.evaluate("'axe' in window") else Axe()
+        results = axe.run(page, options=OF_COLOURS if theme == "dark" else None)
+        if results.violations_count:
+            found.append(f"{path}, {width} px, {theme}: {results.generate_report()}")
+        too_wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        if (pixels := page.evaluate(too_wide)) > 0:
+            found.append(f"{path}, {width} px: {pixels} px too wide")
+    return found
+
+
+def test_axe_finds_nothing_on_any_page_of_the_admin(
+    new_context: NewContext, trellis: RunningTrellis
+) -> None:
+    """REL-668: each list, each form, the first row of each list with its history and its deletion."""
+    trellis.manage("shell", "-c", MAKE_OWNER.format(email=ADMIN, value=True))
+    try:
+        page = new_context(bypass_csp=True).new_page()
+        enter(page, ADMIN)
+        page.goto("/admin/")
+        links = page.get_by_role("navigation", name="Admin").get_by_role("link")
+        expect(links.first).to_be_visible()
+        hrefs = [link.get_attribute("href") or "" for link in links.all()]
+        left = deque(href for href in hrefs if href.startswith(("/admin/", "/platform/")))
+        seen: set[str] = set()
+        found: list[str] = []
+        while left:
+            path = left.popleft()
+            if (kind := _ID.sub("…", path)) in seen:
+                continue
+            seen.add(kind)
+            for theme in THEMES:  # the admin's package reads the system's when a page is loaded
+                page.emulate_media(color_scheme=theme)
+                page.set_viewport_size({"width": WIDTHS[0], "height": 800})
+                answer = page.goto(path)
+                assert answer is not None
+                assert answer.status == 200, path
+                if "/admin/" in page.url:  # some lead to a page of the product
+                    page.wait_for_function(f"{IS_DARK} === {str(theme == 'dark').lower()}")
+                if theme == THEMES[0]:
+                    left += beside(page, path)
+                found += faults(page, path, theme)
+        assert len(seen) > 40, sorted(seen)
+        assert not found, "\n".join(found)
+    finally:
+        trellis.manage("shell", "-c", MAKE_OWNER.format(email=ADMIN, value=False))
