@@ -11,6 +11,8 @@ import django_filters
 from django import forms
 from django.core.validators import MaxValueValidator
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import (
     OpenApiParameter,
     extend_schema,
@@ -359,7 +361,7 @@ class ReportViewSet(WorkspaceViewSet):
     @extend_schema(
         summary="Read a report",
         tags=["audit"],
-        responses=ReportOutput,
+        responses=forced_singular_serializer(ReportOutput),  # type: ignore[no-untyped-call]  # has no types
         filters=False,
         operation_id="audit_reports_retrieve",
         parameters=[
@@ -375,13 +377,13 @@ class ReportViewSet(WorkspaceViewSet):
         asked = request.query_params
         by, chosen = asked.get("by", "outcome"), asked.get("range", "7d")
         faults: dict[str, Sequence[str]] = {
-            name: [f"One of {', '.join(known)}."]
+            name: [_("Use one of: %(known)s.") % {"known": ", ".join(known)}]
             for name, value, known in (("by", by, list(BY)), ("range", chosen, _TIMES))
             if value not in known
         }
         now = timezone.now()
         wanted = read_filter({"q": asked.get("q", ""), "range": chosen}, now=now)
-        told = [*wanted.errors, *(["A report has no order."] if wanted.sort != "time" else [])]
+        told = [*wanted.errors, *([_("A report has no order.")] if wanted.sort != "time" else [])]
         if told:
             faults["q"] = told
         if faults:

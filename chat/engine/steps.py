@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, Q, Value, When
+from django.db.models import Case, Exists, OuterRef, Q, Value, When
 from django.utils.translation import gettext_noop as _
 
 from chat.engine.answers import AnsweredStep, ProposedCall
@@ -161,12 +161,17 @@ def save_partials(partials: Sequence[Partial]) -> set[UUID]:
 def _save_partials(some: Sequence[Partial]) -> int:
     ours = Q()
     for one in some:
+        held = Turn.objects.for_workspace(one.lease.workspace_id).filter(
+            pk=OuterRef("turn_id"), lease_token=one.lease.token
+        )
         ours |= Q(
+            Exists(held.order_by()),
             pk=one.message_id,
             workspace_id=one.lease.workspace_id,
-            turn__pk=one.lease.turn_id,
-            turn__lease_token=one.lease.token,
+            turn_id=one.lease.turn_id,
         )
+    # No join: Django would look for the rows in a subquery, and PostgreSQL does not look there again once it has waited
+    # for the answer's own commit. What was said until then would replace the whole answer.
     rows = Message.objects.across_workspaces().filter(ours, status=MessageStatus.STREAMING.value)
     return rows.order_by().update(
         text=Case(*(When(pk=one.message_id, then=Value(one.text)) for one in some)),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from uuid import UUID
 
 import pytest
+from django.db import connection, transaction
 
 from audit.sealing import sealing_thread
 from chat.engine import leases, runner, steps
@@ -17,10 +19,13 @@ from chat.services.conversations import create_conversation
 from chat.services.turns import send_message
 from chat.sockets import rounds
 from chat.sockets.socket_access import Door
+from chat.values import MessageStatus
 from mcp_servers.gate.caller import Standing
 from tests.chat.conftest import Chat
 from tests.chat.test_consumers import opened
+from tests.patience import PATIENCE
 from tests.price import counted
+from tests.threads import Threads
 from workspaces.database import database_now
 
 Begun = list[tuple[Lease, Message]]
@@ -78,6 +83,37 @@ def test_partial_texts_are_saved_together(chat: Chat, begun: Begun) -> None:
     more = [one._replace(text=f"{one.text}, and more") for one in said]
     assert steps.save_partials(more) == kept - {begun[3][1].pk}
     assert texts(chat, begun)[2:4] == [("text 2, and more", "thought 2"), ("text 3", "thought 3")]
+
+
+@pytest.mark.postgresql
+def test_a_late_partial_text_never_replaces_the_whole_answer(chat: Chat, begun: Begun) -> None:
+    """REL-311: it waits for the answer's own commit, and then writes nothing."""
+    lease, answer = begun[0]
+    mine = Message.objects.for_workspace(chat.tenant.workspace).filter(pk=answer.pk)
+    with Threads(1) as threads:
+        with transaction.atomic():
+            mine.update(text="all of it", status=MessageStatus.COMPLETE.value)
+            late = steps.Partial(lease, answer.pk, "all", "")
+            saving = threads.submit(steps.save_partials, [late])
+            until_somebody_waits()
+        assert saving.result(PATIENCE) == set()
+    assert mine.get().text == "all of it"
+
+
+def until_somebody_waits() -> None:
+    """For a lock of this database."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        with connection.cursor() as cursor:
+            # A row that another transaction has changed is waited for by that transaction's number.
+            cursor.execute(
+                "SELECT EXISTS (SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
+                " WHERE NOT granted AND a.datname = current_database())"
+            )
+            if cursor.fetchone()[0]:
+                return
+        time.sleep(0.01)  # another session of the database cannot be awaited
+    pytest.fail("nobody waits for a lock")
 
 
 def texts(chat: Chat, begun: Begun) -> list[tuple[str, str]]:

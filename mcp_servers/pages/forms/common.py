@@ -160,7 +160,7 @@ def read_roots(text: str) -> list[dict[str, str]]:
     for line in filter(str.strip, text.splitlines()):
         name, found, uri = line.partition("=")
         if not found:
-            raise InvalidInput(fields={"roots": ["Write name = file:///… on each line."]})
+            raise InvalidInput(fields={"roots": [_("Write name = file:///… on each line.")]})
         roots.append({"name": name.strip(), "uri": uri.strip()})
     return roots
 
