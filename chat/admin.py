@@ -143,6 +143,12 @@ class ProviderModelRowForm(forms.ModelForm):
         fields: ClassVar[Any] = _FACTS
         help_texts: ClassVar[Any] = _PRICES_HELP
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # The table names its columns, but not the fields in them.
+        for field in self.fields.values():
+            field.widget.attrs["aria-label"] = field.label
+
 
 class ProviderModelInline(TabularInline):
     """What is known of a provider's models."""

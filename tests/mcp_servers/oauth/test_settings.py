@@ -153,7 +153,6 @@ def test_the_admins_form_sets_the_client(tenant: Tenant, server: McpServer) -> N
     body = {name: form[name].value() for name in form.fields}
     plain = {name: "" if value is None else value for name, value in body.items()}
     kept = {name: value for name, value in plain.items() if value is not False}
-    kept |= {"parameters": "{}", "connection_config": "{}", "roots": "[]"}
     answer = client.post(path, kept | {"auth_name": "new-id", "auth_secret": "new-secret"})
     assert answer.status_code == 302, answer.context["adminform"].form.errors
     assert client_of(server) == {"client_id": "new-id", "client_secret": "new-secret"}
