@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from django.urls import reverse
 
 from audit.models import AuditEntry, OutsideWrite
 from chat.bud_form import initial_of
-from chat.models import Bud
+from chat.models import Bud, ModelProvider, ProviderModel
 from chat.services.buds import update_bud
 from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, ServerScope
 from tests.factories import Tenant
@@ -146,3 +147,15 @@ def test_offers_are_switched_by_their_services(tenant: Tenant) -> None:
         assert row.is_enabled is False
     assert tool.approval_override == ApprovalOverride.DENY
     assert not OutsideWrite.objects.exists()
+
+
+def test_each_field_of_a_providers_models_has_a_name(tenant: Tenant) -> None:
+    """REL-668: the table names its columns for the eye; a screen reader needs a name at the field."""
+    provider = ModelProvider.objects.create(
+        workspace=tenant.workspace, name="p", base_url="https://m.example.org"
+    )
+    ProviderModel.objects.create(workspace=tenant.workspace, provider=provider, model="m")
+    page = tenant.client("owner").get(change_page(provider)).content.decode()
+    fields = re.findall(r'<(?:input|select)[^>]* name="known_models-0-[a-z]+_[^>]*>', page)
+    assert fields
+    assert not [field for field in fields if "aria-label=" not in field]
