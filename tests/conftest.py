@@ -26,7 +26,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from config.keys import generate_keys
 from mcp_servers.client.connections.hooks import hooks
-from tests import idle_transactions, templates
+from tests import idle_transactions, locks, templates
 from tests.engines import holds_some, runs_on_both
 
 
@@ -251,6 +251,13 @@ def flush_past_triggers() -> Iterator[None]:
 def watched_transactions() -> Iterator[None]:
     """Note transactions that stay open over heavy work, whatever test they are in."""
     with idle_transactions.watching():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_joined_updates() -> Iterator[None]:
+    """REL-701: who claims a row on PostgreSQL is the only one."""
+    with locks.refusing_joined_updates():
         yield
 
 

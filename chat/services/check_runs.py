@@ -12,6 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import (
@@ -280,8 +281,12 @@ def _ask(run: CheckRun, result: CheckResult, draft: Bud, actor: Actor) -> None:
 
 def _claim(result: CheckResult, before: ResultStatus, after: ResultStatus) -> bool:
     """Be the one who does a step; whether nobody else was faster, and the run has not been cancelled."""
+    running = CheckRun.objects.for_workspace(result.workspace_id).filter(
+        pk=OuterRef("run_id"), status=RunStatus.RUNNING.value
+    )
+    # No join: of two who claim at once, PostgreSQL would let both.
     rows = CheckResult.objects.for_workspace(result.workspace_id).filter(
-        pk=result.pk, status=before.value, run__status=RunStatus.RUNNING.value
+        Exists(running.order_by()), pk=result.pk, status=before.value
     )
     changes: dict[str, Any] = {"status": after.value}
     if after is ResultStatus.RUNNING:

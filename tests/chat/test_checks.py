@@ -9,12 +9,15 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry, OutsideWrite
 from chat.models import Bud, BudCheck, CheckResult, CheckRun, Conversation, Turn
+from chat.models.checks import ResultStatus
 from chat.reporting import usage
+from chat.services import check_runs
 from chat.services.bud_versions import duplicate_bud
 from chat.services.bud_yaml import apply_bud, write_bud
 from chat.services.buds import create_bud, update_bud
@@ -24,6 +27,9 @@ from chat.services.conversations import erase_conversation
 from mcp_servers.models import McpTool
 from tests.chat.conftest import ENDED, Chat, Watching
 from tests.factories import Tenant, TwoTenants
+from tests.locks import until_somebody_waits
+from tests.patience import PATIENCE
+from tests.threads import Threads
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
 
@@ -221,6 +227,29 @@ def test_one_run_at_a_time_and_it_can_be_cancelled(chat: Chat) -> None:
     assert not Bud.objects.for_workspace(chat.tenant.workspace).filter(is_draft=True).exists()
     assert not Turn.objects.for_workspace(chat.tenant.workspace).exists()
     assert advance_all(chat.tenant.workspace.pk) == 0
+
+
+@pytest.mark.postgresql
+def test_two_workers_do_not_judge_the_same_answer(chat: Chat) -> None:
+    """REL-701: who claims a step while another does waits for them, and gets nothing."""
+    hold = threading.Event()
+    chat.model.say("hi", hold=hold)
+    check(chat)
+    run = begin(chat)
+    [result] = results(run)
+
+    def claim() -> bool:
+        return check_runs._claim(result, ResultStatus.RUNNING, ResultStatus.JUDGING)
+
+    with Threads(1) as threads:
+        with transaction.atomic():
+            assert claim()
+            other = threads.submit(claim)
+            until_somebody_waits()
+        assert other.result(PATIENCE) is False
+    hold.set()
+    assert result.conversation_id is not None
+    _wait_for_turn(result.conversation_id, run)
 
 
 def test_a_check_that_takes_too_long_has_failed(chat: Chat) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable
 from uuid import UUID
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from audit.sealing import sealing_thread
 from chat.engine import leases, runner, steps
@@ -23,6 +22,7 @@ from chat.values import MessageStatus
 from mcp_servers.gate.caller import Standing
 from tests.chat.conftest import Chat
 from tests.chat.test_consumers import opened
+from tests.locks import until_somebody_waits
 from tests.patience import PATIENCE
 from tests.price import counted
 from tests.threads import Threads
@@ -98,22 +98,6 @@ def test_a_late_partial_text_never_replaces_the_whole_answer(chat: Chat, begun: 
             until_somebody_waits()
         assert saving.result(PATIENCE) == set()
     assert mine.get().text == "all of it"
-
-
-def until_somebody_waits() -> None:
-    """For a lock of this database."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        with connection.cursor() as cursor:
-            # A row that another transaction has changed is waited for by that transaction's number.
-            cursor.execute(
-                "SELECT EXISTS (SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
-                " WHERE NOT granted AND a.datname = current_database())"
-            )
-            if cursor.fetchone()[0]:
-                return
-        time.sleep(0.01)  # another session of the database cannot be awaited
-    pytest.fail("nobody waits for a lock")
 
 
 def texts(chat: Chat, begun: Begun) -> list[tuple[str, str]]:
