@@ -118,7 +118,7 @@ def _servers(workspace: Workspace) -> Tile:
     if sign_in:
         notes.append(ngettext("%d needs a sign-in", "%d need a sign-in", sign_in) % sign_in)
     if counts["all"] and not notes:
-        notes.append(_("All of them are well."))
+        notes.append(_("All healthy."))
     return Tile(
         label=_("Servers"),
         value=str(counts["all"]),

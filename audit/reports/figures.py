@@ -78,7 +78,7 @@ def change_of(figure: Figure, *, is_bad: bool) -> dict[str, str]:
     if figure.before is None or figure.now is None:
         return {"words": _("no earlier data"), "sign": "", "tone": ""}
     if figure.now == figure.before:
-        return {"words": _("as in the period before"), "sign": "=", "tone": ""}
+        return {"words": _("same as before"), "sign": "=", "tone": ""}
     is_more = figure.now > figure.before
     tone = "bad" if is_more == is_bad and is_bad else "ok" if is_bad else ""
     if not figure.before:

@@ -193,7 +193,7 @@ def test_members_and_other_tenants_see_no_report(two_workspaces: TwoTenants) -> 
     [
         (15, 10, "50% more than in the period before"),
         (5, 10, "50% less than in the period before"),
-        (10, 10, "as in the period before"),
+        (10, 10, "same as before"),
         (3, 0, "up from 0"),
         (None, 10, "no earlier data"),
         (500, 10, "50 times more than in the period before"),
