@@ -310,8 +310,9 @@ def test_drafts_are_forgotten_after_a_day(chat: Chat) -> None:
     assert forget_old_drafts() == 0
     assert not OutsideWrite.objects.exists(), "the log knows each draft"
     long_ago = timezone.now() - timedelta(days=2)
-    Bud.objects.for_workspace(tenant.workspace).filter(is_draft=True).update(updated_at=long_ago)
-    rows = Conversation.objects.for_workspace(tenant.workspace).filter(bud__is_draft=True)
+    draft = Bud.objects.for_workspace(tenant.workspace).get(is_draft=True)
+    Bud.objects.for_workspace(tenant.workspace).filter(pk=draft.pk).update(updated_at=long_ago)
+    rows = Conversation.objects.for_workspace(tenant.workspace).filter(bud_id=draft.pk)
     rows.update(last_message_at=long_ago)
     OutsideWrite.objects.all().delete()
     assert forget_old_drafts() == 1

@@ -158,9 +158,10 @@ def test_what_is_rare_is_found_behind_much_that_is_not(tenant: Tenant) -> None:
     assert found(tenant, "orchid") == ["An [orchid] and weather", "A rare [orchid]"]
     assert found(tenant, "weath orch") == ["An [orch]id and [weath]er"]
     assert len(found(tenant, "weather")) == 30
-    Conversation.objects.for_workspace(tenant.workspace).filter(
-        messages__text="A rare orchid"
-    ).update(is_pinned=True)
+    rare = Message.objects.for_workspace(tenant.workspace).get(text="A rare orchid")
+    Conversation.objects.for_workspace(tenant.workspace).filter(pk=rare.conversation_id).update(
+        is_pinned=True
+    )
     assert found(tenant, "weather is:pinned") == ["An orchid and [weather]"]
 
 

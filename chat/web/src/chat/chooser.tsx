@@ -185,7 +185,7 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
                   style={{ gridRow: line }}
                   role="option"
                   aria-selected={i === at}
-                  onMouseEnter={() => setAt(i)}
+                  onMouseMove={() => setAt(i)}
                   onClick={() => choose(row)}
                 >
                   <RowFace row={row} isCurrent={isCurrent(row)} />

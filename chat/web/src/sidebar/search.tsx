@@ -169,7 +169,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
               class="search-row"
               role="option"
               aria-selected={i === at}
-              onMouseEnter={() => setAt(i)}
+              onMouseMove={() => setAt(i)}
               onClick={() => complete(offer)}
             >
               <Icon name="search" />
@@ -184,7 +184,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
               class="search-row"
               role="option"
               aria-selected={i + offers.length === at}
-              onMouseEnter={() => setAt(i + offers.length)}
+              onMouseMove={() => setAt(i + offers.length)}
               onClick={() => open(row)}
             >
               <span aria-hidden="true">{row.avatar || "🌱"}</span>
