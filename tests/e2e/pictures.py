@@ -54,7 +54,6 @@ _HOME: Final = Screen(until=".home-heading")
 _ALL: Final = Screen()
 SCREENS: Final[Mapping[str, Screen]] = {
     "login-desktop-light": _ALL,
-    "login-tablet-light": _ALL,
     "login-phone-dark": _ALL,
     "home-desktop-light": _HOME,
     "home-desktop-dark": _HOME,

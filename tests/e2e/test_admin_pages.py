@@ -6,12 +6,12 @@ import re
 from collections import deque
 from typing import Literal
 
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.e2e.accessibility import find_faults, find_overflow
 from tests.e2e.conftest import NewContext, RunningTrellis
 from tests.e2e.people import ADMIN, enter
-from tests.e2e.test_looks import OF_COLOURS, SETTLE, THEMES
+from tests.e2e.test_looks import THEMES
 from tests.extent import IS_FULL
 
 Theme = Literal["light", "dark"]
@@ -21,7 +21,8 @@ MAKE_OWNER = """
 from workspaces.models import User
 User.objects.filter(email="{email}").update(is_superuser={value})
 """
-IS_DARK = "document.documentElement.classList.contains('dark')"
+CHANGE_THEME = "isDark => document.documentElement.classList.toggle('dark', isDark)"
+"""The admin's package reads the system's theme when a page is loaded, and sets this class."""
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=/)\d+(?=/)")
 
 
@@ -46,16 +47,12 @@ def faults(page: Page, path: str, theme: Theme) -> list[str]:
     found = []
     for width in WIDTHS if IS_FULL or theme == THEMES[0] else WIDTHS[:1]:
         page.set_viewport_size({"width": width, "height": 800})
-        page.evaluate(SETTLE)
-        too_wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        if (pixels := page.evaluate(too_wide)) > 0:
+        if pixels := find_overflow(page):
             found.append(f"{path}, {width} px: {pixels} px too wide")
         if width == WIDTHS[1] and not IS_FULL:
             continue
-        axe = Axe("null") if page.evaluate("'axe' in window") else Axe()
-        results = axe.run(page, options=OF_COLOURS if theme == "dark" else None)
-        if results.violations_count:
-            found.append(f"{path}, {width} px, {theme}: {results.generate_report()}")
+        if report := find_faults(page, only_colours=theme == "dark"):
+            found.append(f"{path}, {width} px, {theme}: {report}")
     return found
 
 
@@ -79,16 +76,18 @@ def test_axe_finds_nothing_on_any_page_of_the_admin(
             if (kind := _ID.sub("…", path)) in seen:
                 continue
             seen.add(kind)
-            for theme in THEMES:  # the admin's package reads the system's when a page is loaded
+            page.emulate_media(color_scheme="light")
+            page.set_viewport_size({"width": WIDTHS[0], "height": 800})
+            answer = page.goto(path)
+            assert answer is not None
+            assert answer.status == 200, path
+            left += beside(page, path)
+            for theme in THEMES:
                 page.emulate_media(color_scheme=theme)
-                page.set_viewport_size({"width": WIDTHS[0], "height": 800})
-                answer = page.goto(path)
-                assert answer is not None
-                assert answer.status == 200, path
-                if "/admin/" in page.url:  # some lead to a page of the product
-                    page.wait_for_function(f"{IS_DARK} === {str(theme == 'dark').lower()}")
-                if theme == THEMES[0]:
-                    left += beside(page, path)
+                if (
+                    "/admin/" in page.url
+                ):  # some lead to a page of the product, which follows the system at once
+                    page.evaluate(CHANGE_THEME, theme == "dark")
                 found += faults(page, path, theme)
         assert len(seen) > 40, sorted(seen)
         assert not found, "\n".join(found)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter
 
@@ -41,8 +41,7 @@ def test_the_theme_follows_the_person(new_context: NewContext, width: int) -> No
     there.goto("/account/appearance/")
     expect(there.get_by_label("Dark")).to_be_checked()
     screenshot(there, f"appearance-{width}-dark")
-    found = Axe().run(there)
-    assert found.violations_count == 0, found.generate_report()
+    expect_no_faults(there)
     there.get_by_role("button", name="Your account").click()
     with there.expect_response("**/account/appearance/?format=json"):
         there.get_by_role("button", name="Light", exact=True).click()
@@ -68,8 +67,7 @@ def test_all_shortcuts_are_on_one_page(new_context: NewContext, width: int) -> N
     dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog.get_by_role("region", name="Writing a message")).to_be_visible()
     expect(dialog.get_by_role("region", name="Other pages")).to_have_count(0)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    expect_no_faults(page)
     dialog.get_by_role("link", name="Shortcuts of all pages").click()
     expect(page.get_by_role("heading", name="Keyboard shortcuts", level=1)).to_be_visible()
     expect(page.get_by_role("region", name="Other pages")).to_be_visible()
@@ -77,10 +75,8 @@ def test_all_shortcuts_are_on_one_page(new_context: NewContext, width: int) -> N
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
         screenshot(page, f"shortcuts-{width}-{theme}")
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
-    overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(overflow) <= 0
+        expect_no_faults(page)
+    expect_fits(page)
     admin = new_context().new_page()
     enter(admin, ADMIN)
     admin.goto("/w/demo/servers/")

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, say
 from tests.fakes.scripted_model import ScriptedModel
@@ -43,10 +43,8 @@ def check(page: Page, name: str) -> None:
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         screenshot(page, f"{name}-{theme}")
-        results = Axe().run(page)
-        assert results.violations_count == 0, f"{name}, {theme}: {results.generate_report()}"
-        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        assert page.evaluate(wide) <= 0
+        expect_no_faults(page, f"{name}, {theme}")
+        expect_fits(page)
     page.emulate_media(color_scheme="light")
 
 

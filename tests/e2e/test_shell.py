@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import ADMIN, MEMBER, approval_card, enter, open_chat
 
@@ -48,10 +48,8 @@ def test_every_page_has_the_same_frame(new_context: NewContext, width: int) -> N
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)
             screenshot(page, f"shell-{here}-{width}-{theme}")
-            found = Axe().run(page)
-            assert found.violations_count == 0, f"{here}, {theme}: {found.generate_report()}"
-        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        assert page.evaluate(wide) <= 0, here
+            expect_no_faults(page, f"{here}, {theme}")
+        expect_fits(page, here)
     page.goto("/w/demo/servers/")
     page.keyboard.press("Control+k")
     expect(page.get_by_role("dialog", name="Search chats")).to_be_visible()

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter, say
 from tests.fakes.mcp_server import CountingServer
@@ -37,8 +37,7 @@ def test_the_admin_shows_the_workspaces_rooms_and_no_others(page: Page) -> None:
     screenshot(page, "admin")
     for path in ("/admin/", "/admin/chat/bud/", "/admin/chat/bud/add/"):
         page.goto(path)
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+        expect_no_faults(page)
     page.goto("/admin/workspaces/user/")
     expect(page.get_by_role("heading", name=re.compile("users to", re.I))).to_have_count(0)
 
@@ -97,8 +96,7 @@ def test_a_request_is_decided_in_the_list_of_what_waits(
     for scheme in ("light", "dark"):
         admin.emulate_media(color_scheme=scheme)
         screenshot(admin, f"waiting-requests-{scheme}")
-        found = Axe().run(admin)
-        assert found.violations_count == 0, found.generate_report()
+        expect_no_faults(admin)
     card.get_by_label("Note to them").fill("From tomorrow")
     card.get_by_role("button", name="Grant").click()
     expect(card).to_have_count(0)

@@ -12,15 +12,16 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
+from tests.extent import first_and_another
 from tests.factories import CANARY
 from tests.isolation.conftest import States
 from tests.isolation.routes import METHODS, SAFE, SAMPLES, Sample, address, route_names
 from tests.isolation.world import Side, World, state_of
 
 pytestmark = pytest.mark.django_db
-ROLES = ("owner", "admin", "member", "auditor")
 MOST = "owner"
 """Who may see and do most."""
+ROLES = (MOST, "admin", "member", "auditor")
 ECHOES = frozenset({"HEAD", "OPTIONS"})
 """Answered by the code of the other methods: one role shows that no more comes out."""
 NAMES = route_names()
@@ -89,7 +90,7 @@ def test_no_route_reads_or_changes_another_workspace(
 
         urls.add(reverse(name, kwargs=mixed))
     nothing_there: set[tuple[str, str]] = set()
-    for role in ROLES:
+    for role in first_and_another(ROLES, name):
         client = world.a.client(role, raise_request_exception=False)
         for url in urls:
             is_other = has_ids and url != address(name, sample, world.a)
@@ -114,7 +115,7 @@ def test_no_route_reads_or_changes_another_workspace(
 def test_no_body_can_name_another_workspaces_row(world: World, before: States, name: str) -> None:
     """SEC-03: in A's own address, with B's ids in every position of the body."""
     sample = SAMPLES[name]
-    for role in ROLES:
+    for role in first_and_another(ROLES, name):
         client = world.a.client(role, raise_request_exception=False)
         for make in sample.bodies:
             body = make(world.b)
@@ -283,21 +284,23 @@ HOSTILE: dict[str, Any] = {
 @pytest.mark.parametrize(
     "name", [name for name in NAMES if name.startswith("api:") and name.endswith("-detail")]
 )
-@pytest.mark.parametrize("role", ROLES)
-def test_server_owned_fields_cannot_be_set(world: World, name: str, role: str) -> None:
+def test_server_owned_fields_cannot_be_set(world: World, name: str) -> None:
     """SEC-24: all of them in one PATCH, and one by one for who may most; rejected or without effect."""
     sample = SAMPLES[name]
     url = address(name, sample, world.a)
-    client = world.a.client(role, raise_request_exception=False)
     before = owned_by_server(world.a)
-    one_by_one = [{key: value} for key, value in HOSTILE.items()] if role == MOST else []
-    for method in ("PATCH", "PUT"):
-        for body in (HOSTILE, *one_by_one):
-            status = call(client, method, url, body, name).status_code
-            assert status < 500
-            if status == NOT_TAKEN:
-                break
-    assert owned_by_server(world.a) == before
+    one_by_one = [{key: value} for key, value in HOSTILE.items()]
+    taken = ["PATCH", "PUT"]
+    for role in ROLES:
+        client = world.a.client(role, raise_request_exception=False)
+        for method in list(taken):
+            for body in (HOSTILE, *(one_by_one if role == MOST else ())):
+                status = call(client, method, url, body, name).status_code
+                assert status < 500
+                if status == NOT_TAKEN:
+                    taken.remove(method)
+                    break
+        assert owned_by_server(world.a) == before, role
 
 
 def owned_by_server(side: Side) -> Any:

@@ -1,0 +1,62 @@
+"""What axe finds on a page."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+from playwright.sync_api import TimeoutError as PatienceEnds
+
+_FAULTS_ONLY: Final[dict[str, Any]] = {"resultTypes": ["violations"]}
+"""Without it axe describes each element that is in order, which takes longer than to look at it."""
+_OF_COLOURS: Final[dict[str, Any]] = {
+    **_FAULTS_ONLY,
+    "runOnly": ["color-contrast", "link-in-text-block"],
+}
+_OVERFLOW: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+SETTLE: Final = """() => {
+  const ends = (one) => one.effect.getComputedTiming().iterations !== Infinity;
+  const running = () => document.getAnimations().filter((one) => one.playState === "running" && ends(one));
+  for (let rounds = 0; running().length && rounds < 50; rounds++) running().forEach((one) => one.finish());
+}"""
+"""Colours that change with the theme, and dialogs that open, arrive at once."""
+
+
+def find_faults(page: Page, *, only_colours: bool = False) -> str:
+    """Give axe's report on the page as it is now; empty if it finds nothing.
+
+    Args:
+        only_colours: for a page that was looked at in another theme already: nothing else changes with the theme.
+    """
+    page.evaluate(SETTLE)
+    axe = Axe("null") if page.evaluate("'axe' in window") else Axe()
+    results = axe.run(page, options=_OF_COLOURS if only_colours else _FAULTS_ONLY)
+    return str(results.generate_report()) if results.violations_count else ""
+
+
+def find_overflow(page: Page) -> int:
+    """Give by how many pixels the page is too wide now."""
+    return max(0, int(page.evaluate(_OVERFLOW)))
+
+
+def expect_fits(page: Page, what: str = "") -> None:
+    """Wait until the page does not scroll sideways: a chart takes its new size a moment after the window.
+
+    Args:
+        what: names the page and its state, for the report.
+    """
+    try:
+        page.wait_for_function(f"({_OVERFLOW}) <= 0")
+    except PatienceEnds:
+        raise AssertionError(f"{what or page.url}: {find_overflow(page)} px too wide") from None
+
+
+def expect_no_faults(page: Page, what: str = "", *, only_colours: bool = False) -> None:
+    """Fail with axe's report if it finds something.
+
+    Args:
+        what: names the page and its state, for the report.
+    """
+    if found := find_faults(page, only_colours=only_colours):
+        raise AssertionError(f"{what or page.url}: {found}")
