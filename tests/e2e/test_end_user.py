@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import FilePayload, Page, ViewportSize, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests import documents
 from tests.e2e.accessibility import expect_no_faults
@@ -414,24 +415,27 @@ def test_conversations_are_found_renamed_and_deleted(member: Page) -> None:
     expect(member.get_by_role("link", name=re.compile("Cairo")).first).to_be_visible()
 
 
-def attach(page: Page, *files: tuple[str, bytes]) -> None:
-    """Choose files by the composer's menu."""
+def attach(page: Page, folder: Path, *files: tuple[str, bytes]) -> None:
+    """Choose files of a folder by the composer's menu."""
+    for name, content in files:
+        (folder / name).write_bytes(content)
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Add to this message").click()
         page.get_by_role("button", name="Add files…").click()
-    chooser.value.set_files(
-        [FilePayload(name=name, mimeType="", buffer=content) for name, content in files]
-    )
+    chooser.value.set_files([folder / name for name, _ in files])
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_files_go_along_with_a_message_and_are_read(new_context: NewContext, width: int) -> None:
+def test_files_go_along_with_a_message_and_are_read(
+    new_context: NewContext, tmp_path: Path, width: int
+) -> None:
     """REL-323, REL-321: from the start page on; one that cannot be read says why, and each opens beside the chat."""
     size = {"width": width, "height": 800}
     page = new_context(viewport=size, color_scheme="dark", bypass_csp=True).new_page()
     enter(page, MEMBER)
     attach(
         page,
+        tmp_path,
         ("plan.docx", documents.docx("Project plan", "We begin on Monday.")),
         ("red.png", documents.png(600, 300)),
         ("scan.pdf", documents.pdf([""])),
@@ -454,7 +458,7 @@ def test_files_go_along_with_a_message_and_are_read(new_context: NewContext, wid
     expect(page.locator("#files-panel")).to_contain_text("# Project plan")
     page.keyboard.press("Escape")
     # What is too large is told before it is sent, and can be taken out again.
-    attach(page, ("huge.txt", b"x" * 30_000_000), ("note.txt", b"The word is apple"))
+    attach(page, tmp_path, ("huge.txt", b"x" * 30_000_000), ("note.txt", b"The word is apple"))
     expect(page.locator(".composer").get_by_role("alert")).to_contain_text("Too large")
     expect(page.get_by_role("button", name="Send")).to_be_disabled()
     page.get_by_role("button", name="Remove huge.txt").click()
