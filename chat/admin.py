@@ -27,6 +27,7 @@ from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.redaction import MASK
 from workspaces.roles import Permission, has_permission
+from workspaces.seen_values import NoticesOthers
 
 if TYPE_CHECKING:
     from chat.models.buds import BudQuerySet
@@ -135,7 +136,7 @@ _LIST_PRICE = format_lazy(
 _PRICES_HELP = {"prompt_price": _LIST_PRICE, "completion_price": _LIST_PRICE}
 
 
-class ProviderModelRowForm(forms.ModelForm):
+class ProviderModelRowForm(NoticesOthers, forms.ModelForm):
     """One model, within its provider's form."""
 
     class Meta:
@@ -219,8 +220,10 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
     list_select_related = ["provider"]
     search_fields = ["model"]
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, **kwargs)
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form = super().get_form(request, obj, change=change, **kwargs)
         form.workspace = getattr(request, "workspace", None)
         return form
 

@@ -13,6 +13,7 @@ from audit.models import AuditPolicy
 from audit.models.policies import DEFAULT_BODY_BYTES, MOST_BODY_BYTES
 from audit.retention.policies import LONGEST_DAYS, MOST_KEPT_ENTRIES, PolicyChange
 from workspaces.errors import InvalidInput
+from workspaces.seen_values import NoticesOthers
 
 _SIZES = (
     (0, _("nothing but a short preview")),
@@ -23,7 +24,7 @@ _SIZES = (
 )
 
 
-class PolicyForm(forms.Form):
+class PolicyForm(NoticesOthers, forms.Form):
     """How long the log is kept and what is masked in it."""
 
     keep_days = forms.IntegerField(

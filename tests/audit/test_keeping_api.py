@@ -99,15 +99,16 @@ def test_views_schedules_and_sign_offs_are_kept_over_rest(two_workspaces: TwoTen
     assert ask(other, "get", path).status_code == 404
     assert ask(tenant, "delete", path, role="auditor").status_code == 204
 
-    draft = {"name": "Weekly", "format": "csv", "cadence": "weekly", "delivery": "mail"}
-    draft = {**draft, "recipients": [str(tenant.auditor.pk)], "query": "outcome:refused"}
-    for wrong in (
+    when = {"name": "Weekly", "format": "csv", "cadence": "weekly", "delivery": "mail"}
+    draft = {**when, "recipients": [str(tenant.auditor.pk)], "query": "outcome:refused"}
+    wrongs: tuple[dict[str, Any], ...] = (
         {"query": "outcom:refused"},
         {"recipients": []},
         {"recipients": [str(tenant.member.pk)]},
         {"recipients": [str(other.auditor.pk)]},
         {"cadence": "hourly"},
-    ):
+    )
+    for wrong in wrongs:
         answer = ask(tenant, "post", "audit-schedules/", {**draft, **wrong}, role="auditor")
         assert faults(answer) == set(wrong)
     assert not ReportSchedule.objects.for_workspace(tenant.workspace).exists()

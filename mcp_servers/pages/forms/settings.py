@@ -38,6 +38,7 @@ from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
 from workspaces.outbound import MAX_URL_LENGTH
 from workspaces.secrets import SecretUnreadable
+from workspaces.seen_values import NoticesOthers
 
 _TARGET: Final = (
     "transport",
@@ -57,7 +58,7 @@ _NOT_PERSONAL: Final = (
 _OF_SHARED: Final = "account_use"
 
 
-class SettingsForm(ProgramFields):
+class SettingsForm(NoticesOthers, ProgramFields):
     """Settings of one server."""
 
     SECTIONS: ClassVar = (
