@@ -310,7 +310,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     @admin.display(description=_("Models"))
     def models(self, provider: ModelProvider) -> str:
         """How many are known, and where they are searched and changed one by one."""
-        count = _models_of(provider).count() if provider.workspace_id else 0
+        count = 0 if provider._state.adding else _models_of(provider).count()
         if not count:
             return gettext("None is known yet.")
         url = reverse("admin:chat_providermodel_changelist")

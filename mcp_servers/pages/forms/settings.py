@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from django import forms
+from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client import transports
@@ -22,6 +23,7 @@ from mcp_servers.pages.forms.common import (
     NAME_HELP,
     NAME_LABEL,
     PROTOCOL_CHOICES,
+    PROTOCOL_HELP,
     SCOPE_HELP,
     SCOPE_LABEL,
     SECRET_LABEL,
@@ -107,7 +109,11 @@ class SettingsForm(NoticesOthers, ProgramFields):
         max_length=MAX_NAME_LENGTH,
         help_text=_("People see this name, and it is part of the tools' names."),
     )
-    transport = forms.ChoiceField(label=_("Transport"), choices=transports.remote_choices)
+    transport = forms.ChoiceField(
+        label=_("Transport"),
+        choices=transports.remote_choices,
+        help_text=lazy(transports.automatic_help, str)(),
+    )
     url = forms.CharField(
         label=_("URL"),
         max_length=MAX_URL_LENGTH,
@@ -115,7 +121,9 @@ class SettingsForm(NoticesOthers, ProgramFields):
             "A different address removes the stored credentials and ends everybody's sign-in. Enter the credentials again if you need them."
         ),
     )
-    protocol = forms.ChoiceField(label=_("Protocol"), choices=PROTOCOL_CHOICES)
+    protocol = forms.ChoiceField(
+        label=_("Protocol"), choices=PROTOCOL_CHOICES, help_text=PROTOCOL_HELP
+    )
     auth_type = forms.ChoiceField(
         label=_("Authentication"),
         choices=AuthType.choices,
