@@ -1,4 +1,4 @@
-"""The log for programs: to read only, with a token of scope ``audit:read``."""
+"""The log for programs, read with a token of scope ``audit:read``; what people keep of it and its settings are beside their services."""
 
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ from audit.filters import (
 from audit.models import AuditEntry
 from audit.reports import CallState
 from audit.reports.report import BY, SHARES, Report, report_of
+from audit.retention.api import AuditSettingsViewSet, ErasureViewSet, LegalHoldViewSet
+from audit.reviews.api import SavedViewViewSet, ScheduleViewSet, SignOffViewSet
+from audit.streams.api import AuditStreamViewSet
 from audit.views import bodies_for, record_opened
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import MomentFilter
@@ -399,4 +402,11 @@ routes: list[tuple[str, type[WorkspaceViewSet]]] = [
     ("audit-calls", CallViewSet),
     ("audit-reports", ReportViewSet),
     ("alert-rules", AlertRuleViewSet),
+    ("audit-streams", AuditStreamViewSet),
+    ("audit-views", SavedViewViewSet),
+    ("audit-schedules", ScheduleViewSet),
+    ("audit-sign-offs", SignOffViewSet),
+    ("audit-settings", AuditSettingsViewSet),
+    ("legal-holds", LegalHoldViewSet),
+    ("audit-erasures", ErasureViewSet),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from django import forms
 from django.contrib import admin
@@ -15,6 +15,7 @@ from django.utils.formats import date_format
 from django.utils.functional import Promise, lazy
 from django.utils.html import format_html
 from django.utils.text import format_lazy
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminPasswordWidget
@@ -25,8 +26,11 @@ from chat.services.providers import prepare_provider
 from workspaces.admin import WorkspaceModelAdmin
 from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.errors import DomainError
+from workspaces.outbound import enter_endpoint
 from workspaces.redaction import MASK
 from workspaces.roles import Permission, has_permission
+from workspaces.seen_values import NoticesOthers
 
 if TYPE_CHECKING:
     from chat.models.buds import BudQuerySet
@@ -109,6 +113,16 @@ class ModelProviderForm(forms.ModelForm):
             *("most_at_once", "most_a_minute", "embedding_model"),
         ]
 
+    def clean_base_url(self) -> str:
+        """Refuse an address that may not be called, at its field."""
+        url = str(self.cleaned_data["base_url"])
+        if url != self.initial.get("base_url"):
+            try:
+                enter_endpoint(url)
+            except DomainError as error:
+                raise forms.ValidationError(error.message) from error
+        return url
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         key = cleaned.get("new_api_key") or ""
@@ -117,6 +131,8 @@ class ModelProviderForm(forms.ModelForm):
         return cleaned
 
 
+MOST_IN_FORM: Final = 50
+"""Models in their provider's form. Of more, each is changed on a page of its own."""
 _FACTS = [
     "model",
     "context_tokens",
@@ -135,7 +151,7 @@ _LIST_PRICE = format_lazy(
 _PRICES_HELP = {"prompt_price": _LIST_PRICE, "completion_price": _LIST_PRICE}
 
 
-class ProviderModelRowForm(forms.ModelForm):
+class ProviderModelRowForm(NoticesOthers, forms.ModelForm):
     """One model, within its provider's form."""
 
     class Meta:
@@ -148,6 +164,11 @@ class ProviderModelRowForm(forms.ModelForm):
         # The table names its columns, but not the fields in them.
         for field in self.fields.values():
             field.widget.attrs["aria-label"] = field.label
+
+
+def _models_of(provider: ModelProvider) -> Any:
+    rows = ProviderModel.objects.for_workspace(provider.workspace_id)
+    return rows.filter(provider=provider)
 
 
 class ProviderModelInline(TabularInline):
@@ -219,8 +240,10 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
     list_select_related = ["provider"]
     search_fields = ["model"]
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, **kwargs)
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form = super().get_form(request, obj, change=change, **kwargs)
         form.workspace = getattr(request, "workspace", None)
         return form
 
@@ -274,8 +297,25 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         *("name", "base_url", "default_model", "new_api_key", "is_active", "fallback"),
         "embedding_model",
         ("most_at_once", "most_a_minute"),
+        "models",
     ]
+    readonly_fields = ["models"]
     inlines = [ProviderModelInline]
+
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
+        """Leave the table out where it would be too long for one form."""
+        inlines = super().get_inlines(request, obj)
+        return [] if obj is not None and _models_of(obj).count() > MOST_IN_FORM else inlines
+
+    @admin.display(description=_("Models"))
+    def models(self, provider: ModelProvider) -> str:
+        """How many are known, and where they are searched and changed one by one."""
+        count = 0 if provider._state.adding else _models_of(provider).count()
+        if not count:
+            return gettext("None is known yet.")
+        url = reverse("admin:chat_providermodel_changelist")
+        told = ngettext("%(count)s model", "%(count)s models", count) % {"count": f"{count:,}"}
+        return format_html('<a href="{}?provider__id__exact={}">{}</a>', url, provider.pk, told)
 
     @admin.display(description=_("Key"))
     def key_state(self, provider: ModelProvider) -> Promise:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import allauth.account.admin  # noqa: F401 - registers what is taken out below
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
@@ -35,6 +36,7 @@ from workspaces.models import ApiToken, Invitation, Membership, Theme, User, Wor
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import encrypted_fields
+from workspaces.seen_values import NoticesOthers
 from workspaces.services import (
     change_membership,
     mail_invitation,
@@ -99,6 +101,11 @@ def ways_out(request: HttpRequest) -> list[dict[str, str]]:
     ]
 
 
+def noticing(form: type[forms.ModelForm[Any]]) -> Any:
+    """The same form of a stored row, which notices what somebody else saved meanwhile."""
+    return type(form.__name__, (NoticesOthers, form), {})
+
+
 class TrackedModelAdmin(ModelAdmin):
     """Saves and deletes so that each change is told to the audit log; a refused one is not called done."""
 
@@ -106,6 +113,14 @@ class TrackedModelAdmin(ModelAdmin):
     """Under which heading its page stands."""
     page_name: ClassVar[Promise | str] = ""
     """What the page is called in the navigation; empty: as the model, in the plural."""
+    change_form_after_template = "admin/seen_values.html"
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """Have the form of a row notice what somebody else saved meanwhile."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        return noticing(form) if obj is not None else form
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         return None if _was_refused(request) else super().log_addition(request, obj, message)

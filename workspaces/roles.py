@@ -57,6 +57,9 @@ _SCOPE_OF: dict[Permission, str] = {
     Permission.MANAGE_CATALOGUE: "catalogue:write",
 }
 
+_REVIEWING = "audit:write"
+"""Of those who see the log, what they keep and say of it. What it may do, it may also look at."""
+
 
 def permissions_of(actor: Actor) -> frozenset[Permission]:
     """All that the actor may do in its own workspace."""
@@ -68,7 +71,8 @@ def permissions_of(actor: Actor) -> frozenset[Permission]:
     if actor.is_auditor:
         granted |= _OF_AUDITOR
     if actor.scopes is not None:
-        granted = frozenset(p for p in granted if _SCOPE_OF[p] in actor.scopes)
+        held = {*actor.scopes, *(["audit:read"] if _REVIEWING in actor.scopes else [])}
+        granted = frozenset(p for p in granted if _SCOPE_OF[p] in held)
     return granted
 
 
@@ -79,7 +83,10 @@ def permissions_of_role(role: str, *, is_auditor: bool = False) -> frozenset[Per
 
 def scopes_of(actor: Actor) -> frozenset[str]:
     """The scopes of tokens that stand for what the actor may do."""
-    return frozenset(_SCOPE_OF[permission] for permission in permissions_of(actor))
+    found = {_SCOPE_OF[permission] for permission in permissions_of(actor)}
+    return frozenset(
+        found | ({_REVIEWING} if Permission.VIEW_AUDIT in permissions_of(actor) else set())
+    )
 
 
 def has_permission(

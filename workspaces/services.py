@@ -108,7 +108,7 @@ def mail_invitation(*, invitation: Invitation, link: str, actor: Actor) -> None:
     }
     try:
         compose(
-            subject=f"Join {invitation.workspace.name} on Trellis",
+            subject=_("Join %(workspace)s on Trellis") % {"workspace": invitation.workspace.name},
             text=render_to_string("workspaces/email/invitation.txt", context),
             to=[invitation.email],
         ).send()

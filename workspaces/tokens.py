@@ -31,6 +31,7 @@ SCOPES: dict[str, str] = {
     "members:write": gettext_noop("Change members and invitations"),
     "workspace:write": gettext_noop("Change the workspace"),
     "audit:read": gettext_noop("Read the audit log"),
+    "audit:write": gettext_noop("Keep views and schedules of the log, and sign off reviews"),
 }
 _OF_EVERYONE = frozenset({"chat", "servers:read", "servers:write"})
 """Members see the workspace's servers, and have servers of their own."""

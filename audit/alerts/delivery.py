@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from django.utils.translation import gettext as _
+
 from audit.models import AlertDelivery
 from workspaces import outbox, webhooks
 from workspaces.database import wait_for
@@ -48,10 +50,10 @@ def _send(delivery: AlertDelivery) -> str:
         return error.message
     except OSError:  # SMTP's errors are some of these
         logger.warning("alert_mail_failed", extra={"delivery": str(delivery.pk)}, exc_info=True)
-        return "The mail could not be handed over."
+        return _("The mail could not be handed over.")
     except Exception:
         logger.exception("alert_crashed", extra={"delivery": str(delivery.pk)})
-        return "It could not be sent."
+        return _("It could not be sent.")
     return ""
 
 

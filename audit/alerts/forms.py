@@ -10,9 +10,10 @@ from django.utils.translation import gettext_lazy as _
 from audit.alerts.services import RuleDraft
 from audit.models import AlertRule
 from audit.models.alerts import MOST_WINDOW_MINUTES
+from workspaces.seen_values import NoticesOthers
 
 
-class RuleForm(forms.Form):
+class RuleForm(NoticesOthers, forms.Form):
     """Settings of one rule."""
 
     name = forms.CharField(label=_("Name"), max_length=100)

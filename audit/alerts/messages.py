@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.urls import reverse
+from django.utils.translation import override
 
 from audit.alerts.notices import notify, readers_of
 from audit.alerts.words import condition_of, told
@@ -15,7 +17,9 @@ from workspaces.memberships import suspended_addresses
 def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
     """Put "raised", "reminder" or "ended" on its way to everybody the rule names."""
     workspace = rule.workspace
-    message = told(rule, workspace.name, kind=kind, value=alert.value)
+    with override(settings.LANGUAGE_CODE):  # others read it, whoever's change it came of
+        message = told(rule, workspace.name, kind=kind, value=alert.value)
+        condition = condition_of(rule)
     path = reverse("audit:alerts", args=[workspace.slug])
     url = public_url(path)
     if rule.tells_bell:
@@ -53,7 +57,7 @@ def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
                     "alert_id": str(alert.pk),
                     "rule_id": str(rule.pk),
                     "rule": rule.name,
-                    "condition": condition_of(rule),
+                    "condition": condition,
                     "value": alert.value,
                     "threshold": rule.threshold,
                     "started_at": alert.started_at.isoformat(),

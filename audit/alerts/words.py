@@ -1,21 +1,13 @@
-"""What an alert says, in mails, webhooks and the bell. Pure."""
+"""What an alert says, in mails, webhooks, the bell and on the page."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from audit.models import AlertRule
-
-_UNITS: Final = {
-    AlertRule.Condition.CONNECTION: ("connection failure", "connection failures"),
-    AlertRule.Condition.TIMEOUT: ("timeout", "timeouts"),
-    AlertRule.Condition.ERROR_RATE: ("% of the calls failed", "% of the calls failed"),
-    AlertRule.Condition.REFUSAL: ("refused call", "refused calls"),
-    AlertRule.Condition.QUOTA: ("call over a quota", "calls over a quota"),
-    AlertRule.Condition.TAMPERING: ("finding in the log itself", "findings in the log itself"),
-    AlertRule.Condition.APPROVAL: ("approval waiting", "approvals waiting"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,36 +19,69 @@ class Told:
 
 
 def condition_of(rule: AlertRule) -> str:
-    """The rule as a sentence."""
-    what = f"At least {_amount(rule, rule.threshold)}"
-    where = " · ".join(name for name in (rule.server_name, rule.tool_name) if name)
-    tail = f", of {where}" if where else ""
-    span = _span(rule.window_minutes)
-    if rule.condition == AlertRule.Condition.APPROVAL:
-        return f"{what} for {span} or longer{tail}"
-    return f"{what} within {span}{tail}"
+    """The rule as a sentence without its full stop."""
+    values = {
+        "amount": _amount(rule, rule.threshold),
+        "span": _span(rule.window_minutes),
+        "where": " · ".join(name for name in (rule.server_name, rule.tool_name) if name),
+    }
+    is_waiting = rule.condition == AlertRule.Condition.APPROVAL
+    if is_waiting and values["where"]:
+        text = _("At least %(amount)s for %(span)s or longer, of %(where)s")
+    elif is_waiting:
+        text = _("At least %(amount)s for %(span)s or longer")
+    elif values["where"]:
+        text = _("At least %(amount)s within %(span)s, of %(where)s")
+    else:
+        text = _("At least %(amount)s within %(span)s")
+    return text % values
 
 
 def told(rule: AlertRule, workspace: str, *, kind: str, value: float) -> Told:
     """The message for "raised", "reminder" or "ended"."""
-    amount = _amount(rule, value)
+    values = {
+        "rule": _line(rule.name),
+        "workspace": _line(workspace),
+        "amount": _amount(rule, value),
+        "condition": condition_of(rule),
+    }
     if kind == "ended":
         return Told(
-            subject=_line(f"Back to normal: {rule.name} ({workspace})"),
-            text=f"{_line(rule.name)} in {_line(workspace)} is back to normal.\nNow: {amount}.",
+            subject=_("Back to normal: %(rule)s (%(workspace)s)") % values,
+            text=_("%(rule)s in %(workspace)s is back to normal.\nNow: %(amount)s.") % values,
         )
-    head = "Still" if kind == "reminder" else "Alert"
-    return Told(
-        subject=_line(f"{head}: {rule.name} ({workspace})"),
-        text=f"{_line(rule.name)} in {_line(workspace)}: {amount}.\nThe rule: {condition_of(rule)}.",
-    )
+    if kind == "reminder":
+        subject = _("Still: %(rule)s (%(workspace)s)") % values
+    else:
+        subject = _("Alert: %(rule)s (%(workspace)s)") % values
+    text = _("%(rule)s in %(workspace)s: %(amount)s.\nThe rule: %(condition)s.") % values
+    return Told(subject=subject, text=text)
 
 
 def _amount(rule: AlertRule, value: float) -> str:
-    one, many = _UNITS[AlertRule.Condition(rule.condition)]
-    number = f"{value:.0f}"
-    unit = one if number == "1" else many
-    return f"{number}{'' if unit.startswith('%') else ' '}{unit}"
+    count = round(value)
+    return _phrase(AlertRule.Condition(rule.condition), count) % {"count": count}
+
+
+def _phrase(condition: AlertRule.Condition, count: int) -> str:
+    kinds = AlertRule.Condition
+    match condition:
+        case kinds.CONNECTION:
+            return ngettext("%(count)s connection failure", "%(count)s connection failures", count)
+        case kinds.TIMEOUT:
+            return ngettext("%(count)s timeout", "%(count)s timeouts", count)
+        case kinds.ERROR_RATE:
+            return _("%(count)s%% of the calls failed")
+        case kinds.REFUSAL:
+            return ngettext("%(count)s refused call", "%(count)s refused calls", count)
+        case kinds.QUOTA:
+            return ngettext("%(count)s call over a quota", "%(count)s calls over a quota", count)
+        case kinds.TAMPERING:
+            return ngettext(
+                "%(count)s finding in the log itself", "%(count)s findings in the log itself", count
+            )
+        case kinds.APPROVAL:
+            return ngettext("%(count)s approval waiting", "%(count)s approvals waiting", count)
 
 
 def _line(text: str) -> str:
@@ -66,5 +91,5 @@ def _line(text: str) -> str:
 def _span(minutes: int) -> str:
     if minutes % 60 == 0:
         hours = minutes // 60
-        return "an hour" if hours == 1 else f"{hours} hours"
-    return "a minute" if minutes == 1 else f"{minutes} minutes"
+        return ngettext("%(count)s hour", "%(count)s hours", hours) % {"count": hours}
+    return ngettext("%(count)s minute", "%(count)s minutes", minutes) % {"count": minutes}

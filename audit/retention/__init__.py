@@ -1,6 +1,6 @@
 """What leaves the log: by age, by count, on a person's request; never while a legal hold stands."""
 
-from audit.retention.erasing import Erasure, erase_bodies, erase_rest
+from audit.retention.erasing import Erasure, erase_bodies, erase_rest, person_of
 from audit.retention.holds import active_hold, place_hold, release_hold
 from audit.retention.policies import PolicyChange, change_policy, policy_row
 from audit.retention.removing import Removed, apply_retention, what_would_go
@@ -14,6 +14,7 @@ __all__ = [
     "change_policy",
     "erase_bodies",
     "erase_rest",
+    "person_of",
     "place_hold",
     "policy_row",
     "release_hold",

@@ -20,6 +20,7 @@ from audit.sealing.rotation import key_in_use
 from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, record
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.models import User
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def erase_bodies(
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     if not reason.strip():
-        raise InvalidInput(_("Say why, for people who read it later."))
+        raise InvalidInput(fields={"reason": [_("Say why, for people who read it later.")]})
     try:
         key_in_use()
     except SigningKeyMissing as error:
@@ -72,6 +73,23 @@ def erase_bodies(
             )
         )
     return erase_rest(workspace_id=workspace_id, person_id=person_id, seconds=seconds)
+
+
+def person_of(workspace_id: UUID, email: str) -> UUID:
+    """The person of that address, member or former member, if the log of this workspace knows one.
+
+    Raises:
+        InvalidInput: it does not.
+    """
+    entries = AuditEntry.objects.for_workspace(workspace_id)
+    user = User.objects.filter(email__iexact=email).only("pk").first()
+    if user is not None and entries.filter(actor_id=user.pk).exists():
+        return user.pk
+    former = entries.filter(actor_label__iexact=email, actor_id__isnull=False).first()
+    if former is None or former.actor_id is None:
+        told = _("The log has no entries by a person with this address.")
+        raise InvalidInput(fields={"email": [told]})
+    return former.actor_id
 
 
 def erase_rest(*, workspace_id: UUID, person_id: UUID, seconds: float) -> Erasure:

@@ -11,8 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from audit.bodies.masking import DETECTORS, read_masked_path
 from audit.models import AuditPolicy
 from audit.models.policies import DEFAULT_BODY_BYTES, MOST_BODY_BYTES
-from audit.retention.policies import PolicyChange
+from audit.retention.policies import LONGEST_DAYS, MOST_KEPT_ENTRIES, PolicyChange
 from workspaces.errors import InvalidInput
+from workspaces.seen_values import NoticesOthers
 
 _SIZES = (
     (0, _("nothing but a short preview")),
@@ -21,17 +22,16 @@ _SIZES = (
     (8 * 1024 * 1024, "8 MB"),
     (MOST_BODY_BYTES, "64 MB"),
 )
-_LONGEST_DAYS = 36_500
 
 
-class PolicyForm(forms.Form):
+class PolicyForm(NoticesOthers, forms.Form):
     """How long the log is kept and what is masked in it."""
 
     keep_days = forms.IntegerField(
         label=_("Keep entries for (days)"),
         required=False,
         min_value=1,
-        max_value=_LONGEST_DAYS,
+        max_value=LONGEST_DAYS,
         help_text=_(
             "Leave empty to keep them for ever. Older entries are deleted for good, and a signed record remains."
         ),
@@ -40,14 +40,14 @@ class PolicyForm(forms.Form):
         label=_("Keep at most (entries)"),
         required=False,
         min_value=1000,
-        max_value=2**31 - 1,
+        max_value=MOST_KEPT_ENTRIES,
         help_text=_("Leave empty for no limit. The oldest entries are deleted first."),
     )
     keep_bodies_days = forms.IntegerField(
         label=_("Keep arguments and results for (days)"),
         required=False,
         min_value=1,
-        max_value=_LONGEST_DAYS,
+        max_value=LONGEST_DAYS,
         help_text=_(
             "Leave empty to keep them as long as their entries. Entries stay, with sizes and fingerprints."
         ),

@@ -44,7 +44,7 @@ def place_hold(*, workspace_id: UUID, reason: str, actor: Actor) -> LegalHold:
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     reason = reason.strip()
     if not reason:
-        raise InvalidInput(_("Say why, for people who read it later."))
+        raise InvalidInput(fields={"reason": [_("Say why, for people who read it later.")]})
     lock_removal(workspace_id)
     if active_hold(workspace_id) is not None:
         raise Conflict(_("There is a legal hold already."))

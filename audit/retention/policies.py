@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
@@ -21,6 +21,9 @@ from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
+
+LONGEST_DAYS: Final = 36_500
+MOST_KEPT_ENTRIES: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +55,17 @@ def change_policy(*, workspace_id: UUID, change: PolicyChange, actor: Actor) -> 
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     paths = [line.strip() for line in change.masked_paths if line.strip()]
     if len(paths) > MOST_PATHS:
-        raise InvalidInput(_("At most %(most)s paths can be masked.") % {"most": MOST_PATHS})
+        told = _("At most %(most)s paths can be masked.") % {"most": MOST_PATHS}
+        raise InvalidInput(fields={"masked_paths": [told]})
     for line in paths:
-        read_masked_path(line)
+        try:
+            read_masked_path(line)
+        except InvalidInput as error:
+            raise InvalidInput(fields={"masked_paths": [error.message]}) from error
     unknown = sorted(set(change.detectors) - set(DETECTORS))
     if unknown:
-        raise InvalidInput(_("There is no detector “%(unknown)s”.") % {"unknown": unknown[0][:40]})
+        told = _("There is no detector “%(unknown)s”.") % {"unknown": unknown[0][:40]}
+        raise InvalidInput(fields={"detectors": [told]})
     row = policy_row(workspace_id)
     values = {
         "keep_days": change.keep_days,
@@ -83,5 +91,5 @@ def _set(row: AuditPolicy, values: Mapping[str, object]) -> None:
     try:
         row.full_clean(exclude=["workspace"])
     except ValidationError as error:
-        raise InvalidInput(" ".join(error.messages)) from error
+        raise InvalidInput(fields=error.message_dict) from error
     row.save()

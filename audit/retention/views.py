@@ -16,14 +16,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from audit import retention
-from audit.models import AuditEntry, LegalHold
+from audit.models import LegalHold
 from audit.retention.forms import ErasureForm, HoldForm, PolicyForm, policy_in_words
 from audit.retention.kept import everything_kept
 from audit.retention.tasks import continue_erasure
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
-from workspaces.models import User
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     form = ErasureForm(request.POST)
     if form.is_valid():
         try:
-            person_id = _person_of(workspace.pk, form.cleaned_data["email"])
+            person_id = retention.person_of(workspace.pk, form.cleaned_data["email"])
             done = retention.erase_bodies(
                 workspace_id=workspace.pk,
                 person_id=person_id,
@@ -121,22 +120,6 @@ def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             messages.success(request, text % {"count": done.erased})
             return redirect("audit:settings", workspace_slug)
     return _page(request, erasure_form=form)
-
-
-def _person_of(workspace_id: UUID, email: str) -> UUID:
-    """The person of that address, member or former member, if the log of this workspace knows one.
-
-    Raises:
-        InvalidInput: it does not.
-    """
-    entries = AuditEntry.objects.for_workspace(workspace_id)
-    user = User.objects.filter(email__iexact=email).only("pk").first()
-    if user is not None and entries.filter(actor_id=user.pk).exists():
-        return user.pk
-    former = entries.filter(actor_label__iexact=email, actor_id__isnull=False).first()
-    if former is None or former.actor_id is None:
-        raise InvalidInput(_("The log has no entries by a person with this address."))
-    return former.actor_id
 
 
 def _page(request: WorkspaceRequest, **forms: Form) -> HttpResponse:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from audit.models import SavedView
@@ -14,9 +15,23 @@ from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
+    from workspaces.scoping import WorkspaceQuerySet
 
 MOST = 100
-_LONGEST_QUERY = 4_000
+LONGEST_NAME = 80
+LONGEST_QUERY = 4_000
+
+
+def views_for(actor: Actor, workspace_id: UUID) -> WorkspaceQuerySet[SavedView]:
+    """Give the views that are the actor's own or shared.
+
+    Raises:
+        PermissionDenied: the actor does not see the log.
+    """
+    require(actor, Permission.VIEW_AUDIT, workspace_id=workspace_id)
+    mine = Q(owner_id=actor.user_id) | Q(is_shared=True)
+    rows = SavedView.objects.for_workspace(workspace_id).filter(mine)
+    return rows.select_related("owner")
 
 
 def save_view(
@@ -33,10 +48,15 @@ def save_view(
     if actor.user_id is None:
         raise PermissionDenied
     name = name.strip()
-    if not 0 < len(name) <= 80 or page not in SavedView.Page.values:
-        raise InvalidInput(_("Give the view a name of at most 80 characters."))
-    if len(query) > _LONGEST_QUERY:
-        raise InvalidInput(_("These filters are too long to save. Remove some."))
+    faults: dict[str, list[str]] = {}
+    if not 0 < len(name) <= LONGEST_NAME:
+        faults["name"] = [_("Give the view a name of at most 80 characters.")]
+    if page not in SavedView.Page.values:
+        faults["page"] = [_("There is no such page.")]
+    if len(query) > LONGEST_QUERY:
+        faults["query"] = [_("These filters are too long to save. Remove some.")]
+    if faults:
+        raise InvalidInput(fields=faults)
     mine = SavedView.objects.for_workspace(workspace_id).filter(owner_id=actor.user_id)
     if mine.count() >= MOST:
         raise Conflict(_("You have %(most)s views already. Delete one first.") % {"most": MOST})
@@ -65,8 +85,10 @@ def change_view(*, view: SavedView, actor: Actor, query: str) -> SavedView:
     require(actor, Permission.VIEW_AUDIT, workspace_id=view.workspace_id)
     if view.owner_id != actor.user_id:
         raise Conflict(_("Only the person who made this view can change it."))
-    if len(query) > _LONGEST_QUERY:
-        raise InvalidInput(_("These filters are too long to save. Remove some."))
+    if len(query) > LONGEST_QUERY:
+        raise InvalidInput(
+            fields={"query": [_("These filters are too long to save. Remove some.")]}
+        )
     view.query = query.replace("\x00", "")
     view.save(update_fields=["query", "updated_at"])
     return view

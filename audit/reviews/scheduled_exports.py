@@ -10,10 +10,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
+from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import storages
 from django.db import DatabaseError
 from django.utils.translation import gettext as _
+from django.utils.translation import override
 
 from audit.exports.formats import FORMATS
 from audit.exports.records import record_export
@@ -88,18 +90,19 @@ def _run(schedule: ReportSchedule, *, is_extra: bool = False) -> None:
     now = database_now()
     fault, result = "", ""
     try:
-        result = _send(schedule, schedule.next_run_at if not is_extra else now)
+        with override(settings.LANGUAGE_CODE):  # the mail and the result are for others
+            result = _send(schedule, schedule.next_run_at if not is_extra else now)
     except DomainError as error:
         fault = error.message
     except OSError:  # SMTP's and the store's errors are some of these
         logger.warning("audit_schedule_failed", extra={"schedule": str(schedule.pk)}, exc_info=True)
-        fault = "The mail could not be handed over, or the file not be stored."
+        fault = _("The mail could not be handed over, or the file not be stored.")
     except DatabaseError:
         logger.exception("audit_schedule_failed", extra={"schedule": str(schedule.pk)})
-        fault = "The log could not be read."
+        fault = _("The log could not be read.")
     except Exception:
         logger.exception("audit_schedule_crashed", extra={"schedule": str(schedule.pk)})
-        fault = "It could not be made."
+        fault = _("It could not be made.")
     changes: dict[str, object] = {
         "claimed_until": None,
         "last_run_at": now,
@@ -156,10 +159,10 @@ def _send(schedule: ReportSchedule, moment: datetime) -> str:
                     )
         if by_mail:
             _mail(schedule, path, [user.email for user in to], since, until)
-            return f"Sent to {', '.join(user.email for user in to)}."
+            return _("Sent to %(people)s.") % {"people": ", ".join(user.email for user in to)}
         with path.open("rb") as file:
             stored = storages["audit_reports"].save(f"{workspace.slug}/{name}", File(file))
-        return f"Stored as {stored}."
+        return _("Stored as %(file)s.") % {"file": stored}
 
 
 def _pieces(
@@ -175,12 +178,19 @@ def _pieces(
 def _mail(
     schedule: ReportSchedule, path: Path, to: list[str], since: datetime, until: datetime
 ) -> None:
+    values = {
+        "name": schedule.name,
+        "since": f"{since:%Y-%m-%d}",
+        "until": f"{until:%Y-%m-%d}",
+        "cadence": schedule.get_cadence_display(),
+    }
+    attached = _(
+        "The audit log from %(since)s to %(until)s (UTC, the last day not included) is attached."
+    )
+    scheduled = _("It was scheduled %(cadence)s as “%(name)s”.")
     message = compose(
-        subject=f"Audit log: {schedule.name}",
-        text=(
-            f"The audit log from {since:%Y-%m-%d} to {until:%Y-%m-%d} (UTC, the last day not included) is attached.\n\n"
-            f"It was scheduled {schedule.get_cadence_display()} as “{schedule.name}”.\n"
-        ),
+        subject=_("Audit log: %(name)s") % values,
+        text=f"{attached % values}\n\n{scheduled % values}\n",
         to=to,
         message_id=f"{schedule.pk}.{since:%Y%m%d}",
     )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 HOUR = 6
 """A file of a day is made at this hour (UTC) of the next one."""
 MOST = 50
+LONGEST_QUERY = 4_000
 _NOT_OF_FILES = frozenset({"range", "since", "until", "sort", "order", "show"})
 """What an address of the log may have besides, such as one of a saved view."""
 _Cadence = ReportSchedule.Cadence
@@ -56,30 +57,16 @@ def create_schedule(
     require(actor, Permission.EXPORT_AUDIT, workspace_id=workspace_id)
     if actor.user_id is None:
         raise PermissionDenied
-    name = draft.name.strip()
-    if not 0 < len(name) <= 80:
-        raise InvalidInput(_("Give the schedule a name of at most 80 characters."))
-    if (
-        draft.format not in SCHEDULED
-        or draft.cadence not in _Cadence.values
-        or draft.delivery not in ReportSchedule.Delivery.values
-    ):
-        raise InvalidInput(_("Choose a format, a time and a way to deliver."))
-    faults = filter_of(draft.query, now=now).errors
-    if faults or len(draft.query) > 4_000:
-        raise InvalidInput(faults[0] if faults else _("These filters are too long."))
-    allowed = {str(user.pk) for user in possible_recipients(workspace_id)}
-    if draft.delivery == ReportSchedule.Delivery.MAIL and not draft.recipients:
-        raise InvalidInput(_("Choose at least one recipient."))
-    if not set(draft.recipients) <= allowed:
-        raise InvalidInput(_("Recipients must be members who may export the log."))
+    faults = _faults(draft, workspace_id=workspace_id, now=now)
+    if faults:
+        raise InvalidInput(fields=faults)
     if ReportSchedule.objects.for_workspace(workspace_id).count() >= MOST:
         raise InvalidInput(_("There are %(most)s schedules already.") % {"most": MOST})
     with transaction.atomic():
         schedule: ReportSchedule = ReportSchedule.objects.create(
             workspace_id=workspace_id,
             made_by_id=actor.user_id,
-            name=name,
+            name=draft.name.strip(),
             query=draft.query,
             format=draft.format,
             cadence=draft.cadence,
@@ -89,6 +76,28 @@ def create_schedule(
         )
         record_created(schedule, actor=actor)
     return schedule
+
+
+def _faults(draft: ScheduleDraft, *, workspace_id: UUID, now: datetime) -> dict[str, list[str]]:
+    faults: dict[str, list[str]] = {}
+    if not 0 < len(draft.name.strip()) <= 80:
+        faults["name"] = [_("Give the schedule a name of at most 80 characters.")]
+    for field, value, known in (
+        ("format", draft.format, SCHEDULED),
+        ("cadence", draft.cadence, _Cadence.values),
+        ("delivery", draft.delivery, ReportSchedule.Delivery.values),
+    ):
+        if value not in known:
+            faults[field] = [_("There is no such choice.")]
+    if len(draft.query) > LONGEST_QUERY:
+        faults["query"] = [_("These filters are too long.")]
+    elif wrong := filter_of(draft.query, now=now).errors:
+        faults["query"] = list(wrong)
+    if draft.delivery == ReportSchedule.Delivery.MAIL and not draft.recipients:
+        faults["recipients"] = [_("Choose at least one recipient.")]
+    elif not set(draft.recipients) <= {str(user.pk) for user in possible_recipients(workspace_id)}:
+        faults["recipients"] = [_("Recipients must be members who may export the log.")]
+    return faults
 
 
 def pause_schedule(

@@ -22,6 +22,8 @@ from workspaces.roles import Permission, require
 if TYPE_CHECKING:
     from workspaces.actors import Actor
 
+LONGEST_NOTE = 1000
+
 
 def sign_off(
     *, workspace_id: UUID, actor: Actor, since: datetime, until: datetime, note: str, now: datetime
@@ -35,14 +37,13 @@ def sign_off(
     """
     require(actor, Permission.VIEW_AUDIT, workspace_id=workspace_id)
     if since >= until:
-        raise InvalidInput(_("“From” must be before “To”."))
+        raise InvalidInput(fields={"until": [_("“From” must be before “To”.")]})
     if until > now:
-        raise InvalidInput(
-            _("You can only review the past. Choose an end that is not in the future.")
-        )
+        told = _("You can only review the past. Choose an end that is not in the future.")
+        raise InvalidInput(fields={"until": [told]})
     note = note.strip()
-    if len(note) > 1000:
-        raise InvalidInput(_("A note has at most 1000 characters."))
+    if len(note) > LONGEST_NOTE:
+        raise InvalidInput(fields={"note": [_("A note has at most 1000 characters.")]})
     rows = entries_of(workspace_id, actor=actor)
     wanted = EntryFilter(range="custom", since=since, until=until)
     overview = overview_of(workspace_id, rows, wanted, now=now, actor=actor)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_noop
 
 from audit.models import AuditStream
 from audit.streams.services import Start, StreamDraft
+from workspaces.seen_values import NoticesOthers
 
 _SYSLOG_ONLY: Final = ("ca_certificates", "client_certificate", "client_key")
 _TARGETS: Final = {
@@ -28,7 +29,7 @@ _TARGETS: Final = {
 }
 
 
-class StreamForm(forms.Form):
+class StreamForm(NoticesOthers, forms.Form):
     """Settings of one stream; secrets go in and never come out."""
 
     name = forms.CharField(label=_("Name"), max_length=100, help_text=_("Shown to people here."))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Q
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
 from audit import exports
 from audit.models import SavedView
+from audit.reviews.saved_views import views_for
 from audit.sealing.rotation import find_missing_key
 from audit.views.parts import workspace_of
 from workspaces.roles import Permission, has_permission
@@ -57,10 +57,8 @@ def header_of(request: WorkspaceRequest, query: str = "") -> dict[str, Any]:
 
 def saved_views(request: WorkspaceRequest, page: SavedView.Page) -> list[SavedView]:
     """Give the views of a page that are one's own or shared."""
-    workspace = workspace_of(request)
-    rows = SavedView.objects.for_workspace(workspace).filter(page=page)
-    mine = Q(owner_id=request.actor.user_id) | Q(is_shared=True)
-    return list(rows.filter(mine).select_related("owner")[:100])
+    rows = views_for(request.actor, workspace_of(request).pk)
+    return list(rows.filter(page=page)[:100])
 
 
 def _formats(slug: str, query: str) -> list[dict[str, str]]:

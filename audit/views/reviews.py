@@ -80,10 +80,10 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     workspace = workspace_of(request)
     require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
     now = timezone.now()
-    fault = ""
+    fault, faults = "", dict[str, list[str]]()
     if request.method == "POST":
         try:
-            since, until = _moment(request.POST.get("since")), _moment(request.POST.get("until"))
+            since, until = _moment(request, "since"), _moment(request, "until")
             signing.sign_off(
                 workspace_id=workspace.pk,
                 actor=request.actor,
@@ -93,7 +93,7 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 now=now,
             )
         except InvalidInput as error:
-            fault = error.message
+            fault, faults = "" if error.fields else error.message, error.fields
         else:
             messages.success(request, _("Your review is part of the log."))
             return redirect("audit:reviews", workspace_slug=workspace_slug)
@@ -105,6 +105,7 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "tab": "reviews",
         "audit_url": audit_url,
         "fault": fault,
+        "faults": faults,
         "form": {
             "since": request.POST.get("since") or f"{last.astimezone(UTC):%Y-%m-%dT%H:%M}",
             "until": request.POST.get("until") or f"{now.astimezone(UTC):%Y-%m-%dT%H:%M}",
@@ -113,7 +114,7 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "sign_offs": [_shown(row, audit_url) for row in rows],
         **header_of(request),
     }
-    return render(request, "audit/reviews.html", context, status=422 if fault else 200)
+    return render(request, "audit/reviews.html", context, status=422 if fault or faults else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -123,7 +124,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
     workspace = workspace_of(request)
     require(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
     now = timezone.now()
-    fault = ""
+    fault, faults = "", dict[str, list[str]]()
     draft = schedules.ScheduleDraft(
         name=request.POST.get("name", "").replace("\x00", ""),
         query=_query_of(request),
@@ -138,7 +139,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
                 workspace_id=workspace.pk, actor=request.actor, draft=draft, now=now
             )
         except InvalidInput as error:
-            fault = error.message
+            fault, faults = "" if error.fields else error.message, error.fields
         else:
             messages.success(
                 request,
@@ -152,6 +153,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         "section": "audit",
         "tab": "schedules",
         "fault": fault,
+        "faults": faults,
         "draft": draft,
         "schedules": [_described(row, people) for row in rows],
         "views": saved_views_of(request, SavedView.Page.LOG),
@@ -161,7 +163,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         "delivery_choices": ReportSchedule.Delivery.choices,
         **header_of(request),
     }
-    return render(request, "audit/schedules.html", context, status=422 if fault else 200)
+    return render(request, "audit/schedules.html", context, status=422 if fault or faults else 200)
 
 
 def _query_of(request: WorkspaceRequest) -> str:
@@ -224,10 +226,10 @@ def _shown(row: SignOff, audit_url: str) -> dict[str, Any]:
     return {"row": row, "url": f"{audit_url}?{query}", "totals": ", ".join(totals)}
 
 
-def _moment(text: str | None) -> datetime:
-    moment = read_moment(text or "")
+def _moment(request: WorkspaceRequest, name: str) -> datetime:
+    moment = read_moment(request.POST.get(name, ""))
     if moment is None:
-        raise InvalidInput(_("Enter both times."))
+        raise InvalidInput(fields={name: [_("Enter a date and a time.")]})
     return moment
 
 

@@ -159,3 +159,31 @@ def test_each_field_of_a_providers_models_has_a_name(tenant: Tenant) -> None:
     fields = re.findall(r'<(?:input|select)[^>]* name="known_models-0-[a-z]+_[^>]*>', page)
     assert fields
     assert not [field for field in fields if "aria-label=" not in field]
+
+
+def test_a_provider_with_thousands_of_models_keeps_a_form_that_can_be_saved(tenant: Tenant) -> None:
+    """REL-734: its models are then changed one by one, and an address that may not be called is told at its field."""
+    provider = ModelProvider.objects.create(
+        workspace=tenant.workspace,
+        name="many",
+        base_url="https://m.example.org/v1",
+        default_model="m-1",
+    )
+    ProviderModel.objects.bulk_create(
+        ProviderModel(workspace=tenant.workspace, provider=provider, model=f"m-{number}")
+        for number in range(5_000)
+    )
+    client = tenant.client("admin")
+    where = reverse("admin:chat_modelprovider_change", args=[provider.pk])
+    page = client.get(where).content.decode()
+    assert len(page) < 200_000
+    assert ">5,000 models</a>" in page
+    listed = client.get(reverse("admin:chat_providermodel_changelist"), {"q": "m-4999"})
+    assert b"m-4999" in listed.content
+    draft = {"name": "renamed", "base_url": provider.base_url, "default_model": "m-1"}
+    refused = client.post(where, {**draft, "base_url": "http://169.254.169.254/v1"})
+    assert refused.status_code == 200
+    assert b'id="id_base_url_error"' in refused.content
+    assert client.post(where, draft).status_code == 302
+    provider.refresh_from_db()
+    assert (provider.name, provider.base_url) == ("renamed", "https://m.example.org/v1")

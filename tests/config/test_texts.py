@@ -44,6 +44,9 @@ ARGUMENTS: Final = {
 CODE: Final = {"code", "kbd", "pre", "samp", "script", "style"}
 #: Arguments of fields that people read.
 FIELD_TEXTS: Final = {"empty_label", "help_text", "label", "verbose_name"}
+#: What makes a mail or a message of an alert, and its arguments that people read.
+MAILS: Final = {"Told", "compose"}
+MAIL_TEXTS: Final = {"subject", "text"}
 #: A field that names its label, is hidden, or is given all that it has.
 HAS_LABEL: Final = re.compile(r"\blabel=|HiddenInput|\*\*")
 #: Which argument of a call people read.
@@ -202,6 +205,7 @@ def _texts(tree: ast.AST) -> Iterator[ast.expr]:
             if owner not in {"serializers", "exceptions", "django_filters"}:
                 wanted = FIELD_TEXTS if name.endswith(("Field", "ForeignKey")) else set()
                 wanted = {"description"} if owner == "admin" else wanted
+                wanted = MAIL_TEXTS if name in MAILS else wanted
                 yield from (word.value for word in node.keywords if word.arg in wanted)
                 is_model_field = owner == "models" and name.endswith("Field")
                 at = 0 if is_model_field else TOLD.get(name) if owner != "logger" else None
@@ -259,6 +263,8 @@ def test_models_forms_and_notices_hold_no_text_that_cannot_be_translated() -> No
         ("name = forms.CharField(widget=forms.HiddenInput)", 0),
         ('form.add_error("name", "Choose another.")', 1),
         ('name = serializers.CharField(help_text="For programs.")', 0),
+        ('mail = compose(subject=f"Alert: {name}", text=_("Now: %(amount)s.") % values)', 1),
+        ('told = Told(subject=_("Alert"), text=f"{name} is back to normal.")', 1),
     ],
 )
 def test_the_check_of_python_texts_sees(source: str, count: int) -> None:

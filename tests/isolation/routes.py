@@ -206,6 +206,45 @@ SAMPLES: dict[str, Sample] = {
         bodies=(_body(name="=errors", condition="=timeout", threshold="=5", window_minutes="=15"),)
     ),
     "api:alert-rules-detail": Sample(ids=_pk("rule"), bodies=(_body(name="=renamed"),)),
+    "api:audit-streams-list": Sample(
+        bodies=(_body(name="=SIEM", kind="=otlp", target="=https://sink.example.org/"),)
+    ),
+    "api:audit-streams-detail": Sample(ids=_pk("stream"), bodies=(_body(name="=renamed"),)),
+    "api:audit-streams-test": Sample(ids=_pk("stream"), reads=False),
+    "api:audit-streams-restart": Sample(
+        ids=_pk("stream"), bodies=(_body(start="=now"),), reads=False
+    ),
+    "api:audit-streams-renew-secret": Sample(ids=_pk("stream"), reads=False),
+    "api:audit-views-list": Sample(
+        bodies=(_body(name="=mine", page="=log", query="=outcome:refused"),)
+    ),
+    "api:audit-views-detail": Sample(ids=_pk("view"), bodies=(_body(query="=tool:x"),)),
+    "api:audit-schedules-list": Sample(
+        bodies=(
+            lambda side: {
+                "name": "weekly",
+                "format": "csv",
+                "cadence": "weekly",
+                "delivery": "mail",
+                "recipients": [str(side.tenant.auditor.pk)],
+            },
+        )
+    ),
+    "api:audit-schedules-detail": Sample(
+        ids=_pk("schedule"), bodies=(lambda _: {"is_active": False},)
+    ),
+    "api:audit-schedules-send": Sample(ids=_pk("schedule"), reads=False),
+    "api:audit-sign-offs-list": Sample(
+        bodies=(_body(since="=2026-01-01T00:00:00Z", until="=2026-01-02T00:00:00Z"),)
+    ),
+    "api:audit-sign-offs-detail": Sample(ids=_pk("sign_off")),
+    "api:audit-settings-list": Sample(bodies=(lambda _: {"keep_days": 90},)),
+    "api:legal-holds-list": Sample(bodies=(_body(reason="=x"),)),
+    "api:legal-holds-detail": Sample(ids=_pk("hold")),
+    "api:legal-holds-release": Sample(ids=_pk("hold"), reads=False),
+    "api:audit-erasures-list": Sample(
+        bodies=(_body(email="=nobody@example.org", reason="=x"),), reads=False
+    ),
     "api:audit-turns-detail": Sample(ids=_pk("turn"), writes_on_get=_AUDIT),
     "api:servers-list": Sample(),
     "api:servers-detail": Sample(

@@ -480,7 +480,7 @@ def make_side(slug: str, text: str) -> Side:
         recipients=[str(tenant.auditor.pk)],
         next_run_at=soon,
     )
-    SignOff.objects.create(
+    sign_off = SignOff.objects.create(
         workspace_id=workspace.pk,
         since=timezone.now(),
         until=soon,
@@ -729,6 +729,7 @@ def make_side(slug: str, text: str) -> Side:
             "version": version,
             "view": view,
             "schedule": schedule,
+            "sign_off": sign_off,
             "stream": stream,
             "rule": rule,
             "alert": alert,

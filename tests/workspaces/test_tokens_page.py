@@ -15,10 +15,18 @@ pytestmark = pytest.mark.django_db
     ("who", "scopes"),
     [
         ("member", ["chat", "servers:read", "servers:write"]),
-        ("auditor", ["chat", "servers:read", "servers:write", "audit:read"]),
+        ("auditor", ["chat", "servers:read", "servers:write", "audit:read", "audit:write"]),
         (
             "admin",
-            ["chat", "buds:write", "servers:read", "servers:write", "members:write", "audit:read"],
+            [
+                "chat",
+                "buds:write",
+                "servers:read",
+                "servers:write",
+                "members:write",
+                "audit:read",
+                "audit:write",
+            ],
         ),
         (
             "owner",
@@ -30,6 +38,7 @@ pytestmark = pytest.mark.django_db
                 "members:write",
                 "workspace:write",
                 "audit:read",
+                "audit:write",
             ],
         ),
     ],

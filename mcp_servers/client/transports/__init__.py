@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from django.utils.translation import gettext
-
 from workspaces.outbound import HTTP_SCHEMES, WEBSOCKET_SCHEMES
+from workspaces.texts import gettext, gettext_lazy
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from mcp_servers.client.transports.stdio import OpenTransport
+    from workspaces.texts import Text
 
 Opener: TypeAlias = "Callable[[Any, OpenTransport], AbstractAsyncContextManager[tuple[Any, Any]]]"
 """Given the target, opens the pair of streams that the SDK's session accepts, for the length of a block.
@@ -36,8 +36,10 @@ class Transport:
 
     name: str
     """In rows, over REST and in the audit log."""
-    label: str
+    label: Text
     load: Callable[[], Opener]
+    about: Text = ""
+    """Which servers use it, for people who choose among several."""
     schemes: tuple[str, ...] = ()
     """Of the URLs that it takes; none: the server is a program."""
     keywords: tuple[str, ...] = ()
@@ -73,7 +75,7 @@ def label_of(name: str) -> str:
     if name == AUTO:
         return gettext("Automatic")
     found = _transports.get(name)
-    return found.label if found is not None else name
+    return str(found.label) if found is not None else name
 
 
 def automatic() -> list[str]:
@@ -87,16 +89,21 @@ def opened_with_get() -> list[str]:
 
 
 def choices() -> list[tuple[str, str]]:
-    """What people choose from, with labels."""
-    return [*remote_choices(), *((one.name, one.label) for one in _chosen() if not one.schemes)]
+    """What rows may hold, with labels."""
+    far = [one for one in _chosen() if one.schemes]
+    near = [one for one in _chosen() if not one.schemes]
+    return [(AUTO, label_of(AUTO)), *((one.name, str(one.label)) for one in (*far, *near))]
 
 
 def remote_choices() -> list[tuple[str, str]]:
-    """What people choose from for a server with a URL."""
-    return [
-        (AUTO, label_of(AUTO)),
-        *((one.name, one.label) for one in _chosen() if one.schemes),
-    ]
+    """What people choose from for a server with a URL, each with the servers that it is for."""
+    found = [(AUTO, gettext("Automatic: Trellis finds out"))]
+    for one in _chosen():
+        if one.schemes:
+            words = {"label": one.label, "about": one.about}
+            told = gettext("%(label)s: %(about)s") % words if one.about else str(one.label)
+            found.append((one.name, told))
+    return found
 
 
 def schemes_of(name: str) -> tuple[str, ...]:
@@ -135,9 +142,13 @@ def address_help() -> str:
     labels: dict[str, list[str]] = {}
     for one in _chosen():
         if one.schemes:
-            labels.setdefault(one.schemes[-1], []).append(one.label)
-    parts = (f"{scheme}:// for {' or '.join(those)}" for scheme, those in labels.items())
-    return f"{', '.join(parts)}."
+            labels.setdefault(one.schemes[-1], []).append(str(one.label))
+    texts = []
+    for scheme, names in labels.items():
+        words = {"scheme": scheme, "transports": gettext(" or ").join(names)}
+        text = gettext("An address with %(scheme)s:// is reached over %(transports)s.")
+        texts.append(text % words)
+    return " ".join(texts)
 
 
 def automatic_help() -> str:
@@ -178,6 +189,7 @@ STREAMABLE_HTTP: Final = register(
     Transport(
         name="streamable_http",
         label="Streamable HTTP",
+        about=gettext_lazy("most servers"),
         load=_load_streamable_http,
         schemes=HTTP_SCHEMES,
         keywords=("http", "streamable-http", "streamable_http", "streamablehttp"),
@@ -189,6 +201,7 @@ SSE: Final = register(
     Transport(
         name="sse",
         label="HTTP with SSE",
+        about=gettext_lazy("older servers"),
         load=_load_sse,
         schemes=HTTP_SCHEMES,
         keywords=("sse",),
@@ -200,11 +213,12 @@ WEBSOCKET: Final = register(
     Transport(
         name="websocket",
         label="WebSocket",
+        about=gettext_lazy("servers whose address begins with wss://"),
         load=_load_websocket,
         schemes=WEBSOCKET_SCHEMES,
         keywords=("ws", "websocket"),
     )
 )
 STDIO: Final = register(
-    Transport(name="stdio", label="Program", load=_load_stdio, keywords=("stdio",))
+    Transport(name="stdio", label=gettext_lazy("Program"), load=_load_stdio, keywords=("stdio",))
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client import transports
@@ -19,6 +20,7 @@ from mcp_servers.pages.forms.common import (
     NAME_HELP,
     NAME_LABEL,
     PROTOCOL_CHOICES,
+    PROTOCOL_HELP,
     SCOPE_HELP,
     SCOPE_LABEL,
     SECRET_HELP,
@@ -61,14 +63,14 @@ class AddServerForm(UseFields):
         label=_("URL"),
         max_length=MAX_URL_LENGTH,
         widget=forms.URLInput(attrs={"placeholder": "https://example.com/mcp"}),
-        help_text=transports.address_help(),
+        help_text=lazy(transports.address_help, str)(),
     )
     transport = forms.ChoiceField(
         label=_("Transport"),
         choices=transports.remote_choices,
         initial=transports.AUTO,
         required=False,
-        help_text=transports.automatic_help(),
+        help_text=lazy(transports.automatic_help, str)(),
     )
     auth_type = forms.ChoiceField(
         label=_("Authentication"),
@@ -107,7 +109,10 @@ class AddServerForm(UseFields):
         help_text=_("One name: value on each line. Stored encrypted, and never shown again."),
     )
     protocol = forms.ChoiceField(
-        label=_("Protocol"), choices=PROTOCOL_CHOICES, initial=Protocol.AUTO.value
+        label=_("Protocol"),
+        choices=PROTOCOL_CHOICES,
+        initial=Protocol.AUTO.value,
+        help_text=PROTOCOL_HELP,
     )
     trusts_annotations = forms.BooleanField(
         label=_("Trust what this server says about its tools"),

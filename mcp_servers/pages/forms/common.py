@@ -34,10 +34,11 @@ SCOPE_LABEL: Final = _("Scopes")
 SCOPE_HELP: Final = _("Asked for at the sign-in. Empty: what the server says it needs.")
 ACCOUNT_CHOICES: Final = AccountUse.choices
 PROTOCOL_CHOICES: Final = [
-    (Protocol.AUTO.value, _("Automatic")),
-    (Protocol.LEGACY.value, _("With sessions (until 2025-11-25)")),
-    (Protocol.MODERN.value, _("Stateless (2026-07-28)")),
+    (Protocol.AUTO.value, _("Automatic: Trellis asks the server")),
+    (Protocol.LEGACY.value, _("With sessions: servers up to revision 2025-11-25")),
+    (Protocol.MODERN.value, _("Without sessions: servers from revision 2026-07-28")),
 ]
+PROTOCOL_HELP: Final = _("The revision of MCP. Choose one only if the server names a wrong one.")
 
 
 class ServerUse(StrEnum):

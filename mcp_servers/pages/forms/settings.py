@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from django import forms
+from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client import transports
@@ -22,6 +23,7 @@ from mcp_servers.pages.forms.common import (
     NAME_HELP,
     NAME_LABEL,
     PROTOCOL_CHOICES,
+    PROTOCOL_HELP,
     SCOPE_HELP,
     SCOPE_LABEL,
     SECRET_LABEL,
@@ -38,6 +40,7 @@ from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
 from workspaces.outbound import MAX_URL_LENGTH
 from workspaces.secrets import SecretUnreadable
+from workspaces.seen_values import NoticesOthers
 
 _TARGET: Final = (
     "transport",
@@ -57,7 +60,7 @@ _NOT_PERSONAL: Final = (
 _OF_SHARED: Final = "account_use"
 
 
-class SettingsForm(ProgramFields):
+class SettingsForm(NoticesOthers, ProgramFields):
     """Settings of one server."""
 
     SECTIONS: ClassVar = (
@@ -106,7 +109,11 @@ class SettingsForm(ProgramFields):
         max_length=MAX_NAME_LENGTH,
         help_text=_("People see this name, and it is part of the tools' names."),
     )
-    transport = forms.ChoiceField(label=_("Transport"), choices=transports.remote_choices)
+    transport = forms.ChoiceField(
+        label=_("Transport"),
+        choices=transports.remote_choices,
+        help_text=lazy(transports.automatic_help, str)(),
+    )
     url = forms.CharField(
         label=_("URL"),
         max_length=MAX_URL_LENGTH,
@@ -114,7 +121,9 @@ class SettingsForm(ProgramFields):
             "A different address removes the stored credentials and ends everybody's sign-in. Enter the credentials again if you need them."
         ),
     )
-    protocol = forms.ChoiceField(label=_("Protocol"), choices=PROTOCOL_CHOICES)
+    protocol = forms.ChoiceField(
+        label=_("Protocol"), choices=PROTOCOL_CHOICES, help_text=PROTOCOL_HELP
+    )
     auth_type = forms.ChoiceField(
         label=_("Authentication"),
         choices=AuthType.choices,

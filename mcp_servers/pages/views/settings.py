@@ -28,17 +28,15 @@ def settings(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) ->
     """Show the settings of a server, or change them."""
     row = server_of(request, server_id)
     require_to_manage(request.actor, row)
-    if request.method == "POST":
-        form = SettingsForm(request.POST, server=row)
-        if form.is_valid():
-            try:
-                services.update_server(server=row, draft=form.draft(), actor=request.actor)
-            except DomainError as error:
-                add_domain_error(form, error)
-            else:
-                return redirect(f"{servers_url(request)}#server-{row.pk}")
-    else:
-        form = SettingsForm(server=row, initial=SettingsForm.values_of(row))
+    initial = SettingsForm.values_of(row)
+    form = SettingsForm(request.POST or None, server=row, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.update_server(server=row, draft=form.draft(), actor=request.actor)
+        except DomainError as error:
+            add_domain_error(form, error)
+        else:
+            return redirect(f"{servers_url(request)}#server-{row.pk}")
     context = {
         "section": "servers",
         "servers_url": servers_url(request),

@@ -40,7 +40,7 @@ def test_an_entry_is_all_that_a_transport_takes(pigeon: str) -> None:
     """Ours."""
     field = AddServerForm(workspace_id=uuid7()).fields["transport"]
     assert (pigeon, "Carrier pigeon") in list(field.choices)  # type: ignore[attr-defined]
-    assert "pigeon:// for Carrier pigeon" in transports.address_help()
+    assert "pigeon:// is reached over Carrier pigeon" in transports.address_help()
     listed = read_server_list('{"mcpServers": {"loft": {"type": "coo", "url": "pigeon://loft"}}}')
     assert [entry.transport for entry in listed.entries] == [pigeon]
     assert transports.keyword_of(pigeon) == "coo"

@@ -1,0 +1,218 @@
+"""Audit streams over REST. Secrets go in and never come out."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, cast
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from audit.models import AuditStream
+from audit.streams.reading import lag_of
+from audit.streams.services import (
+    Start,
+    StreamDraft,
+    create_stream,
+    delete_stream,
+    pause_stream,
+    renew_secret,
+    start_over,
+    try_stream,
+    update_stream,
+)
+from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.errors import InvalidInput
+from workspaces.roles import Permission, require
+from workspaces.scoping import WorkspaceQuerySet
+
+_KINDS = AuditStream.Kind.values
+_STARTS = [one.value for one in Start]
+_ONLY_OF_SYSLOG = ("ca_certificates", "client_certificate", "client_key")
+
+
+class StreamChanges(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=100)
+    target = serializers.CharField(max_length=2048, help_text="A URL; for syslog host:port.")
+    headers = serializers.DictField(
+        child=serializers.CharField(max_length=8192, allow_blank=True),
+        required=False,
+        write_only=True,
+        help_text="Replaces all stored headers; {} removes them. Not for syslog.",
+    )
+    ca_certificates = serializers.CharField(
+        max_length=64_000, required=False, allow_blank=True, help_text="PEM. Only for syslog."
+    )
+    client_certificate = serializers.CharField(
+        max_length=64_000, required=False, allow_blank=True, help_text="PEM. Only for syslog."
+    )
+    client_key = serializers.CharField(
+        max_length=16_000,
+        required=False,
+        allow_blank=True,
+        write_only=True,
+        help_text="PEM. An empty text removes it. Only for syslog.",
+    )
+    is_paused = serializers.BooleanField(required=False)
+
+
+class StreamInput(StreamChanges):
+    kind = serializers.ChoiceField(_KINDS)
+    start = serializers.ChoiceField(_STARTS, required=False, default=Start.NOW.value)
+
+
+class StreamRestart(serializers.Serializer[Any]):
+    start = serializers.ChoiceField(_STARTS)
+
+
+class StreamOutput(serializers.ModelSerializer[AuditStream]):
+    """Where the log is sent, and how that goes. Headers, keys and the signing secret are not shown."""
+
+    kind = serializers.ChoiceField(_KINDS)
+    has_headers = serializers.SerializerMethodField()
+    has_client_key = serializers.SerializerMethodField()
+    failures = serializers.IntegerField(source="state.failures", help_text="In a row.")
+    last_error = serializers.CharField(source="state.last_error", allow_blank=True)
+    last_sent_at = serializers.DateTimeField(source="state.last_sent_at", allow_null=True)
+    sent = serializers.IntegerField(source="state.sent")
+    refused = serializers.IntegerField(source="state.refused")
+    waiting = serializers.SerializerMethodField(help_text="Sealed entries not sent yet.")
+
+    class Meta:
+        model = AuditStream
+        fields: ClassVar[Any] = (
+            *("id", "name", "kind", "target", "has_headers", "has_client_key"),
+            *("ca_certificates", "client_certificate", "is_paused", "waiting"),
+            *("failures", "last_error", "last_sent_at", "sent", "refused", "created_at"),
+        )
+
+    def get_has_headers(self, stream: AuditStream) -> bool:
+        return bool(stream.headers)
+
+    def get_has_client_key(self, stream: AuditStream) -> bool:
+        return bool(stream.client_key)
+
+    def get_waiting(self, stream: AuditStream) -> int:
+        return lag_of(stream).entries
+
+
+class StreamSecretOutput(serializers.Serializer[Any]):
+    """The stream, and a webhook's signing secret where it is new: shown this once."""
+
+    stream = StreamOutput()
+    secret = serializers.CharField(allow_null=True)
+
+
+class StreamTrialOutput(serializers.Serializer[Any]):
+    """Whether the target took a test entry, and else why not."""
+
+    took_it = serializers.BooleanField()
+    fault = serializers.CharField(allow_blank=True)
+
+
+class AuditStreamViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """Where the workspace's log is sent."""
+
+    model = AuditStream  # type: ignore[assignment]  # the platform has streams of its own
+    scopes = Scopes(read="audit:read", write="workspace:write")
+    serializer_class = StreamOutput
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        if getattr(self, "swagger_fake_view", False):
+            return cast("WorkspaceQuerySet[Any]", AuditStream.objects.across_workspaces().none())
+        looks = self.request.method in SAFE_METHODS
+        needed = Permission.VIEW_AUDIT if looks else Permission.MANAGE_WORKSPACE
+        require(self.actor, needed, workspace_id=self.workspace.pk)
+        rows = AuditStream.objects.for_workspace(self.workspace)
+        return rows.select_related("state")
+
+    @extend_schema(
+        summary="Add an audit stream", request=StreamInput, responses={201: StreamSecretOutput}
+    )
+    def create(self, request: Request) -> Response:
+        """Send the log there from now on, or from its beginning."""
+        require(self.actor, Permission.MANAGE_WORKSPACE, workspace_id=self.workspace.pk)
+        values = self.read(StreamInput)
+        kind, start = values.pop("kind"), Start(values.pop("start"))
+        is_paused = values.pop("is_paused", False)
+        _check_kind(kind, values)
+        with transaction.atomic():
+            stream, secret = create_stream(
+                workspace_id=self.workspace.pk,
+                actor=self.actor,
+                kind=kind,
+                draft=StreamDraft(**values),
+                start=start,
+            )
+            if is_paused:
+                pause_stream(stream=stream, actor=self.actor, is_paused=True)
+        return self._with_secret(stream, secret, status=201)
+
+    @extend_schema(summary="Change an audit stream", request=StreamChanges, responses=StreamOutput)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Change it, pause it, or let it go on. What is absent stays, secrets too."""
+        values = self.read(StreamChanges, partial=True)
+        stream: AuditStream = self.get_object()
+        is_paused = values.pop("is_paused", None)
+        _check_kind(stream.kind, values)
+        with transaction.atomic():
+            if values:
+                now = ("name", "target", "ca_certificates", "client_certificate")
+                draft = StreamDraft(**({name: getattr(stream, name) for name in now} | values))
+                update_stream(stream=stream, actor=self.actor, draft=draft)
+            if is_paused is not None:
+                pause_stream(stream=stream, actor=self.actor, is_paused=is_paused)
+        return self.answer(stream)
+
+    @extend_schema(summary="Delete an audit stream", responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Send nothing more there. The log itself loses nothing."""
+        delete_stream(stream=self.get_object(), actor=self.actor)
+        return Response(status=204)
+
+    @extend_schema(
+        summary="Send a test entry to an audit stream", request=None, responses=StreamTrialOutput
+    )
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, pk: str) -> Response:
+        """Send one event that tells of nothing, and wait for the answer."""
+        fault = try_stream(stream=self.get_object(), actor=self.actor)
+        return Response(StreamTrialOutput({"took_it": not fault, "fault": fault}).data)
+
+    @extend_schema(
+        summary="Start an audit stream over", request=StreamRestart, responses=StreamOutput
+    )
+    @action(detail=True, methods=["post"])
+    def restart(self, request: Request, pk: str) -> Response:
+        """Send everything once more, or only what comes from now on."""
+        start = Start(self.read(StreamRestart)["start"])
+        start_over(stream=self.get_object(), actor=self.actor, start=start)
+        return self.answer(self.get_object())
+
+    @extend_schema(
+        summary="Renew a webhook's signing secret", request=None, responses=StreamSecretOutput
+    )
+    @action(detail=True, methods=["post"], url_path="renew-secret")
+    def renew_secret(self, request: Request, pk: str) -> Response:
+        """Sign with another secret from now on; the answer shows it, this once."""
+        stream: AuditStream = self.get_object()
+        return self._with_secret(stream, renew_secret(stream=stream, actor=self.actor))
+
+    def _with_secret(self, stream: AuditStream, secret: str, status: int = 200) -> Response:
+        shown = {"stream": stream, "secret": secret or None}
+        return Response(StreamSecretOutput(shown).data, status=status)
+
+
+def _check_kind(kind: str, values: dict[str, Any]) -> None:
+    """Refuse what a kind of stream does not use, instead of dropping it silently."""
+    unused = ("headers",) if kind == AuditStream.Kind.SYSLOG else _ONLY_OF_SYSLOG
+    faults = {
+        name: [_("This kind of stream does not use it.")] for name in unused if name in values
+    }
+    if faults:
+        raise InvalidInput(fields=faults)
