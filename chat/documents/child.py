@@ -24,6 +24,8 @@ MOST_CHARACTERS = 5_000_000
 MOST_UNPACKED = 200 * 1024 * 1024
 MOST_ENTRIES = 10_000
 MOST_OUTLINE = 500
+_MOST_CHAPTER_BYTES = 2 * MOST_CHARACTERS
+"""Of a book's chapter. Turning markup into text takes some fifty times its memory."""
 _MEMORY_BYTES = 1536 * 1024 * 1024
 _CPU_SECONDS = 60
 _MOST_SECONDS = 40
@@ -154,7 +156,12 @@ def read_epub(content: bytes, text: Text) -> None:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(root), name))
         if not text.begin(f"Chapter {number}"):
             return
-        _add_markdown(book.read(path).decode("utf-8", "replace"), text)
+        with book.open(path) as chapter:
+            html = chapter.read(_MOST_CHAPTER_BYTES)
+            text.is_cut = bool(chapter.read(1))
+        _add_markdown(html.decode("utf-8", "replace"), text)
+        if text.is_cut:
+            return
 
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"

@@ -579,6 +579,7 @@ export interface Attachment {
   title: string;
   mime_type: string;
   status: "queued" | "ready" | "failed";
+  /** Why it could not be read. Of one that is ready: what is missing of it. */
   error: string | null;
   content: ContentPart[];
   read_at: string | null;

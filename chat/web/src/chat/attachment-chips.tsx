@@ -169,7 +169,11 @@ function FileChip({ attachment, file }: { attachment: Attachment; file: Attached
           </>
         )}
       </button>
-      {attachment.error && <p class="field-error text-right">{attachment.error}</p>}
+      {attachment.error && (
+        <p class={attachment.status === "failed" ? "field-error text-right" : "text-xs text-(--quiet)"}>
+          {attachment.error}
+        </p>
+      )}
     </li>
   );
 }
