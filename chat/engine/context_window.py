@@ -10,6 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from django.utils.text import get_text_list
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 DEFAULT_CONTEXT = 100_000
 """Tokens that a model is believed to read where nobody has said how many."""
 ROOM_FOR_ANSWER = 4_096
@@ -100,14 +104,24 @@ class Fitted:
     def notice(self) -> str:
         """What the person should know of it."""
         parts = []
-        if self.left_out == 1:
-            parts.append("the oldest question with its answer was left out")
-        elif self.left_out:
-            parts.append(f"the oldest {self.left_out} questions with their answers were left out")
+        if self.left_out:
+            left_out = ngettext(
+                "the oldest question with its answer was left out",
+                "the oldest %(count)s questions with their answers were left out",
+                self.left_out,
+            )
+            parts.append(left_out % {"count": self.left_out})
         if self.shortened:
-            results = "tool result was" if self.shortened == 1 else "tool results were"
-            parts.append(f"{self.shortened} older {results} shortened")
-        return f"To fit what the model can read, {' and '.join(parts)}." if parts else ""
+            shortened = ngettext(
+                "%(count)s older tool result was shortened",
+                "%(count)s older tool results were shortened",
+                self.shortened,
+            )
+            parts.append(shortened % {"count": self.shortened})
+        if not parts:
+            return ""
+        what = get_text_list(parts, _("and"))
+        return _("To fit what the model can read, %(what)s.") % {"what": what}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
