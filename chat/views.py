@@ -95,6 +95,8 @@ class Boot(TypedDict):
     csrf_token: str
     demo_model: bool
     max_file_bytes: int
+    deleted_days: int
+    """How long a deleted chat can be brought back; 0: not at all."""
 
 
 # Previews of files: frames of our own, which close themselves off.
@@ -223,4 +225,5 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
         "csrf_token": get_token(request),
         "demo_model": platform_provider().is_demo,
         "max_file_bytes": settings.TRELLIS.artifact_max_bytes,
+        "deleted_days": settings.TRELLIS.deleted_conversation_days,
     }
