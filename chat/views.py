@@ -72,6 +72,8 @@ class BootUrls(TypedDict):
     reminders: str
     permissions: str
     settings: str
+    password: str
+    tokens: str
     shortcuts: str
     activity: str
     platform_audit: str | None
@@ -213,6 +215,8 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "reminders": reverse("chat:reminders", kwargs=slug),
             "permissions": reverse("chat:permissions", kwargs=slug),
             "settings": reverse("workspaces:profile"),
+            "password": reverse("account_change_password"),
+            "tokens": reverse("workspaces:tokens"),
             "shortcuts": reverse("workspaces:shortcuts"),
             "activity": reverse("audit:activity", kwargs=slug),
             "platform_audit": reverse("audit:platform") if user.is_superuser else None,

@@ -600,6 +600,8 @@ export interface BootUrls {
   reminders: string;
   permissions: string;
   settings: string;
+  password: string;
+  tokens: string;
   shortcuts: string;
   activity: string;
   platform_audit: string | null;

@@ -100,6 +100,8 @@ const shell = {
   platformAudit: "Audit of the platform",
   confirmAddress: "Address not confirmed",
   settings: "Settings",
+  password: "Password",
+  tokens: "API tokens",
   signOut: "Sign out",
   theme: "Theme",
   themes: { system: "System", light: "Light", dark: "Dark" },
