@@ -10,10 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from django.utils.text import get_text_list
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
-
 DEFAULT_CONTEXT = 100_000
 """Tokens that a model is believed to read where nobody has said how many."""
 ROOM_FOR_ANSWER = 4_096
@@ -99,29 +95,6 @@ class Fitted:
         """Whether nothing more can be left out: the question alone, and short results."""
         results = [result for turn in self.turns for result in _results(turn)]
         return len(self.turns) <= 1 and all(len(one) <= 2 * _SHORTER_NOW[-1] for one in results)
-
-    @property
-    def notice(self) -> str:
-        """What the person should know of it."""
-        parts = []
-        if self.left_out:
-            left_out = ngettext(
-                "the oldest question with its answer was left out",
-                "the oldest %(count)s questions with their answers were left out",
-                self.left_out,
-            )
-            parts.append(left_out % {"count": self.left_out})
-        if self.shortened:
-            shortened = ngettext(
-                "%(count)s older tool result was shortened",
-                "%(count)s older tool results were shortened",
-                self.shortened,
-            )
-            parts.append(shortened % {"count": self.shortened})
-        if not parts:
-            return ""
-        what = get_text_list(parts, _("and"))
-        return _("To fit what the model can read, %(what)s.") % {"what": what}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
