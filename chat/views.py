@@ -19,6 +19,7 @@ from typing_extensions import TypedDict
 from chat.models import Conversation
 from chat.providers.choosing import platform_provider
 from chat.services.waiting import waiting_for
+from mcp_servers.registry.icons import icons_for
 from workspaces.asking import may_decide
 from workspaces.errors import NotFound
 from workspaces.middleware import enterable_workspaces
@@ -97,6 +98,8 @@ class Boot(TypedDict):
     csrf_token: str
     demo_model: bool
     max_file_bytes: int
+    server_icons: dict[str, str]
+    """Addresses of the icons that servers gave of themselves, by server."""
     deleted_days: int
     """How long a deleted chat can be brought back; 0: not at all."""
 
@@ -229,5 +232,11 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
         "csrf_token": get_token(request),
         "demo_model": platform_provider().is_demo,
         "max_file_bytes": settings.TRELLIS.artifact_max_bytes,
+        "server_icons": {
+            str(
+                server_id
+            ): f"{reverse('mcp_servers:icon', args=[workspace.slug, server_id])}?v={digest}"
+            for server_id, digest in icons_for(workspace.pk, user).items()
+        },
         "deleted_days": settings.TRELLIS.deleted_conversation_days,
     }

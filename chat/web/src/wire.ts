@@ -476,6 +476,7 @@ export interface Boot {
   csrf_token: string;
   demo_model: boolean;
   max_file_bytes: number;
+  server_icons: { [key: string]: string };
   deleted_days: number;
 }
 

@@ -5,6 +5,7 @@ import t from "../texts/chat";
 import common from "../texts/common";
 import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icon";
+import { ServerTile } from "../ui/server-tile";
 import type { EffectiveServer, McpConfigOverrides, Servers } from "../wire";
 import { changeOverrides, loadServers } from "./choice";
 import { choiceOf, choiceValue, fittingServers, toolChoices } from "./choices";
@@ -123,6 +124,7 @@ function Row({
         </button>
         <span class="min-w-0 grow">
           <span class="flex flex-wrap items-center gap-2">
+            <ServerTile id={server.id} name={server.name || t.unknownServer} />
             <span class="font-medium break-words">{server.name || t.unknownServer}</span>
             <span class="tag" data-tone={tone}>
               <Icon name={icon} />
