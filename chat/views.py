@@ -26,7 +26,9 @@ from workspaces.middleware import enterable_workspaces
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
+    from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import Workspace
 
 
 PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(self), payment=(), usb=()"
@@ -62,6 +64,7 @@ class BootUrls(TypedDict):
     """Null: not for this person."""
 
     servers: str
+    add_server: str | None
     connections: str
     audit: str | None
     notices: str
@@ -180,6 +183,16 @@ def diagrams(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     return response
 
 
+def _add_server_url(workspace: Workspace, actor: Actor) -> str | None:
+    """Where this person adds a server: the workspace's, or one of their own; None: nowhere."""
+    if has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk):
+        return reverse("mcp_servers:add", args=[workspace.slug])
+    may_chat = has_permission(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    if may_chat and workspace.allows_personal_servers:
+        return reverse("mcp_servers:add_personal", args=[workspace.slug])
+    return None
+
+
 def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
     workspace, user, actor = request.workspace, request.user, request.actor
     assert workspace is not None
@@ -204,6 +217,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
         "is_kept": False,
         "urls": {
             "servers": reverse("mcp_servers:servers", kwargs=slug),
+            "add_server": _add_server_url(workspace, actor),
             "connections": reverse("mcp_servers:connections", kwargs=slug),
             "audit": reverse("audit:entries", kwargs=slug) if sees_audit else None,
             "notices": reverse("audit:notices", kwargs=slug),

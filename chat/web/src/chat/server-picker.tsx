@@ -294,12 +294,22 @@ export function ServerPicker({
             {state.servers.length > 0 && <Choice state={state} onChange={change} />}
           </>
         )}
-        <a class="link-quiet text-sm" href={boot.urls.servers}>
-          {t.allServers(boot.workspace.name)}
-        </a>
-        <a class="link-quiet text-sm" href={boot.urls.requests}>
-          {t.askForTool}
-        </a>
+        <div class="flex flex-wrap items-center gap-x-4 gap-y-2">
+          {boot.urls.add_server && (
+            <a class="btn btn-sm btn-outline-quiet" href={boot.urls.add_server}>
+              <Icon name="plus" />
+              {t.addNewServer}
+            </a>
+          )}
+          <a class="link-quiet text-sm" href={boot.urls.servers}>
+            {t.allServers(boot.workspace.name)}
+          </a>
+          {!boot.workspace.decides_requests && (
+            <a class="link-quiet text-sm" href={boot.urls.requests}>
+              {t.askForTool}
+            </a>
+          )}
+        </div>
       </div>
     </Dialog>
   );
