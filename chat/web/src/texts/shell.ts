@@ -72,13 +72,13 @@ const shell = {
 
   // -- search
   searchTitle: "Search chats",
-  searchPlaceholder: "Search titles, messages and files",
+  searchPlaceholder: "Search titles, messages and names of files",
   filterBy: "Filter by",
   filters: {
     from: "the bud that answers",
     in: "a folder",
     has: "a file",
-    tool: "a tool that was called, such as mail.send",
+    tool: "a tool that was called, such as mail.send, or its server",
     before: "a date (2026-11-01) or an age (7d)",
     after: "a date (2026-11-01) or an age (7d)",
     is: "archived or pinned",
