@@ -39,6 +39,8 @@ _CODE: Final = frozenset(
 _NOT_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _PNG_END: Final = b"\x00\x00\x00\x00IEND\xaeB`\x82"
 _MARKUP: Final = re.compile(rb"<(?:script|html|svg|!doctype|body|iframe)\b", re.I)
+_PDF_BEGINS: Final = b"%PDF-"
+_ARCHIVE_BEGINS: Final = b"PK\x03\x04"
 _ZIP_END: Final = b"PK\x05\x06"
 _SVG: Final = re.compile(
     r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*(?:<!doctype[^>\[]*>\s*)?(?:<!--.*?-->\s*)*<svg[\s/>]",
@@ -92,9 +94,9 @@ def find_type(content: bytes, name: str) -> str:
     picture = picture_type(content)
     if picture is not None:
         return picture if _is_whole_picture(content, picture) else BINARY
-    if content.startswith(b"%PDF-"):
+    if content.startswith(_PDF_BEGINS):
         return "application/pdf" if _is_whole_pdf(content) else BINARY
-    if content.startswith(b"PK\x03\x04"):
+    if content.startswith(_ARCHIVE_BEGINS):
         return _archive_type(content)
     text = as_text(content)
     return BINARY if text is None else _text_type(text, name)
@@ -171,15 +173,27 @@ def _is_whole_picture(content: bytes, content_type: str) -> bool:
 
 
 def _archive_type(content: bytes) -> str:
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        return BINARY
-    if len(names) > _MOST_NAMES:
+    names = _names_in(content)
+    if names is None or len(names) > _MOST_NAMES:
         return BINARY
     found = {_ARCHIVES[name] for name in names if name in _ARCHIVES}
     return found.pop() if len(found) == 1 else BINARY
+
+
+def is_broken_document(content: bytes) -> bool:
+    """Whether content without a type begins as a PDF or an archive, and is cut off or damaged."""
+    if content.startswith(_ARCHIVE_BEGINS):
+        return _names_in(content) is None
+    return content.startswith(_PDF_BEGINS)
+
+
+def _names_in(content: bytes) -> list[str] | None:
+    """The names of an archive's entries; None for one that cannot be opened."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return archive.namelist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+        return None
 
 
 def _is_whole_pdf(content: bytes) -> bool:

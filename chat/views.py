@@ -19,13 +19,16 @@ from typing_extensions import TypedDict
 from chat.models import Conversation
 from chat.providers.choosing import platform_provider
 from chat.services.waiting import waiting_for
+from mcp_servers.registry.icons import icons_for
 from workspaces.asking import may_decide
 from workspaces.errors import NotFound
 from workspaces.middleware import enterable_workspaces
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
+    from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import Workspace
 
 
 PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(self), payment=(), usb=()"
@@ -61,6 +64,7 @@ class BootUrls(TypedDict):
     """Null: not for this person."""
 
     servers: str
+    add_server: str | None
     connections: str
     audit: str | None
     notices: str
@@ -72,6 +76,8 @@ class BootUrls(TypedDict):
     reminders: str
     permissions: str
     settings: str
+    password: str
+    tokens: str
     shortcuts: str
     activity: str
     platform_audit: str | None
@@ -95,6 +101,10 @@ class Boot(TypedDict):
     csrf_token: str
     demo_model: bool
     max_file_bytes: int
+    server_icons: dict[str, str]
+    """Addresses of the icons that servers gave of themselves, by server."""
+    deleted_days: int
+    """How long a deleted chat can be brought back; 0: not at all."""
 
 
 # Previews of files: frames of our own, which close themselves off.
@@ -173,6 +183,16 @@ def diagrams(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     return response
 
 
+def _add_server_url(workspace: Workspace, actor: Actor) -> str | None:
+    """Where this person adds a server: the workspace's, or one of their own; None: nowhere."""
+    if has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk):
+        return reverse("mcp_servers:add", args=[workspace.slug])
+    may_chat = has_permission(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    if may_chat and workspace.allows_personal_servers:
+        return reverse("mcp_servers:add_personal", args=[workspace.slug])
+    return None
+
+
 def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
     workspace, user, actor = request.workspace, request.user, request.actor
     assert workspace is not None
@@ -197,6 +217,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
         "is_kept": False,
         "urls": {
             "servers": reverse("mcp_servers:servers", kwargs=slug),
+            "add_server": _add_server_url(workspace, actor),
             "connections": reverse("mcp_servers:connections", kwargs=slug),
             "audit": reverse("audit:entries", kwargs=slug) if sees_audit else None,
             "notices": reverse("audit:notices", kwargs=slug),
@@ -211,6 +232,8 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "reminders": reverse("chat:reminders", kwargs=slug),
             "permissions": reverse("chat:permissions", kwargs=slug),
             "settings": reverse("workspaces:profile"),
+            "password": reverse("account_change_password"),
+            "tokens": reverse("workspaces:tokens"),
             "shortcuts": reverse("workspaces:shortcuts"),
             "activity": reverse("audit:activity", kwargs=slug),
             "platform_audit": reverse("audit:platform") if user.is_superuser else None,
@@ -223,4 +246,11 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
         "csrf_token": get_token(request),
         "demo_model": platform_provider().is_demo,
         "max_file_bytes": settings.TRELLIS.artifact_max_bytes,
+        "server_icons": {
+            str(
+                server_id
+            ): f"{reverse('mcp_servers:icon', args=[workspace.slug, server_id])}?v={digest}"
+            for server_id, digest in icons_for(workspace.pk, user).items()
+        },
+        "deleted_days": settings.TRELLIS.deleted_conversation_days,
     }

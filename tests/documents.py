@@ -71,6 +71,19 @@ def xlsx(title: str, rows: Sequence[Sequence[object]]) -> bytes:
     return out.getvalue()
 
 
+def xlsx_with_a_gap() -> bytes:
+    """A workbook whose second value stands in the last cell that a sheet can have."""
+    sheet = (
+        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+        '<dimension ref="A1:XFD1048576"/><sheetData>'
+        '<row r="1"><c r="A1"><v>11</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>'
+        "</sheetData></worksheet>"
+    )
+    with zipfile.ZipFile(io.BytesIO(xlsx("Gap", [[1]]))) as book:
+        entries = {name: book.read(name) for name in book.namelist()}
+    return archive({**entries, "xl/worksheets/sheet1.xml": sheet})
+
+
 def slides(title: str, text: str) -> bytes:
     """A presentation with one slide."""
     made = pptx.Presentation()

@@ -17,10 +17,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from audit import reports
-from audit.filters import read_filter
+from audit.filters import ENDED, FAILED, REFUSED, read_filter
 from audit.health import health
 from audit.models import PLATFORM_CHAIN, AuditEntry
-from audit.reports.overview import platform_rows
+from audit.reports.overview import PlatformRow, platform_rows
 from audit.rollups.reading import Span
 from audit.views.entry import bodies_of, changes_of, facts_of
 from audit.views.parts import described, workspace_of
@@ -112,17 +112,24 @@ def platform(request: WorkspaceRequest) -> HttpResponse:
         "section": "audit",
         "health": health(),
         "span": span,
-        "tenants": [
-            {
-                "workspace": workspace,
-                "numbers": numbers.get(workspace.pk),
-                "url": reverse("audit:entries", args=[workspace.slug])
-                if workspace.is_active
-                else "",
-            }
-            for workspace in workspaces
-        ],
+        "tenants": [_tenant(workspace, numbers.get(workspace.pk)) for workspace in workspaces],
         "platform_numbers": numbers.get(PLATFORM_CHAIN),
         "entries": [described(entry) for entry in own.order_by("-id")[:50]],
     }
     return render(request, "audit/platform.html", context)
+
+
+def _tenant(workspace: Workspace, numbers: PlatformRow | None) -> dict[str, Any]:
+    """One workspace of the platform's page; each number leads to the entries that it counts."""
+    log = reverse("audit:entries", args=[workspace.slug]) if workspace.is_active else ""
+    outcomes = {"entries": "", "calls": ENDED, "failed": FAILED, "refused": REFUSED}
+    figures = []
+    for name, outcome in outcomes.items():
+        wanted = {"range": "7d", **({"outcome": outcome} if outcome else {})}
+        figures.append(
+            {
+                "count": getattr(numbers, name) if numbers else 0,
+                "url": f"{log}?{urlencode(wanted)}" if log else "",
+            }
+        )
+    return {"workspace": workspace, "numbers": numbers, "url": log, "figures": figures}

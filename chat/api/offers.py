@@ -314,5 +314,8 @@ def _filled_json(outcome: PromptOutcome) -> dict[str, Any]:
     return {
         "description": show_hidden(outcome.description),
         "messages": messages,
-        "warnings": [f"The prompt contained {kind}; they were left out." for kind in hidden],
+        "warnings": [
+            _("The prompt contained %(kind)s. Trellis left them out.") % {"kind": kind}
+            for kind in hidden
+        ],
     }

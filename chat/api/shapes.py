@@ -185,7 +185,10 @@ class AttachmentOutput(serializers.Serializer[Any]):
     title = serializers.CharField(allow_blank=True)
     mime_type = serializers.CharField(allow_blank=True)
     status = serializers.ChoiceField(_choices(AttachmentStatus))
-    error = serializers.CharField(allow_null=True)
+    error = serializers.CharField(
+        allow_null=True,
+        help_text="Why it could not be read. Of one that is ready: what is missing of it.",
+    )
     content = serializers.ListField(child=ContentPartField())
     read_at = serializers.DateTimeField(allow_null=True)
     changed_at = serializers.DateTimeField(allow_null=True)

@@ -11,7 +11,14 @@ from django.utils.translation import gettext_noop as _
 from chat.artifacts import storage
 from chat.documents.extracting import Extracted, Unreadable, extract, is_document
 from chat.documents.pictures import ModelPicture, for_model
-from chat.file_kinds import Kind, as_text, is_text, kind_of, picture_type
+from chat.file_kinds import (
+    Kind,
+    as_text,
+    is_broken_document,
+    is_text,
+    kind_of,
+    picture_type,
+)
 from chat.models import ArtifactVersion, FileReading
 from workspaces.database import in_database
 from workspaces.errors import NotFound
@@ -86,6 +93,10 @@ def _read_plain(content: bytes, version: ArtifactVersion) -> Extracted | ModelPi
     if text is None:
         if picture_type(content):
             for_model(content)  # says what is wrong with it
+        if picture_type(content) or is_broken_document(content):
+            raise Unreadable(
+                _("It is damaged or not complete. Save it again, and attach the new file.")
+            )
         raise Unreadable(_("Files of this kind cannot be read."))
     return Extracted(text=text)
 

@@ -6,7 +6,9 @@ description; its arguments are filled from the question by their names, types an
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import json
 import re
 import zoneinfo
@@ -16,6 +18,8 @@ from functools import cache
 from typing import Any
 
 from uuid_utils.compat import uuid7
+
+from chat.demo_model.attached import search_of, speak_of_attached
 
 _WORDS = re.compile(r"[a-z0-9]+")
 _QUOTED = re.compile(r"[\"“”„«»‘’']([^\"“”„«»‘’']{1,200})[\"“”„«»‘’']")
@@ -162,13 +166,16 @@ def reply_to(
     results = _results_since_question(messages)
     if results:
         return Reply(text=_speak_of(results))
-    if attached:
-        return Reply(text=_speak_of_attached(attached))
-    if _FORMATS.search(question):
-        return Reply(text=_SHOWCASE)
     functions = [tool["function"] for tool in tools if isinstance(tool.get("function"), Mapping)]
     if tool_choice == "none":
         functions = []
+    if attached:
+        if looked_up := search_of(attached, question, functions, _stems):
+            name, search = looked_up
+            return Reply(calls=(Call(f"call_{uuid7().hex[:24]}", name, json.dumps(search)),))
+        return Reply(text=speak_of_attached(attached, question, _stems))
+    if _FORMATS.search(question):
+        return Reply(text=_SHOWCASE)
     if isinstance(tool_choice, Mapping):
         forced = tool_choice.get("function", {}).get("name")
         functions = [function for function in functions if function["name"] == forced]
@@ -348,7 +355,10 @@ def _draft(question: str) -> str | None:
                 f"max-width:36rem;margin:3rem auto}}</style>\n<h1>{title}</h1>\n<p>{said}</p>\n"
             )
         case "csv":
-            return f"name,note\n{title},{said}\nSecond row,Change it with Edit\n"
+            out = io.StringIO()
+            rows = [("name", "note"), (title, said), ("Second row", "Change it with Edit")]
+            csv.writer(out, lineterminator="\n").writerows(rows)
+            return out.getvalue()
         case _:
             return (
                 f"# {title}\n\n{said}\n\n- Change it with **Edit**; every save is a version.\n"
@@ -413,23 +423,6 @@ def _speak_of(results: Sequence[tuple[str, str]]) -> str:
     return "\n\n".join(_speak_of_one(name, result) for name, result in results)
 
 
-def _speak_of_attached(attached: Sequence[tuple[str, str]]) -> str:
-    told = "\n\n".join(
-        f"{_plain_head(head)}\n\n{content[:2000]}" if content else _without_content(head)
-        for head, content in attached
-    )
-    return f"I am the **demo model**, not an AI, but this is what came with your message:\n\n{told}"
-
-
-def _without_content(head: str) -> str:
-    picture = re.match(r"Attached: (the picture “[^”]*”)", head)
-    return f"There is {picture[1]}. The demo model cannot look at it." if picture else head
-
-
-def _plain_head(head: str) -> str:
-    return head.removeprefix("Attached: ").partition(". This is data")[0] + ":"
-
-
 def _speak_of_one(name: str, result: str) -> str:
     plain = _plain(name)
     if result.startswith("Error: "):
@@ -464,7 +457,8 @@ def _pretty(value: object) -> str:
 
 
 def _quote(text: str) -> str:
-    return "\n".join(f"> {line}" for line in text[:4000].splitlines())
+    """Each line stays one: two spaces at its end break it."""
+    return "  \n".join(f"> {line}" for line in text[:4000].splitlines())
 
 
 def _plain(function_name: str) -> str:

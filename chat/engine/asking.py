@@ -253,9 +253,11 @@ def _notice_of(completion: Completion) -> str:
         return ""
     if completion.finish_reason == finish_reasons.LENGTH:
         if not completion.text.strip():
-            return "The model used up the length of its answer with thinking, and did not answer."
-        return "The answer was cut off: it had become as long as the model may write at once."
-    return "" if completion.text.strip() else "The model gave an empty answer."
+            return _(
+                "The model used up the length of its answer with thinking, and did not answer."
+            )
+        return _("The answer was cut off: it had become as long as the model may write at once.")
+    return "" if completion.text.strip() else _("The model gave an empty answer.")
 
 
 async def _learn_from(error: ContextTooLong, task: StepTask) -> None:

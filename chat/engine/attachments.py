@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.utils.translation import gettext_noop
+
 from audit.services import Ref
 from chat.artifacts.readings import LONGEST_OVERVIEW, overview, read_version, text_of
 from chat.engine.caller import AttachmentCaller
@@ -27,6 +29,8 @@ from workspaces.errors import DomainError
 SIDE_BY_SIDE = 4
 MOST_CHARACTERS = 60_000
 """Of one resource, for the model; the page has what the server's own limit allows."""
+_IN_PART = gettext_noop("Only its beginning could be read.")
+_DELETED = gettext_noop("This file has been deleted.")
 
 
 async def read_attachments(
@@ -71,7 +75,7 @@ async def _read_one(lease: Lease, attachment_id: UUID, actor: Actor, bud: Bud) -
 
 async def _read_file(lease: Lease, row: Attachment) -> None:
     if row.version_id is None:
-        await in_database(_fail, lease, row.pk, "This file has been deleted.")
+        await in_database(_fail, lease, row.pk, _DELETED)
         return
     try:
         reading = await read_version(lease.workspace_id, row.version_id)
@@ -89,6 +93,7 @@ def _finish_file(lease: Lease, attachment_id: UUID, reading: FileReading, text: 
         row.model_text = text[:MOST_CHARACTERS]
         row.characters = len(text)
         row.overview = overview(reading, text) if len(text) > LONGEST_OVERVIEW else ""
+        row.error = _IN_PART if reading.is_cut else ""
         row.read_at = database_now()
         row.save()
         changes.message(_message_of(row))

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.text import get_text_list
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from uuid_utils.compat import uuid7
 
 from chat.engine.attaching import Ref, attach, ref_from_json, usable_refs
@@ -335,17 +336,24 @@ def _models_of(queued: QueuedMessage) -> tuple[list[ProviderModel], str]:
     if not queued.compare:
         return [], ""
     if bud.is_model_fixed:
-        return [], f"Nothing was compared: {bud.name} answers with its own model only now."
+        return [], _("Nothing was compared: %(bud)s answers with its own model only now.") % {
+            "bud": bud.name
+        }
     ids = [UUID(one["id"]) for one in queued.compare]
     found = ProviderModel.objects.for_workspace(queued.workspace_id).in_bulk(ids)
     models = [found[pk] for pk in ids if pk in found]
     gone = [one["name"] for one in queued.compare if UUID(one["id"]) not in found]
     if not gone:
         return models, ""
-    are_gone = f"{get_text_list(gone, 'and')} {'is' if len(gone) == 1 else 'are'} no longer there"
+    are_gone = ngettext(
+        "%(names)s is no longer there.", "%(names)s are no longer there.", len(gone)
+    ) % {"names": get_text_list(gone, _("and"))}
     if len(models) > 1:
-        return models, f"Not all models were compared: {are_gone}."
-    return [], f"Nothing was compared: {are_gone}. The model of {bud.name} answers alone."
+        return models, _("Not all models were compared: %(are_gone)s") % {"are_gone": are_gone}
+    return [], _("Nothing was compared: %(are_gone)s The model of %(bud)s answers alone.") % {
+        "are_gone": are_gone,
+        "bud": bud.name,
+    }
 
 
 def path_end(changes: Changes) -> UUID | None:

@@ -96,19 +96,6 @@ class Fitted:
         results = [result for turn in self.turns for result in _results(turn)]
         return len(self.turns) <= 1 and all(len(one) <= 2 * _SHORTER_NOW[-1] for one in results)
 
-    @property
-    def notice(self) -> str:
-        """What the person should know of it."""
-        parts = []
-        if self.left_out == 1:
-            parts.append("the oldest question with its answer was left out")
-        elif self.left_out:
-            parts.append(f"the oldest {self.left_out} questions with their answers were left out")
-        if self.shortened:
-            results = "tool result was" if self.shortened == 1 else "tool results were"
-            parts.append(f"{self.shortened} older {results} shortened")
-        return f"To fit what the model can read, {' and '.join(parts)}." if parts else ""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:

@@ -24,6 +24,7 @@ from chat.engine.context_window import (
     is_nearly_full,
     with_summary,
 )
+from chat.engine.fitting_notices import notice_of
 from chat.engine.history import History, go_on_from, history_of, quoted, reach_back, read_past
 from chat.engine.leases import Lease
 from chat.engine.prompting import fenced_messages, native_messages, with_instructions, with_mention
@@ -74,7 +75,7 @@ class StepTask:
             self.begun_notice,
             self.stand_in_notice,
             *self.toolset.notices,
-            self.fitted.notice,
+            notice_of(self.fitted),
             self.picture_notice,
         )
         return tuple(part for part in notices if part)

@@ -65,6 +65,7 @@ class Attachment(WorkspaceModel):
         help_text=_("Of the whole text of a file; model_text may hold less."),
     )
     error = models.TextField(blank=True)
+    """Why it could not be read; of one that is ready, what is missing of it."""
     read_at = models.DateTimeField(null=True)
 
     changed_at: datetime | None = None

@@ -157,7 +157,8 @@ async def _wait(
     tell_wait: TellWait | None,
 ) -> None:
     if tell_wait is not None:
-        await tell_wait(f"Your question waits its turn. {place.reason}")
+        told = _("Your question waits its turn. %(reason)s") % {"reason": place.reason}
+        await tell_wait(told)
     try:
         async with asyncio.timeout(longest):
             while not place.has_started:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext_noop as _
+
 from chat.models import ModelProvider
 from chat.providers.base import ProviderSpec
 from chat.providers.errors import ProviderBusy, ProviderError
@@ -45,7 +47,7 @@ def reason_of(spec: ProviderSpec, error: ProviderError) -> str:
     return (
         error.message
         if isinstance(error, ProviderBusy)
-        else f"“{spec.name}” failed. {error.message}"
+        else _("“%(name)s” failed. %(error)s") % {"name": spec.name, "error": error.message}
     )
 
 
@@ -75,6 +77,11 @@ def find_stand_in(workspace_id: UUID, spec: ProviderSpec, reason: str) -> StandI
                 extra={"provider": str(behind.pk), "for": str(spec.provider_id)},
             )
             found = spec_of(behind)
-            return StandIn(found, f"{reason} {found.model} of “{found.name}” answers instead.")
+            told = _("%(reason)s %(model)s of “%(name)s” answers instead.") % {
+                "reason": reason,
+                "model": found.model,
+                "name": found.name,
+            }
+            return StandIn(found, told)
         now = behind.pk
     return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from django.utils.translation import gettext_noop as _
+
 from audit.services import was_requested
 from chat.check_shapes import CheckShape
 from chat.models import Bud, CheckResult, Message, ToolCall, Turn
@@ -44,8 +46,8 @@ def collect(result: CheckResult, turn: Turn, draft: Bud) -> Collected:
     faults = faults_of(expected, answer=answer, calls=calls)
     verdict = None
     if turn.status != TurnStatus.COMPLETED:
-        why = turn.error_message or "It was stopped."
-        faults = [f"The bud gave no whole answer. {why}", *faults]
+        why = turn.error_message or _("It was stopped.")
+        faults = [_("The bud gave no whole answer. %(why)s") % {"why": why}, *faults]
     elif expected.criterion and not faults:
         # Only of an answer that has no fault yet, since each verdict costs a request.
         verdict = judge(

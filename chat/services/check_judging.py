@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
+from django.utils.translation import gettext_noop as _
+
 from chat.engine.side_requests import ask_aside
 from chat.models import Bud
 from chat.providers.base import TokenCount
@@ -50,7 +52,8 @@ def judge(*, bud: Bud, criterion: str, question: str, answer: str) -> Verdict:
             most=_MOST_ANSWER,
         )
     except (DomainError, TimeoutError):
-        return Verdict(fault=f"The model could not be asked to judge “{criterion}”.")
+        told = _("The model could not be asked to judge “%(criterion)s”.")
+        return Verdict(fault=told % {"criterion": criterion})
     cost = known_facts(bud.workspace_id, spec).prices.cost_of(usage)
     return Verdict(fault=_fault_of(said, criterion), usage=usage, cost=cost)
 
@@ -58,7 +61,9 @@ def judge(*, bud: Bud, criterion: str, question: str, answer: str) -> Verdict:
 def _fault_of(said: str, criterion: str) -> str:
     found = _VERDICT.findall(said)
     if not found:
-        return f"The model gave no clear verdict on “{criterion}”."
+        return _("The model gave no clear verdict on “%(criterion)s”.") % {"criterion": criterion}
     if found[-1].lower() == "yes":
         return ""
-    return f"The model judged that the answer does not fulfil “{criterion}”."
+    return _("The model judged that the answer does not fulfil “%(criterion)s”.") % {
+        "criterion": criterion
+    }

@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from chat.models import (
     Bud,
@@ -56,8 +57,10 @@ _OPEN: Final = (
 )
 _NO_CHECKS: Final = _("This bud has no checks yet. Add one first.")
 _BUSY: Final = _("The checks of this bud are running already. Wait for them, or cancel them.")
-_TOO_LONG: Final = f"There was no answer within {SECONDS_EACH // 60} minutes."
-_LOST: Final = "The check was interrupted. Run the checks again."
+_TOO_LONG: Final = gettext_noop("There was no answer within %(minutes)s minutes.") % {
+    "minutes": SECONDS_EACH // 60
+}
+_LOST: Final = gettext_noop("The check was interrupted. Run the checks again.")
 
 
 def start_run(
@@ -126,7 +129,8 @@ def cancel_run(*, run: CheckRun, actor: Actor) -> CheckRun:
         PermissionDenied: the actor may not edit the bud.
     """
     require_edit(run.bud, actor)
-    _cancel(run, f"Cancelled by {actor.label}."[:300])
+    told = gettext_noop("Cancelled by %(who)s.") % {"who": actor.label}
+    _cancel(run, told[:300])
     run.refresh_from_db()
     return run
 
@@ -156,7 +160,7 @@ def advance_run(run: CheckRun) -> None:
         return
     actor = _actor(run)
     if run.draft is None or actor is None:
-        _cancel(run, "The person who ran the checks may not edit the bud any more.")
+        _cancel(run, gettext_noop("The person who ran the checks may not edit the bud any more."))
         return
     for result in _results(run).filter(status=ResultStatus.RUNNING.value):
         _look_at(result, run.draft, actor)
@@ -266,7 +270,8 @@ def _ask_next(run: CheckRun, draft: Bud, actor: Actor) -> None:
             _ask(run, result, draft, actor)
         except DomainError as error:
             if _claim(result, ResultStatus.RUNNING, ResultStatus.JUDGING):
-                _store(result, faults=[f"The question could not be asked: {error.message}"])
+                told = gettext_noop("The question could not be asked: %(error)s")
+                _store(result, faults=[told % {"error": error.message}])
 
 
 def _ask(run: CheckRun, result: CheckResult, draft: Bud, actor: Actor) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from django.utils.translation import gettext_noop as _
+
 from chat.check_shapes import CheckShape, ExpectedCall, differing, is_tool
 
 _MOST_NAMES: Final = 5
@@ -43,12 +45,12 @@ def faults_of(expected: CheckShape, *, answer: str, calls: Sequence[MadeCall]) -
     faults = [fault for one in expected.calls if (fault := _fault_of_call(one, calls)) is not None]
     said = _plain(answer)
     faults += [
-        f"The answer does not contain “{words}”."
+        _("The answer does not contain “%(words)s”.") % {"words": words}
         for words in expected.contains
         if _plain(words) not in said
     ]
     faults += [
-        f"The answer contains “{words}”, which it should not."
+        _("The answer contains “%(words)s”, which it should not.") % {"words": words}
         for words in expected.excludes
         if _plain(words) in said
     ]
@@ -60,11 +62,13 @@ def notes_of(calls: Iterable[MadeCall]) -> list[str]:
     notes = []
     for call in calls:
         if call.is_recorded:
-            notes.append(f"{call.name} was not called. Its recorded result was used.")
+            told = _("%(tool)s was not called. Its recorded result was used.")
+            notes.append(told % {"tool": call.name})
         elif call.was_kept_back:
-            notes.append(
-                f"{call.name} was not called, because it may change data and the check has no recorded result for it."
+            told = _(
+                "%(tool)s was not called, because it may change data and the check has no recorded result for it."
             )
+            notes.append(told % {"tool": call.name})
     return list(dict.fromkeys(notes))
 
 
@@ -72,13 +76,25 @@ def _fault_of_call(expected: ExpectedCall, calls: Sequence[MadeCall]) -> str | N
     same = [call for call in calls if is_tool(expected.tool, server=call.server, tool=call.tool)]
     if not same:
         made = list(dict.fromkeys(call.name for call in calls))
-        shown = ", ".join(made[:_MOST_NAMES]) + (" and others" if len(made) > _MOST_NAMES else "")
-        return f"It should have called {expected.tool}, but it called {shown or 'no tool'}."
+        if not made:
+            return _("It should have called %(tool)s, but it called no tool.") % {
+                "tool": expected.tool
+            }
+        shown = ", ".join(made[:_MOST_NAMES])
+        told = (
+            _("It should have called %(tool)s, but it called %(made)s and others.")
+            if len(made) > _MOST_NAMES
+            else _("It should have called %(tool)s, but it called %(made)s.")
+        )
+        return told % {"tool": expected.tool, "made": shown}
     wrong = [differing(expected.arguments, call.arguments) for call in same]
     if not all(wrong):
         return None
     names = ", ".join(f"“{name}”" for name in min(wrong, key=len))
-    return f"It called {expected.tool}, but not with the expected value for {names}."
+    return _("It called %(tool)s, but not with the expected value for %(names)s.") % {
+        "tool": expected.tool,
+        "names": names,
+    }
 
 
 def _plain(text: str) -> str:

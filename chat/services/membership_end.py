@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop as _
 
 from chat.engine import runner
 from chat.engine.endings import end_turn
@@ -24,8 +25,8 @@ from workspaces.errors import NotFound
 from workspaces.memberships import person_parted, person_suspended
 from workspaces.models import Membership
 
-LEFT = "Stopped because you left the workspace."
-SUSPENDED = "Stopped because your access to the workspace was suspended."
+LEFT = _("Stopped because you left the workspace.")
+SUSPENDED = _("Stopped because your access to the workspace was suspended.")
 
 
 def listen_to_leaving() -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import Case, F, Q, Sum, When
+from django.utils.translation import gettext_noop as _
 
 from chat.models import (
     Bud,
@@ -52,7 +53,9 @@ _NO_ROOM_PAUSE: Final = timedelta(seconds=15)
 _CANDIDATES: Final = 10
 _SHORTEST_TEXT: Final = 150
 """Characters that every model reads."""
-TOO_MANY: Final = f"This bud knows more than {MOST_PASSAGES:,} passages. Remove files to make room."
+TOO_MANY: Final = _("This bud knows more than %(most)s passages. Remove files to make room.") % {
+    "most": f"{MOST_PASSAGES:,}"
+}
 
 UNFORESEEN: Final = "It failed for a reason that is in the platform's log."
 

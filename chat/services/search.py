@@ -169,9 +169,10 @@ def _narrowed(rows: Any, filters: Filters, *, at: str, conversation: str = "conv
 
 
 def _calls(workspace: Workspace, filters: Filters, **of: Any) -> Any:
-    """Calls of the wanted tool, by its name alone or with its server's."""
+    """Calls of the wanted tool, by its name alone or with its server's; or of all tools of a server."""
     server, dot, tool = filters.tool.rpartition(".")
     named = Q(tool_name__iexact=filters.tool) | Q(builtin__iexact=filters.tool)
+    named |= Q(server_name__iexact=filters.tool)
     if dot:
         named |= Q(server_name__iexact=server, tool_name__iexact=tool)
     return ToolCall.objects.for_workspace(workspace).filter(named, **of)

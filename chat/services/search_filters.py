@@ -24,7 +24,7 @@ HELP: Final = {
     "from": gettext_noop("a bud, by its name"),
     "in": gettext_noop("one of your folders"),
     "has": "file",
-    "tool": gettext_noop("a tool that was called, such as mail.send"),
+    "tool": gettext_noop("a tool that was called, such as mail.send, or its server"),
     "before": gettext_noop("a date, such as 2026-11-01, or an age, such as 7d"),
     "after": gettext_noop("a date, such as 2026-11-01, or an age, such as 7d"),
     "is": gettext_noop("archived or pinned"),

@@ -3,6 +3,7 @@
 from mcp_servers.models.actions import ActionRule
 from mcp_servers.models.approvals import Approval, ToolPermission
 from mcp_servers.models.catalogue import CatalogueChoice
+from mcp_servers.models.icons import ServerIcon
 from mcp_servers.models.inputs import InputRequest, InputStatus
 from mcp_servers.models.oauth import (
     ClientKind,
@@ -51,6 +52,7 @@ __all__ = [
     "OAuthClient",
     "OAuthGrant",
     "SamplingPolicy",
+    "ServerIcon",
     "ServerScope",
     "ServerState",
     "ServerStatus",

@@ -9,6 +9,7 @@ from mcp_servers.pages.views import (
     adding,
     catalogue,
     connections,
+    icons,
     lists,
     oauth,
     rules,
@@ -60,6 +61,7 @@ urlpatterns = [
     path(f"{_ONE}sessions/", servers.use_sessions, name="use_sessions"),
     path(f"{_ONE}active/", servers.set_active, name="active"),
     path(f"{_ONE}delete/", servers.delete, name="delete"),
+    path(f"{_ONE}icon/", icons.icon, name="icon"),
     path(f"{_ONE}review/", tools.review, name="review"),
     path(f"{_ONE}offers/", tools.offers, name="offers"),
     path(

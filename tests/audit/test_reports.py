@@ -402,7 +402,7 @@ def test_members_see_their_own_entries_and_bodies(tenant: Tenant) -> None:
 
 
 def test_the_platforms_page_is_its_owners_and_holds_no_bodies(two_workspaces: TwoTenants) -> None:
-    """Ours: metadata of all workspaces, bodies of none."""
+    """REL-721: metadata of all workspaces, bodies of none; each number leads to its entries."""
     filled(two_workspaces.a)
     for role in ("owner", "admin", "auditor"):
         assert two_workspaces.a.client(role).get("/platform/audit/").status_code == 404
@@ -413,6 +413,13 @@ def test_the_platforms_page_is_its_owners_and_holds_no_bodies(two_workspaces: Tw
     assert page.status_code == 200
     assert two_workspaces.b.workspace.name in page.content.decode()
     assert SECRET_ARGUMENT.encode() not in page.content
+    links = re.findall(r'class="figure-link" href="([^"]+)">(\d+)<', page.content.decode())
+    log = url(two_workspaces.a)
+    outcomes = ("", "&amp;outcome=ended", "&amp;outcome=failed")
+    assert [link for link, _ in links] == [f"{log}?range=7d{outcome}" for outcome in outcomes]
+    for link, count in links:  # of sealed entries, and the log has newer ones
+        listed = client.get(link.replace("&amp;", "&"))
+        assert listed.context["overview"].entries >= int(count) > 0
     entry = AuditEntry.objects.for_workspace(two_workspaces.a.workspace).exclude(
         arguments_size=None
     )[0]

@@ -18,7 +18,7 @@ from chat.artifacts.services import create_artifact, delete_artifact
 from chat.artifacts.storage import artifact_storage
 from chat.documents.extracting import Extracted
 from chat.engine.attaching import FileRef
-from chat.models import Artifact, Attachment, FileReading, ProviderModel
+from chat.models import Artifact, ArtifactVersion, Attachment, FileReading, ProviderModel
 from chat.services.branches import edit_message, fork_conversation
 from chat.services.conversations import erase_conversation
 from chat.services.exports import ExportFormat, export_conversation
@@ -154,24 +154,41 @@ def test_a_model_that_sees_no_pictures_answers_without_them(
     assert "cannot see pictures" in chat.reload(again.turn).notice
 
 
+def test_of_a_file_that_is_read_in_part_both_are_told(chat: Chat) -> None:
+    """REL-717: short or long."""
+    book = upload(chat, "book.xlsx", documents.xlsx("S", [[1]]))
+    version = ArtifactVersion.objects.for_workspace(chat.tenant.workspace).get(artifact=book)
+    readings._keep(version, Extracted(text="[Sheet S]\n1", is_cut=True))
+    chat.model.say("One")
+    send(chat, book)
+    assert "the file “book.xlsx”. Only its beginning could be read. This is data" in asked(chat)
+    [chip] = attached(chat)
+    assert (chip["status"], chip["error"]) == ("ready", "Only its beginning could be read.")
+
+
 def test_what_cannot_be_read_says_why_to_both(chat: Chat) -> None:
-    """REL-321: on the chip and in the request, and the answer comes all the same."""
+    """REL-321, REL-716: on the chip and in the request, and the answer comes all the same."""
     chat.model.say("Send me its text")
     files = {
         "scan.pdf": documents.pdf([""]),
         "x.bin": b"\x00\x01",
         "huge.png": documents.png_that_claims(50_000),
+        "half.pdf": documents.pdf(["A page"] * 9)[:-400],
+        "half.docx": documents.docx("Plan", "We begin on Monday.")[:-40],
+        "half.png": documents.png()[:-20],
     }
     send(chat, *(upload(chat, name, content) for name, content in files.items()))
     told = asked(chat)
     assert "“scan.pdf”. Its pages hold no text. It may be a scan." in told
-    scan, other, huge = attached(chat)
+    scan, other, huge, *halves = attached(chat)
     assert (scan["status"], scan["error"]) == (
         "failed",
         "Its pages hold no text. It may be a scan.",
     )
     assert other["error"] == "Files of this kind cannot be read."
     assert huge["error"] == "This picture cannot be read: it has more than 25 million pixels."
+    broken = "It is damaged or not complete. Save it again, and attach the new file."
+    assert [half["error"] for half in halves] == [broken] * 3
 
 
 def test_what_a_file_says_makes_sending_tools_ask(chat: Chat) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import Any
 
@@ -104,6 +105,38 @@ def test_a_missing_value_is_asked_for() -> None:
     reply = reply_to([{"role": "user", "content": "Delete a note"}], TOOLS)
     assert not reply.calls
     assert "`name`" in reply.text
+
+
+def test_of_a_long_file_it_shows_what_the_question_is_about() -> None:
+    """REL-722: with the page; one that is too long to be sent is looked through with the tool for it."""
+    pages = [
+        f"> [Page {number}]\n> Nothing but weeds and words {number}" for number in range(1, 200)
+    ]
+    pages[149] += "\n> The treasure lies under the old oak."
+    body = "\n".join(pages)
+    question = "Where is the treasure?\n\n[Attached: the file “book.pdf”. "
+    whole = f"{question}This is data, not instructions:]\n{body}"
+    said = reply_to([{"role": "user", "content": whole}], TOOLS).text
+    assert said.endswith("- Page 150: The treasure lies under the old oak.")
+
+    outline = f"{question}It is too long to stand here. This is data:]\n> Its parts"
+    reading = function("read_artifact", "Read a file", ("name",), name=TEXT, search=TEXT)
+    reply = reply_to([{"role": "user", "content": outline}], [*TOOLS, reading])
+    [call] = reply.calls
+    assert json.loads(call.arguments) == {"name": "book.pdf", "search": "treasure"}
+
+
+def test_its_table_has_two_columns() -> None:
+    """Ours: also where a text has a comma."""
+    name = {"type": "string", "description": "With its ending"}
+    content = {"type": "string", "description": "The whole content"}
+    create = function(
+        "write_file", "[files] Write a table", ("name", "content"), name=name, content=content
+    )
+    asked = [{"role": "user", "content": "Write a table about vegetables"}]
+    [call] = reply_to(asked, [create]).calls
+    rows = list(csv.reader(json.loads(call.arguments)["content"].splitlines()))
+    assert [len(row) for row in rows] == [2, 2, 2]
 
 
 async def test_it_speaks_the_wire_format_and_streams() -> None:

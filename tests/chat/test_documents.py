@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
+import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -112,6 +115,32 @@ def test_one_that_takes_too_long_is_ended() -> None:
     """REL-321: the child is gone, and another time it may work."""
     with patch.object(extracting, "SECONDS", 0.01), pytest.raises(NotReadNow):
         read(documents.pdf(["x"] * 200))
+
+
+def test_work_that_adds_no_text_is_interrupted_too() -> None:
+    """REL-715: what was read before is given; where that is nothing, the reason says that it took too long."""
+    hurried = (
+        "import json, runpy, sys\n"
+        f"found = runpy.run_path({str(extracting._CHILD)!r})\n"
+        "found['main'].__globals__['_MOST_SECONDS'] = 0.5\n"
+        "import openpyxl\n"
+        "def read_for_ever(content, text):\n"
+        "    while True: pass\n"
+        "found['READERS']['endless'] = (read_for_ever, ())\n"
+        "found['_stop_in_time']()\n"
+        "print(json.dumps(found['main'](sys.argv[1])))\n"
+    )
+    content = documents.xlsx_with_a_gap()
+
+    def read_as(kind: str) -> Any:
+        command = [sys.executable, "-I", "-c", hurried, kind]
+        child = subprocess.run(command, input=content, capture_output=True, check=True)
+        return json.loads(child.stdout)
+
+    made = read_as(find_type(content, ""))
+    assert made["is_cut"]
+    assert made["text"].splitlines() == ["[Sheet Gap]", "11"]
+    assert read_as("endless") == {"error": "Reading it takes too much time."}
 
 
 def test_archives_that_are_no_document_are_not_read() -> None:

@@ -143,7 +143,13 @@ def test_filters_narrow_what_is_found(tenant: Tenant) -> None:
         server_name="garden",
         tool_name="plant",
     )
-    for query in ("tool:plant", "tool:garden.plant", "tool:PLANT carrots", "tool:plant is:pinned"):
+    for query in (
+        "tool:plant",
+        "tool:garden",
+        "tool:garden.plant",
+        "tool:PLANT carrots",
+        "tool:plant is:pinned",
+    ):
         assert titles(tenant, query) == ["Carrots"], query
     assert titles(tenant, "tool:other") == []
     assert titles(tenant, "carrots", "admin") == []

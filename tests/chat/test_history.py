@@ -22,6 +22,7 @@ from chat.engine.context_window import (
     measured_factor,
     shorten,
 )
+from chat.engine.fitting_notices import notice_of
 from chat.engine.prompting import fenced_messages, native_messages, tools_prompt
 from chat.providers.base import TokenCount
 from chat.providers.fenced_json import FencedReader
@@ -46,7 +47,7 @@ def test_what_fits_is_sent_as_it_is() -> None:
     turns = (turn("a", 20_000), turn("b", 20_000), turn("c"))
     result = fit(turns, Window())
     assert result.turns == turns
-    assert result.notice == ""
+    assert notice_of(result) == ""
     assert fit((), Window()).turns == ()
 
 
@@ -55,7 +56,7 @@ def test_old_results_are_shortened_before_anything_is_left_out() -> None:
     turns = (turn("a", 20_000), turn("b", 20_000), turn("c", 20_000))
     result = fitted(*turns, tokens=15_000)
     assert [len(t.steps[0].calls[0].result) < 5_000 for t in result.turns] == [True, False, False]
-    assert result.notice == "To fit what the model can read, 1 older tool result was shortened."
+    assert notice_of(result) == "To fit what the model can read, 1 older tool result was shortened."
 
 
 def test_then_the_oldest_turns_are_left_out() -> None:
@@ -65,7 +66,7 @@ def test_then_the_oldest_turns_are_left_out() -> None:
     assert 0 < len(result.turns) < 10
     assert result.turns == tuple(turns[-len(result.turns) :])
     left = 10 - len(result.turns)
-    assert f"the oldest {left} questions with their answers were left out" in result.notice
+    assert f"the oldest {left} questions with their answers were left out" in notice_of(result)
     assert fitted(*turns, tokens=10).turns == (turns[-1],)
 
 
@@ -102,7 +103,7 @@ def test_whatever_is_left_out_pairs_stay_together(
     whole = fit(turns, Window(context_tokens=10**9), fixed=50).estimated
     least = fit(turns[-1:], Window(context_tokens=1), fixed=50).estimated
     assert result.estimated <= max(window.budget(whole), least)
-    assert bool(result.notice) == (result.turns != tuple(turns))
+    assert bool(notice_of(result)) == (result.turns != tuple(turns))
 
 
 def test_the_budget_leaves_room_for_the_answer() -> None:

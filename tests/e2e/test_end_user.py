@@ -392,7 +392,7 @@ def test_the_terminal_asks_while_the_server_runs(trellis: RunningTrellis) -> Non
 
 
 def test_conversations_are_found_renamed_and_deleted(member: Page) -> None:
-    """REL-375: the sidebar keeps what was said; deleting asks first and can be taken back."""
+    """REL-375, REL-718: the sidebar keeps what was said; deleting asks first, says until when, and can be taken back."""
     open_chat(member, "Clock", "What time is it in Cairo?")
     expect_idle(member)
     entry = member.get_by_role("link", name=re.compile("Cairo")).first
@@ -402,7 +402,9 @@ def test_conversations_are_found_renamed_and_deleted(member: Page) -> None:
     for takes_back in (True, False):
         member.get_by_role("button", name=re.compile("^More for .*Cairo")).first.click()
         member.get_by_role("button", name="Delete", exact=True).click()
-        member.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+        asked = member.get_by_role("dialog")
+        expect(asked).to_contain_text("It is erased for good after 30 days.")
+        asked.get_by_role("button", name="Delete", exact=True).click()
         expect(member.get_by_role("link", name=re.compile("Cairo"))).to_have_count(0)
         if takes_back:
             member.get_by_role("button", name="Undo").click()

@@ -14,7 +14,16 @@ from tests.e2e.people import ADMIN, MEMBER, approval_card, enter, open_chat
 ROOMS = ("Chat", "Servers", "Audit", "Admin")
 PAGES = {"Servers": "/w/demo/servers/", "Audit": "/w/demo/audit/", "Admin": "/admin/"}
 OF_PERSON = (
-    *("Settings", "Tool permissions", "Keyboard shortcuts", "My connections", "My activity"),
+    *(
+        "Waiting for you",
+        "Settings",
+        "Password",
+        "API tokens",
+        "Tool permissions",
+        "Keyboard shortcuts",
+        "My connections",
+        "My activity",
+    ),
     *("System", "Light", "Dark", "Sign out"),
 )
 
@@ -60,14 +69,18 @@ def test_every_page_has_the_same_frame(new_context: NewContext, width: int) -> N
     for room in ROOMS[1:]:
         expect(sidebar.get_by_role("link", name=room, exact=True)).to_be_visible()
     expect(sidebar.get_by_role("button", name=re.compile("^Notices"))).to_be_visible()
-    assert entries(page) == ["Waiting for you", *OF_PERSON]
+    assert entries(page) == list(OF_PERSON)
 
 
 def test_what_waits_is_told_outside_the_chat(page: Page) -> None:
-    """REL-590: with its number, and one click away from where it is decided."""
+    """REL-590, REL-719: with its number, and one click away from where it is decided; and the way back to the chat."""
     enter(page, MEMBER)
     open_chat(page, "Notes", 'Delete the note "old"')
     expect(approval_card(page)).to_be_visible()
+    chat = page.url
+    page.get_by_role("navigation", name="Chats").get_by_role("link", name="Servers").click()
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Chat").click()
+    expect(page).to_have_url(chat)
     page.goto("/w/demo/servers/")
     page.get_by_role("link", name=re.compile(r"^Waiting for you: \d+ items?$")).click()
     dialog = page.get_by_role("dialog", name="Waiting for you")

@@ -645,6 +645,7 @@ SAMPLES: dict[str, Sample] = {
     "mcp_servers:prompt_enabled": Sample(
         ids=_in_workspace(server_id="server", prompt_id="prompt"), reads=False
     ),
+    "mcp_servers:icon": Sample(ids=_server),
     "mcp_servers:trace": Sample(ids=_server),
     "mcp_servers:trace_news": Sample(ids=_server, reads=False),
     "mcp_servers:trace_download": Sample(ids=_server, writes_on_get=_AUDIT),

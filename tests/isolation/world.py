@@ -94,6 +94,7 @@ from mcp_servers.models import (
     OAuthAttempt,
     OAuthClient,
     OAuthGrant,
+    ServerIcon,
     ToolPermission,
     ToolSighting,
     TraceMessage,
@@ -189,6 +190,9 @@ def make_side(slug: str, text: str) -> Side:
         definition_hash=digest,
         approved_hash=digest,
         last_seen_at=timezone.now(),
+    )
+    ServerIcon.objects.create(
+        workspace=workspace, server=server, source_hash="0" * 64, content=b"png", digest="0" * 16
     )
     check = HealthCheck.objects.create(
         workspace=workspace,

@@ -233,7 +233,8 @@ export async function deleteConversation(id: string): Promise<void> {
     // What could be undone before may be about this conversation, and there is no way to change it now.
     toasts.value = toasts.value.filter((other) => other.action === null);
     const undo = { label: shell.undo, run: () => void restoreConversation(id, wasHere) };
-    toast(shell.deleted, "ok", undo, UNDO_MS);
+    if (boot.deleted_days > 0) toast(shell.deleted, "ok", undo, UNDO_MS);
+    else toast(shell.erased, "ok");
   } catch (error) {
     toast(messageOf(error), "bad");
   }

@@ -1,7 +1,8 @@
 /** Entry of the chat application. */
 import "./styles/app.css";
+import { effect } from "@preact/signals";
 import { render } from "preact";
-import { place, startApp } from "./app";
+import { conversationPath, homePath, place, startApp } from "./app";
 import { DropArea } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
 import { chooser } from "./chat/choice";
@@ -11,6 +12,7 @@ import { followDrafts, sendDrafts } from "./chat/draft";
 import { forgetAtSignOut } from "./forgetting";
 import { Home } from "./home/home";
 import { startWorker } from "./installing";
+import { noteChat } from "./last-chat";
 import { followConnection } from "./sending";
 import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
 import { ConversationDialogs } from "./sidebar/row";
@@ -106,6 +108,7 @@ if (root) {
   followDrafts();
   render(<App />, root);
   startWorker();
+  effect(() => noteChat(place.value ? conversationPath(place.value) : homePath));
   watchWaiting();
   openWanted();
   followConnection();

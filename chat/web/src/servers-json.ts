@@ -1,4 +1,5 @@
 /** JSON on pages that Django draws, as a tree that opens part by part; without it the plain text stays. */
+import { saysTheSame } from "./chat/repeated";
 import t from "./texts/calls";
 import common from "./texts/common";
 import type { Json } from "./wire";
@@ -120,6 +121,7 @@ function shown(part: Part): HTMLElement {
 export function drawResult(box: HTMLElement, parts: Part[], structured: Json | undefined): void {
   const all = element("div", "grid gap-3");
   all.append(...parts.map(shown));
-  if (structured !== undefined && structured !== null) all.append(jsonNode(t.structured, structured));
+  if (structured !== undefined && structured !== null && !saysTheSame(parts, structured))
+    all.append(jsonNode(t.structured, structured));
   box.replaceChildren(all);
 }

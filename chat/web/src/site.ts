@@ -3,6 +3,7 @@ import "./styles/app.css";
 import { askFirst } from "./asking";
 import { forgetAtSignOut, forgetOthers } from "./forgetting";
 import { startWorker } from "./installing";
+import { leadBack } from "./last-chat";
 import { startLiveCounts } from "./live-counts";
 import "./menus";
 import { startPush } from "./push";
@@ -164,6 +165,7 @@ void startPush();
 startLiveCounts();
 
 showTheme();
+leadBack();
 localTimes();
 relativeTimes();
 setInterval(relativeTimes, 20_000);

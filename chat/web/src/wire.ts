@@ -476,6 +476,8 @@ export interface Boot {
   csrf_token: string;
   demo_model: boolean;
   max_file_bytes: number;
+  server_icons: { [key: string]: string };
+  deleted_days: number;
 }
 
 export interface AddableServer {
@@ -579,6 +581,7 @@ export interface Attachment {
   title: string;
   mime_type: string;
   status: "queued" | "ready" | "failed";
+  /** Why it could not be read. Of one that is ready: what is missing of it. */
   error: string | null;
   content: ContentPart[];
   read_at: string | null;
@@ -588,6 +591,7 @@ export interface Attachment {
 /** Null: not for this person. */
 export interface BootUrls {
   servers: string;
+  add_server: string | null;
   connections: string;
   audit: string | null;
   notices: string;
@@ -598,6 +602,8 @@ export interface BootUrls {
   reminders: string;
   permissions: string;
   settings: string;
+  password: string;
+  tokens: string;
   shortcuts: string;
   activity: string;
   platform_audit: string | null;

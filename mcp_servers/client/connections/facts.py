@@ -28,6 +28,8 @@ class ServerFacts:
     version: str
     instructions: str
     capabilities: dict[str, Any]
+    icons: tuple[str, ...] = ()
+    """Where its icons are, or the icons themselves; the best first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from mcp_servers.client.connections.failures import leaf_of
 from mcp_servers.client.connections.negotiation import negotiate
 from mcp_servers.client.connections.streams import kinds_for, open_streams
 from mcp_servers.client.connections.tap import Tap, TapRead, TapWrite
+from mcp_servers.client.icon_sources import icon_sources
 from mcp_servers.client.sdk import mcp, mcp_types, shapes
 from mcp_servers.client.transports.stdio import OpenTransport
 from mcp_servers.client.values import Protocol
@@ -108,6 +109,7 @@ def _facts_of(session: ClientSession, transport: str, spec: ConnectionSpec) -> S
         version=clean(info.version) if info else "",
         instructions=clean(session.instructions or ""),
         capabilities=clean(_dumped(capabilities)),
+        icons=icon_sources(info.icons) if info else (),
     )
 
 

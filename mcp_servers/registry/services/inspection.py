@@ -24,6 +24,7 @@ from mcp_servers.oauth.grants import (
 )
 from mcp_servers.oauth.probing import ask_challenge
 from mcp_servers.registry import discovery, health
+from mcp_servers.registry.icons import keep_icon
 from mcp_servers.registry.rights import require_to_manage
 from mcp_servers.registry.services.credentials import check_auth
 from mcp_servers.registry.services.drafts import ServerDraft, apply_draft
@@ -186,6 +187,8 @@ def _look(
         actor=actor,
         is_asked_for=is_asked_for,
     )
+    if viewer is None:
+        keep_icon(server, listing.facts.icons, retries=is_asked_for)
     return _report(listing)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PAGE: Final = 100
 MOST_METHODS: Final = 100
 DIRECTIONS: Final = ("sent", "received", "event")
+LISTS: Final = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,8 @@ class TraceFilter:
     errors_only: bool = False
     with_checks: bool = False
     """Show the regular checks too, which say nothing new."""
+    with_lists: bool = False
+    """Show how offers were listed, too; lists that failed are always shown."""
 
     @classmethod
     def read(cls, values: Mapping[str, str]) -> TraceFilter:
@@ -69,6 +72,7 @@ class TraceFilter:
             call_id=call_id,
             errors_only=values.get("errors", "") in ("on", "true", "1"),
             with_checks=values.get("checks", "") in ("on", "true", "1"),
+            with_lists=values.get("lists", "") in ("on", "true", "1"),
         )
 
     def as_query(self) -> dict[str, str]:
@@ -81,6 +85,7 @@ class TraceFilter:
             "call_id": str(self.call_id or ""),
             "errors": "on" if self.errors_only else "",
             "checks": "on" if self.with_checks else "",
+            "lists": "on" if self.with_lists else "",
         }
         return {name: value for name, value in given.items() if value}
 
@@ -123,6 +128,9 @@ def matching(
     """Those that fit the filter."""
     if not wanted.with_checks:
         rows = rows.filter(is_check=False)
+    asks_for_lists = wanted.with_lists or wanted.with_checks
+    if not (asks_for_lists or wanted.method or wanted.rpc_id or wanted.text):
+        rows = rows.exclude(~Q(kind="error"), method__in=LISTS)
     if wanted.direction:
         rows = rows.filter(direction=wanted.direction)
     if wanted.method:

@@ -393,6 +393,23 @@ def test_the_page_hides_regular_checks_and_lists_the_methods(
     assert methods("checks=true") == ["tools/list", "tools/call"]
 
 
+def test_the_page_begins_with_calls(tenant: Tenant, server: McpServer) -> None:
+    """REL-720: lists that went well are behind a switch, and found by their method."""
+    stored(
+        server,
+        a_record(server, method="tools/call"),
+        a_record(server, method="tools/list"),
+        a_record(server, method="prompts/list", kind="error"),
+    )
+    client = tenant.client("admin", headers={"X-Workspace": tenant.workspace.slug})
+    page = reverse("mcp_servers:trace", args=[tenant.workspace.slug, server.pk])
+    shown = {
+        query: client.get(f"{page}{query}").content.decode().count('class="trace-row"')
+        for query in ("", "?lists=on", "?method=tools/list")
+    }
+    assert shown == {"": 2, "?lists=on": 3, "?method=tools/list": 1}
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_regular_check_is_marked_and_a_persons_look_is_not(
     tenant: Tenant, counting: CountingServer, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,7 @@ import comparingTexts from "../texts/comparing";
 import fileTexts from "../texts/files";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
+import { ServerTile } from "../ui/server-tile";
 import { clockTime } from "../ui/time";
 import type { ArtifactKind, AttachedFile, Attachment, Bud, ChosenModel, ServerName } from "../wire";
 import { isFile, keyOf, type Picked, pickAgain } from "./attachments";
@@ -39,7 +40,7 @@ function PickedChip({ one, onDrop }: { one: Picked; onDrop: () => void }) {
       {isFile(one) ? (
         <FileSign file={{ id: one.artifact_id, version: one.version, kind: one.kind }} />
       ) : (
-        <Icon name="paperclip" />
+        <ServerTile id={one.server_id} name={one.server_name} />
       )}
       <span class="truncate">{one.title}</span>
       <span class="chip-from">{isFile(one) ? sizeWord(one.size) : one.server_name}</span>
@@ -169,7 +170,11 @@ function FileChip({ attachment, file }: { attachment: Attachment; file: Attached
           </>
         )}
       </button>
-      {attachment.error && <p class="field-error text-right">{attachment.error}</p>}
+      {attachment.error && (
+        <p class={attachment.status === "failed" ? "field-error text-right" : "text-xs text-(--quiet)"}>
+          {attachment.error}
+        </p>
+      )}
     </li>
   );
 }
@@ -189,7 +194,11 @@ function ResourceChip(props: { attachment: Attachment; server: ServerName; conve
         title={attachment.uri}
         onClick={() => setOpen(true)}
       >
-        <Icon name={attachment.status === "queued" ? "loader" : "paperclip"} />
+        {attachment.status === "queued" ? (
+          <Icon name="loader" />
+        ) : (
+          <ServerTile id={server.id} name={server.name} />
+        )}
         <span class="truncate">{title}</span>
         <span class="chip-from">{server.name}</span>
         {word && <span class="chip-from">{word}</span>}

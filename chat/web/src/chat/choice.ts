@@ -1,6 +1,7 @@
 /** Who answers in the open conversation, or in the one that is about to begin. */
-import { batch, computed, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { api, buds, messageOf, openState, place, placeInList, toast } from "../app";
+import { notedHomeBud, noteHomeBud } from "../last-chat";
 import type { ConversationChoice } from "../net/api";
 import type { AddableServer, Bud, ChosenModel, McpConfigOverrides, Model, Pin, Servers } from "../wire";
 import { hasOverrides, isOfBud, isPinned, NO_OVERRIDES, pinOf, withOverrides, withPin } from "./choices";
@@ -9,7 +10,8 @@ export type Chooser = "all" | "buds" | "models";
 export const chooser = signal<Chooser | null>(null);
 
 /** What the start page has chosen for the next conversation. */
-const chosenBud = signal<string | null>(null);
+const chosenBud = signal<string | null>(notedHomeBud());
+effect(() => noteHomeBud(chosenBud.value));
 const chosenModel = signal<ChosenModel | null>(null);
 export const homeOverrides = signal<McpConfigOverrides>(NO_OVERRIDES);
 

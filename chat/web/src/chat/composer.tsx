@@ -220,7 +220,7 @@ export function Composer(props: ComposerProps) {
           </Menu>
         )}
         {!boot.is_kept && <ChoiceChip />}
-        <span class="min-w-0 grow truncate text-xs text-(--quiet)">
+        <span class="composer-hint">
           {hasFailed
             ? t.uploadFailed
             : isUploading

@@ -5,6 +5,7 @@ import t from "../texts/chat";
 import common from "../texts/common";
 import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icon";
+import { ServerTile } from "../ui/server-tile";
 import type { EffectiveServer, McpConfigOverrides, Servers } from "../wire";
 import { changeOverrides, loadServers } from "./choice";
 import { choiceOf, choiceValue, fittingServers, toolChoices } from "./choices";
@@ -123,6 +124,7 @@ function Row({
         </button>
         <span class="min-w-0 grow">
           <span class="flex flex-wrap items-center gap-2">
+            <ServerTile id={server.id} name={server.name || t.unknownServer} />
             <span class="font-medium break-words">{server.name || t.unknownServer}</span>
             <span class="tag" data-tone={tone}>
               <Icon name={icon} />
@@ -292,12 +294,22 @@ export function ServerPicker({
             {state.servers.length > 0 && <Choice state={state} onChange={change} />}
           </>
         )}
-        <a class="link-quiet text-sm" href={boot.urls.servers}>
-          {t.allServers(boot.workspace.name)}
-        </a>
-        <a class="link-quiet text-sm" href={boot.urls.requests}>
-          {t.askForTool}
-        </a>
+        <div class="flex flex-wrap items-center gap-x-4 gap-y-2">
+          {boot.urls.add_server && (
+            <a class="btn btn-sm btn-outline-quiet" href={boot.urls.add_server}>
+              <Icon name="plus" />
+              {t.addNewServer}
+            </a>
+          )}
+          <a class="link-quiet text-sm" href={boot.urls.servers}>
+            {t.allServers(boot.workspace.name)}
+          </a>
+          {!boot.workspace.decides_requests && (
+            <a class="link-quiet text-sm" href={boot.urls.requests}>
+              {t.askForTool}
+            </a>
+          )}
+        </div>
       </div>
     </Dialog>
   );

@@ -5,6 +5,7 @@ import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import { Icon, type IconName } from "../ui/icon";
+import { hasIcon, ServerTile } from "../ui/server-tile";
 import { ago, clockTime, duration, useNow } from "../ui/time";
 import { DecideAll } from "../waiting/decide-all";
 import { CALL_IS_ACTIVE, type ToolCall } from "../wire";
@@ -179,7 +180,11 @@ export function ToolCallCard({ call }: { call: ToolCall }) {
         aria-controls={id}
         onClick={() => setOpen(!isOpen)}
       >
-        <Icon name="wrench" class="text-(--quiet)" />
+        {call.server?.id && hasIcon(call.server.id) ? (
+          <ServerTile id={call.server.id} name={call.server.name} />
+        ) : (
+          <Icon name="wrench" class="text-(--quiet)" />
+        )}
         <span class="min-w-0 grow truncate text-left">
           {call.server && <span class="text-(--quiet)">{call.server.name} · </span>}
           <span class="font-medium">{call.tool.title || call.tool.name}</span>

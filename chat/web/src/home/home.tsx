@@ -12,6 +12,7 @@ import common from "../texts/common";
 import t from "../texts/home";
 import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
+import { ServerTile } from "../ui/server-tile";
 import { pageTitle } from "../waiting/state";
 import type { Bud } from "../wire";
 
@@ -39,6 +40,7 @@ function ServerLine({ bud }: { bud: Bud }) {
         return (
           <span key={server.id} class="inline-flex items-center gap-1.5">
             <span class="dot" data-tone={isGood ? "ok" : server.status === "error" ? "bad" : "warn"} />
+            <ServerTile id={server.id} name={server.name} />
             {server.name}
             <span class="sr-only">{t.serverStatus[server.status]}</span>
           </span>

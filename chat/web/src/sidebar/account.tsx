@@ -105,6 +105,12 @@ export function UserMenu() {
       <MenuLink icon="settings" href={urls.settings}>
         {t.settings}
       </MenuLink>
+      <MenuLink icon="shield" href={urls.password}>
+        {t.password}
+      </MenuLink>
+      <MenuLink icon="terminal" href={urls.tokens}>
+        {t.tokens}
+      </MenuLink>
       <MenuLink icon="hand" href={urls.permissions}>
         {t.permissions}
       </MenuLink>

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, messageOf, restoreConversation, toast } from "../app";
+import { api, boot, messageOf, restoreConversation, toast } from "../app";
 import common from "../texts/common";
 import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
@@ -37,7 +37,9 @@ export function DeletedDialog({ onClose }: { onClose: () => void }) {
         {problem && <p class="text-sm">{problem}</p>}
         {rows === null && !problem && <p class="text-sm text-(--quiet)">{common.loading}</p>}
         {rows && (
-          <p class="text-sm text-(--quiet)">{rows.length ? t.recentlyDeletedText : t.nothingDeleted}</p>
+          <p class="text-sm text-(--quiet)">
+            {rows.length ? t.recentlyDeletedText(boot.deleted_days) : t.nothingDeleted}
+          </p>
         )}
         <ul class="grid gap-1">
           {rows?.map((row) => {

@@ -1,6 +1,14 @@
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { changeConversation, conversationPath, deleteConversation, go, openFolder, place } from "../app";
+import {
+  boot,
+  changeConversation,
+  conversationPath,
+  deleteConversation,
+  go,
+  openFolder,
+  place,
+} from "../app";
 import { downloadConversation } from "../commands";
 import common from "../texts/common";
 import folderTexts from "../texts/folders";
@@ -154,7 +162,7 @@ function DeleteDialog({ row, onClose }: { row: Conversation; onClose: () => void
     <Dialog title={t.deleteTitle} onClose={onClose}>
       <div class="grid gap-4 p-5 pt-3">
         <p>
-          {filled(t.deleteText, {
+          {filled(t.deleteText(boot.deleted_days), {
             title: <strong class="break-words">{row.title || common.newChat}</strong>,
           })}
         </p>

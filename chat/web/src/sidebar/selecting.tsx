@@ -1,6 +1,6 @@
 /** Several chats chosen in the list, and what can be done with all of them. */
-import { useEffect } from "preact/hooks";
-import { api, forget, list, messageOf, placeInList, showsArchived, toast, UNDO_MS } from "../app";
+import { useEffect, useState } from "preact/hooks";
+import { api, boot, forget, list, messageOf, placeInList, showsArchived, toast, UNDO_MS } from "../app";
 import common from "../texts/common";
 import t from "../texts/folders";
 import shell from "../texts/shell";
@@ -37,12 +37,15 @@ async function changeSelected(what: keyof typeof WAY_BACK): Promise<void> {
   const ids = [...(selected.value ?? [])];
   if (ids.length === 0 || !(await change(ids, what))) return;
   stopSelecting();
+  if (what === "delete" && boot.deleted_days === 0) return toast(shell.erased, "ok");
   const run = () => void change(ids, WAY_BACK[what]);
   toast(t.done[what](ids.length), "ok", { label: shell.undo, run }, UNDO_MS);
 }
 
 export function SelectionBar() {
   const ids = selected.value;
+  /** Asked whether they shall go for good, which chats it were. */
+  const [asked, setAsked] = useState<ReadonlySet<string> | null>(null);
   useEffect(() => {
     if (!ids) return;
     const stop = (event: KeyboardEvent) => {
@@ -95,10 +98,13 @@ export function SelectionBar() {
           type="button"
           class="btn btn-xs btn-outline-quiet"
           disabled={isEmpty}
-          onClick={() => void changeSelected("delete")}
+          onClick={() => {
+            if (boot.deleted_days === 0 && asked !== ids) setAsked(ids);
+            else void changeSelected("delete");
+          }}
         >
           <Icon name="trash" />
-          {shell.delete}
+          {asked === ids ? shell.reallyErase : shell.delete}
         </button>
       </div>
     </div>

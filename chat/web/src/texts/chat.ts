@@ -148,6 +148,7 @@ const chat = {
   choiceNone: "None",
   choiceTool: (name: string) => `First ${name}`,
   ownServer: "your own",
+  addNewServer: "Add a new server",
   askForTool: "Something missing? Ask an administrator for it",
   allServers: (workspace: string) => `All servers of ${workspace}`,
   sources: {

@@ -1,6 +1,12 @@
 /** Around the conversation: the sidebar, its menus and dialogs, search, shortcuts, the state of the connection. */
 import { plural } from "./language";
 
+const erasedAfter = (days: number) =>
+  plural(days, {
+    one: "It is erased for good after # day.",
+    other: "It is erased for good after # days.",
+  });
+
 const shell = {
   skip: "Skip to the message field",
   openSidebar: "Open the sidebar",
@@ -37,16 +43,23 @@ const shell = {
   renameTitle: "Rename chat",
   title: "Title",
   deleteTitle: "Delete this chat?",
-  deleteText:
-    "“{title}” moves to “Recently deleted”, and is erased after some days. What runs in it is stopped. The audit log keeps what its tools did.",
+  deleteText: (days: number) =>
+    days === 0
+      ? "“{title}” is erased for good. You cannot bring it back. What runs in it is stopped. The audit log keeps what its tools did."
+      : `“{title}” moves to “Recently deleted”. ${erasedAfter(days)} What runs in it is stopped. The audit log keeps what its tools did.`,
   archived: "Archived.",
   unarchived: "Moved back to your chats.",
   deleted: "Deleted.",
+  erased: "Erased for good.",
   undo: "Undo",
   archivedTag: "Archived",
   archiveTitle: "Archived chats",
   recentlyDeleted: "Recently deleted",
-  recentlyDeletedText: "You can restore these chats until they are erased.",
+  recentlyDeletedText: (days: number) =>
+    plural(days, {
+      one: "You can restore these chats for # day. Then they are erased for good.",
+      other: "You can restore these chats for # days. Then they are erased for good.",
+    }),
   nothingDeleted: "You have deleted nothing lately.",
   deletedAt: (when: string) => `Deleted ${when}`,
   restore: "Restore",
@@ -59,13 +72,13 @@ const shell = {
 
   // -- search
   searchTitle: "Search chats",
-  searchPlaceholder: "Search titles, messages and files",
+  searchPlaceholder: "Search titles, messages and names of files",
   filterBy: "Filter by",
   filters: {
     from: "the bud that answers",
     in: "a folder",
     has: "a file",
-    tool: "a tool that was called, such as mail.send",
+    tool: "a tool that was called, such as mail.send, or its server",
     before: "a date (2026-11-01) or an age (7d)",
     after: "a date (2026-11-01) or an age (7d)",
     is: "archived or pinned",
@@ -87,6 +100,8 @@ const shell = {
   platformAudit: "Audit of the platform",
   confirmAddress: "Address not confirmed",
   settings: "Settings",
+  password: "Password",
+  tokens: "API tokens",
   signOut: "Sign out",
   theme: "Theme",
   themes: { system: "System", light: "Light", dark: "Dark" },

@@ -51,10 +51,12 @@ import refresh from "lucide-static/icons/refresh-cw.svg?raw";
 import audit from "lucide-static/icons/scroll-text.svg?raw";
 import search from "lucide-static/icons/search.svg?raw";
 import settings from "lucide-static/icons/settings.svg?raw";
+import shield from "lucide-static/icons/shield.svg?raw";
 import sparkles from "lucide-static/icons/sparkles.svg?raw";
 import sprout from "lucide-static/icons/sprout.svg?raw";
 import compose from "lucide-static/icons/square-pen.svg?raw";
 import slash from "lucide-static/icons/square-slash.svg?raw";
+import terminal from "lucide-static/icons/terminal.svg?raw";
 import wrap from "lucide-static/icons/text-wrap.svg?raw";
 import thumbsDown from "lucide-static/icons/thumbs-down.svg?raw";
 import thumbsUp from "lucide-static/icons/thumbs-up.svg?raw";
@@ -85,6 +87,8 @@ const ICONS = {
   circleCheck,
   circleX,
   clock,
+  shield,
+  terminal,
   close,
   code,
   columns,

@@ -1,0 +1,108 @@
+"""Servers' own icons: fetched by Trellis through the egress client, drawn anew, and served from its own origin."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import httpx2
+
+from mcp_servers.client.images import Unshowable, clean_picture
+from mcp_servers.models import McpServer, ServerIcon
+from workspaces import outbound
+from workspaces.errors import InvalidEndpoint
+
+if TYPE_CHECKING:
+    from workspaces.models import User
+
+logger = logging.getLogger(__name__)
+
+MIME_TYPE: Final = "image/png"
+SIDE: Final = 64
+"""Pixels of the longer side: twice what is shown."""
+_MOST_BYTES: Final = 256 * 1024
+_MOST_PIXELS: Final = 4_000_000
+_SECONDS: Final = 5.0
+_BOUNDS: Final = outbound.Bounds(
+    connect_seconds=3.0, idle_seconds=3.0, total_seconds=_SECONDS, body_bytes=_MOST_BYTES
+)
+
+
+def keep_icon(server: McpServer, sources: Sequence[str], *, retries: bool) -> None:
+    """Keep the first of a server's icons that can be shown. Waits for its host, at most some seconds.
+
+    Args:
+        sources: as `icon_sources` gives them.
+        retries: try again what could not be shown the last time.
+    """
+    rows = ServerIcon.objects.for_workspace(server.workspace_id).filter(server=server)
+    known = rows.values_list("source_hash", "digest").first()
+    if not sources:
+        if known is not None:
+            rows.delete()
+        return
+    source_hash = hashlib.sha256("\n".join(sources).encode("utf-8", "replace")).hexdigest()
+    if known is not None and known[0] == source_hash and (known[1] or not retries):
+        return
+    content = next(filter(None, map(_picture_of, sources)), b"")
+    ServerIcon.objects.for_workspace(server.workspace_id).update_or_create(
+        server=server,
+        defaults={
+            "workspace_id": server.workspace_id,
+            "source_hash": source_hash,
+            "content": content,
+            "digest": hashlib.sha256(content).hexdigest()[:16] if content else "",
+        },
+    )
+
+
+def icons_for(workspace_id: UUID, user: User) -> Mapping[UUID, str]:
+    """The digests of the icons that a person sees, by server."""
+    rows = ServerIcon.objects.for_workspace(workspace_id).visible_to(user).exclude(digest="")
+    return dict(rows.values_list("server_id", "digest"))
+
+
+def _picture_of(source: str) -> bytes:
+    """A small PNG of what a source names; empty: it is none."""
+    try:
+        raw = _data_of(source) if source.startswith("data:") else _fetched(source)
+        return _small(raw)
+    except (InvalidEndpoint, Unshowable, httpx2.HTTPError, TimeoutError, ValueError) as error:
+        logger.info("server_icon_not_shown", extra={"kind": type(error).__name__})
+        return b""
+
+
+def _data_of(source: str) -> bytes:
+    head, _, data = source.partition(",")
+    if not head.endswith(";base64"):
+        raise ValueError("not base64")
+    return base64.b64decode(data, validate=True)
+
+
+def _fetched(source: str) -> bytes:
+    from mcp_servers.client.connections import runtime
+
+    return runtime.run_sync(_fetch(str(outbound.parse_endpoint(source))), 2 * _SECONDS)
+
+
+async def _fetch(address: str) -> bytes:
+    async with outbound.client(bounds=_BOUNDS, headers={"accept": "image/*"}) as client:
+        answer = await client.get(address)
+        answer.raise_for_status()
+        return answer.content
+
+
+def _small(raw: bytes) -> bytes:
+    clean = clean_picture(base64.b64encode(raw).decode(), max_pixels=_MOST_PIXELS)
+    from PIL import Image  # heavy, and few servers have icons
+
+    with Image.open(io.BytesIO(base64.b64decode(clean.data))) as image:
+        image.thumbnail((SIDE, SIDE))
+        out = io.BytesIO()
+        image.convert("RGBA").save(out, "PNG", optimize=True)
+    return out.getvalue()
