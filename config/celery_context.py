@@ -15,7 +15,7 @@ from opentelemetry import trace
 from opentelemetry.propagate import extract, inject
 from opentelemetry.trace import SpanKind
 
-from workspaces.row_security import EVERYTHING, NOTHING, current_reach, set_reach
+from workspaces.row_security import EVERYTHING, current_reach, set_reach
 from workspaces.tracing import mark_failed
 
 HEADER: Final = "trellis_context"
@@ -67,7 +67,7 @@ def _begin(task_id: str = "", task: Any = None, **_kwargs: Any) -> None:
 @task_postrun.connect
 def _end(task_id: str = "", state: str | None = None, **_kwargs: Any) -> None:
     structlog.contextvars.clear_contextvars()
-    set_reach(_reaches.pop(task_id, NOTHING))
+    set_reach(_reaches.pop(task_id, current_reach()))
     found = _running.pop(task_id, None)
     if found is not None:
         span, token = found

@@ -73,8 +73,7 @@ def _make_environment() -> None:
 
 _make_environment()
 django.setup()  # the factories below are models' builders, and are imported before pytest-django's turn
-if row_security.is_on():
-    row_security.set_reach(row_security.EVERYTHING)  # the tests' own statements are the platform's
+row_security.set_reach(row_security.EVERYTHING)  # the tests' own statements are the platform's
 # With the middleware for static files, each test client would look at thousands of files. The journeys see them served.
 settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "StaticFiles" not in name]
 # What a power cut leaves has a test of its own; the others need not wait for the disk.
@@ -275,6 +274,13 @@ def no_idle_transaction(watched_transactions: None) -> Iterator[None]:
     idle_transactions.take_found()
     yield
     assert not (found := idle_transactions.take_found()), found[0]
+
+
+@pytest.fixture(autouse=True)
+def whole_reach() -> Iterator[None]:
+    """What a test has narrowed, such as by binding a request itself, does not narrow the next one."""
+    yield
+    row_security.set_reach(row_security.EVERYTHING)
 
 
 @pytest.fixture(autouse=True)

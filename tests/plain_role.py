@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import connection
+from django.test import override_settings
 
 from workspaces import row_security
+from workspaces.postgresql import policies
 
 NAME: Final = "trellis_plain"
 _GRANTS: Final = f"""
@@ -49,3 +54,24 @@ def assume(cursor: Any) -> None:
 def _begin_anew() -> None:
     connection.close()
     connection.close_pool()  # type: ignore[attr-defined]  # PostgreSQL's alone
+
+
+@contextmanager
+def walled() -> Iterator[None]:
+    """Have row-level security on, and be the plain role, in the middle of a run without."""
+    if row_security.is_on():
+        yield
+        return
+    owner = connection.settings_dict
+    on = settings.TRELLIS.model_copy(update={"row_security": True})
+    with override_settings(TRELLIS=on):
+        policies.install()
+        owner["DISABLE_SERVER_SIDE_CURSORS"] = True
+        take()
+        try:
+            yield
+        finally:
+            leave()
+    owner["DISABLE_SERVER_SIDE_CURSORS"] = False
+    _begin_anew()
+    policies.install()

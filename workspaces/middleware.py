@@ -84,7 +84,7 @@ class WorkspaceMiddleware:
             workspace, role = _entered_at(bound)
             bind_workspace(bound, workspace, known=role)
             response = self.get_response(request)
-            if response.streaming and is_on() and not isinstance(response, FileResponse):
+            if response.streaming and is_on():
                 _keep_reach(response)
         response["X-Request-ID"] = bound.request_id
         return response
@@ -219,6 +219,8 @@ def _reach_at(
 
 def _keep_reach(response: Any) -> None:
     """Have what is read while the answer is sent reach as far as its view did."""
+    if isinstance(response, FileResponse):
+        return  # read from a file, which the server may do by itself
     reach, content = current_reach(), response.streaming_content
 
     def pieces() -> Iterator[bytes]:

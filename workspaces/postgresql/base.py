@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any, Final
 
 from django.db.backends.postgresql import base
-from psycopg import sql
+from psycopg import ClientCursor, sql
 from psycopg_pool import PoolTimeout
 
 from workspaces.database import THREADS, is_database_thread
@@ -34,7 +34,7 @@ _lanes: dict[tuple[int, str], threading.Semaphore] = {}
 _lock = threading.Lock()
 
 
-class ReachingCursor(base.Cursor):  # type: ignore[misc]  # the stubs leave it out
+class ReachingCursor(ClientCursor[Any]):
     """A cursor that tells the database how far its transaction reaches."""
 
     wrapper: DatabaseWrapper | None = None
@@ -101,7 +101,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if word is None or word[1].upper() not in _ON_ROWS:
             return None
         # What is added is refused by the policies themselves; what is not found is missed by nobody.
-        if reach == NOTHING and word[1].upper() != "INSERT" and (found := _tables_pattern().search(query)):
+        if (
+            reach == NOTHING
+            and word[1].upper() != "INSERT"
+            and (found := _tables_pattern().search(query))
+        ):
             raise NoReach(f"a statement on {found[0]} where nobody said whose rows")
         if reach == NOTHING and self.autocommit:
             return None
@@ -154,7 +158,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
 @cache
 def _tables_pattern() -> re.Pattern[str]:
     """Finds a table of tenants in a statement."""
-    from workspaces.postgresql.policies import protected_tables  # needs models, which need this backend
+    from workspaces.postgresql.policies import (
+        protected_tables,
+    )  # needs models, which need this backend
 
     return re.compile("|".join(rf"\b{table}\b" for table in protected_tables()))
 

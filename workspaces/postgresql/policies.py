@@ -17,9 +17,10 @@ from workspaces.row_security import EVERYTHING, PERSON_MARK, SETTING, is_on
 
 COLUMN: Final = "workspace_id"
 _PREFIX: Final = "trellis_"
-_REACH: Final = f"current_setting('{SETTING}', true)"
-_EVERYTHING: Final = f"{_REACH} = '{EVERYTHING}'"
-OF_PERSON: Final = f"strpos({_REACH}, '{PERSON_MARK}' || user_id::text) > 0"
+# Each in a query of its own, so that PostgreSQL reads the setting once for a statement and not for each row.
+_EVERYTHING: Final = f"(SELECT current_setting('{SETTING}', true)) = '{EVERYTHING}'"
+_ONES: Final = f"(SELECT string_to_array(current_setting('{SETTING}', true), ','))::text[]"
+OF_PERSON: Final = f"'{PERSON_MARK}' || user_id::text = ANY ({_ONES})"
 """Rows of the person whom the transaction speaks for."""
 Verb = Literal["ALL", "SELECT", "INSERT", "UPDATE", "DELETE"]
 
@@ -47,7 +48,8 @@ class Policy:
 
 
 _allowed: dict[tuple[str, Verb], str] = {}
-_platform: dict[str, type[models.Model]] = {}
+_without_model: set[str] = set()
+_platform: set[str] = set()
 
 
 def also_allow(model: type[models.Model], verb: Verb, condition: str) -> None:
@@ -57,15 +59,23 @@ def also_allow(model: type[models.Model], verb: Verb, condition: str) -> None:
 
 def keep_for_platform(model: type[models.Model]) -> None:
     """From now on show a table that names no workspace in a column of its own to the platform's jobs only."""
-    _platform[model._meta.db_table] = model
+    _platform.add(model._meta.db_table)
+
+
+def protect_table(name: str) -> None:
+    """From now on protect a table that has a column for its workspace, and no model."""
+    _without_model.add(name)
 
 
 def tenant_tables() -> list[str]:
     """The tables that name a workspace in each row."""
     return sorted(
-        model._meta.db_table
-        for model in apps.get_models(include_auto_created=True)
-        if any(field.column == COLUMN for field in model._meta.local_concrete_fields)
+        _without_model
+        | {
+            model._meta.db_table
+            for model in apps.get_models(include_auto_created=True)
+            if any(field.column == COLUMN for field in model._meta.local_concrete_fields)
+        }
     )
 
 
@@ -76,8 +86,7 @@ def protected_tables() -> list[str]:
 
 def policies() -> Iterator[Policy]:
     """Every rule, as the models have it."""
-    # Ids are as long as each other and hold no comma, so one is in the list or it is not.
-    own = f"{_EVERYTHING} OR strpos({_REACH}, {COLUMN}::text) > 0"
+    own = f"{_EVERYTHING} OR {COLUMN}::text = ANY ({_ONES})"
     for table in tenant_tables():
         yield Policy(table, "ALL", own)
     for table in sorted(_platform):
@@ -102,6 +111,28 @@ def is_in_place() -> bool:
     """Whether the database has exactly the policies that the setting asks for."""
     with connections["default"].cursor() as cursor:
         return not list(_changes(list(policies()) if is_on() else [], cursor))
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """The role that statements of this process have in the database."""
+
+    name: str
+    is_exempt: bool
+    """No policy holds for it."""
+    owns_tables: bool
+
+
+def find_role() -> Role:
+    """Ask the database."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute(
+            "SELECT rolname, rolsuper OR rolbypassrls, EXISTS (SELECT 1 FROM pg_class"
+            " WHERE relowner = pg_roles.oid AND relname = ANY(%s))"
+            " FROM pg_roles WHERE rolname = current_user",
+            [protected_tables()],
+        )
+        return Role(*cursor.fetchone())
 
 
 def _changes(wanted: list[Policy], cursor: Any) -> Iterator[str]:
