@@ -152,6 +152,7 @@ def test_the_doctor_says_for_whom_it_holds(tenant: Tenant) -> None:
         assert "lack" in found().text
     finally:
         raw('ALTER TABLE "chat_message" ENABLE ROW LEVEL SECURITY')
+        plain_role.take()
 
 
 PAGES = (
@@ -165,8 +166,8 @@ async def test_the_product_works_behind_the_wall(
     chat: Chat, other: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-711: sign-in, pages, REST, a turn with a call, the admin, a check and a sweep; SEC-417: each within its reach."""
-    chat.model.call(("counting__add", {"a": 1, "b": 2}))
-    chat.model.say("It is three.")
+    chat.model.call(("counting__echo", {"text": "hello"}))
+    chat.model.say("It said hello.")
     async with opened(chat.tenant) as socket:
         await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
         await socket.answer(
@@ -211,7 +212,7 @@ def _look_around(chat: Chat, other: Tenant, monkeypatch: pytest.MonkeyPatch) -> 
     auditor = tenant.client("auditor")
     exported = auditor.get(reverse("audit:export", kwargs={**slug, "extension": "jsonl"}))
     entries = b"".join(exported.streaming_content).decode()  # type: ignore[attr-defined]
-    assert "tool_call.finished" in entries
+    assert '"tool_call.finished"' in entries
     check_all_servers.apply()
     assert recover_turns.apply().get() == 0
     assert HealthCheck.objects.for_workspace(tenant.workspace).exists()
