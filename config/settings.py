@@ -263,6 +263,7 @@ ACCOUNT_RATE_LIMITS = {
 # Security ------------------------------------------------------------------------------------------------------------
 
 _COOKIE_PREFIX = "__Host-" if TRELLIS.is_https else ""
+SESSION_ENGINE = "workspaces.session_store"
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}trellis-session"
 SESSION_COOKIE_SECURE = TRELLIS.is_https
 SESSION_COOKIE_HTTPONLY = True
