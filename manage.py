@@ -41,8 +41,11 @@ def main(argv: list[str]) -> int:
     gc.set_threshold(50_000)
     from django.core.management import execute_from_command_line
 
+    from workspaces.row_security import everywhere
+
     try:
-        execute_from_command_line(argv)
+        with everywhere():  # whoever may run commands here owns the platform
+            execute_from_command_line(argv)
     finally:
         _close_connections()
     return 0

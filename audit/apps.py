@@ -19,10 +19,20 @@ class AuditConfig(AppConfig):
         from audit import metrics, receivers  # noqa: F401 - connects the receivers
         from audit.alerts.notices import notify
         from audit.membership_end import listen_to_leaving
-        from audit.models import AlertRule, AuditPolicy, AuditStream, LegalHold, ReportSchedule
+        from audit.models import (
+            AlertRule,
+            AuditBody,
+            AuditEntry,
+            AuditPolicy,
+            AuditStream,
+            LegalHold,
+            OutsideWrite,
+            ReportSchedule,
+        )
         from audit.retention.kept import register_kept
         from workspaces.audited_tables import audit_table
         from workspaces.bell import tell_with
+        from workspaces.postgresql.policies import also_allow, keep_for_platform
 
         audit_table(
             AuditPolicy,
@@ -50,6 +60,12 @@ class AuditConfig(AppConfig):
                 *("server_name", "tool_name", "emails", "webhook_url", "webhook_secret"),
             ),
         )
+        # Whoever acts may add what the log says of the platform, and only the platform's jobs read it.
+        for model in (AuditEntry, AuditBody):
+            also_allow(model, "INSERT", "workspace_id IS NULL")
+        keep_for_platform(OutsideWrite)
+        # A trigger notes what is written, and another one takes the note back when the change is announced.
+        also_allow(OutsideWrite, "ALL", "xact = pg_current_xact_id()::text")
         listen_to_leaving()
         tell_with(notify)
         register_kept(_kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from audit.services import EntryDraft, record
 from workspaces.actors import Actor, Source
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.middleware import actor_for, client_address, find_workspace
+from workspaces.models import Workspace
+from workspaces.row_security import in_workspace
 
 
 @receiver(configuration_changed)
@@ -69,6 +72,14 @@ def record_failure(
 def _record_auth(action: Action, request: HttpRequest, user: Any) -> None:
     request.user = user
     workspace = find_workspace(request, slug=None)  # type: ignore[arg-type]  # enriched request
+    # Before a sign-in the request reaches no workspace.
+    with in_workspace(workspace.pk) if workspace is not None else nullcontext():
+        _record_auth_in(workspace, action, request, user)
+
+
+def _record_auth_in(
+    workspace: Workspace | None, action: Action, request: HttpRequest, user: Any
+) -> None:
     actor = actor_for(
         user,
         workspace,

@@ -45,7 +45,9 @@ class ChatConfig(AppConfig):
         from mcp_servers.registry.sampling import register_model
         from workspaces.access import register_access
         from workspaces.audited_tables import audit_table
+        from workspaces.postgresql.policies import protect_table
 
+        protect_table("chat_message_lexemes")  # the words of messages, which a trigger keeps
         audit_table(
             Bud,
             (

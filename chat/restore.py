@@ -20,6 +20,7 @@ from workspaces import restore
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now, in_database
 from workspaces.errors import DomainError
+from workspaces.row_security import everywhere
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,8 @@ _MESSAGE = "The installation was restored from a backup while this was under way
 
 def watch() -> None:
     """From now on let the installation's number grow; and once it is known that all is as it was, take turns over."""
-    runtime.current().submit(_watch())
+    with everywhere():
+        runtime.current().submit(_watch())
 
 
 def look() -> bool:

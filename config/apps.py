@@ -23,8 +23,10 @@ class ConfigConfig(AppConfig):
         """Offer the gauges of what the installation is wired to, and hang the net under the configuration."""
         from audit import outside_writes
         from config import metrics
+        from workspaces.postgresql import policies
 
         metrics.register()
         # Triggers name columns, which a migration may change: away before the first, and back after the last.
         pre_migrate.connect(outside_writes.remove, sender=apps.get_app_config("workspaces"))
         post_migrate.connect(outside_writes.install, sender=apps.get_app_config("chat"))
+        post_migrate.connect(policies.install, sender=apps.get_app_config("chat"))

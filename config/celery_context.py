@@ -1,4 +1,7 @@
-"""Tasks carry the ids of whoever handed them out: request, turn, call and workspace for log lines, the trace for spans."""
+"""Tasks carry the ids of whoever handed them out: request, turn, call and workspace for log lines, the trace for spans.
+
+A task is the platform's own job, so it reaches every tenant's rows.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,15 @@ from opentelemetry import trace
 from opentelemetry.propagate import extract, inject
 from opentelemetry.trace import SpanKind
 
+from workspaces.row_security import EVERYTHING, current_reach, set_reach
 from workspaces.tracing import mark_failed
 
 HEADER: Final = "trellis_context"
 IDS: Final = ("request_id", "turn_id", "call_id", "workspace_id")
 _tracer = trace.get_tracer("trellis.celery")
 _running: dict[str, tuple[trace.Span, object]] = {}
+_reaches: dict[str, str] = {}
+"""How far the thread reached before its task: a test runs tasks in the middle of something else."""
 
 
 @before_task_publish.connect
@@ -35,6 +41,8 @@ def _give(headers: dict[str, Any] | None = None, **_kwargs: Any) -> None:
 @task_prerun.connect
 def _begin(task_id: str = "", task: Any = None, **_kwargs: Any) -> None:
     carried = _carried(task)
+    _reaches[task_id] = current_reach()
+    set_reach(EVERYTHING)
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(
         task=task.name,
@@ -59,6 +67,7 @@ def _begin(task_id: str = "", task: Any = None, **_kwargs: Any) -> None:
 @task_postrun.connect
 def _end(task_id: str = "", state: str | None = None, **_kwargs: Any) -> None:
     structlog.contextvars.clear_contextvars()
+    set_reach(_reaches.pop(task_id, current_reach()))
     found = _running.pop(task_id, None)
     if found is not None:
         span, token = found

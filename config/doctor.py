@@ -31,6 +31,7 @@ from chat.models import PushDevice
 from config.keys import FILE_NAME
 from workspaces import restore
 from workspaces.database import database_now
+from workspaces.postgresql import policies
 from workspaces.secrets import find_unreadable
 from workspaces.web_push import vapid_keys
 
@@ -149,6 +150,40 @@ def _database(part: str) -> Finding:
             + " ".join(f"ALTER ROLE … SET {one} = '{TIMEOUTS[one]}';" for one in unset),
         )
     return _ok(part, f"{name} {found}, all migrations are there")
+
+
+def _row_security(part: str) -> Finding:
+    if connection.vendor != "postgresql":
+        return _ok(part, "not there: SQLite has none")
+    is_in_place = policies.is_in_place()
+    if not settings.TRELLIS.row_security:
+        if is_in_place:
+            return _ok(part, "off")
+        return _failed(
+            part,
+            "off, but the database still hides rows, so pages may stay empty",
+            "As the tables' owner, run: python3 manage.py migrate",
+        )
+    if not is_in_place:
+        return _failed(
+            part,
+            "on, but tables lack their policies",
+            "As the tables' owner, run: python3 manage.py migrate",
+        )
+    role = policies.find_role()
+    if role.is_exempt:
+        return _failed(
+            part,
+            f"on, but PostgreSQL exempts the role {role.name} (SUPERUSER or BYPASSRLS)",
+            "Have servers and workers use a role without these rights (operations.md).",
+        )
+    if role.owns_tables:
+        return _look(
+            part,
+            f"on; the role {role.name} owns tables, so it could remove their policies",
+            "Have servers and workers use a role that owns nothing (operations.md).",
+        )
+    return _ok(part, f"on, and it holds for the role {role.name}, which owns no tables")
 
 
 def _missing_timeouts() -> list[str]:
@@ -333,6 +368,7 @@ _CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
     "versions": _versions,
     "settings": _settings,
     "database": _database,
+    "row-level security": _row_security,
     "Redis": _redis,
     "clocks": _clocks,
     "keys": _keys,

@@ -169,6 +169,11 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_DATABASE_POOLER",
         description="`transaction` if PgBouncer or another pooler in transaction mode stands before PostgreSQL. Set the timeouts for the database role then (operations.md).",
     )
+    row_security: bool = Field(
+        False,
+        validation_alias="TRELLIS_ROW_SECURITY",
+        description="`on`: PostgreSQL itself hides the rows of other workspaces (row-level security), a second wall behind the checks of Trellis. Run `manage.py migrate` after each change (operations.md).",
+    )
     redis_url: str | None = Field(
         None,
         validation_alias="REDIS_URL",
@@ -641,6 +646,10 @@ class Environment(BaseSettings):
             for name, value in required.items()
             if not value
         ]
+        if self.row_security and self.database_url is None:
+            faults.append(
+                "TRELLIS_ROW_SECURITY needs PostgreSQL: set DATABASE_URL, or leave the setting off. SQLite has no row-level security"
+            )
         if self.is_production and self.debug:
             faults.append("TRELLIS_DEBUG must be off when DATABASE_URL is set")
         if faults:

@@ -24,6 +24,7 @@ from uuid_utils.compat import uuid7
 from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import find_missing_key
 from workspaces import restore
+from workspaces.session_store import delete_sessions
 from workspaces.shutdown import is_shutting_down
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _write_to_database() -> None:
         session_data="x" * _PROOF_BYTES,
         expire_date=timezone.now() - timedelta(days=1),
     )
-    Session.objects.filter(session_key=key).delete()
+    delete_sessions([key])
 
 
 def _write_to_data_folder() -> None:

@@ -139,6 +139,9 @@ else:
         **_postgresql.get("OPTIONS", {}),
         "pool": {"min_size": 1, "max_size": TRELLIS.database_pool_size, "timeout": 10},
     }
+    if TRELLIS.row_security:
+        # Such a cursor outlives the transaction that was told whose rows it may read.
+        _postgresql["DISABLE_SERVER_SIDE_CURSORS"] = True
     if TRELLIS.database_pooler == "transaction":
         # The next statement may reach another connection: cursors of the server's are out, and so is what is set for a
         # session. The database role has the timeouts.

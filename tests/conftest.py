@@ -26,8 +26,9 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from config.keys import generate_keys
 from mcp_servers.client.connections.hooks import hooks
-from tests import idle_transactions, locks, templates
+from tests import idle_transactions, locks, plain_role, templates
 from tests.engines import holds_some, runs_on_both
+from workspaces import row_security
 
 
 def _worker_number() -> int:
@@ -63,6 +64,8 @@ def _make_environment() -> None:
         patience = quote("-c idle_in_transaction_session_timeout=15min -c lock_timeout=2min")
         joint = "&" if "?" in database_url else "?"
         os.environ["DATABASE_URL"] = f"{database_url}{joint}options={patience}"
+        if os.environ.get("TRELLIS_TEST_ROW_SECURITY"):
+            os.environ["TRELLIS_ROW_SECURITY"] = "on"
     if redis_url := os.environ.get("TEST_REDIS_URL"):
         # Each worker process has a Redis database of its own.
         os.environ["REDIS_URL"] = f"{redis_url.rstrip('/')}/{_worker_number()}"
@@ -70,6 +73,7 @@ def _make_environment() -> None:
 
 _make_environment()
 django.setup()  # the factories below are models' builders, and are imported before pytest-django's turn
+row_security.set_reach(row_security.EVERYTHING)  # the tests' own statements are the platform's
 # With the middleware for static files, each test client would look at thousands of files. The journeys see them served.
 settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "StaticFiles" not in name]
 # What a power cut leaves has a test of its own; the others need not wait for the disk.
@@ -186,7 +190,9 @@ def django_db_setup(
         made = setup_databases(verbosity=0, interactive=False, keepdb=keeps)
         if not is_copy:
             templates.keep_template(folder)
+        plain_role.take()
     yield
+    plain_role.leave()
     with django_db_blocker.unblock():
         teardown_databases(made, verbosity=0, keepdb=keeps)
 
@@ -229,7 +235,7 @@ def flush_past_triggers() -> Iterator[None]:
                 deletions += [f'DELETE FROM "{name}"' for (name,) in cursor.fetchall()]
             else:
                 # Few rows are deleted much faster than tables are made anew, which is what TRUNCATE does.
-                deletions = ["SET session_replication_role = replica", ";".join(deletions)]
+                deletions = ["RESET ROLE", "SET session_replication_role = replica", *deletions]
         try:
             return plain(self, deletions)
         finally:
@@ -239,6 +245,7 @@ def flush_past_triggers() -> Iterator[None]:
                         cursor.execute(sql)
                 else:
                     cursor.execute("SET session_replication_role = DEFAULT")
+                    plain_role.assume(cursor)
 
     BaseDatabaseOperations.execute_sql_flush = flush  # type: ignore[method-assign]
     command.emit_post_migrate_signal = lambda *_args, **_options: None  # type: ignore[attr-defined]
@@ -267,6 +274,13 @@ def no_idle_transaction(watched_transactions: None) -> Iterator[None]:
     idle_transactions.take_found()
     yield
     assert not (found := idle_transactions.take_found()), found[0]
+
+
+@pytest.fixture(autouse=True)
+def whole_reach() -> Iterator[None]:
+    """What a test has narrowed, such as by binding a request itself, does not narrow the next one."""
+    yield
+    row_security.set_reach(row_security.EVERYTHING)
 
 
 @pytest.fixture(autouse=True)
@@ -313,6 +327,7 @@ def no_connection_outlives_the_tests(
     runtime.shutdown(2.0)
     if connection.vendor == "postgresql":
         with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute("RESET ROLE")
             cursor.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"

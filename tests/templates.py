@@ -17,6 +17,8 @@ from pathlib import Path
 
 from django.db import connection
 
+from workspaces import row_security
+
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("workspaces", "audit", "mcp_servers", "mcp_servers/klavis", "chat")
 
@@ -29,7 +31,8 @@ def template_name() -> str:
         for folder in ("sql", "migrations/sql"):
             sources += sorted((ROOT / app / folder).glob("*.sql"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
-    return f"trellis_template_{digest.hexdigest()[:12]}"
+    kind = "rows_" if row_security.is_on() else ""
+    return f"trellis_template_{kind}{digest.hexdigest()[:12]}"
 
 
 @contextmanager

@@ -8,6 +8,8 @@ from typing import ParamSpec, TypeVar
 
 from django.db import connections
 
+from workspaces.row_security import current_reach, reaching
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -21,11 +23,13 @@ class Threads(ThreadPoolExecutor):
 
 
 def giving_back(function: Callable[P, R]) -> Callable[P, R]:
-    """The same function, which closes its thread's connections at its end."""
+    """The same function, which reaches as far as its test, and closes its thread's connections at its end."""
+    reach = current_reach()
 
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return function(*args, **kwargs)
+            with reaching(reach):
+                return function(*args, **kwargs)
         finally:
             connections.close_all()
 

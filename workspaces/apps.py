@@ -15,6 +15,7 @@ class WorkspacesConfig(AppConfig):
         from workspaces.audited_tables import audit_table
         from workspaces.memberships import listen_to_parting
         from workspaces.models import ApiToken, Membership, Workspace
+        from workspaces.postgresql.policies import OF_PERSON, also_allow
 
         audit_table(
             Workspace,
@@ -26,3 +27,5 @@ class WorkspacesConfig(AppConfig):
         audit_table(Membership, ("role", "is_auditor", "suspended_at"))
         audit_table(ApiToken, ("user", "scopes", "expires_at"))
         listen_to_parting()
+        # Which workspaces a person may enter is asked before they are in one.
+        also_allow(Membership, "SELECT", OF_PERSON)

@@ -19,6 +19,7 @@ from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import JoinLink, Membership, User, Workspace
 from workspaces.roles import Permission, permissions_of_role, require
+from workspaces.row_security import in_workspace
 from workspaces.secret_memory import remember_secret
 from workspaces.services import require_not_above
 
@@ -90,9 +91,11 @@ def find_join_link(token: str) -> JoinLink:
     """
     rows = JoinLink.objects.across_workspaces().select_related("workspace", "made_by")
     link = rows.filter(token_hash=_hash(token), workspace__is_active=True).first()
-    if link is None or not link.is_open or not _is_backed(link):
-        raise NotFound(_("This link no longer works. Ask for a new one."))
-    return link
+    if link is not None and link.is_open:
+        with in_workspace(link.workspace_id):
+            if _is_backed(link):
+                return link
+    raise NotFound(_("This link no longer works. Ask for a new one."))
 
 
 def is_for(link: JoinLink, email: str) -> bool:
@@ -117,6 +120,11 @@ def join_by_link(*, token: str, user: User, actor: Actor) -> Membership:
         )
     if not user.is_address_confirmed:
         raise PermissionDenied(_("Confirm your e-mail address first."))
+    with in_workspace(link.workspace_id):
+        return _join(link, user, actor)
+
+
+def _join(link: JoinLink, user: User, actor: Actor) -> Membership:
     known = Membership.objects.also_suspended(link.workspace)
     if known.filter(user=user).exists():
         raise Conflict(_("You are a member already."))

@@ -7,18 +7,28 @@ The workspace comes from the address (`/w/<slug>/…`), from an API token, from 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import UUID
 
 import structlog
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Actor, ActorKind, Role, Source
 from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceQuery
 from workspaces.prepared import PreparedRows
+from workspaces.row_security import (
+    EVERYTHING,
+    NOTHING,
+    current_reach,
+    is_on,
+    reach_of,
+    reaching,
+    set_reach,
+)
 from workspaces.suspending import find_suspension
 from workspaces.visits import note_visit
 
@@ -37,6 +47,8 @@ if TYPE_CHECKING:
 SESSION_KEY = "workspace_id"
 _HEADER = "X-Workspace"
 _ADDRESS = re.compile(r"/w/([-\w]+)/", re.ASCII)
+_IN_ONE = re.compile(r"/(w|api)/")
+"""Addresses of pages that show rows of one workspace; the others may show those of all workspaces of a person."""
 
 
 class MemberRole(NamedTuple):
@@ -68,9 +80,12 @@ class WorkspaceMiddleware:
         bound = cast("WorkspaceRequest", request)
         # Given by the request log, which has thrown away what the caller may have sent.
         bound.request_id = request.headers.get("X-Request-ID") or str(uuid7())
-        workspace, role = _entered_at(bound)
-        bind_workspace(bound, workspace, known=role)
-        response = self.get_response(request)
+        with reaching(NOTHING):
+            workspace, role = _entered_at(bound)
+            bind_workspace(bound, workspace, known=role)
+            response = self.get_response(request)
+            if response.streaming and is_on():
+                _keep_reach(response)
         response["X-Request-ID"] = bound.request_id
         return response
 
@@ -174,6 +189,7 @@ def bind_workspace(
         known: what the person's membership says, if it has just been read.
     """
     request.workspace = workspace
+    set_reach(_reach_at(request, workspace, token))
     if workspace is not None:
         structlog.contextvars.bind_contextvars(workspace_id=str(workspace.pk))
     request.actor = actor_for(
@@ -185,6 +201,48 @@ def bind_workspace(
         token=token,
         known=known,
     )
+
+
+def _reach_at(
+    request: WorkspaceRequest, workspace: Workspace | None, token: ApiToken | None
+) -> str:
+    """How far a request reaches into the database: pages of one workspace no further than that."""
+    user = token.user if token is not None else signed_in_user(request)
+    if user is None or not is_on():
+        return NOTHING
+    if workspace is not None and (token is not None or _IN_ONE.match(request.path_info)):
+        return reach_of([workspace.pk], person=user.pk)
+    if user.is_superuser:
+        return EVERYTHING
+    return reach_of((row.workspace_id for row in _JOINED.all(user.pk)), person=user.pk)
+
+
+def _keep_reach(response: Any) -> None:
+    """Have what is read while the answer is sent reach as far as its view did."""
+    if isinstance(response, FileResponse):
+        return  # read from a file, which the server may do by itself
+    reach, content = current_reach(), response.streaming_content
+
+    def pieces() -> Iterator[bytes]:
+        rest = iter(content)
+        while True:
+            with reaching(reach):
+                piece = next(rest, None)
+            if piece is None:
+                return
+            yield piece
+
+    async def pieces_by_and_by() -> AsyncIterator[bytes]:
+        # Only what is between two pieces; whoever sends them goes on with a reach of their own.
+        async with aclosing(content) as rest:
+            while True:
+                with reaching(reach):
+                    piece = await anext(rest, None)
+                if piece is None:
+                    return
+                yield piece
+
+    response.streaming_content = pieces_by_and_by() if response.is_async else pieces()
 
 
 def actor_for(
@@ -248,6 +306,7 @@ def _of_person(user_id: UUID) -> Any:
     return rows.select_related("workspace").order_by("workspace__name", "workspace_id")
 
 
+_JOINED = PreparedRows[Membership](_of_person, UUID)
 _FIRST_JOINED = PreparedRows[Membership](lambda user_id: _of_person(user_id)[:1], UUID)
 _JOINED_BY_SLUG = PreparedRows[Membership](
     lambda user_id, slug: _of_person(user_id).filter(workspace__slug=slug), UUID, str

@@ -11,6 +11,8 @@ from uuid import UUID
 from django.db import connection, models
 from django.db.models.query import ModelIterable, get_related_populators
 
+from workspaces.row_security import everywhere
+
 _Row = TypeVar("_Row", bound=models.Model)
 
 
@@ -34,6 +36,8 @@ class _Statement:
     """Which parameter is which of the values."""
     shape: _Shape | None
     """None: the query asks for values, not for instances."""
+    is_across: bool
+    """It asks for rows of every tenant."""
 
 
 class PreparedRows(Generic[_Row]):
@@ -83,10 +87,10 @@ class PreparedRows(Generic[_Row]):
         params = list(statement.params)
         for place, number in statement.places:
             params[place] = self._as_param(values[number])
-        with connection.cursor() as cursor:
-            cursor.execute(statement.sql, params)
-            rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return rows
+        if statement.is_across:
+            with everywhere():
+                return _run(statement.sql, params)
+        return _run(statement.sql, params)
 
     def _instance(self, statement: _Statement, row: list[Any]) -> _Row:
         shape = statement.shape
@@ -121,12 +125,20 @@ class PreparedRows(Generic[_Row]):
         ]
         gives_instances = issubclass(queryset._iterable_class, ModelIterable)
         shape = _shape_of(compiler) if gives_instances else None
-        return _Statement(sql, tuple(params), tuple(places), shape)
+        is_across = getattr(queryset, "is_across", False)
+        return _Statement(sql, tuple(params), tuple(places), shape, is_across)
 
     def _as_param(self, value: UUID | str | int) -> Any:
         if isinstance(value, str | int):
             return value
         return self._uuid.get_db_prep_value(value, connection)
+
+
+def _run(sql: str, params: list[Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def _shape_of(compiler: Any) -> _Shape:

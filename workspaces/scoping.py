@@ -4,13 +4,15 @@
 
     McpServer.objects.for_workspace(workspace).visible_to(user).fetch(server_id)
 
-`across_workspaces()` is for the platform's own jobs, and easy to search for. `unscoped` is
-what Django itself uses to follow relations from a row that was reached through the door.
+`across_workspaces()` is for the platform's own jobs, and easy to search for. With row-level security on, it is also what
+tells the database to show rows of every tenant. `unscoped` is what Django itself uses to follow relations from a row that
+was reached through the door.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from uuid import UUID
 
@@ -20,6 +22,7 @@ from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from workspaces.errors import NotFound
+from workspaces.row_security import everywhere
 
 if TYPE_CHECKING:
     from workspaces.tenancy import User, Workspace
@@ -35,6 +38,8 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
     """A queryset that runs only once it is scoped."""
 
     is_scoped = False
+    is_across = False
+    """Whether it asks for rows of every tenant."""
 
     def for_workspace(self, workspace: Workspace | UUID | str) -> Self:
         """Only the rows of that workspace."""
@@ -50,7 +55,9 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
 
     def across_workspaces(self) -> Self:
         """Rows of every tenant: for the platform's own jobs only."""
-        return self._scoped()
+        clone = self._scoped()
+        clone.is_across = True
+        return clone
 
     def find(self, pk: object) -> _Row | None:
         """The row with that id, or None: missing, malformed and another tenant's id look alike."""
@@ -83,6 +90,7 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
     def _clone(self) -> Self:
         clone: Self = super()._clone()  # type: ignore[misc]  # private in the stubs
         clone.is_scoped = self.is_scoped
+        clone.is_across = self.is_across
         return clone
 
     def _must_be_scoped(self) -> None:
@@ -91,33 +99,48 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
                 f"{self.model.__name__}.objects was used without for_workspace() or visible_to()"
             )
 
-    def _fetch_all(self) -> None:
+    def _door(self) -> AbstractContextManager[None]:
+        """Open for as long as the query runs, as far as it says."""
         self._must_be_scoped()
-        super()._fetch_all()
+        return everywhere() if self.is_across else nullcontext()
+
+    def _fetch_all(self) -> None:
+        with self._door():
+            super()._fetch_all()
 
     def iterator(self, chunk_size: int | None = None) -> Iterator[_Row]:
         self._must_be_scoped()
-        return super().iterator(chunk_size)
+        rows = super().iterator(chunk_size)
+        return self._through_door(rows) if self.is_across else rows
+
+    def _through_door(self, rows: Iterator[_Row]) -> Iterator[_Row]:
+        # Whoever reads the rows does so outside of the door.
+        while True:
+            with self._door():
+                row = next(rows, None)
+            if row is None:
+                return
+            yield row
 
     def count(self) -> int:
-        self._must_be_scoped()
-        return super().count()
+        with self._door():
+            return super().count()
 
     def exists(self) -> bool:
-        self._must_be_scoped()
-        return super().exists()
+        with self._door():
+            return super().exists()
 
     def aggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        self._must_be_scoped()
-        return super().aggregate(*args, **kwargs)
+        with self._door():
+            return super().aggregate(*args, **kwargs)
 
     def update(self, **kwargs: Any) -> int:
-        self._must_be_scoped()
-        return super().update(**kwargs)
+        with self._door():
+            return super().update(**kwargs)
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        self._must_be_scoped()
-        return super().delete()
+        with self._door():
+            return super().delete()
 
 
 WorkspaceManager = models.Manager.from_queryset(WorkspaceQuerySet)

@@ -23,6 +23,7 @@ from workspaces.mails import compose
 from workspaces.memberships import is_suspended
 from workspaces.models import Invitation, Membership, User, Workspace
 from workspaces.roles import Permission, require
+from workspaces.row_security import in_workspace
 from workspaces.secret_memory import remember_secret
 from workspaces.sessions import end_access
 
@@ -33,8 +34,8 @@ INVITATION_LIFE = timedelta(days=7)
 
 def create_workspace(*, name: str, slug: str, owner: User, actor: Actor) -> Workspace:
     """Make a workspace with its first owner."""
-    with transaction.atomic():
-        workspace = Workspace(name=name, slug=slug)
+    workspace = Workspace(name=name, slug=slug)
+    with transaction.atomic(), in_workspace(workspace.pk):
         try:
             workspace.full_clean()
         except ValidationError as error:
@@ -132,13 +133,11 @@ def find_invitation(token: str) -> Invitation:
         .filter(token_hash=_hash(token), workspace__is_active=True)
         .first()
     )
-    if (
-        invitation is None
-        or not invitation.is_open
-        or is_suspended(invitation.workspace_id, invitation.invited_by_id)
-    ):
-        raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
-    return invitation
+    if invitation is not None and invitation.is_open:
+        with in_workspace(invitation.workspace_id):
+            if not is_suspended(invitation.workspace_id, invitation.invited_by_id):
+                return invitation
+    raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
 
 
 @transaction.atomic
@@ -151,24 +150,25 @@ def accept_invitation(*, token: str, user: User, actor: Actor) -> Membership:
     found = find_invitation(token)
     if found.email.lower() != user.email.lower():
         raise PermissionDenied(_("This invitation was sent to another e-mail address."))
-    taken = (
-        Invitation.objects.for_workspace(found.workspace_id)
-        .filter(pk=found.pk, accepted_at=None, revoked_at=None)
-        .update(accepted_at=timezone.now())
-    )
-    if not taken:
-        raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
-    membership: Membership
-    membership, created = Membership.unscoped.get_or_create(
-        workspace_id=found.workspace_id,
-        user=user,
-        defaults={"role": found.role, "is_auditor": found.is_auditor},
-    )
-    if created:
-        record_created(membership, actor=actor)
-    if not found.is_link_shown:
-        confirm_address(user)
-    return membership
+    with in_workspace(found.workspace_id):
+        taken = (
+            Invitation.objects.for_workspace(found.workspace_id)
+            .filter(pk=found.pk, accepted_at=None, revoked_at=None)
+            .update(accepted_at=timezone.now())
+        )
+        if not taken:
+            raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
+        membership: Membership
+        membership, created = Membership.unscoped.get_or_create(
+            workspace_id=found.workspace_id,
+            user=user,
+            defaults={"role": found.role, "is_auditor": found.is_auditor},
+        )
+        if created:
+            record_created(membership, actor=actor)
+        if not found.is_link_shown:
+            confirm_address(user)
+        return membership
 
 
 @transaction.atomic

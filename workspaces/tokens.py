@@ -20,6 +20,7 @@ from workspaces.errors import InvalidInput
 from workspaces.models import ApiToken, Membership, User, Workspace
 from workspaces.prepared import PreparedRows
 from workspaces.roles import scopes_of
+from workspaces.row_security import in_workspace
 from workspaces.secret_memory import remember_secret
 
 PREFIX = "trl_"
@@ -123,7 +124,9 @@ def authenticate(plain: str) -> LiveToken | None:
     if token.member_role is None:
         return None
     if token.last_used_at is None or now - token.last_used_at > _TOUCH_EVERY:
-        ApiToken.objects.for_workspace(token.workspace).filter(pk=token.pk).update(last_used_at=now)
+        with in_workspace(token.workspace_id):
+            mine = ApiToken.objects.for_workspace(token.workspace)
+            mine.filter(pk=token.pk).update(last_used_at=now)
     return LiveToken(token, token.member_role, bool(token.member_is_auditor))
 
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django.contrib.sessions.models import Session
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.http import HttpRequest
@@ -20,6 +19,7 @@ from workspaces.models import Membership, User, Workspace, WorkspaceSession
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.services import require_not_above
+from workspaces.session_store import delete_sessions
 from workspaces.sessions import end_access
 
 _KEY: Final = "noted"
@@ -108,6 +108,6 @@ def end_sessions(
     for row in ended:
         record_deleted(row, actor=actor)
     if ended:
-        Session.objects.filter(pk__in=[row.session_id for row in ended]).delete()
+        delete_sessions(row.session_id for row in ended)
         end_access(membership.user_id)
     return len(ended)

@@ -25,6 +25,7 @@ from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, record
 from workspaces.actors import Actor, Source
 from workspaces.database import drop_dead_connections, is_unavailable
+from workspaces.row_security import everywhere
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class SealingThread(threading.Thread):
         """Until then there is nothing to sign, unless something is written."""
         self._asked_at = 0.0
 
+    @everywhere()
     def run(self) -> None:
         """Seal, sign, pause."""
         has_begun = False
@@ -101,6 +103,7 @@ def start() -> None:
             _thread.start()
 
 
+@everywhere()
 def stop(seconds: float = 2.0) -> None:
     """Say that the log stops here, seal everything, and sign the end."""
     global _thread

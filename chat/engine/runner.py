@@ -30,6 +30,7 @@ from mcp_servers.gate.caller import Standing
 from workspaces.database import in_database
 from workspaces.errors import NotFound
 from workspaces.failpoints import Failpoint, failpoint
+from workspaces.row_security import reach_of, set_reach
 from workspaces.shutdown import is_shutting_down
 
 logger = logging.getLogger(__name__)
@@ -174,6 +175,7 @@ def _cancel(turn_id: UUID, reason: _Reason) -> None:
 
 
 async def _work(turn_id: UUID, workspace_id: UUID) -> None:
+    set_reach(reach_of([workspace_id]))
     taking = asyncio.ensure_future(in_database(turns.take, turn_id, workspace_id))
     try:
         taken = await asyncio.shield(taking)
@@ -196,6 +198,7 @@ async def _work(turn_id: UUID, workspace_id: UUID) -> None:
 async def _work_on(lease: Lease, work: turns.Work) -> None:
     """Work on a turn that this process has taken."""
     turn_id = lease.turn_id
+    set_reach(reach_of([lease.workspace_id]))
     failpoint(Failpoint.TAKE_AFTER_COMMIT)
     try:
         with turn_observed(lease):

@@ -40,6 +40,7 @@ from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, user_group, workspace_group
 from workspaces.database import in_database, is_unavailable
 from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.row_security import reach_of, set_reach
 from workspaces.shutdown import is_shutting_down
 
 logger = logging.getLogger(__name__)
@@ -110,11 +111,14 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         if user is None or not user.is_authenticated or not self._is_of(user):
             await self.close(CloseCode.SIGN_IN_AGAIN)
             return
+        # Of this task, which serves this socket alone.
+        set_reach(reach_of([], person=user.pk))
         try:
             self.door = await in_database(self._enter, user)
         except NotFound:
             await self.close(CloseCode.NOT_A_MEMBER)
             return
+        set_reach(reach_of([self.door.workspace.pk], person=user.pk))
         serve_from(asyncio.get_running_loop())
         sockets.add(self)
         self._rounds = rounds()

@@ -20,6 +20,7 @@ from typing import Final
 from django.db import connection, connections
 
 from config.backups.archive import BackupError
+from workspaces.row_security import EVERYTHING, SETTING, is_on
 
 NAMES: Final = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
 _SECONDS: Final = 6 * 3600
@@ -41,6 +42,7 @@ def dump_database(target: Path) -> None:
         _run(
             [
                 *("pg_dump", "--format=custom", "--no-owner", "--no-privileges"),
+                *(("--enable-row-security",) if is_on() else ()),
                 *(f"--dbname={address}", f"--file={target}"),
             ],
             secrets,
@@ -168,7 +170,10 @@ def _address() -> tuple[str, dict[str, str]]:
     names = ("host", "hostaddr", "port", "user", "dbname", "sslmode", "sslrootcert")
     told = {name: known[name] for name in names if known.get(name)}
     password = known.get("password")
-    return make_conninfo(**told), {"PGPASSWORD": str(password)} if password else {}
+    secrets = {"PGPASSWORD": str(password)} if password else {}
+    if is_on():  # or a dump would be of nobody's rows
+        secrets["PGOPTIONS"] = f"-c {SETTING}={EVERYTHING}"
+    return make_conninfo(**told), secrets
 
 
 def _run(command: list[str], secrets: Mapping[str, str] | None = None) -> None:

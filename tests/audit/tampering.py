@@ -13,6 +13,7 @@ from audit.models import AuditCheckpoint, AuditEntry
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, record
+from tests import plain_role
 from tests.factories import Tenant
 
 
@@ -27,7 +28,7 @@ def without_triggers() -> Iterator[None]:
             for name, _ in saved:
                 cursor.execute(f'DROP TRIGGER "{name}"')
         else:
-            cursor.execute("SET session_replication_role = replica")
+            cursor.execute("RESET ROLE; SET session_replication_role = replica")
     try:
         yield
     finally:
@@ -36,6 +37,7 @@ def without_triggers() -> Iterator[None]:
                 cursor.execute(sql)
             if connection.vendor != "sqlite":
                 cursor.execute("SET session_replication_role = DEFAULT")
+                plain_role.assume(cursor)
 
 
 def tamper(statement: str, *parameters: Any) -> int:

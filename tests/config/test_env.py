@@ -77,6 +77,13 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     assert all(name in done.stderr for name in ("TRELLIS_PORT", "TRUSTED_PROXIES", "LOG_FORMAT"))
 
 
+def test_row_level_security_needs_postgresql(tmp_path: Path) -> None:
+    """REL-710: SQLite has none, so the setting is refused instead of ignored."""
+    done = start(tmp_path, TRELLIS_ROW_SECURITY="on")
+    assert done.returncode == 2
+    assert "TRELLIS_ROW_SECURITY needs PostgreSQL" in done.stderr
+
+
 def test_production_mode_starts_with_good_secrets(tmp_path: Path) -> None:
     """SEC-25: the same start with generated keys works."""
     assert start(tmp_path, **PRODUCTION, **generate_keys()).returncode == 0

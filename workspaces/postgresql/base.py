@@ -3,32 +3,130 @@
 Each request is served in a thread of its own, so more of them can ask for a connection than the pool has. The threads
 of `in_database` commit what the gate records, within seconds, so a part of the pool is theirs alone. All other threads
 share lanes, and wait for one longer than the pool would let them.
+
+Where row-level security is on, each statement on rows goes together with how far its transaction reaches, in one message.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, Final
 
 from django.db.backends.postgresql import base
+from psycopg import ClientCursor, sql
 from psycopg_pool import PoolTimeout
 
 from workspaces.database import THREADS, is_database_thread
+from workspaces.row_security import NOTHING, SETTING, NoReach, current_reach, is_on
 
 PATIENCE_SECONDS: Final = 25.0
 """How long a thread waits for a lane; below the 30 seconds within which a request fails clearly."""
 
+_ON_ROWS: Final = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "MERGE", "EXPLAIN"})
+_FIRST_WORD: Final = re.compile(r"[\s(]*([A-Za-z]+)")
+
 _lanes: dict[tuple[int, str], threading.Semaphore] = {}
 _lock = threading.Lock()
+
+
+class ReachingCursor(ClientCursor[Any]):
+    """A cursor that tells the database how far its transaction reaches."""
+
+    wrapper: DatabaseWrapper | None = None
+    """None: the pool itself asks something."""
+
+    def execute(self, query: Any, params: Any = None, **kwargs: Any) -> Any:
+        """As its base; the reach goes ahead in the same message, and holds for the same transaction."""
+        wrapper = self.wrapper
+        telling = wrapper.telling_for(query) if wrapper is not None else None
+        if wrapper is None or telling is None:
+            return super().execute(query, params, **kwargs)
+        wrapper.told_reach = None
+        # Several statements in one message are one transaction, also where none was begun.
+        super().execute(f"SET LOCAL {SETTING} = '{telling}'; {query}", params, **kwargs)
+        self.nextset()
+        wrapper.told_reach = telling
+        return self
+
+    def executemany(self, query: Any, params_seq: Iterable[Any], **kwargs: Any) -> None:
+        """As its base, one by one: only single statements take others with them in a message."""
+        for params in params_seq:
+            self.execute(query, params)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection that holds a lane from when it is taken out of the pool until it is given back."""
 
     _leave_lane: Callable[[], object] | None = None
+    told_reach: str | None = None
+    """What the transaction that is open was told last; None: nothing that still holds for sure."""
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """As its base; with row-level security, its cursors tell how far they reach."""
+        params: dict[str, Any] = super().get_connection_params()
+        if is_on():
+            params["cursor_factory"] = ReachingCursor
+        return params
+
+    def _configure_role(self, connection: Any) -> bool:
+        """Take the role that the address names (`assume_role`). Django's asks the pool, which waits for this connection."""
+        role = self.settings_dict["OPTIONS"].get("assume_role")
+        if role:
+            with connection.cursor() as cursor:
+                cursor.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+        return bool(role)
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        """As its base."""
+        cursor = super().create_cursor(name)
+        if isinstance(cursor, ReachingCursor):
+            cursor.wrapper = self
+        return cursor
+
+    def telling_for(self, query: Any) -> str | None:
+        """The reach that has to go ahead of a statement; None: it needs none, or the transaction knows.
+
+        Raises:
+            NoReach: the statement is on tenants' rows, and nobody said whose.
+        """
+        reach = current_reach()
+        if reach == self.told_reach and not self.autocommit:
+            return None
+        word = _FIRST_WORD.match(query) if isinstance(query, str) else None
+        if word is None or word[1].upper() not in _ON_ROWS:
+            return None
+        # What is added is refused by the policies themselves; what is not found is missed by nobody.
+        if (
+            reach == NOTHING
+            and word[1].upper() != "INSERT"
+            and (found := _tables_pattern().search(query))
+        ):
+            raise NoReach(f"a statement on {found[0]} where nobody said whose rows")
+        if reach == NOTHING and self.autocommit:
+            return None
+        return reach
+
+    def _set_autocommit(self, autocommit: bool) -> None:
+        self.told_reach = None
+        super()._set_autocommit(autocommit)  # type: ignore[misc]  # the stubs leave it out
+
+    def _commit(self) -> Any:
+        self.told_reach = None
+        return super()._commit()  # type: ignore[misc]
+
+    def _rollback(self) -> Any:
+        self.told_reach = None
+        return super()._rollback()  # type: ignore[misc]
+
+    def _savepoint_rollback(self, sid: str) -> None:
+        # What was told since that savepoint is undone with it.
+        self.told_reach = None
+        super()._savepoint_rollback(sid)  # type: ignore[misc]
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """As its base; other threads than those of `in_database` take a lane first."""
@@ -45,6 +143,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise
 
     def _close(self) -> None:
+        self.told_reach = None
         try:
             super()._close()  # type: ignore[misc]  # the stubs leave it out
         finally:
@@ -54,6 +153,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
         leave, self._leave_lane = self._leave_lane, None
         if leave is not None:
             leave()
+
+
+@cache
+def _tables_pattern() -> re.Pattern[str]:
+    """Finds a table of tenants in a statement."""
+    from workspaces.postgresql.policies import (
+        protected_tables,
+    )  # needs models, which need this backend
+
+    return re.compile("|".join(rf"\b{table}\b" for table in protected_tables()))
 
 
 def _lanes_of(alias: str, pool_size: int) -> threading.Semaphore:

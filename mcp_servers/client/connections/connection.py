@@ -39,6 +39,7 @@ from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports import transport_named
 from mcp_servers.client.transports.stdio import OpenTransport
 from mcp_servers.client.values import Protocol
+from workspaces.row_security import reach_of, set_reach
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientSession
@@ -330,6 +331,7 @@ class Connection:
     # The owner
 
     async def _own(self) -> None:
+        set_reach(reach_of([self.spec.workspace_id]))
         # Leaving the contexts may wait for the server, also those of an attempt that failed.
         self._cut_off_after(self.spec.connect_seconds + self._closing_seconds)
         try:

@@ -20,6 +20,7 @@ from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.models import McpServer, TraceMessage
 from mcp_servers.registry.trace.outline import is_open, outline_of
 from workspaces.redaction import redact, redact_text
+from workspaces.row_security import everywhere
 
 if TYPE_CHECKING:
     from mcp_servers.client.connections.hooks import TraceRecord
@@ -47,6 +48,7 @@ def listen_to_traces() -> None:
     hooks.traced = traced
 
 
+@everywhere()
 def traced(records: Sequence[TraceRecord]) -> None:
     """Keep a batch; runs in a thread that Django knows nothing of."""
     close_old_connections()

@@ -1,0 +1,223 @@
+"""PostgreSQL itself keeps workspaces apart: statements that go past the door, and the product at work behind the wall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from channels.db import database_sync_to_async as sync_to_async
+from django.db import DatabaseError, connection, transaction
+from django.urls import reverse
+
+from audit.models import AuditEntry
+from chat.models import Conversation, Message, Turn
+from chat.tasks import recover_turns
+from config import celery as _celery  # noqa: F401 - its signals say how far a task reaches
+from config import doctor
+from config.doctor import State
+from mcp_servers.models import HealthCheck
+from mcp_servers.registry.tasks import check_all_servers
+from tests import plain_role
+from tests.chat.conftest import Chat, chat, closed_connections, counting, model
+from tests.chat.test_consumers import is_turn, opened
+from tests.factories import CANARY, PASSWORD, Tenant, make_tenant
+from workspaces.middleware import WorkspaceMiddleware
+from workspaces.models import Membership
+from workspaces.postgresql.policies import protected_tables, tenant_tables
+from workspaces.row_security import (
+    NOTHING,
+    NoReach,
+    everywhere,
+    in_workspace,
+    reach_of,
+    reaching,
+)
+
+__all__ = ["chat", "closed_connections", "counting", "model"]
+pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def tenant(transactional_db: None) -> Iterator[Tenant]:
+    """A workspace behind the wall."""
+    with plain_role.walled():
+        yield make_tenant("acme")
+
+
+@pytest.fixture
+def other(tenant: Tenant) -> Tenant:
+    """Another one, which has nothing in common with it."""
+    return make_tenant(CANARY.lower(), CANARY)
+
+
+def raw(statement: str, *params: Any) -> list[tuple[Any, ...]]:
+    """What a statement gives that goes past the door, and past what the backend puts ahead of it."""
+    connection.ensure_connection()
+    with connection.connection.cursor() as cursor:
+        cursor.execute(statement, params)
+        return list(cursor.fetchall()) if cursor.description else []
+
+
+def count(table: str = "workspaces_membership") -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f'SELECT count(*) FROM "{table}"')
+        return int(cursor.fetchone()[0])
+
+
+def test_every_table_of_tenants_has_its_policies(tenant: Tenant) -> None:
+    """SEC-13: forced, for every command, under a role that owns nothing and that no policy spares."""
+    forced = raw("SELECT relname FROM pg_class WHERE relrowsecurity AND relforcerowsecurity")
+    named = raw(
+        "SELECT table_name FROM information_schema.columns JOIN information_schema.tables"
+        " USING (table_schema, table_name) WHERE table_schema = 'public'"
+        " AND column_name = 'workspace_id' AND table_type = 'BASE TABLE'"
+    )
+    assert set(named) == {(table,) for table in tenant_tables()}
+    assert set(forced) == {(table,) for table in protected_tables()}
+    whole = raw("SELECT tablename FROM pg_policies WHERE cmd = 'ALL' AND with_check IS NOT NULL")
+    assert set(whole) == set(forced)
+    role = raw(
+        "SELECT rolsuper OR rolbypassrls, EXISTS (SELECT 1 FROM pg_class WHERE relowner = r.oid)"
+        " FROM pg_roles r WHERE rolname = current_user"
+    )
+    assert role == [(False, False)]
+
+
+def test_raw_statements_reach_one_workspace(tenant: Tenant, other: Tenant) -> None:
+    """SEC-13, SEC-416: without a reach nothing, with one its rows, and another's can neither be added nor changed."""
+    assert count() == 8
+    assert raw("SELECT 1 FROM workspaces_membership") == []
+    with reaching(NOTHING), pytest.raises(NoReach, match="workspaces_membership"):
+        count()
+    move = "UPDATE workspaces_membership SET workspace_id = %s"
+    with in_workspace(tenant.workspace.pk):
+        assert count() == 4
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE workspaces_membership SET role = 'member' WHERE workspace_id = %s",
+                [other.workspace.pk],
+            )
+            assert cursor.rowcount == 0
+        with pytest.raises(DatabaseError, match="row-level security"):
+            Membership.unscoped.create(workspace=other.workspace, user=tenant.member)
+        with (
+            pytest.raises(DatabaseError, match="row-level security"),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(move, [other.workspace.pk])
+    with reaching(reach_of([], person=tenant.member.pk)):
+        assert count() == 1
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE workspaces_membership SET role = 'owner'")
+            assert cursor.rowcount == 0
+
+
+def test_the_reach_ends_with_its_transaction(tenant: Tenant, other: Tenant) -> None:
+    """SEC-13: also after a rollback, to a savepoint too, and whichever way it changes meanwhile."""
+    setting = "SELECT coalesce(current_setting('trellis.workspace', true), '')"
+    with in_workspace(tenant.workspace.pk):
+        assert count() == 4
+        assert raw(setting) == [("",)]
+        with transaction.atomic():
+            assert count() == 4
+            assert raw(setting) == [(str(tenant.workspace.pk),)]
+            with pytest.raises(RuntimeError), transaction.atomic(), everywhere():
+                assert count() == 8
+                raise RuntimeError
+            assert count() == 4
+            with everywhere():
+                assert count() == 8
+            assert count() == 4
+        assert raw(setting) == [("",)]
+    with transaction.atomic():
+        assert count() == 8
+        with reaching(NOTHING):
+            assert count("django_session") == 0
+            assert raw("SELECT 1 FROM workspaces_membership") == []
+    assert raw(setting) == [("",)]
+
+
+def test_the_doctor_says_for_whom_it_holds(tenant: Tenant) -> None:
+    """REL-710: the plain role is well; a role that policies spare, and tables without policies, are named."""
+
+    def found() -> doctor.Finding:
+        return next(one for one in doctor.examine() if one.part == "row-level security")
+
+    assert found().state is State.OK
+    plain_role.leave()
+    assert "SUPERUSER" in found().text
+    raw('ALTER TABLE "chat_message" DISABLE ROW LEVEL SECURITY')
+    try:
+        assert "lack" in found().text
+    finally:
+        raw('ALTER TABLE "chat_message" ENABLE ROW LEVEL SECURITY')
+        plain_role.take()
+
+
+PAGES = (
+    *("chat:home", "chat:buds", "chat:usage", "chat:waiting", "mcp_servers:servers"),
+    *("mcp_servers:connections", "audit:entries", "audit:reports", "audit:overview"),
+    *("audit:activity", "workspaces:members", "workspaces:requests"),
+)
+
+
+async def test_the_product_works_behind_the_wall(
+    chat: Chat, other: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-711: sign-in, pages, REST, a turn with a call, the admin, a check and a sweep; SEC-417: each within its reach."""
+    chat.model.call(("counting__echo", {"text": "hello"}))
+    chat.model.say("It said hello.")
+    async with opened(chat.tenant) as socket:
+        await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        await socket.answer(
+            type="send", conversation_id=str(chat.conversation.pk), client_id="c", text="add"
+        )
+        ended = await socket.until(is_turn("completed", "failed", "waiting_for_approval"))
+    assert ended["turn"]["status"] == "completed"
+    await sync_to_async(_look_around)(chat, other, monkeypatch)
+
+
+def _look_around(chat: Chat, other: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, int]] = []
+    plain = WorkspaceMiddleware.process_view
+
+    def process_view(self: WorkspaceMiddleware, request: Any, *rest: Any) -> Any:
+        if request.actor.workspace_id is not None:
+            theirs = "SELECT count(*), count(*) FILTER (WHERE workspace_id = %s)"
+            with connection.cursor() as cursor:
+                cursor.execute(f"{theirs} FROM workspaces_membership", [other.workspace.pk])
+                seen.append(cursor.fetchone())
+        return plain(self, request, *rest)
+
+    monkeypatch.setattr(WorkspaceMiddleware, "process_view", process_view)
+    tenant, slug = chat.tenant, {"workspace_slug": chat.tenant.workspace.slug}
+    browser = tenant.client()
+    browser.logout()
+    signed_in = browser.post(
+        reverse("account_login"), {"login": tenant.owner.email, "password": PASSWORD}
+    )
+    assert signed_in.status_code == 302
+    for page in PAGES:
+        assert browser.get(reverse(page, kwargs=slug), follow=True).status_code == 200, page
+    assert chat.row.name in browser.get(reverse("mcp_servers:servers", kwargs=slug)).text
+    members = browser.get("/api/members/", headers={"x-workspace": slug["workspace_slug"]}).json()
+    assert len(members["results"]) == 4
+    changelist = browser.get("/admin/mcp_servers/mcpserver/")
+    assert changelist.status_code == 200
+    assert chat.row.name in changelist.text
+    assert CANARY not in changelist.text
+    assert seen
+    assert {theirs for _, theirs in seen} == {0}
+    auditor = tenant.client("auditor")
+    exported = auditor.get(reverse("audit:export", kwargs={**slug, "extension": "jsonl"}))
+    entries = b"".join(exported.streaming_content).decode()  # type: ignore[attr-defined]
+    assert '"tool_call.finished"' in entries
+    check_all_servers.apply()
+    assert recover_turns.apply().get() == 0
+    assert HealthCheck.objects.for_workspace(tenant.workspace).exists()
+    rows = Turn.objects.for_workspace(tenant.workspace)
+    assert rows.count() == 1
+    with in_workspace(other.workspace.pk):
+        for model in (Conversation, Message, Turn, AuditEntry):
+            assert not model.unscoped.filter(workspace_id=tenant.workspace.pk).exists()
