@@ -72,6 +72,19 @@ def test_documents_are_read_once() -> None:
     assert not found, "\n".join(found)
 
 
+def test_promises_are_read_once() -> None:
+    """Ours: the table of promises is made from these lines."""
+    lines = (ROOT / "docs" / "promises.txt").read_text().splitlines()
+    found = [
+        f"{line.partition(':')[0]} {fault}"
+        for line in lines
+        for _, fault in faults(line.partition(": ")[2])
+        if "words" in fault
+    ]
+    assert len(lines) > 400
+    assert not found, "\n".join(found)
+
+
 def test_documents_call_nobody_he() -> None:
     """Ours: people are they, and the reader is you."""
     found = [
