@@ -3,7 +3,8 @@
     manage.py test            checks; all tests once, on PostgreSQL and Redis; on SQLite those that speak to each engine
                               in their own way; a short chaos run, the protocol's conformance suite, journeys in a browser
     manage.py test --full     the same, with all tests on both engines, both releases of the conformance suite, the image's steps in a
-                              clean folder, and more of what is repeated (races, generated requests)
+                              clean folder, some with row-level security, and more of what is repeated (races, generated
+                              requests)
     manage.py test --fast     for the inner loop: quick checks, tests of what changed, and tests without a database
     manage.py test ARGUMENTS  one run of pytest with these arguments
 
@@ -89,12 +90,12 @@ def _run_everything(folder: Path, *, is_full: bool) -> int:
     with ThreadPoolExecutor(1) as pool:
         # One after another beside the tests, so that no processor waits from here to the end.
         beside = pool.submit(_run_beside, [types, *_stages_beside(is_full=is_full)], folder)
-        results.append(_run_main(folder, is_full=is_full))
+        results += _run_main(folder, is_full=is_full)
         results += beside.result()
     return _summarise(results, time.monotonic() - start)
 
 
-def _run_main(folder: Path, *, is_full: bool) -> Result:
+def _run_main(folder: Path, *, is_full: bool) -> list[Result]:
     """Run every test, but the journeys, on PostgreSQL and Redis."""
     try:
         with services(folder) as found:
@@ -103,9 +104,28 @@ def _run_main(folder: Path, *, is_full: bool) -> Result:
                 command=_pytest("tests", "--ignore=tests/e2e", "-n", PROCESSES),
                 environment={**found, **({"TRELLIS_FULL": "1"} if is_full else {})},
             )
-            return _shown(stage, folder)
+            stages = [stage, *([_behind_the_wall(found)] if is_full else [])]
+            return [_shown(one, folder) for one in stages]
     except Exception as error:  # noqa: BLE001  whatever keeps a service from starting is a failed stage
-        return Result(name="PostgreSQL and Redis", is_good=False, seconds=0, note=f"{error!r}")
+        return [Result(name="PostgreSQL and Redis", is_good=False, seconds=0, note=f"{error!r}")]
+
+
+def _behind_the_wall(found: Mapping[str, str]) -> Stage:
+    """What speaks to the rows of tenants, as a role that PostgreSQL's row-level security holds for."""
+    return Stage(
+        name="tests with row-level security",
+        command=_pytest(*_WALLED, "-n", PROCESSES),
+        environment={**found, "TRELLIS_TEST_ROW_SECURITY": "1"},
+    )
+
+
+_WALLED = (
+    *("tests/isolation", "tests/chat/test_consumers.py", "tests/chat/test_turns.py"),
+    *("tests/chat/test_approvals.py", "tests/chat/test_admin.py", "tests/chat/test_api.py"),
+    *("tests/audit/test_exports.py", "tests/audit/alerts", "tests/mcp_servers/oauth/test_pages.py"),
+    *("tests/mcp_servers/gate/test_gate_sign_in.py", "tests/workspaces/test_join_links.py"),
+    *("tests/workspaces/test_addresses.py", "tests/workspaces/test_login_limits.py"),
+)
 
 
 def _pytest(*arguments: str, shared: str = "load") -> list[str]:
