@@ -302,6 +302,11 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     readonly_fields = ["models"]
     inlines = [ProviderModelInline]
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """A new provider has no models to name."""
+        fields = super().get_fields(request, obj)
+        return fields if obj is not None else [one for one in fields if one != "models"]
+
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
         """Leave the table out where it would be too long for one form."""
         inlines = super().get_inlines(request, obj)

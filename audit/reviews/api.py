@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from audit.exports.report_files import SCHEDULED
 from audit.models import ReportSchedule, SavedView, SignOff
+from audit.reviews.previews import preview_schedule
 from audit.reviews.saved_views import (
     LONGEST_NAME,
     LONGEST_QUERY,
@@ -135,6 +136,15 @@ class ScheduleOutput(serializers.ModelSerializer[ReportSchedule]):
         )
 
 
+class PreviewOutput(serializers.Serializer[Any]):
+    """The file that would have been made last, and when the first one would be."""
+
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField()
+    entries = serializers.IntegerField()
+    next_run_at = serializers.DateTimeField()
+
+
 class ScheduleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     """Files of the log that are made and sent on their own."""
 
@@ -157,6 +167,22 @@ class ScheduleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             workspace_id=self.workspace.pk, actor=self.actor, draft=draft, now=timezone.now()
         )
         return self.answer(made, status=201)
+
+    @extend_schema(
+        summary="Preview a scheduled file", request=ScheduleInput, responses={200: PreviewOutput}
+    )
+    @action(detail=False, methods=["post"], pagination_class=None)
+    def preview(self, request: Request) -> Response:
+        """Count what the newest file of such a schedule would hold. Nothing is made or sent."""
+        values = self.read(ScheduleInput)
+        recipients = [str(pk) for pk in values.pop("recipients")]
+        shown = preview_schedule(
+            workspace_id=self.workspace.pk,
+            actor=self.actor,
+            draft=ScheduleDraft(**values, recipients=recipients),
+            now=timezone.now(),
+        )
+        return Response(PreviewOutput(shown).data)
 
     @extend_schema(request=ScheduleChanges, responses=ScheduleOutput)
     def partial_update(self, request: Request, pk: str) -> Response:

@@ -57,7 +57,7 @@ def create_schedule(
     require(actor, Permission.EXPORT_AUDIT, workspace_id=workspace_id)
     if actor.user_id is None:
         raise PermissionDenied
-    faults = _faults(draft, workspace_id=workspace_id, now=now)
+    faults = faults_of(draft, workspace_id=workspace_id, now=now)
     if faults:
         raise InvalidInput(fields=faults)
     if ReportSchedule.objects.for_workspace(workspace_id).count() >= MOST:
@@ -78,7 +78,8 @@ def create_schedule(
     return schedule
 
 
-def _faults(draft: ScheduleDraft, *, workspace_id: UUID, now: datetime) -> dict[str, list[str]]:
+def faults_of(draft: ScheduleDraft, *, workspace_id: UUID, now: datetime) -> dict[str, list[str]]:
+    """What is wrong with what was chosen, at which field."""
     faults: dict[str, list[str]] = {}
     if not 0 < len(draft.name.strip()) <= 80:
         faults["name"] = [_("Give the schedule a name of at most 80 characters.")]
@@ -146,13 +147,18 @@ def may_export(user: User, workspace: Any) -> Actor | None:
     return actor if user.is_active and workspace.is_active and allowed else None
 
 
-def filter_of(query: str, *, now: datetime) -> EntryFilter:
-    """Read a schedule's filters, as an address has them or as people type them; their time is the schedule's."""
+def values_of(query: str) -> dict[str, str]:
+    """Give the parameters of a schedule's filters, as an address has them or as people type them."""
     from django.http import QueryDict
 
     given: QueryDict = QueryDict(query)
     is_address = any(name in {*NAMES, "q"} for name in given)
-    values = {name: given.get(name, "") for name in given} if is_address else {"q": query}
+    return {name: given.get(name, "") for name in given} if is_address else {"q": query}
+
+
+def filter_of(query: str, *, now: datetime) -> EntryFilter:
+    """Read a schedule's filters. Their time is the schedule's."""
+    values = values_of(query)
     unknown = sorted(set(values) - {*NAMES, "q"})
     kept = {name: value for name, value in values.items() if name not in _NOT_OF_FILES}
     wanted = read_filter(kept | {"range": "all"}, now=now)

@@ -90,7 +90,7 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 
 def _columns(audit_url: str, wanted: EntryFilter) -> list[dict[str, str]]:
     """Headings of the table, each with the address that sorts by it, or turns the order round."""
-    shown = [(_("When"), "time"), (_("What"), "action"), (_("Server"), "server"), (_("Who"), "")]
+    shown = [(_("When"), "time"), (_("What"), "action"), (_("About"), "server"), (_("Who"), "")]
     shown += [(_("Outcome"), "outcome"), (_("Took"), "duration")]
     found = []
     for label, sort in shown:

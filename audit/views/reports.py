@@ -111,7 +111,9 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         **_around(workspace.pk, span, log),
         **filter_context(wanted, workspace.pk, page_url, usual=_USUAL_RANGE, has_order=False),
         "range_choices": [
-            (value, gettext(label)) for value, (label, _) in RANGES.items() if value != "1h"
+            (value, gettext(label))
+            for value, (label, _) in RANGES.items()
+            if value != "1h" or wanted.range == "1h"
         ],
         **header_of(request, _query_of_log(span, wanted)),
         "report_file": f"{reverse('audit:report-file', args=[workspace_slug])}?"

@@ -18,8 +18,10 @@ from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_http_methods, require_POST
 
 from audit import exports
+from audit.filters import ENTRIES
 from audit.models import ReportSchedule, SavedView, SignOff
-from audit.reviews import saved_views, scheduled_exports, schedules, signing
+from audit.reviews import previews, saved_views, scheduled_exports, schedules, signing
+from audit.reviews.previews import Preview
 from audit.views.header import header_of
 from audit.views.header import saved_views as saved_views_of
 from audit.views.parts import workspace_of
@@ -133,7 +135,15 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         delivery=request.POST.get("delivery", "mail"),
         recipients=request.POST.getlist("recipients"),
     )
-    if request.method == "POST":
+    preview: Preview | None = None
+    if "preview" in request.POST:
+        try:
+            preview = previews.preview_schedule(
+                workspace_id=workspace.pk, actor=request.actor, draft=draft, now=now
+            )
+        except InvalidInput as error:
+            faults = error.fields
+    elif request.method == "POST":
         try:
             made = schedules.create_schedule(
                 workspace_id=workspace.pk, actor=request.actor, draft=draft, now=now
@@ -155,6 +165,12 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         "fault": fault,
         "faults": faults,
         "draft": draft,
+        "preview": preview,
+        "preview_url": _previewed(
+            preview, draft.query, reverse("audit:entries", args=[workspace_slug])
+        )
+        if preview
+        else "",
         "schedules": [_described(row, people) for row in rows],
         "views": saved_views_of(request, SavedView.Page.LOG),
         "people": [(pk, user.email, pk in draft.recipients) for pk, user in people.items()],
@@ -164,6 +180,13 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         **header_of(request),
     }
     return render(request, "audit/schedules.html", context, status=422 if fault or faults else 200)
+
+
+def _previewed(preview: Preview, query: str, audit_url: str) -> str:
+    """Give the address of the log with what the file would hold."""
+    span = {"since": preview.since.isoformat(), "until": preview.until.isoformat()}
+    values = schedules.values_of(query) | {"range": "custom", "show": ENTRIES} | span
+    return f"{audit_url}?{urlencode(values)}"
 
 
 def _query_of(request: WorkspaceRequest) -> str:

@@ -83,7 +83,7 @@ def test_a_stream_is_added_changed_and_deleted_and_keeps_its_secrets(
 
 
 def test_views_schedules_and_sign_offs_are_kept_over_rest(two_workspaces: TwoTenants) -> None:
-    """REL-731: with the rights and faults of their pages, and for tokens with the scope of keeping."""
+    """REL-731, REL-736: with the rights and faults of their pages, and for tokens with the scope of keeping."""
     tenant, other = two_workspaces.a, two_workspaces.b
     view = {"name": "Refused", "page": "log", "query": "outcome:refused", "is_shared": True}
     made = ask(tenant, "post", "audit-views/", view, role="auditor")
@@ -115,6 +115,17 @@ def test_views_schedules_and_sign_offs_are_kept_over_rest(two_workspaces: TwoTen
     for role in ("owner", "admin", "member"):
         assert ask(tenant, "post", "audit-schedules/", draft, role=role).status_code == 403
         assert ask(tenant, "get", "audit-schedules/", role=role).status_code == 403
+    daily = {**draft, "cadence": "daily", "recipients": [], "query": ""}
+    told = ask(tenant, "post", "audit-schedules/preview/", daily, role="auditor").json()
+    assert (told["entries"], told["until"][11:16]) == (0, "00:00")
+    page = tenant.client("auditor").post("/w/a/audit/schedules/", {**daily, "preview": "1"})
+    assert "would hold 0 entries." in page.content.decode()
+    wrong = {**daily, "query": "outcom:refused", "preview": "1"}
+    page = tenant.client("auditor").post("/w/a/audit/schedules/", wrong)
+    assert page.status_code == 422
+    assert b'id="schedule-query_error"' in page.content
+    assert ask(tenant, "post", "audit-schedules/preview/", draft).status_code == 403
+    assert not ReportSchedule.objects.for_workspace(tenant.workspace).exists()
     row = ask(tenant, "post", "audit-schedules/", draft, role="auditor").json()
     path = f"audit-schedules/{row['id']}/"
     assert (row["is_active"], row["last_ok"]) == (True, None)

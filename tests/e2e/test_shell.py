@@ -39,7 +39,7 @@ def entries(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("width", [1280, 360])
 def test_every_page_has_the_same_frame(new_context: NewContext, width: int) -> None:
-    """REL-589: brand, navigation, bell and menu, in the admin too; in the chat beside the conversations."""
+    """REL-589: brand, navigation, search, bell and menu, also on phones and in the admin; in the chat beside the conversations."""
     page = new_context(viewport={"width": width, "height": 800}, bypass_csp=True).new_page()
     enter(page, ADMIN)
     for here, path in PAGES.items():
@@ -50,6 +50,7 @@ def test_every_page_has_the_same_frame(new_context: NewContext, width: int) -> N
             "aria-current", "page"
         )
         expect(page.get_by_role("link", name="Trellis", exact=True)).to_be_visible()
+        expect(page.get_by_role("link", name="Search chats")).to_be_in_viewport(ratio=1)
         page.get_by_role("button", name=re.compile("^Notices")).click()
         expect(page.locator("#bell-menu")).to_be_visible()
         page.keyboard.press("Escape")

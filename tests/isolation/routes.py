@@ -233,6 +233,12 @@ SAMPLES: dict[str, Sample] = {
     "api:audit-schedules-detail": Sample(
         ids=_pk("schedule"), bodies=(lambda _: {"is_active": False},)
     ),
+    "api:audit-schedules-preview": Sample(
+        bodies=(
+            _body(name="=x", format="=csv", cadence="=daily", delivery="=mail", query="=tool:x"),
+        ),
+        reads=False,
+    ),
     "api:audit-schedules-send": Sample(ids=_pk("schedule"), reads=False),
     "api:audit-sign-offs-list": Sample(
         bodies=(_body(since="=2026-01-01T00:00:00Z", until="=2026-01-02T00:00:00Z"),)
