@@ -10,8 +10,8 @@ import pytest
 
 from config.env import ROOT
 
-#: Written by programs, or tables of measurements.
-NOT_PROSE: Final = {"configuration.md", "performance.md", "protocol.md", "security.md"}
+#: Written by programs.
+NOT_PROSE: Final = {"configuration.md", "protocol.md", "security.md"}
 DOCUMENTS: Final = sorted(
     path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")) if path.name not in NOT_PROSE
 )
