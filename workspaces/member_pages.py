@@ -77,6 +77,7 @@ def change_member(
             role = request.POST.get("role", "")
             if role not in dict(ROLE_CHOICES):
                 raise InvalidInput(fields={"role": [_("Choose one of the roles.")]})
+            _check_seen(request, membership)
             change_membership(
                 membership=membership,
                 role=Role(role),
@@ -120,6 +121,19 @@ def change_member(
     return redirect("workspaces:member", workspace_slug=workspace_slug, membership_id=membership_id)
 
 
+def rights_of(membership: Membership) -> str:
+    """What the form of a person's role begins with."""
+    return f"{membership.role} {membership.is_auditor}"
+
+
+def _check_seen(request: WorkspaceRequest, membership: Membership) -> None:
+    """Refuse to replace what somebody else has changed since the page was opened."""
+    seen = request.POST.get("seen", "")
+    if seen and seen != rights_of(membership):
+        told = _("Somebody else changed this while you had the form open. Look, then save again.")
+        raise InvalidInput(fields={"role": [told]})
+
+
 def _show(
     request: WorkspaceRequest,
     membership: Membership,
@@ -133,6 +147,7 @@ def _show(
         "one": membership,
         "person": membership.user,
         "roles": ROLE_CHOICES,
+        "seen": rights_of(membership),
         "longest_reason": LONGEST_REASON,
         "faults": faults or {},
         "access": access_of(membership),

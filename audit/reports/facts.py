@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.db.models import Max, Q
+from django.db.models import Case, Max, Q, When
 from django.utils import timezone
 
 from audit import rollups
@@ -17,6 +17,7 @@ from audit.health import LogHealth, health
 from audit.models import AuditEntry, AuditHead, AuditRollup, Dimension, Grain, PendingSeal
 from audit.reports.providers import KnownTool, tools_of
 from audit.rollups.reading import Span
+from workspaces.actors import Role
 from workspaces.models import ApiToken, Membership
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 SLOWEST = 10
 MOST_CHANGES = 300
+MOST_PEOPLE = 200
+"""In the review of access; those with most rights come first."""
 _DEFINITION = frozenset({"approved_hash", "definition_hash", "is_quarantined"})
 
 
@@ -50,6 +53,15 @@ class Access:
     """Day of the last sign-in that this log knows."""
     seen: datetime | None
     """Day of the last entry of theirs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessReview:
+    """Who may enter."""
+
+    people: Sequence[Access]
+    left_out: int
+    """How many more there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,23 +114,28 @@ def definition_changes(
     return changes
 
 
-def access_review(workspace_id: UUID) -> Sequence[Access]:
-    """Give everybody who may enter, with their rights, tokens and last signs of life in the counters."""
-    members = list(
-        Membership.objects.for_workspace(workspace_id)
-        .select_related("user")
-        .order_by("role", "user__email")
+def access_review(workspace_id: UUID) -> AccessReview:
+    """Give who may enter, with their rights, tokens and last signs of life in the counters; at most MOST_PEOPLE."""
+    rows = Membership.objects.for_workspace(workspace_id)
+    strength = Case(
+        When(role=Role.OWNER.value, then=0), When(role=Role.ADMIN.value, then=1), default=2
     )
+    ordered = rows.select_related("user").order_by(strength, "-is_auditor", "user__email")
+    members = list(ordered[: MOST_PEOPLE + 1])
+    total = len(members) if len(members) <= MOST_PEOPLE else rows.count()
+    members = members[:MOST_PEOPLE]
     now = timezone.now()
     tokens: dict[UUID, list[ApiToken]] = {}
-    for token in ApiToken.objects.for_workspace(workspace_id).filter(expires_at__gt=now):
+    shown = [member.user_id for member in members]
+    valid = ApiToken.objects.for_workspace(workspace_id).filter(expires_at__gt=now)
+    for token in valid.filter(user__in=shown):
         tokens.setdefault(token.user_id, []).append(token)
     days = (
         AuditRollup.objects.for_workspace(workspace_id)
         .filter(
             dimension=Dimension.ACTOR,
             grain=Grain.DAY,
-            value__in=[str(member.user_id) for member in members],
+            value__in=[str(pk) for pk in shown],
         )
         .order_by()
         .values_list("value")
@@ -128,7 +145,7 @@ def access_review(workspace_id: UUID) -> Sequence[Access]:
         )
     )
     last = {value: (seen, signed_in) for value, seen, signed_in in days}
-    return [
+    people = [
         Access(
             email=member.user.email,
             user_id=member.user_id,
@@ -141,6 +158,7 @@ def access_review(workspace_id: UUID) -> Sequence[Access]:
         )
         for member in members
     ]
+    return AccessReview(people=people, left_out=total - len(people))
 
 
 def log_state(workspace_id: UUID) -> LogState:

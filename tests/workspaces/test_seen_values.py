@@ -13,6 +13,7 @@ from audit.models import AlertRule, AuditPolicy, AuditStream
 from chat.models import ModelProvider, ProviderModel
 from tests.factories import Tenant
 from tests.mcp_servers.factories import http_server
+from workspaces.models import Membership
 
 pytestmark = pytest.mark.django_db
 INPUT = re.compile(r"<(input|textarea|select)\b([^>]*)>(?:([^<]*)</textarea>)?")
@@ -123,3 +124,22 @@ def test_a_row_of_a_table_in_a_form_is_compared_too(tenant: Tenant) -> None:
     assert answer.status_code == 200
     assert "Somebody else changed this to “7" in answer.content.decode()
     assert str(models.get().prompt_price).startswith("7")
+
+
+def test_a_persons_role_is_not_put_back_by_an_older_page(tenant: Tenant) -> None:
+    """REL-733."""
+    row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+    client = tenant.client("owner")
+    where = f"/w/a/people/{row.pk}/"
+    mine = fields_of(client.get(where).content.decode())
+    Membership.objects.for_workspace(tenant.workspace).filter(pk=row.pk).update(role="admin")
+    refused = client.post(f"{where}role/", {**mine, "is_auditor": "on"})
+    assert refused.status_code == 422
+    assert b"Somebody else changed this" in refused.content
+    row.refresh_from_db()
+    assert (row.role, row.is_auditor) == ("admin", False)
+    again = fields_of(refused.content.decode())
+    assert again["role"] == "admin"
+    assert client.post(f"{where}role/", {**again, "is_auditor": "on"}).status_code == 302
+    row.refresh_from_db()
+    assert (row.role, row.is_auditor) == ("admin", True)
