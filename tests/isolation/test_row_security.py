@@ -120,6 +120,10 @@ def test_the_reach_ends_with_its_transaction(tenant: Tenant, other: Tenant) -> N
         assert count() == 4
         assert raw(setting) == [("",)]
         with transaction.atomic():
+            with pytest.raises(RuntimeError), transaction.atomic():
+                assert count() == 4
+                raise RuntimeError
+            assert raw(setting) == [("",)]
             assert count() == 4
             assert raw(setting) == [(str(tenant.workspace.pk),)]
             with pytest.raises(RuntimeError), transaction.atomic(), everywhere():
