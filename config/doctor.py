@@ -154,7 +154,7 @@ def _database(part: str) -> Finding:
 
 def _row_security(part: str) -> Finding:
     if connection.vendor != "postgresql":
-        return _ok(part, "not there: SQLite has none")
+        return _ok(part, "not used: SQLite has none")
     is_in_place = policies.is_in_place()
     if not settings.TRELLIS.row_security:
         if is_in_place:

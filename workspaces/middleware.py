@@ -7,13 +7,12 @@ The workspace comes from the address (`/w/<slug>/…`), from an API token, from 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import UUID
 
 import structlog
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from uuid_utils.compat import uuid7
 
@@ -23,12 +22,12 @@ from workspaces.prepared import PreparedRows
 from workspaces.row_security import (
     EVERYTHING,
     NOTHING,
-    current_reach,
     is_on,
     reach_of,
     reaching,
     set_reach,
 )
+from workspaces.streamed_reach import keep_reach
 from workspaces.suspending import find_suspension
 from workspaces.visits import note_visit
 
@@ -85,7 +84,7 @@ class WorkspaceMiddleware:
             bind_workspace(bound, workspace, known=role)
             response = self.get_response(request)
             if response.streaming and is_on():
-                _keep_reach(response)
+                keep_reach(response)
         response["X-Request-ID"] = bound.request_id
         return response
 
@@ -215,34 +214,6 @@ def _reach_at(
     if user.is_superuser:
         return EVERYTHING
     return reach_of((row.workspace_id for row in _JOINED.all(user.pk)), person=user.pk)
-
-
-def _keep_reach(response: Any) -> None:
-    """Have what is read while the answer is sent reach as far as its view did."""
-    if isinstance(response, FileResponse):
-        return  # read from a file, which the server may do by itself
-    reach, content = current_reach(), response.streaming_content
-
-    def pieces() -> Iterator[bytes]:
-        rest = iter(content)
-        while True:
-            with reaching(reach):
-                piece = next(rest, None)
-            if piece is None:
-                return
-            yield piece
-
-    async def pieces_by_and_by() -> AsyncIterator[bytes]:
-        # Only what is between two pieces; whoever sends them goes on with a reach of their own.
-        async with aclosing(content) as rest:
-            while True:
-                with reaching(reach):
-                    piece = await anext(rest, None)
-                if piece is None:
-                    return
-                yield piece
-
-    response.streaming_content = pieces_by_and_by() if response.is_async else pieces()
 
 
 def actor_for(

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from channels.db import database_sync_to_async as sync_to_async
+from django.conf import settings
 from django.db import DatabaseError, connection, transaction
+from django.test import override_settings
 from django.urls import reverse
 
 from audit.models import AuditEntry
@@ -120,6 +122,10 @@ def test_the_reach_ends_with_its_transaction(tenant: Tenant, other: Tenant) -> N
         assert count() == 4
         assert raw(setting) == [("",)]
         with transaction.atomic():
+            with pytest.raises(RuntimeError), transaction.atomic():
+                assert count() == 4
+                raise RuntimeError
+            assert raw(setting) == [("",)]
             assert count() == 4
             assert raw(setting) == [(str(tenant.workspace.pk),)]
             with pytest.raises(RuntimeError), transaction.atomic(), everywhere():
@@ -145,6 +151,9 @@ def test_the_doctor_says_for_whom_it_holds(tenant: Tenant) -> None:
         return next(one for one in doctor.examine() if one.part == "row-level security")
 
     assert found().state is State.OK
+    off = settings.TRELLIS.model_copy(update={"row_security": False})
+    with override_settings(TRELLIS=off):
+        assert "still hides rows" in found().text
     plain_role.leave()
     assert "SUPERUSER" in found().text
     raw('ALTER TABLE "chat_message" DISABLE ROW LEVEL SECURITY')
