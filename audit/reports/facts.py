@@ -121,9 +121,7 @@ def access_review(workspace_id: UUID) -> AccessReview:
         When(role=Role.OWNER.value, then=0), When(role=Role.ADMIN.value, then=1), default=2
     )
     ordered = rows.select_related("user").order_by(strength, "-is_auditor", "user__email")
-    members = list(ordered[: MOST_PEOPLE + 1])
-    total = len(members) if len(members) <= MOST_PEOPLE else rows.count()
-    members = members[:MOST_PEOPLE]
+    members = list(ordered[:MOST_PEOPLE])
     now = timezone.now()
     tokens: dict[UUID, list[ApiToken]] = {}
     shown = [member.user_id for member in members]
@@ -158,7 +156,7 @@ def access_review(workspace_id: UUID) -> AccessReview:
         )
         for member in members
     ]
-    return AccessReview(people=people, left_out=total - len(people))
+    return AccessReview(people=people, left_out=rows.count() - len(people))
 
 
 def log_state(workspace_id: UUID) -> LogState:
