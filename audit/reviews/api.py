@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, cast
 
+from django.db import transaction
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -27,7 +29,9 @@ from audit.reviews.schedules import (
     ScheduleDraft,
     create_schedule,
     delete_schedule,
+    draft_of,
     pause_schedule,
+    update_schedule,
 )
 from audit.reviews.signing import LONGEST_NOTE, sign_off
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
@@ -115,8 +119,8 @@ class ScheduleInput(serializers.Serializer[Any]):
     )
 
 
-class ScheduleChanges(serializers.Serializer[Any]):
-    is_active = serializers.BooleanField()
+class ScheduleChanges(ScheduleInput):
+    is_active = serializers.BooleanField(required=False, help_text="False pauses it.")
 
 
 class ScheduleOutput(serializers.ModelSerializer[ReportSchedule]):
@@ -186,12 +190,20 @@ class ScheduleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 
     @extend_schema(request=ScheduleChanges, responses=ScheduleOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Pause it, or let it go on with the next file."""
-        is_active = self.read(ScheduleChanges)["is_active"]
+        """Change it, pause it, or let it go on with the next file. What is absent stays."""
+        values = self.read(ScheduleChanges, partial=True)
         schedule: ReportSchedule = self.get_object()
-        pause_schedule(
-            schedule=schedule, actor=self.actor, is_paused=not is_active, now=timezone.now()
-        )
+        is_active, now = values.pop("is_active", None), timezone.now()
+        if "recipients" in values:
+            values["recipients"] = [str(pk) for pk in values["recipients"]]
+        with transaction.atomic():
+            if values:
+                draft = replace(draft_of(schedule), **values)
+                update_schedule(schedule=schedule, actor=self.actor, draft=draft, now=now)
+            if is_active is not None:
+                pause_schedule(
+                    schedule=schedule, actor=self.actor, is_paused=not is_active, now=now
+                )
         return self.answer(schedule)
 
     @extend_schema(responses={204: None})

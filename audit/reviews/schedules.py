@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from audit.filters import NAMES, EntryFilter, read_filter
 from audit.models import ReportSchedule
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, record_deleted, tracked_change
-from workspaces.errors import InvalidInput, PermissionDenied
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, has_permission, require
@@ -43,6 +44,23 @@ class ScheduleDraft:
     cadence: str
     delivery: str
     recipients: Sequence[str]
+
+    @property
+    def digest(self) -> str:
+        """A short text that another choice would change."""
+        return sha256(repr(self).encode()).hexdigest()[:16]
+
+
+def draft_of(schedule: ReportSchedule) -> ScheduleDraft:
+    """What a schedule is set to."""
+    return ScheduleDraft(
+        name=schedule.name,
+        query=schedule.query,
+        format=schedule.format,
+        cadence=schedule.cadence,
+        delivery=schedule.delivery,
+        recipients=list(schedule.recipients),
+    )
 
 
 def create_schedule(
@@ -76,6 +94,52 @@ def create_schedule(
         )
         record_created(schedule, actor=actor)
     return schedule
+
+
+def update_schedule(
+    *,
+    schedule: ReportSchedule,
+    actor: Actor,
+    draft: ScheduleDraft,
+    now: datetime,
+    seen: str | None = None,
+) -> None:
+    """Make the next files in another way. Those that were sent stay.
+
+    Args:
+        seen: the digest of what the schedule was set to when the person began to change it.
+
+    Raises:
+        PermissionDenied: the actor may not export.
+        InvalidInput: with what is wrong.
+        Conflict: it is set to something else by now.
+    """
+    require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
+    faults = faults_of(draft, workspace_id=schedule.workspace_id, now=now)
+    if faults:
+        raise InvalidInput(fields=faults)
+    with transaction.atomic():
+        rows = ReportSchedule.objects.for_workspace(schedule.workspace_id).select_for_update()
+        row: ReportSchedule = rows.fetch(schedule.pk)
+        if seen not in (None, draft_of(row).digest):
+            raise Conflict(
+                _(
+                    "Somebody else changed this schedule while you had the form open. Save again to use your values."
+                )
+            )
+        with tracked_change(row, actor=actor):
+            if row.cadence != draft.cadence:
+                row.next_run_at = next_run(draft.cadence, now)
+            row.name, row.query = draft.name.strip(), draft.query
+            row.format, row.cadence, row.delivery = draft.format, draft.cadence, draft.delivery
+            row.recipients = sorted(set(draft.recipients))
+            row.save(
+                update_fields=[
+                    *("name", "query", "format", "cadence", "delivery", "recipients"),
+                    *("next_run_at", "updated_at"),
+                ]
+            )
+    schedule.refresh_from_db()
 
 
 def faults_of(draft: ScheduleDraft, *, workspace_id: UUID, now: datetime) -> dict[str, list[str]]:

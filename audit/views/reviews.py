@@ -33,6 +33,8 @@ from workspaces.text_values import read_moment
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
+_EDIT = "edit"
+"""In the address of the schedules' page: whose form is open."""
 _ROUTES = {SavedView.Page.LOG.value: "audit:entries", SavedView.Page.REPORTS.value: "audit:reports"}
 _TOTALS = (
     ("entries", "entries"),
@@ -127,14 +129,11 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
     require(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
     now = timezone.now()
     fault, faults = "", dict[str, list[str]]()
-    draft = schedules.ScheduleDraft(
-        name=request.POST.get("name", "").replace("\x00", ""),
-        query=_query_of(request),
-        format=request.POST.get("format", "csv"),
-        cadence=request.POST.get("cadence", "weekly"),
-        delivery=request.POST.get("delivery", "mail"),
-        recipients=request.POST.getlist("recipients"),
-    )
+    changed = _changed_schedule(request)
+    if changed is not None and request.method != "POST":
+        draft = schedules.draft_of(changed)
+    else:
+        draft = _drafted(request)
     preview: Preview | None = None
     if "preview" in request.POST:
         try:
@@ -145,17 +144,11 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
             faults = error.fields
     elif request.method == "POST":
         try:
-            made = schedules.create_schedule(
-                workspace_id=workspace.pk, actor=request.actor, draft=draft, now=now
-            )
-        except InvalidInput as error:
-            fault, faults = "" if error.fields else error.message, error.fields
+            messages.success(request, _keep_schedule(request, changed, draft, now))
+        except (InvalidInput, Conflict) as error:
+            faults = error.fields if isinstance(error, InvalidInput) else {}
+            fault = "" if faults else error.message
         else:
-            messages.success(
-                request,
-                _("“%(name)s” will be made %(cadence)s.")
-                % {"name": made.name, "cadence": made.get_cadence_display()},
-            )
             return redirect("audit:schedules", workspace_slug=workspace_slug)
     people = {str(user.pk): user for user in schedules.possible_recipients(workspace.pk)}
     rows = list(ReportSchedule.objects.for_workspace(workspace).select_related("made_by"))
@@ -165,6 +158,8 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         "fault": fault,
         "faults": faults,
         "draft": draft,
+        "changed": changed,
+        "seen": schedules.draft_of(changed).digest if changed is not None else "",
         "preview": preview,
         "preview_url": _previewed(
             preview, draft.query, reverse("audit:entries", args=[workspace_slug])
@@ -180,6 +175,54 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         **header_of(request),
     }
     return render(request, "audit/schedules.html", context, status=422 if fault or faults else 200)
+
+
+def _changed_schedule(request: WorkspaceRequest) -> ReportSchedule | None:
+    """Give the schedule that the form changes, or None: it makes another."""
+    chosen = request.GET.get(_EDIT)
+    if chosen is None:
+        return None
+    found: ReportSchedule = ReportSchedule.objects.for_workspace(workspace_of(request)).fetch(
+        chosen
+    )
+    return found
+
+
+def _drafted(request: WorkspaceRequest) -> schedules.ScheduleDraft:
+    """Give what the form holds, or what it begins with."""
+    return schedules.ScheduleDraft(
+        name=request.POST.get("name", "").replace("\x00", ""),
+        query=_query_of(request),
+        format=request.POST.get("format", "csv"),
+        cadence=request.POST.get("cadence", "weekly"),
+        delivery=request.POST.get("delivery", "mail"),
+        recipients=request.POST.getlist("recipients"),
+    )
+
+
+def _keep_schedule(
+    request: WorkspaceRequest,
+    changed: ReportSchedule | None,
+    draft: schedules.ScheduleDraft,
+    now: datetime,
+) -> str:
+    """Change a schedule or make another; gives what to tell the person."""
+    if changed is None:
+        made = schedules.create_schedule(
+            workspace_id=workspace_of(request).pk, actor=request.actor, draft=draft, now=now
+        )
+        return _("“%(name)s” will be made %(cadence)s.") % {
+            "name": made.name,
+            "cadence": made.get_cadence_display(),
+        }
+    schedules.update_schedule(
+        schedule=changed,
+        actor=request.actor,
+        draft=draft,
+        now=now,
+        seen=request.POST.get("seen", ""),
+    )
+    return _("“%(name)s” is changed.") % {"name": changed.name}
 
 
 def _previewed(preview: Preview, query: str, audit_url: str) -> str:

@@ -320,6 +320,39 @@ def test_a_schedule_is_made_sent_paused_and_deleted_by_hand(tenant: Tenant) -> N
 
 
 @pytest.mark.django_db
+def test_a_schedule_is_edited_where_it_stands(tenant: Tenant) -> None:
+    """REL-737: with the checks of a new one; whoever saves second is told that somebody else did."""
+    client, row = tenant.client("auditor"), a_schedule(tenant)
+    path = url(tenant, f"schedules/?edit={row.pk}")
+    page = client.get(path)
+    assert f"Edit “{row.name}”" in page.content.decode()
+    seen = page.context["seen"]
+    draft = {
+        "name": "Monthly",
+        "query": "outcome:failed",
+        "format": "jsonl",
+        "cadence": "monthly",
+        "delivery": "mail",
+        "recipients": [str(tenant.auditor.pk)],
+        "seen": seen,
+    }
+    assert client.post(path, {**draft, "query": "outcom:failed"}).status_code == 422
+    assert client.post(path, draft).status_code == 302
+    row.refresh_from_db()
+    assert (row.name, row.query, row.next_run_at.day) == ("Monthly", "outcome:failed", 1)
+    late = client.post(path, {**draft, "name": "Mine"})
+    assert late.status_code == 422
+    assert "Somebody else changed this schedule" in late.content.decode()
+    assert client.post(path, {**draft, "name": "Mine", "seen": late.context["seen"]}).url.endswith(
+        "/schedules/"
+    )
+    row.refresh_from_db()
+    assert row.name == "Mine"
+    changes = entries_of(tenant).filter(action=Action.CONFIG_CHANGED.value)
+    assert [entry.details["verb"] for entry in changes].count("changed") == 2
+
+
+@pytest.mark.django_db
 def test_another_workspaces_schedule_is_not_found(two_workspaces: TwoTenants) -> None:
     """SEC-01."""
     row = a_schedule(two_workspaces.b)
@@ -327,6 +360,8 @@ def test_another_workspaces_schedule_is_not_found(two_workspaces: TwoTenants) ->
     for verb in ("send", "pause", "delete"):
         path = url(two_workspaces.a, f"schedules/{row.pk}/{verb}/")
         assert client.post(path).status_code == 404
+    assert client.get(url(two_workspaces.a, f"schedules/?edit={row.pk}")).status_code == 404
+    assert client.get(url(two_workspaces.a, "schedules/?edit=x")).status_code == 404
     assert mail.outbox == []
 
 

@@ -83,7 +83,7 @@ def test_a_stream_is_added_changed_and_deleted_and_keeps_its_secrets(
 
 
 def test_views_schedules_and_sign_offs_are_kept_over_rest(two_workspaces: TwoTenants) -> None:
-    """REL-731, REL-736: with the rights and faults of their pages, and for tokens with the scope of keeping."""
+    """REL-731, REL-736, REL-737: with the rights and faults of their pages, and for tokens with the scope of keeping."""
     tenant, other = two_workspaces.a, two_workspaces.b
     view = {"name": "Refused", "page": "log", "query": "outcome:refused", "is_shared": True}
     made = ask(tenant, "post", "audit-views/", view, role="auditor")
@@ -131,6 +131,12 @@ def test_views_schedules_and_sign_offs_are_kept_over_rest(two_workspaces: TwoTen
     assert (row["is_active"], row["last_ok"]) == (True, None)
     paused = ask(tenant, "patch", path, {"is_active": False}, role="auditor").json()
     assert paused["is_active"] is False
+    renamed = ask(tenant, "patch", path, {"name": "Refused ones"}, role="auditor").json()
+    assert (renamed["name"], renamed["query"], renamed["is_active"]) == (
+        *("Refused ones", "outcome:refused"),
+        False,
+    )
+    assert faults(ask(tenant, "patch", path, {"recipients": []}, role="auditor")) == {"recipients"}
     sent = ask(tenant, "post", f"{path}send/", role="auditor").json()
     assert sent["last_ok"] is True, sent
     assert ask(other, "post", f"{path}send/", role="auditor").status_code == 404
@@ -149,7 +155,7 @@ def test_views_schedules_and_sign_offs_are_kept_over_rest(two_workspaces: TwoTen
     for verb in ("delete", "patch", "put"):
         assert ask(tenant, verb, path, {}).status_code == 405
     assert SignOff.objects.for_workspace(tenant.workspace).count() == 1
-    assert verbs(tenant) == ["created", "changed", "deleted"]
+    assert verbs(tenant) == ["created", "changed", "changed", "deleted"]
 
     def signs_with(scope: str) -> int:
         _, plain = issue_token(
