@@ -24,6 +24,7 @@ from uuid_utils.compat import uuid7
 from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import find_missing_key
 from workspaces import restore
+from workspaces.postgresql import policies
 from workspaces.session_store import delete_sessions
 from workspaces.shutdown import is_shutting_down
 
@@ -67,6 +68,28 @@ class WriteProof:
         self._tried_at = -math.inf
 
 
+class PoliciesFit:
+    """Whether row-level security is in the database as this process is set; asked until it is, and then no more.
+
+    With policies that the process does not know of, every page would look empty.
+    """
+
+    def __init__(self) -> None:
+        self._is_known = False
+
+    def check(self) -> None:
+        """Raise if it is not."""
+        if self._is_known or connection.vendor != "postgresql":
+            return
+        if not policies.is_in_place():
+            raise DatabaseError("the policies do not fit TRELLIS_ROW_SECURITY")
+        self._is_known = True
+
+    def forget(self) -> None:
+        """Have the next check ask."""
+        self._is_known = False
+
+
 def _write_to_database() -> None:
     key = f"write-proof-{uuid7().hex}"[:40]
     # A row that means nothing, already over: if it cannot be deleted, it goes with the sessions that have ended.
@@ -90,10 +113,12 @@ def _write_to_data_folder() -> None:
 
 
 database_writes: Final = WriteProof(_write_to_database)
+policies_fit: Final = PoliciesFit()
 data_folder_writes: Final = WriteProof(_write_to_data_folder)
 
 _ADVICE: Final = {
     "database": "The database does not answer, or its migrations are missing.",
+    "row_security": "The database's policies do not fit TRELLIS_ROW_SECURITY. Run migrate as the tables' owner.",
     "database_writes": "The database takes no writes. Look whether its disk is full or it is read-only.",
     "data_folder": "Nothing can be written to the data folder. Look whether its disk is full.",
     "cache": "The cache (Redis) does not answer.",
@@ -118,6 +143,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     }
     results = {name: _run(name, check) for name, check in checks.items()}
     if results["database"] == "ok":
+        results["row_security"] = _run("row_security", policies_fit.check)
         results["database_writes"] = _run("database_writes", database_writes.check)
     results["data_folder"] = _run("data_folder", data_folder_writes.check)
     if is_shutting_down():

@@ -9,14 +9,14 @@ import pytest
 from channels.db import database_sync_to_async as sync_to_async
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.test import override_settings
+from django.test import Client, override_settings
 from django.urls import reverse
 
 from audit.models import AuditEntry
 from chat.models import Conversation, Message, Turn
 from chat.tasks import recover_turns
 from config import celery as _celery  # noqa: F401 - its signals say how far a task reaches
-from config import doctor
+from config import doctor, health
 from config.doctor import State
 from mcp_servers.models import HealthCheck
 from mcp_servers.registry.tasks import check_all_servers
@@ -154,6 +154,10 @@ def test_the_doctor_says_for_whom_it_holds(tenant: Tenant) -> None:
     off = settings.TRELLIS.model_copy(update={"row_security": False})
     with override_settings(TRELLIS=off):
         assert "still hides rows" in found().text
+        health.policies_fit.forget()
+        answer = Client().get("/readyz")
+        assert (answer.status_code, answer.json()["checks"]["row_security"]) == (503, "failed")
+    assert Client().get("/readyz").json()["checks"]["row_security"] == "ok"
     plain_role.leave()
     assert "SUPERUSER" in found().text
     raw('ALTER TABLE "chat_message" DISABLE ROW LEVEL SECURITY')
