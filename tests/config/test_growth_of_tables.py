@@ -18,8 +18,8 @@ BOUNDS = {
         workspaces.AccessRequest workspaces.ApiToken workspaces.Installation audit.AlertRule
         audit.AuditPolicy audit.LegalHold audit.SavedView audit.ReportSchedule audit.SignOff
         audit.AuditStream mcp_servers.StdioProgram mcp_servers.GlobalServer mcp_servers.McpServer
-        mcp_servers.ServerState mcp_servers.ActionRule mcp_servers.McpTool
-        mcp_servers.ToolPermission mcp_servers.CatalogueChoice mcp_servers.OAuthClient
+        mcp_servers.ServerIcon mcp_servers.ServerState mcp_servers.ActionRule
+        mcp_servers.McpTool mcp_servers.ToolPermission mcp_servers.CatalogueChoice mcp_servers.OAuthClient
         mcp_servers.OAuthGrant mcp_servers.ToolSighting mcp_servers.McpResource
         mcp_servers.McpPrompt klavis.KlavisAccount klavis.KlavisInstance klavis.KlavisRemoval
         chat.ModelProvider chat.ProviderModel chat.Bud chat.BudVersion chat.Folder
