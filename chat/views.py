@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 from chat.models import Conversation
 from chat.providers.choosing import platform_provider
 from chat.services.waiting import waiting_for
-from mcp_servers.registry.icons import icons_for
+from mcp_servers.registry.icons import icon_addresses
 from workspaces.asking import may_decide
 from workspaces.errors import NotFound
 from workspaces.middleware import enterable_workspaces
@@ -64,6 +64,7 @@ class BootUrls(TypedDict):
     """Null: not for this person."""
 
     servers: str
+    server_icons: str
     add_server: str | None
     connections: str
     audit: str | None
@@ -217,6 +218,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
         "is_kept": False,
         "urls": {
             "servers": reverse("mcp_servers:servers", kwargs=slug),
+            "server_icons": reverse("mcp_servers:icons", kwargs=slug),
             "add_server": _add_server_url(workspace, actor),
             "connections": reverse("mcp_servers:connections", kwargs=slug),
             "audit": reverse("audit:entries", kwargs=slug) if sees_audit else None,
@@ -246,11 +248,6 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
         "csrf_token": get_token(request),
         "demo_model": platform_provider().is_demo,
         "max_file_bytes": settings.TRELLIS.artifact_max_bytes,
-        "server_icons": {
-            str(
-                server_id
-            ): f"{reverse('mcp_servers:icon', args=[workspace.slug, server_id])}?v={digest}"
-            for server_id, digest in icons_for(workspace.pk, user).items()
-        },
+        "server_icons": icon_addresses(workspace, user),
         "deleted_days": settings.TRELLIS.deleted_conversation_days,
     }

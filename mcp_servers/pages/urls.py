@@ -35,6 +35,7 @@ urlpatterns = [
     path(f"{_BASE}mine/", adding.add_personal, name="add_personal"),
     path(f"{_BASE}rules/", rules.rules, name="rules"),
     path(f"{_BASE}try/", adding.try_out, name="try"),
+    path(f"{_BASE}icons/", icons.icons, name="icons"),
     path(f"{_BASE}import/", lists.import_servers, name="import"),
     path(f"{_BASE}export/", lists.export_servers, name="export"),
     path(f"{_BASE}platform/<uuid:global_id>/", servers.set_global, name="set_global"),

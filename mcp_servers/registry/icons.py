@@ -6,11 +6,11 @@ import base64
 import hashlib
 import io
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
 import httpx2
+from django.urls import reverse
 
 from mcp_servers.client.images import Unshowable, clean_picture
 from mcp_servers.models import McpServer, ServerIcon
@@ -18,7 +18,7 @@ from workspaces import outbound
 from workspaces.errors import InvalidEndpoint
 
 if TYPE_CHECKING:
-    from workspaces.models import User
+    from workspaces.models import User, Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -33,38 +33,48 @@ _BOUNDS: Final = outbound.Bounds(
 )
 
 
-def keep_icon(server: McpServer, sources: Sequence[str], *, retries: bool) -> None:
+def keep_icon(server: McpServer, sources: Sequence[str], *, retries: bool) -> bool:
     """Keep the first of a server's icons that can be shown. Waits for its host, at most some seconds.
 
     Args:
         sources: as `icon_sources` gives them.
         retries: try again what could not be shown the last time.
+
+    Returns:
+        Whether pages show another picture from now on.
     """
     rows = ServerIcon.objects.for_workspace(server.workspace_id).filter(server=server)
     known = rows.values_list("source_hash", "digest").first()
     if not sources:
         if known is not None:
             rows.delete()
-        return
+        return known is not None and known[1] != ""
     source_hash = hashlib.sha256("\n".join(sources).encode("utf-8", "replace")).hexdigest()
     if known is not None and known[0] == source_hash and (known[1] or not retries):
-        return
+        return False
     content = next(filter(None, map(_picture_of, sources)), b"")
+    digest = hashlib.sha256(content).hexdigest()[:16] if content else ""
     ServerIcon.objects.for_workspace(server.workspace_id).update_or_create(
         server=server,
         defaults={
             "workspace_id": server.workspace_id,
             "source_hash": source_hash,
             "content": content,
-            "digest": hashlib.sha256(content).hexdigest()[:16] if content else "",
+            "digest": digest,
         },
     )
+    return digest != (known[1] if known else "")
 
 
-def icons_for(workspace_id: UUID, user: User) -> Mapping[UUID, str]:
-    """The digests of the icons that a person sees, by server."""
-    rows = ServerIcon.objects.for_workspace(workspace_id).visible_to(user).exclude(digest="")
-    return dict(rows.values_list("server_id", "digest"))
+def icon_addresses(workspace: Workspace, user: User) -> dict[str, str]:
+    """Where the icons are that a person sees, by server. An address changes with its picture."""
+    rows = ServerIcon.objects.for_workspace(workspace).visible_to(user).exclude(digest="")
+    return {
+        str(
+            server_id
+        ): f"{reverse('mcp_servers:icon', args=[workspace.slug, server_id])}?v={digest}"
+        for server_id, digest in rows.values_list("server_id", "digest")
+    }
 
 
 def _picture_of(source: str) -> bytes:

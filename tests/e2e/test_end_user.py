@@ -210,7 +210,7 @@ def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
 
 
 def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
-    """REL-660: before the first message and later, from a list of what can be called."""
+    """REL-660, REL-750: before the first message, also after a reload, and later; from a list of what can be called."""
     question = "What time is it in Tokyo?"
 
     def choose(name: str) -> None:
@@ -229,6 +229,8 @@ def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
     member.goto("/w/demo/")
     member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
     choose("None")
+    member.reload()
+    expect(member.get_by_role("textbox", name="Message Clock")).to_be_visible()
     say(member, question)
     member.wait_for_url("**/c/**")
     expect(member.locator("article.answer").last).to_be_visible()
@@ -239,6 +241,31 @@ def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
     expect(member.locator("article.answer").last).to_contain_text("In Tokyo it is now")
     expect_idle(member)
     expect(member.locator("article.tool-card")).to_have_count(1)
+
+
+def test_words_that_begin_no_chat_stand_in_the_field_again(member: Page) -> None:
+    """REL-750, REL-752: a chosen server has gone since; the person is told, and sends them once more."""
+    member.goto("/w/demo/")
+    expect(member.locator(".bud-card").first).to_be_visible()
+    member.evaluate(
+        """() => {
+          const kept = JSON.parse(sessionStorage.getItem("trellis.home"));
+          kept.overrides.additional_servers = [crypto.randomUUID()];
+          sessionStorage.setItem("trellis.home", JSON.stringify(kept));
+        }"""
+    )
+    member.reload()
+    expect(member.locator(".bud-card").first).to_be_visible()
+    say(member, "What can you do?")
+    expect(
+        member.get_by_text("A model or server that you chose is no longer there.")
+    ).to_be_visible()
+    composer = member.get_by_role("textbox", name="Message").first
+    expect(composer).to_have_value("What can you do?")
+    expect_no_faults(member)
+    composer.press("Enter")
+    member.wait_for_url("**/c/**")
+    expect_idle(member)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])

@@ -465,7 +465,7 @@ export function hearOfChanges(hear: (kind: string) => void): void {
 let nudgeTimers: Record<string, ReturnType<typeof setTimeout>> = {};
 
 /** Several nudges about the same thing within a moment cost one request. */
-function nudge(key: string, refresh: () => unknown): void {
+export function nudge(key: string, refresh: () => unknown): void {
   clearTimeout(nudgeTimers[key]);
   nudgeTimers = { ...nudgeTimers, [key]: setTimeout(refresh, 250) };
 }
@@ -498,6 +498,13 @@ export function hearOfOpening(hear: () => void): void {
   onOpening.add(hear);
 }
 
+const onReturn = new Set<() => void>([loadList, loadBuds]);
+
+/** Hear that the connection is back: changes may have been missed. */
+export function hearOfReturn(hear: () => void): void {
+  onReturn.add(hear);
+}
+
 let wasOpen = false;
 
 export const socket = new LiveSocket({
@@ -518,8 +525,7 @@ export const socket = new LiveSocket({
     const id = place.value;
     if (id) void subscribe(id);
     for (const hear of onOpening) hear();
-    if (wasOpen)
-      void loadList(); // nudges may have been missed
+    if (wasOpen) for (const hear of onReturn) hear();
     else keepShell(home, boot.user.id);
     wasOpen = true;
   },

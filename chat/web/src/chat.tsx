@@ -14,6 +14,7 @@ import { Home } from "./home/home";
 import { startWorker } from "./installing";
 import { noteChat } from "./last-chat";
 import { followConnection } from "./sending";
+import { followServerIcons } from "./server-icons";
 import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
 import { ConversationDialogs } from "./sidebar/row";
 import { Sidebar } from "./sidebar/sidebar";
@@ -110,6 +111,7 @@ if (root) {
   startWorker();
   effect(() => noteChat(place.value ? conversationPath(place.value) : homePath));
   watchWaiting();
+  followServerIcons();
   openWanted();
   followConnection();
   startApp();

@@ -1,6 +1,15 @@
 /** What a tab remembers of the chat while other pages are open in it. Where storage is forbidden, nothing is. */
+import type { ChosenModel, McpConfigOverrides } from "./wire";
+
 const CHAT = "trellis.last_chat";
-const BUD = "trellis.home_bud";
+const HOME = "trellis.home";
+
+/** What the start page has chosen for the next conversation. */
+export interface HomeChoice {
+  bud: string | null;
+  model: ChosenModel | null;
+  overrides: McpConfigOverrides;
+}
 
 function note(key: string, value: string): void {
   try {
@@ -21,10 +30,18 @@ function noted(key: string): string | null {
 /** Remember which page of the chat is open. */
 export const noteChat = (path: string): void => note(CHAT, path);
 
-/** Remember the bud that the start page has chosen. */
-export const noteHomeBud = (id: string | null): void => note(BUD, id ?? "");
+/** Remember what is chosen there, for this person in this workspace. */
+export const noteHome = (whose: string, choice: HomeChoice): void =>
+  note(HOME, JSON.stringify({ ...choice, whose }));
 
-export const notedHomeBud = (): string | null => noted(BUD) || null;
+export function notedHome(whose: string): HomeChoice | null {
+  try {
+    const kept = JSON.parse(noted(HOME) ?? "null") as (HomeChoice & { whose: string }) | null;
+    return kept?.whose === whose ? kept : null;
+  } catch {
+    return null;
+  }
+}
 
 /** Let links to the chat lead to where it was left, if that was in the same workspace. */
 export function leadBack(): void {

@@ -147,13 +147,21 @@ export function discard(client_id: string): void {
   local({ type: "local.discard", client_id });
 }
 
-/** Start a conversation with a bud and, where words are given, say them. */
+/** What became of a chat that was to begin: it did, its words wait in this browser, or they are the person's again. */
+export type Beginning = "begun" | "kept" | "failed";
+
+/**
+ * Start a conversation with a bud and, where words are given, say them.
+ *
+ * @param onRefused called where the server does not take the choice, such as a model or server that has gone.
+ */
 export async function startConversation(
   bud: Bud,
   text = "",
   choice: Partial<ConversationChoice> = {},
   asked: Asked = NOBODY_ELSE,
-): Promise<boolean> {
+  onRefused: () => void = () => {},
+): Promise<Beginning> {
   const client_id = crypto.randomUUID();
   try {
     const row = await api.startConversation(bud.id, client_id, choice);
@@ -164,13 +172,18 @@ export async function startConversation(
     go(conversationPath(row.id));
     if (waiting.length > 0) void sendWithFiles(row.id, text, waiting, asked);
     else if (text.trim()) void sendMessage(text, "queue", asked);
-    return true;
+    return "begun";
   } catch (error) {
     const isAway = error instanceof ApiProblem && error.code === "offline";
-    if (isAway && text.trim() && uploadsOf("home").length === 0)
+    if (isAway && text.trim() && uploadsOf("home").length === 0) {
       keepBeginning(text, bud.id, choice, asked, client_id);
-    else toast(messageOf(error), "bad");
-    return false;
+      return "kept";
+    }
+    if (error instanceof ApiProblem && error.field in choice) {
+      onRefused();
+      toast(chat.choiceRefused, "bad");
+    } else toast(messageOf(error), "bad");
+    return "failed";
   }
 }
 

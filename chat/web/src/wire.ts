@@ -591,6 +591,7 @@ export interface Attachment {
 /** Null: not for this person. */
 export interface BootUrls {
   servers: string;
+  server_icons: string;
   add_server: string | null;
   connections: string;
   audit: string | null;

@@ -6,19 +6,28 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from allauth.account.decorators import login_required
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mcp_servers.models import ServerIcon
 from mcp_servers.pages.views.common import server_of
-from mcp_servers.registry.icons import MIME_TYPE
+from mcp_servers.registry.icons import MIME_TYPE, icon_addresses
 from workspaces.errors import NotFound
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 _CACHE = "private, max-age=31536000, immutable"
+
+
+@require_safe
+@login_required
+def icons(request: WorkspaceRequest, workspace_slug: str) -> JsonResponse:
+    """Where the icons are that this person sees, for a page that was open before one of them came."""
+    if request.workspace is None:  # the middleware has answered already
+        raise NotFound
+    return JsonResponse(icon_addresses(request.workspace, request.user))
 
 
 @require_safe

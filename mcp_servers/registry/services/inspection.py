@@ -187,8 +187,8 @@ def _look(
         actor=actor,
         is_asked_for=is_asked_for,
     )
-    if viewer is None:
-        keep_icon(server, listing.facts.icons, retries=is_asked_for)
+    if viewer is None and keep_icon(server, listing.facts.icons, retries=is_asked_for):
+        tell(server)
     return _report(listing)
 
 

@@ -15,6 +15,7 @@ from PIL import Image
 from mcp_servers.client.icon_sources import LONGEST_DATA, icon_sources
 from mcp_servers.models import McpServer, ServerIcon
 from mcp_servers.registry.icons import SIDE, keep_icon
+from mcp_servers.registry.services import inspection
 from tests import documents
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer, Listening
@@ -80,6 +81,8 @@ def test_a_servers_icon_is_drawn_anew_and_served_from_our_origin(
     home = client.get(reverse("chat:home", args=[tenant.workspace.slug]))
     address = reverse("mcp_servers:icon", args=[tenant.workspace.slug, server.pk])
     assert home.context["boot"]["server_icons"] == {str(server.pk): f"{address}?v={kept.digest}"}
+    icons = reverse("mcp_servers:icons", args=[tenant.workspace.slug])
+    assert client.get(icons).json() == home.context["boot"]["server_icons"]
     answer = client.get(address)
     assert answer["Content-Type"] == "image/png"
     with Image.open(io.BytesIO(answer.content)) as image:
@@ -88,6 +91,30 @@ def test_a_servers_icon_is_drawn_anew_and_served_from_our_origin(
     keep_icon(server, (), retries=False)
     assert icon_of(server) is None
     assert client.get(address).status_code == 404
+    assert client.get(icons).json() == {}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_open_pages_hear_of_a_picture_that_is_new_or_gone(
+    tenant: Tenant, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-751: after it is kept, and not each time that a server is looked at."""
+    data = base64.b64encode(BODIES["/good.png"]).decode()
+    icon = Icon(src=f"data:image/png;base64,{data}", mime_type="image/png")
+    server = http_server(tenant, counting.url)
+    kept: list[bool] = []
+
+    def note(told: McpServer, *, kind: str = "server.changed") -> None:
+        if kind == "server.changed":
+            row = icon_of(told)
+            kept.append(row is not None and bool(row.digest))
+
+    monkeypatch.setattr(inspection, "tell", note)
+    counting.server._lowlevel_server.icons = [icon]
+    for _ in range(2):
+        looked_at(tenant, server)
+    assert kept == [True]
+    assert [keep_icon(server, (), retries=False) for _ in range(2)] == [True, False]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,7 +1,7 @@
 /** Who answers in the open conversation, or in the one that is about to begin. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { api, buds, messageOf, openState, place, placeInList, toast } from "../app";
-import { notedHomeBud, noteHomeBud } from "../last-chat";
+import { api, boot, buds, messageOf, openState, place, placeInList, toast } from "../app";
+import { notedHome, noteHome } from "../last-chat";
 import type { ConversationChoice } from "../net/api";
 import type { AddableServer, Bud, ChosenModel, McpConfigOverrides, Model, Pin, Servers } from "../wire";
 import { hasOverrides, isOfBud, isPinned, NO_OVERRIDES, pinOf, withOverrides, withPin } from "./choices";
@@ -10,10 +10,14 @@ export type Chooser = "all" | "buds" | "models";
 export const chooser = signal<Chooser | null>(null);
 
 /** What the start page has chosen for the next conversation. */
-const chosenBud = signal<string | null>(notedHomeBud());
-effect(() => noteHomeBud(chosenBud.value));
-const chosenModel = signal<ChosenModel | null>(null);
-export const homeOverrides = signal<McpConfigOverrides>(NO_OVERRIDES);
+const whose = `${boot.user.id}.${boot.workspace.slug}`;
+const kept = notedHome(whose);
+const chosenBud = signal<string | null>(kept?.bud ?? null);
+const chosenModel = signal<ChosenModel | null>(kept?.model ?? null);
+export const homeOverrides = signal<McpConfigOverrides>(kept?.overrides ?? NO_OVERRIDES);
+effect(() =>
+  noteHome(whose, { bud: chosenBud.value, model: chosenModel.value, overrides: homeOverrides.value }),
+);
 
 export const homeBud = computed(
   () => buds.value?.find((bud) => bud.id === chosenBud.value) ?? buds.value?.[0],

@@ -15,7 +15,7 @@ import type { CommandName } from "./choices";
 import { ChoiceChip } from "./chooser";
 import { comparedBy, comparing, dropCompared } from "./comparing";
 import { DictateButton } from "./dictate-button";
-import { useDraft } from "./draft";
+import { draftOf, useDraft } from "./draft";
 import { dropMention, mention, mentionOf } from "./mentions";
 import { MissingServer } from "./missing-server";
 import { OFFERS_ID, type Offer, OfferMenu, offerId, useOffers } from "./offers";
@@ -34,7 +34,8 @@ interface ComposerProps {
   isRunning?: boolean;
   isDisabled?: boolean;
   /** `whenBusy`: what shall become of it while an answer is being written. `asked`: who answers it this once. */
-  onSend: (text: string, whenBusy: WhenBusy, asked: Asked) => void | Promise<unknown>;
+  /** False: it was not taken, and stands in the field again. */
+  onSend: (text: string, whenBusy: WhenBusy, asked: Asked) => Promise<boolean | void>;
   onStop?: () => void;
   hint?: string;
   /** With it, resources can be attached, prompts used and servers switched. */
@@ -81,7 +82,10 @@ export function Composer(props: ComposerProps) {
     setText("");
     dropMention(draftKey);
     dropCompared(draftKey);
-    void onSend(words, whenBusy, asked);
+    void onSend(words, whenBusy, asked).then((isTaken) => {
+      // What was typed meanwhile stays too.
+      if (isTaken === false) setText([words, draftOf(draftKey)].filter(Boolean).join("\n\n"));
+    });
   };
   const run = (name: CommandName) => {
     if (name === "bud") chooser.value = "buds";

@@ -4,7 +4,7 @@ import { chooseHomeBud, forgetHomeChoice, homeBud, homeChoice } from "../chat/ch
 import { Composer } from "../chat/composer";
 import { DemoLabel, Header } from "../chat/header";
 import { OutgoingMessage } from "../chat/outgoing";
-import { beginnings, keepBeginning, startConversation } from "../sending";
+import { type Beginning, beginnings, keepBeginning, startConversation } from "../sending";
 import { focusComposer } from "../shortcuts/chat";
 import type { Asked } from "../store/conversation";
 import chat from "../texts/chat";
@@ -24,10 +24,10 @@ function greeting(): string {
   return name ? t.greeting(words, name) : words;
 }
 
-async function begin(bud: Bud, text: string, asked?: Asked): Promise<boolean> {
-  const isStarted = await startConversation(bud, text, homeChoice(bud), asked);
-  if (isStarted) forgetHomeChoice();
-  return isStarted;
+async function begin(bud: Bud, text: string, asked?: Asked): Promise<Beginning> {
+  const beginning = await startConversation(bud, text, homeChoice(bud), asked, forgetHomeChoice);
+  if (beginning === "begun") forgetHomeChoice();
+  return beginning;
 }
 
 function ServerLine({ bud }: { bud: Bud }) {
@@ -54,7 +54,7 @@ function BudCard({ bud, isChosen, onChoose }: { bud: Bud; isChosen: boolean; onC
   const [isBusy, setBusy] = useState(false);
   const start = async (prompt: string) => {
     setBusy(true);
-    if (!(await begin(bud, prompt))) setBusy(false);
+    if ((await begin(bud, prompt)) !== "begun") setBusy(false);
   };
   return (
     <li class="bud-card" data-chosen={isChosen}>
@@ -169,9 +169,10 @@ export function Home() {
             label={chosen ? chat.messageTo(chosen.name) : chat.message}
             placeholder={chosen ? chat.messageTo(chosen.name) : chat.message}
             isDisabled={!chosen && !boot.is_kept}
-            onSend={(text, _, asked) => {
-              if (chosen) return begin(chosen, text, asked);
+            onSend={async (text, _, asked) => {
+              if (chosen) return (await begin(chosen, text, asked)) !== "failed";
               keepBeginning(text, null, {}, asked);
+              return true;
             }}
             hint={chosen?.model.is_demo ? t.demoHint : undefined}
           />

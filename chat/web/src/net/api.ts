@@ -31,6 +31,8 @@ export class ApiProblem extends Error {
     readonly status: number,
     readonly code: string,
     message: string,
+    /** What of the request it is about. */
+    readonly field = "",
   ) {
     super(message);
   }
@@ -61,6 +63,7 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
     response.status,
     first?.code ?? `http_${response.status}`,
     isPlain ? detail : fallback,
+    first?.attr ?? "",
   );
 }
 

@@ -56,6 +56,8 @@ const chat = {
   sendAgain: "Send again",
   sendsLater: "Sends when the connection is back",
   sending: "Sending…",
+  choiceRefused:
+    "A model or server that you chose is no longer there. The bud's own are used now. Send your message again.",
   begun: "Your new chat has begun.",
   openChat: "Open",
   noBudAnswers: "This workspace has no bud that could answer.",
