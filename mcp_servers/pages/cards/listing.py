@@ -11,7 +11,6 @@ from uuid import UUID
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models import AuthType, McpServer, McpTool, ServerScope, ServerStatus
@@ -177,11 +176,11 @@ def list_servers(workspace: Workspace, *, user: User, actor: Actor, wanted: Want
 
 def _fault_of(query: Mapping[str, str], group: str, origin: str) -> str:
     if unknown := sorted(set(query) - _NAMES):
-        return gettext("There is no filter “%(name)s”.") % {"name": unknown[0][:50]}
+        return str(_("There is no filter “%(name)s”.") % {"name": unknown[0][:50]})
     if group and group not in Group:
-        return gettext("There is no state “%(name)s”.") % {"name": group[:50]}
+        return str(_("There is no state “%(name)s”.") % {"name": group[:50]})
     if origin and origin not in Origin:
-        return gettext("Servers cannot come from “%(name)s”.") % {"name": origin[:50]}
+        return str(_("Servers cannot come from “%(name)s”.") % {"name": origin[:50]})
     return ""
 
 
