@@ -255,14 +255,19 @@ NAMES: Final = (
 )
 
 
+_BESIDE: Final = frozenset({"q", "before", "after", "by", "format"})
+"""What else stands in the addresses of the log: typed filters, the page's place, the report's colours, the file's kind."""
+
+
 def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     """Read the filters of an address. Never raises: what does not fit is told in `errors`."""
+    unknown = sorted(set(given) - {*NAMES, *_BESIDE})
     text = given.get("q", "").replace("\x00", "").strip()
     read = language.read_typed(text, KEYS, words="words")
     # Typed is what was meant last: it takes the place of what stands in the address.
     given = {**given, **read.values}
     typed = {name: given.get(name, "").strip()[:MAX_LENGTH].replace("\x00", "") for name in NAMES}
-    errors: list[str] = []
+    errors = [_("There is no filter “%(name)s”.") % {"name": name[:50]} for name in unknown]
     chosen = typed["range"] or DEFAULT_RANGE
     if chosen not in RANGES:
         errors.append(_("There is no such time range."))

@@ -21,6 +21,7 @@ from audit.views.parts import workspace_of
 from chat.artifacts.knowledge import knowledge_of
 from chat.artifacts.meaning import knowledge_listed
 from chat.bud_form import BudEditorForm, initial_of, model_groups
+from chat.bud_listing import WantedBuds, list_buds
 from chat.bud_picker import all_tools, picker_of
 from chat.check_shapes import MOST_CHECKS
 from chat.models import Bud, BudColour, BudVersion
@@ -34,7 +35,6 @@ from chat.services.bud_versions import (
 from chat.services.bud_yaml import LONGEST, apply_bud, write_bud
 from chat.services.buds import (
     create_bud,
-    may_edit,
     require_edit,
     update_bud,
     values_of,
@@ -91,17 +91,16 @@ def _common(request: WorkspaceRequest, bud: Bud | None = None) -> dict[str, Any]
 @require_GET
 @login_required
 def bud_list(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """The buds that the person may edit."""
+    """The buds that the person may edit, a page at a time; the next page alone for a list that goes on."""
     workspace = workspace_of(request)
-    rows = Bud.objects.for_workspace(workspace).visible_to(request.user).filter(is_draft=False)
-    buds = [
-        one
-        for one in rows.select_related("provider").order_by("is_archived", "name", "id")
-        if may_edit(one, request.actor)
-    ]
-    if not buds:
+    visible = Bud.objects.for_workspace(workspace).visible_to(request.user).filter(is_draft=False)
+    page = list_buds(visible, request.actor, workspace.pk, wanted=WantedBuds.read(request.GET))
+    context = {**_common(request), "page": page}
+    if request.headers.get("HX-Request") and page.wanted.after:
+        return render(request, "chat/_bud_rows.html", context)
+    if not page.total:
         require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
-    return render(request, "chat/buds.html", {**_common(request), "buds": buds})
+    return render(request, "chat/buds.html", context)
 
 
 @framed

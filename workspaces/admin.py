@@ -18,7 +18,7 @@ from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import FieldDoesNotExist
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -36,7 +36,7 @@ from workspaces.models import ApiToken, Invitation, Membership, Theme, User, Wor
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import encrypted_fields
-from workspaces.seen_values import NoticesOthers
+from workspaces.seen_values import NoticesOthers, hold
 from workspaces.services import (
     change_membership,
     mail_invitation,
@@ -121,6 +121,13 @@ class TrackedModelAdmin(ModelAdmin):
         """Have the form of a row notice what somebody else saved meanwhile."""
         form = super().get_form(request, obj, change=change, **kwargs)
         return noticing(form) if obj is not None else form
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        """Give the row, and hold it where it is saved: Django has begun the transaction."""
+        row = super().get_object(request, object_id, from_field)
+        if row is not None and connection.in_atomic_block:
+            hold(request, row)
+        return row
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         return None if _was_refused(request) else super().log_addition(request, obj, message)

@@ -20,6 +20,7 @@ from workspaces.models import ROLE_CHOICES, ApiToken, Membership
 from workspaces.ownership import transfer_ownership
 from workspaces.page_parts import id_of, workspace_of
 from workspaces.roles import Permission
+from workspaces.seen_values import hold, saves_one_at_a_time
 from workspaces.services import change_membership, remove_member
 from workspaces.suspending import LONGEST_REASON, resume_member, suspend_member
 from workspaces.visits import device, end_sessions, last_seen_of, sessions_of
@@ -66,6 +67,7 @@ def member(request: WorkspaceRequest, workspace_slug: str, membership_id: UUID) 
 
 @require_POST
 @login_required
+@saves_one_at_a_time
 def change_member(
     request: WorkspaceRequest, workspace_slug: str, membership_id: UUID, verb: str
 ) -> HttpResponse:
@@ -77,6 +79,7 @@ def change_member(
             role = request.POST.get("role", "")
             if role not in dict(ROLE_CHOICES):
                 raise InvalidInput(fields={"role": [_("Choose one of the roles.")]})
+            hold(request, membership)
             _check_seen(request, membership)
             change_membership(
                 membership=membership,

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from django import forms
+from django.db import models, transaction
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from workspaces.errors import NotFound
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+V = TypeVar("V", bound="Callable[..., HttpResponse]")
 _NAME: Final = "seen"
 _LONGEST_SHOWN: Final = 200
 _PLAIN: Final = (
@@ -19,6 +28,33 @@ _PLAIN: Final = (
     *(forms.Textarea, forms.Select),
 )
 """Widgets with one text. Those of several values and of secrets are compared as a whole."""
+
+
+def saves_one_at_a_time(view: V) -> V:
+    """Run what is sent to a page in one transaction, so that `hold` lasts from comparing to saving."""
+
+    @wraps(view)
+    def run(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        with transaction.atomic() if request.method == "POST" else nullcontext():
+            return view(request, *args, **kwargs)
+
+    return cast("V", run)
+
+
+def hold(request: HttpRequest, row: models.Model) -> None:
+    """Wait for whoever is saving this row, and read what they saved, before a form compares with it.
+
+    On SQLite the transaction itself is what they wait for.
+
+    Raises:
+        NotFound: they have deleted it.
+    """
+    if request.method != "POST" or row._state.adding:
+        return
+    rows = type(row)._base_manager.filter(pk=row.pk)
+    if rows.select_for_update(no_key=True).values_list("pk").first() is None:
+        raise NotFound
+    row.refresh_from_db()
 
 
 class NoticesOthers(forms.BaseForm):

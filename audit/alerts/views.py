@@ -21,6 +21,7 @@ from audit.models import Alert, AlertDelivery, AlertRule
 from audit.views.header import header_of
 from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.roles import Permission, has_permission, require
+from workspaces.seen_values import hold, saves_one_at_a_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -73,11 +74,13 @@ def recommended(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
+@saves_one_at_a_time
 def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpResponse:
     """One rule's settings."""
     workspace = _workspace(request)
     require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
     rule = AlertRule.objects.for_workspace(workspace).fetch(rule_id)
+    hold(request, rule)
     form = RuleForm(request.POST or None, rule=rule)
     if request.method == "POST" and form.is_valid():
         try:

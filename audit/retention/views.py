@@ -24,6 +24,7 @@ from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.roles import Permission, has_permission, require
+from workspaces.seen_values import hold, saves_one_at_a_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -33,11 +34,13 @@ _MOST_HOLDS = 50
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
+@saves_one_at_a_time
 def settings(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show the settings; a POST stores them."""
     workspace = workspace_of(request)
     require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
     policy = retention.policy_row(workspace.pk)
+    hold(request, policy)
     form = PolicyForm(request.POST if request.method == "POST" else None, policy=policy)
     if request.method == "POST" and form.is_valid():
         try:

@@ -223,10 +223,9 @@ def values_of(query: str) -> dict[str, str]:
 def filter_of(query: str, *, now: datetime) -> EntryFilter:
     """Read a schedule's filters. Their time is the schedule's."""
     values = values_of(query)
-    unknown = sorted(set(values) - {*NAMES, "q"})
     kept = {name: value for name, value in values.items() if name not in _NOT_OF_FILES}
     wanted = read_filter(kept | {"range": "all"}, now=now)
-    errors = [_("There is no filter “%(name)s”.") % {"name": name[:50]} for name in unknown]
+    errors = []
     if wanted.since or wanted.until:
         errors.append(_("Leave since: and until: out. A schedule has its own time."))
     if wanted.sort != "time":

@@ -25,6 +25,7 @@ from audit.streams.services import Start, streams_of
 from audit.views.header import header_of
 from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.roles import Permission, has_permission, require
+from workspaces.seen_values import hold, saves_one_at_a_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -95,6 +96,7 @@ def add(request: WorkspaceRequest, kind: str, workspace_slug: str | None = None)
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
+@saves_one_at_a_time
 def edit(
     request: WorkspaceRequest, stream_id: UUID, workspace_slug: str | None = None
 ) -> HttpResponse:
@@ -103,6 +105,7 @@ def edit(
     if not scope.can_manage:
         require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=scope.workspace_id)
     stream = streams_of(scope.workspace_id).fetch(stream_id)
+    hold(request, stream)
     form = StreamForm(request.POST or None, kind=stream.kind, stream=stream)
     if request.method == "POST" and form.is_valid():
         try:

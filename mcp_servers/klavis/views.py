@@ -9,6 +9,7 @@ from uuid import UUID
 
 from allauth.account.decorators import login_required
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -28,6 +29,7 @@ from mcp_servers.pages.views.common import can_manage, servers_url, switch, work
 from mcp_servers.registry.services.actions import remove_action_rule, set_action_rule
 from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied, RateLimited
 from workspaces.roles import Permission, require
+from workspaces.seen_values import hold
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -48,16 +50,20 @@ def save(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Set the account up or change it, and try it."""
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
-    form = KlavisAccountForm(request.POST, account=account_of(workspace.pk))
-    if not form.is_valid():
-        return _page(request, form=form)
-    try:
-        account = accounts.save_account(
-            workspace_id=workspace.pk, draft=form.draft(), actor=request.actor
-        )
-    except InvalidInput as error:
-        add_domain_error(form, error)
-        return _page(request, form=form)
+    with transaction.atomic():
+        stored = account_of(workspace.pk)
+        if stored is not None:
+            hold(request, stored)
+        form = KlavisAccountForm(request.POST, account=stored)
+        if not form.is_valid():
+            return _page(request, form=form)
+        try:
+            account = accounts.save_account(
+                workspace_id=workspace.pk, draft=form.draft(), actor=request.actor
+            )
+        except InvalidInput as error:
+            add_domain_error(form, error)
+            return _page(request, form=form)
     if account.is_usable:
         _try(request)
     else:

@@ -40,6 +40,7 @@ urlpatterns = [
     path(f"{_BASE}export/", lists.export_servers, name="export"),
     path(f"{_BASE}platform/<uuid:global_id>/", servers.set_global, name="set_global"),
     path(_KNOWN, catalogue.catalogue, name="catalogue"),
+    path(f"{_KNOWN}buds/", catalogue.catalogue_buds, name="catalogue_buds"),
     path(f"{_ENTRY}install/", catalogue.install, name="catalogue_install"),
     path(f"{_ENTRY}audience/", catalogue.set_audience, name="catalogue_audience"),
     path(f"{_ENTRY}<uuid:server_id>/uninstall/", catalogue.uninstall, name="catalogue_uninstall"),

@@ -205,3 +205,12 @@ def test_a_schedule_says_what_it_does_not_take(tenant: Tenant) -> None:
     assert "Did you mean “outcome”?".encode() in wrong.content
     client.post(url(tenant, "schedules/"), {**fields, **more, "query": "outcome:refused"})
     assert ReportSchedule.objects.for_workspace(tenant.workspace).count() == 1
+
+
+def test_a_filter_of_an_address_that_does_not_exist_is_told() -> None:
+    """REL-761: it is not left out silently."""
+    wanted = read_filter({"tol": "x", "tool": "read"}, now=NOW)
+    assert wanted.errors == ("There is no filter “tol”.",)
+    assert wanted.tool == "read"
+    known = {"q": "", "before": "1", "after": "", "by": "tool", "format": "csv"}
+    assert read_filter(known, now=NOW).errors == ()

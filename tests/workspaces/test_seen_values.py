@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from html import unescape
+from threading import Barrier
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from audit.models import AlertRule, AuditPolicy, AuditStream
 from chat.models import ModelProvider, ProviderModel
 from tests.factories import Tenant
+from tests.locks import until_somebody_waits
 from tests.mcp_servers.factories import http_server
+from tests.patience import PATIENCE
+from tests.threads import Threads
 from workspaces.models import Membership
 
 pytestmark = pytest.mark.django_db
@@ -143,3 +148,52 @@ def test_a_persons_role_is_not_put_back_by_an_older_page(tenant: Tenant) -> None
     assert client.post(f"{where}role/", {**again, "is_auditor": "on"}).status_code == 302
     row.refresh_from_db()
     assert (row.role, row.is_auditor) == ("admin", True)
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("make", [rule, stream, policy, server, provider])
+def test_whoever_comes_second_compares_with_what_the_first_saved(
+    tenant: Tenant, make: Callable[[Tenant], tuple[str, Any, str]]
+) -> None:
+    """REL-760: they wait for the first before they compare, not only before they save."""
+    url, row, field = make(tenant)
+    client = tenant.client("owner")
+    mine = fields_of(client.get(url).content.decode())
+    theirs = "77" if field == "keep_days" else "theirs"
+    with Threads(1) as threads:
+        with transaction.atomic():
+            type(row).unscoped.filter(pk=row.pk).update(**{field: theirs})
+            answer = threads.submit(client.post, url, {**mine, field: "99"})
+            until_somebody_waits()
+        refused = answer.result(PATIENCE)
+    assert refused.status_code in {200, 422}
+    assert f"Somebody else changed this to “{theirs}” while" in refused.content.decode()
+    row.refresh_from_db()
+    assert str(getattr(row, field)) == theirs
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("make", [rule, stream, policy, server, provider])
+def test_of_two_saves_at_the_same_moment_one_is_told(
+    tenant: Tenant, make: Callable[[Tenant], tuple[str, Any, str]]
+) -> None:
+    """REL-760."""
+    url, row, field = make(tenant)
+    clients = [tenant.client("owner"), tenant.client("owner")]
+    mine = fields_of(clients[0].get(url).content.decode())
+    together = Barrier(2)
+
+    def save(client: Any, value: str) -> int:
+        together.wait(PATIENCE)
+        return int(client.post(url, {**mine, field: value}).status_code)
+
+    with Threads(2) as threads:
+        answers = [
+            threads.submit(save, client, value)
+            for client, value in zip(clients, ("98", "99"), strict=True)
+        ]
+        codes = [one.result(PATIENCE) for one in answers]
+    assert sorted(codes) in ([302, 422], [200, 302]), codes
+    row.refresh_from_db()
+    assert str(getattr(row, field)) == ("98" if codes[0] == 302 else "99")

@@ -29,6 +29,7 @@ PAGE: Final = 25
 FEW: Final = 12
 """Up to so many servers are shown with all they have; of more, each is one row that opens."""
 MAX_WORDS: Final = 200
+_NAMES: Final = frozenset({"q", "state", "from", "own", "after"})
 
 
 class Group(models.TextChoices):
@@ -51,7 +52,7 @@ class Origin(models.TextChoices):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What somebody looks for. Words that name no group or origin are as if they were not there."""
+    """What somebody looks for. Words that name no group or origin are left out, and told."""
 
     words: str = ""
     group: str = ""
@@ -60,6 +61,8 @@ class Wanted:
     """The last server of the page before."""
     is_own: bool = False
     """The person's own servers, or everybody's."""
+    fault: str = ""
+    """What of the address is not known, in words."""
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Wanted:
@@ -76,6 +79,7 @@ class Wanted:
             origin=origin if origin in Origin else "",
             after=last,
             is_own=query.get("own") == "1",
+            fault=_fault_of(query, group, origin),
         )
 
     @property
@@ -130,7 +134,7 @@ class ServerList:
     @property
     def is_searched(self) -> bool:
         """Whether there are enough to look for one."""
-        return self.total > FEW or self.wanted.is_narrow
+        return self.total > FEW or self.wanted.is_narrow or bool(self.wanted.fault)
 
 
 def list_servers(workspace: Workspace, *, user: User, actor: Actor, wanted: Wanted) -> ServerList:
@@ -168,6 +172,16 @@ def list_servers(workspace: Workspace, *, user: User, actor: Actor, wanted: Want
         ],
         next_address=following.address() if following else "",
     )
+
+
+def _fault_of(query: Mapping[str, str], group: str, origin: str) -> str:
+    if unknown := sorted(set(query) - _NAMES):
+        return str(_("There is no filter “%(name)s”.") % {"name": unknown[0][:50]})
+    if group and group not in Group:
+        return str(_("There is no state “%(name)s”.") % {"name": group[:50]})
+    if origin and origin not in Origin:
+        return str(_("Servers cannot come from “%(name)s”.") % {"name": origin[:50]})
+    return ""
 
 
 def _choice(wanted: Wanted, group: str, label: str, count: int) -> Choice:

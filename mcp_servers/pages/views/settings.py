@@ -17,6 +17,7 @@ from mcp_servers.pages.views.common import server_of, servers_url
 from mcp_servers.registry import services
 from mcp_servers.registry.rights import require_to_manage
 from workspaces.errors import DomainError
+from workspaces.seen_values import hold, saves_one_at_a_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
+@saves_one_at_a_time
 def settings(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> HttpResponse:
     """Show the settings of a server, or change them."""
     row = server_of(request, server_id)
     require_to_manage(request.actor, row)
+    hold(request, row)
     initial = SettingsForm.values_of(row)
     form = SettingsForm(request.POST or None, server=row, initial=initial)
     if request.method == "POST" and form.is_valid():

@@ -482,3 +482,21 @@ def test_servers_with_held_tools_are_found_without_looking_at_others(
                 cursor.execute(f"EXPLAIN {asked}")
         plan = " ".join(str(row) for row in cursor.fetchall())
     assert "mcp_tool_held" in plan
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("stat=x", "There is no filter “stat”."),
+        ("state=gone", "There is no state “gone”."),
+        ("from=moon", "Servers cannot come from “moon”."),
+    ],
+)
+def test_a_filter_of_the_servers_with_a_typo_is_told_at_the_field(
+    tenant: Tenant, query: str, told: str
+) -> None:
+    """REL-764."""
+    url = f"/w/{tenant.workspace.slug}/servers/"
+    page = tenant.client("admin").get(f"{url}?{query}").content.decode()
+    assert f'id="server-fault" role="alert">{told}</p>' in page
+    assert "server-fault" not in tenant.client("admin").get(f"{url}?q=x").content.decode()

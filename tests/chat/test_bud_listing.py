@@ -1,0 +1,100 @@
+"""The page of buds in a workspace with very many, and the choice of buds where a server is installed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from chat.bud_listing import PAGE
+from chat.models import Bud
+from tests.factories import Tenant
+
+pytestmark = pytest.mark.django_db
+HTMX = {"HX-Request": "true"}
+MANY = 3 * PAGE
+
+
+def many_buds(tenant: Tenant, number: int = MANY, **values: Any) -> None:
+    rows = (
+        Bud(
+            id=uuid7(),
+            workspace=tenant.workspace,
+            owner=tenant.admin,
+            slug=f"bud-{place}",
+            name=f"Bud {place // 2:05}",
+            description="needle" if place == number - 1 else "",
+            **{"is_archived": place % 10 == 0, **values},
+        )
+        for place in range(number)
+    )
+    Bud.unscoped.bulk_create(rows)
+
+
+def names(page: str) -> list[str]:
+    return re.findall(r'/buds/([0-9a-f-]{36})/">', page)
+
+
+def test_every_bud_is_on_one_page_of_the_list_and_none_on_two(tenant: Tenant) -> None:
+    """REL-762: also where many have the same name."""
+    many_buds(tenant)
+    client = tenant.client("admin")
+    page = client.get("/w/acme/buds/").content.decode()
+    found = names(page)
+    assert len(found) == PAGE
+    while following := re.search(r'hx-get="/w/acme/buds/\?([^"]+)"', page):
+        page = client.get(f"/w/acme/buds/?{following[1]}", headers=HTMX).content.decode()
+        assert "<html" not in page
+        found += names(page)
+    wanted = Bud.objects.for_workspace(tenant.workspace).order_by("is_archived", "name", "id")
+    assert found == [str(pk) for pk in wanted.values_list("pk", flat=True)]
+
+
+def test_the_list_of_buds_is_searched_and_filtered_over_all_of_them(tenant: Tenant) -> None:
+    """REL-762."""
+    many_buds(tenant)
+    client = tenant.client("admin")
+    assert len(names(client.get("/w/acme/buds/?q=needle").content.decode())) == 1
+    archived = client.get("/w/acme/buds/?state=archived").content.decode()
+    assert len(names(archived)) == MANY // 10
+    empty = client.get("/w/acme/buds/?q=nothing-like-it").content.decode()
+    assert "No bud fits." in empty
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [("stat=x", "There is no filter “stat”."), ("state=gone", "There is no state “gone”.")],
+)
+def test_a_filter_with_a_typo_is_told_at_the_field(tenant: Tenant, query: str, told: str) -> None:
+    """REL-762."""
+    page = tenant.client("admin").get(f"/w/acme/buds/?{query}").content.decode()
+    assert f'<p class="field-error" id="bud-state-fault" role="alert">{told}</p>' in page
+    assert 'aria-describedby="bud-state-fault"' in page
+
+
+def test_a_member_finds_the_buds_that_members_may_edit(tenant: Tenant) -> None:
+    """REL-762: and without one, the page is not theirs."""
+    many_buds(tenant, 5)
+    client = tenant.client("member")
+    assert client.get("/w/acme/buds/").status_code == 403
+    Bud.unscoped.filter(slug="bud-3").update(members_may_edit=True)
+    assert len(names(client.get("/w/acme/buds/").content.decode())) == 1
+
+
+def test_the_catalogue_holds_no_list_of_buds_until_one_is_wanted(tenant: Tenant) -> None:
+    """REL-763: with ten thousand buds each entry had all of them."""
+    many_buds(tenant)
+    client = tenant.client("admin")
+    page = client.get("/w/acme/catalogue/").content.decode()
+    assert "Bud 00001" not in page
+    assert 'hx-get="/w/acme/catalogue/buds/"' in page
+    shown = client.get("/w/acme/catalogue/buds/").content.decode()
+    assert shown.count('name="bud_ids"') == 30
+    assert "There are more. Search for a name." in shown
+    ticked = Bud.unscoped.get(slug="bud-9").pk
+    found = client.get(f"/w/acme/catalogue/buds/?bud_q=00070&bud_ids={ticked}").content.decode()
+    assert re.findall(r'value="([0-9a-f-]{36})" (checked)?', found)[0] == (str(ticked), "checked")
+    assert found.count('name="bud_ids"') == 2, "the ticked one, and the one in use that fits"
+    assert tenant.client("member").get("/w/acme/catalogue/buds/").status_code == 403
