@@ -67,7 +67,8 @@ def watching() -> Iterator[None]:
 
 
 def _begin() -> None:
-    if getattr(_here, "depth", 0):  # asking the kernel for a thread's time costs more than the rest of it
+    # Asking the kernel for a thread's time costs more than the rest of this.
+    if getattr(_here, "depth", 0):
         _here.since = time.thread_time()
 
 
