@@ -18,6 +18,15 @@ def schema_of(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
+def doubling(levels: int) -> dict[str, Any]:
+    """Each definition refers to the next one twice."""
+    definitions: dict[str, Any] = {
+        f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)
+    }
+    definitions[f"d{levels}"] = {"type": "object"}
+    return {"type": "object", "$ref": "#/$defs/d0", "$defs": definitions}
+
+
 def nested(depth: int) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(depth):
@@ -45,6 +54,21 @@ def nested(depth: int) -> dict[str, Any]:
         ),
         (schema_of(a={"$ref": "#"}), "refers to itself"),
         (schema_of(a={"$ref": "#/$defs/missing"}), "not valid JSON Schema"),
+        (doubling(40), "takes too long to check"),
+        ({"properties": {"$defs": doubling(40)["$defs"], "a": doubling(40)}}, "not valid"),
+        ({"$anchor": "n", **schema_of(a={"allOf": [{"$ref": "#n"}] * 2})}, "refers to itself"),
+        (
+            {"$defs": {"a b": schema_of(x={"$ref": "#/$defs/a%20b"})}, "$ref": "#/$defs/a%20b"},
+            "refers to itself",
+        ),
+        (
+            {"default": {"n": {"allOf": [{"$ref": "#/default/n"}] * 2}}, "$ref": "#/default/n"},
+            "not valid JSON Schema",
+        ),
+        (
+            schema_of(a={"$id": "https://example.org/b", "items": {"$ref": "#/properties/a"}}),
+            "another document",
+        ),
         (schema_of(a={"type": "string", "description": "x" * 70_000}), "larger than"),
         (schema_of(**{f"p{n}": {"type": "string"} for n in range(1001)}), "more than 1000 parts"),
         (nested(30), "nested deeper"),
@@ -81,6 +105,9 @@ def test_a_schema_that_is_not_used(schema: Any, words: str) -> None:
             "$defs": {"name": {"type": "string"}},
             **schema_of(a={"$ref": "#/$defs/name"}, b={"$ref": "#/$defs/name"}),
         },
+        {"$defs": {"default": {"$anchor": "d"}}, **schema_of(a={"$ref": "#d"})},
+        schema_of(a={"items": {"type": "string"}}, b={"$ref": "#/properties/a/items"}),
+        doubling(12),
         schema_of(**{"$ref": {"type": "string"}}),
         schema_of(a={"default": {"$ref": "https://example.org/"}}),
         nested(8),
@@ -105,6 +132,28 @@ def test_a_hostile_pattern_is_decided_at_once() -> None:
             check_arguments(schema, value)
         assert not fits(schema, value)
         assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("keyword", ["properties", "dependentSchemas"])
+def test_names_that_look_like_keywords_hide_no_work(keyword: str) -> None:
+    """SEC-422: what stands under a name is looked at, whatever the name is."""
+    hidden = doubling(40)
+    with pytest.raises(UnusableSchema, match="takes too long"):
+        check_schema({"$defs": hidden.pop("$defs"), keyword: {"$defs": hidden}}, what="input")
+
+
+def test_no_check_takes_long() -> None:
+    """SEC-422: neither by a schema that was stored before it was bounded, nor by the number of values."""
+    cases: list[tuple[dict[str, Any], Any]] = [
+        (doubling(40), {}),
+        ({"type": "array", "items": doubling(12)}, [{}] * 100_000),
+    ]
+    started = time.process_time()
+    for schema, value in cases:
+        assert not fits(schema, value)
+        with pytest.raises(InvalidArguments, match="too long to check"):
+            check_arguments(schema, value)
+    assert time.process_time() - started < 1
 
 
 def test_faults_are_told_with_their_place() -> None:
