@@ -126,7 +126,7 @@ def is_heavy(result: mcp_types.CallToolResult) -> bool:
     """Whether reading it takes long enough to keep an event loop waiting."""
     texts = (block.text for block in result.content if isinstance(block, mcp_types.TextContent))
     return (
-        result.structured_content is not None
+        not schemas.is_short(result.structured_content)
         or sum(map(len, texts)) > _MOST_TEXT_AT_ONCE
         or any(
             isinstance(block, mcp_types.ImageContent | mcp_types.EmbeddedResource)
