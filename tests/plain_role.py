@@ -17,11 +17,15 @@ from workspaces import row_security
 from workspaces.postgresql import policies
 
 NAME: Final = "trellis_plain"
-_GRANTS: Final = f"""
-DO $$ BEGIN CREATE ROLE {NAME}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
-GRANT USAGE ON SCHEMA public TO {NAME};
-GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {NAME};
-GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {NAME};
+
+
+def grants_for(name: str) -> str:
+    """The statements that make a role, and let it read and write what is there."""
+    return f"""
+DO $$ BEGIN CREATE ROLE {name} LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
+GRANT USAGE ON SCHEMA public TO {name};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {name};
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name};
 """
 
 
@@ -36,7 +40,7 @@ def take() -> None:
 def grant() -> None:
     """Make the role, and let it read and write what is there."""
     with connection.cursor() as cursor:
-        cursor.execute(_GRANTS)
+        cursor.execute(grants_for(NAME))
 
 
 def leave() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from tests.extent import IS_FULL
 from tests.patience import PATIENCE
+from tests.plain_role import grants_for
 from tests.scaled.installation import Browser, Installation, free_port, is_ready
 
 PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
@@ -35,14 +36,19 @@ pytestmark = [
 ]
 
 
+PLAIN_ROLE = "trellis_pooled"
+"""Owns nothing, and policies hold for it: the role of the products' processes where row-level security is on."""
+
+
 @contextmanager
-def pooled(database_url: str, folder: Path) -> Iterator[str]:
-    """Start PgBouncer before the database; gives the address that processes use."""
+def pooled(database_url: str, folder: Path, *, role: str | None = None) -> Iterator[str]:
+    """Start PgBouncer before the database, as this role; gives the address that processes use."""
     assert PGBOUNCER is not None
     parts = urlsplit(database_url)
     host = parts.hostname or parse_qs(parts.query)["host"][0]
     port = free_port()
     settings = folder / "pgbouncer.ini"
+    user = role or parts.username
     password = f" password={parts.password}" if parts.password else ""
     runs_as = ""
     if os.getuid() == 0:  # it refuses to, and has to reach the socket of the database
@@ -51,7 +57,7 @@ def pooled(database_url: str, folder: Path) -> Iterator[str]:
     settings.write_text(
         f"""
 [databases]
-* = host={host} port={parts.port or 5432} user={parts.username}{password}
+* = host={host} port={parts.port or 5432} user={user}{password}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = {port}
@@ -72,26 +78,37 @@ max_client_conn = 500
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.05)  # a foreign process starts
-        netloc = f"{parts.username}@127.0.0.1:{port}"
+        netloc = f"{user}@127.0.0.1:{port}"
         yield urlunsplit(parts._replace(netloc=netloc, query=""))
     finally:
         process.kill()
         process.wait()
 
 
-def test_servers_and_workers_share_three_connections(installation: Installation) -> None:
-    """REL-700: every turn ends, every call is in the log, the log is whole, and the doctor finds the timeouts."""
+@pytest.mark.parametrize("is_walled", [False, True], ids=["plain", "row security"])
+def test_servers_and_workers_share_three_connections(
+    installation: Installation, is_walled: bool
+) -> None:
+    """REL-700: every turn ends, every call is in the log, the log is whole, and the doctor finds the timeouts.
+
+    SEC-13: with row-level security too. What one transaction reaches is not left behind for the next one's client.
+    """
     direct = installation.environment["DATABASE_URL"]
-    with pooled(direct, installation.folder) as pooled_url:
-        installation.environment |= {
-            "DATABASE_URL": pooled_url,
-            "TRELLIS_DATABASE_POOLER": "transaction",
-        }
+    role = PLAIN_ROLE if is_walled else None
+    with pooled(direct, installation.folder, role=role) as pooled_url:
         with psycopg.connect(direct, autocommit=True) as connection:
             name = connection.info.dbname
             for timeout in ("idle_in_transaction_session_timeout", "lock_timeout"):
                 connection.execute(f"ALTER DATABASE \"{name}\" SET {timeout} = '20s'")
+        installation.environment["TRELLIS_ROW_SECURITY"] = "on" if is_walled else "off"
         installation.manage("migrate", "--verbosity", "0")
+        if is_walled:
+            with psycopg.connect(direct, autocommit=True) as connection:
+                connection.execute(grants_for(PLAIN_ROLE))
+        installation.environment |= {
+            "DATABASE_URL": pooled_url,
+            "TRELLIS_DATABASE_POOLER": "transaction",
+        }
         installation.manage("seed_demo")
         for number, port in enumerate(installation.ports):
             command = ("daphne", "-b", "127.0.0.1", "-p", str(port), "config.asgi:application")
@@ -120,4 +137,6 @@ def test_servers_and_workers_share_three_connections(installation: Installation)
         # Each exits with 1 if it finds something.
         installation.manage("verify_audit")
         doctor = json.loads(installation.manage("doctor", "--json"))
-        assert {one["part"]: one["state"] for one in doctor}["database"] == "ok"
+        states = {one["part"]: one["state"] for one in doctor}
+        assert states["database"] == "ok"
+        assert states["row-level security"] == "ok"

@@ -112,3 +112,15 @@ def test_many_pictures_of_one_result_share_one_bound() -> None:
     )
     kinds = [part.as_json()["type"] for part in outcome.content]
     assert kinds == ["image", "image", "text", "text", "text", "text"]
+
+
+def test_a_short_structured_result_is_read_where_it_is() -> None:
+    """REL-43: what an event loop would notice is read in another thread, by its text or by its values."""
+
+    def of(value: dict[str, object]) -> mcp_types.CallToolResult:
+        return mcp_types.CallToolResult(content=[], structured_content=value)
+
+    assert not is_heavy(of({"time": "12:00", "zone": {"name": "Asia/Tokyo"}}))
+    assert is_heavy(of({"text": "x" * 10_000}))
+    assert is_heavy(of({"k" * 10_000: 1}))
+    assert is_heavy(of({"rows": [{"a": 1}] * 100}))
