@@ -135,7 +135,9 @@ class PreparedRows(Generic[_Row]):
 
 
 def _run(sql: str, params: list[Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
+    # On PostgreSQL the database keeps the statement too, with its plan.
+    open_cursor = getattr(connection, "prepared_cursor", connection.cursor)
+    with open_cursor() as cursor:
         cursor.execute(sql, params)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows

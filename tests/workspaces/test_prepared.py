@@ -6,10 +6,12 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection
 from django.db.models import Exists, F, OuterRef, Subquery
 from django.forms import model_to_dict
 
 from tests.factories import Tenant
+from workspaces import row_security
 from workspaces.models import Membership, User, Workspace
 from workspaces.prepared import PreparedRows
 from workspaces.scoping import UnscopedQuery
@@ -87,3 +89,39 @@ def test_what_cannot_be_prepared_is_refused(tenant: Tenant) -> None:
     """SEC-01: no rows past the tenant's door."""
     with pytest.raises(UnscopedQuery):
         PreparedRows[Membership](lambda pk: Membership.objects.filter(pk=pk), UUID).all(uuid4())
+
+
+@pytest.mark.postgresql
+def test_the_database_keeps_the_statement_with_its_plan(
+    tenant: Tenant, settings: Any, django_assert_num_queries: Any
+) -> None:
+    """REL-740: planned anew a statement with its joins takes four times as long. Behind a pooler it is."""
+
+    def kept() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+            return int(cursor.fetchone()[0])
+
+    before = kept()
+    prepared = PreparedRows[Membership](members, UUID, str)
+    with django_assert_num_queries(5):
+        for _ in range(5):
+            assert prepared.first(tenant.workspace.pk, tenant.auditor.email) is not None
+    assert kept() == before + (0 if row_security.is_on() else 1)
+
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"database_pooler": "transaction"})
+    pooled = PreparedRows[Membership](lambda *values: members(*values).reverse(), UUID, str)
+    for _ in range(5):
+        assert pooled.first(tenant.workspace.pk, tenant.auditor.email) is not None
+    assert kept() == before + (0 if row_security.is_on() else 1)
+
+
+@pytest.mark.postgresql
+def test_the_driver_keeps_no_other_text(tenant: Tenant) -> None:
+    """REL-740: what people write would else stay in a connection's memory."""
+    prepared = PreparedRows[Membership](members, UUID, str)
+    for number in range(5):
+        prepared.first(tenant.workspace.pk, tenant.auditor.email)
+        assert not User.objects.filter(email=f"secret-{number}@example.org").exists()
+    known = connection.connection._prepared
+    assert "secret-" not in repr((known._names, known._counts))

@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Final
 
-from django.db.backends.postgresql import base
-from psycopg import ClientCursor, sql
+from django.conf import settings
+from django.db.backends.postgresql import base, operations
+from django.utils.asyncio import async_unsafe
+from psycopg import ClientCursor, Cursor, sql
 from psycopg_pool import PoolTimeout
 
 from workspaces.database import THREADS, is_database_thread
@@ -27,6 +29,8 @@ from workspaces.row_security import NOTHING, SETTING, NoReach, current_reach, is
 PATIENCE_SECONDS: Final = 25.0
 """How long a thread waits for a lane; below the 30 seconds within which a request fails clearly."""
 
+_PLANNED_ANEW: Final = 2
+"""So often a connection's statement is planned before PostgreSQL keeps it."""
 _ON_ROWS: Final = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "MERGE", "EXPLAIN"})
 _FIRST_WORD: Final = re.compile(r"[\s(]*([A-Za-z]+)")
 
@@ -59,9 +63,36 @@ class ReachingCursor(ClientCursor[Any]):
             self.execute(query, params)
 
 
+class KeptCursor(Cursor[Any]):
+    """A cursor for statements that come again and again: PostgreSQL parses and plans each once for a connection.
+
+    The driver counts statements on such a connection, and keeps their texts; with all of them it would keep what people
+    write. So it counts for the time of this one.
+    """
+
+    def execute(self, query: Any, params: Any = None, **kwargs: Any) -> Any:
+        """As its base."""
+        self.connection.prepare_threshold = _PLANNED_ANEW
+        try:
+            return super().execute(query, params, **kwargs)
+        finally:
+            self.connection.prepare_threshold = None
+
+
+class DatabaseOperations(operations.DatabaseOperations):
+    """As its base, where statements are looked at: a kept one and its values travel apart."""
+
+    def last_executed_query(self, cursor: Any, sql: Any, params: Any) -> Any:
+        """The statement with its values in it, for whoever debugs or counts."""
+        if isinstance(cursor, KeptCursor):
+            return self.compose_sql(sql, params)
+        return super().last_executed_query(cursor, sql, params)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection that holds a lane from when it is taken out of the pool until it is given back."""
 
+    ops_class = DatabaseOperations
     _leave_lane: Callable[[], object] | None = None
     told_reach: str | None = None
     """What the transaction that is open was told last; None: nothing that still holds for sure."""
@@ -87,6 +118,19 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if isinstance(cursor, ReachingCursor):
             cursor.wrapper = self
         return cursor
+
+    @async_unsafe
+    def prepared_cursor(self) -> Any:
+        """A cursor for a statement of few kinds of values, which the database may keep.
+
+        A pooler gives the next transaction another connection, and the reach has to go in the statement's own message:
+        there it is an ordinary cursor.
+        """
+        if is_on() or settings.TRELLIS.database_pooler == "transaction":
+            return self.cursor()
+        self.ensure_connection()
+        with self.wrap_database_errors:
+            return self._prepare_cursor(KeptCursor(self.connection))  # type: ignore[attr-defined]  # the stubs leave it out
 
     def telling_for(self, query: Any) -> str | None:
         """The reach that has to go ahead of a statement; None: it needs none, or the transaction knows.
