@@ -96,7 +96,8 @@ class PreparedInsert(Generic[_Row]):
                 field: Any = column.field  # few kinds of fields have this method
                 marks.append(field.get_placeholder(value, self._compiler(connection), connection))
             values.append(value)
-        with connection.cursor() as cursor:
+        open_cursor = getattr(connection, "prepared_cursor", connection.cursor)
+        with open_cursor() as cursor:
             cursor.execute(self._statement(connection, tuple(marks)), values)
         row._state.adding = False
         row._state.db = connection.alias
