@@ -26,7 +26,8 @@ REQUEST_CHANGED: Final = "request.changed"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
     kind: str
-    """What changed: "server.changed", "tools.changed", "bud.changed", "conversation.changed", "request.changed"."""
+    """What changed: "server.changed", "tools.changed", "bud.changed", "conversation.changed", "draft.changed",
+    "request.changed"."""
     id: str
     """The id of the row."""
     user_id: str | None = None

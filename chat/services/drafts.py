@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
@@ -11,10 +12,14 @@ from django.utils.translation import gettext as _
 from chat.models import Conversation, Draft
 from chat.services.turns import check_text
 from workspaces.actors import Actor
+from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
+
+CHANGED: Final = "draft.changed"
+"""A draft has another text; what is open of its writer shows it."""
 
 
 def keep_draft(
@@ -45,9 +50,16 @@ def keep_draft(
     place = {"conversation_id": conversation_id}
     values = {"workspace_id": workspace.pk, "owner": owner, **place}
     with transaction.atomic():
+        before = mine.filter(**place).values_list("text", flat=True).first()
         # Two devices may keep the first one at the same moment.
         new = Draft(**values, text=text, written_at=written_at)
         Draft.objects.bulk_create([new], ignore_conflicts=True)
         mine.filter(**place, written_at__lte=written_at).update(text=text, written_at=written_at)
-    kept: Draft = mine.get(**place)
+        kept: Draft = mine.get(**place)
+        # The same text again says nothing new: a device whose clock is ahead sends it whenever it hears of one.
+        if kept.text != (before or ""):
+            told = Announcement(
+                kind=CHANGED, id=str(conversation_id or workspace.pk), user_id=str(owner.pk)
+            )
+            announce(workspace.pk, told)
     return kept

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID, uuid4
 
 import pytest
 
 from chat.models import Draft
+from chat.services import drafts
 from chat.services.conversations import delete_conversation, erase_conversation
 from chat.services.drafts import keep_draft
 from tests.chat.test_search import talk
@@ -52,6 +54,22 @@ def test_the_last_writer_wins_by_time(tenant: Tenant) -> None:
             keep(tenant, text, now)
     with pytest.raises(InvalidInput):
         keep(tenant, "x", now, uuid4())
+
+
+def test_open_pages_of_the_writer_hear_of_another_text(tenant: Tenant) -> None:
+    """REL-754: nobody else's do, and no page hears of the same text again."""
+    now = database_now() - timedelta(minutes=5)
+    conversation = talk(tenant, "member", "hello")
+    with patch.object(drafts, "announce") as told:
+        keep(tenant, "", now)
+        keep(tenant, "new", now + timedelta(seconds=1), conversation.pk)
+        keep(tenant, "new", now + timedelta(seconds=2), conversation.pk)
+        keep(tenant, "old", now, conversation.pk)
+        keep(tenant, "", now + timedelta(seconds=3), conversation.pk)
+    nudges = [call.args[1] for call in told.call_args_list]
+    assert [nudge.kind for nudge in nudges] == ["draft.changed"] * 2
+    assert {nudge.id for nudge in nudges} == {str(conversation.pk)}
+    assert {nudge.user_id for nudge in nudges} == {str(tenant.member.pk)}
 
 
 def test_drafts_are_their_writers_and_go_with_their_conversation(tenant: Tenant) -> None:

@@ -493,3 +493,19 @@ def test_files_go_along_with_a_message_and_are_read(
     page.get_by_role("button", name="Remove huge.txt").click()
     page.get_by_role("button", name="Send").click()
     expect(answer.last).to_contain_text("The word is apple")
+
+
+def test_a_draft_moves_between_open_browsers(member: Page, new_context: NewContext) -> None:
+    """REL-754: what is written in one is shown in the other at once, and goes from both when one sends it."""
+    open_chat(member, "Clock", "What time is it in Vienna?")
+    expect_idle(member)
+    other = new_context(storage_state=member.context.storage_state()).new_page()
+    other.goto(member.url)
+    here, there = (one.get_by_role("textbox", name="Message").first for one in (member, other))
+    expect(there).to_be_enabled()
+    here.fill("What time is it in")
+    expect(there).to_have_value("What time is it in")
+    there.fill("What time is it in Graz?")
+    expect(here).to_have_value("What time is it in Graz?")
+    there.press("Enter")
+    expect(here).to_have_value("")

@@ -109,14 +109,22 @@ def test_a_foreign_host_and_two_hosts_are_refused(trellis: RunningTrellis) -> No
 
 
 def test_the_first_load_of_the_chat_is_light(page: Page) -> None:
-    """REL-370: the page and all that it loads, as they go over the wire to a browser that holds nothing."""
+    """REL-370: the page and all that it loads, as they go over the wire to a browser that holds nothing.
+
+    REL-753: what renders answers comes once somebody moves or types.
+    """
     enter(page, MEMBER)
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
     session.send("Network.setCacheDisabled", {"cacheDisabled": True})
     sizes: list[float] = []
     session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     page.goto("/w/demo/", wait_until="networkidle")
     expect(page.get_by_role("textbox", name="Message")).to_be_visible()
     assert len(sizes) > 5
     assert sum(sizes) < 180_000
+    assert not [url for url in asked if "/render-" in url]
+    with page.expect_request(lambda request: "/render-" in request.url):
+        page.mouse.move(400, 300)

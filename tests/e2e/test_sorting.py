@@ -8,7 +8,7 @@ from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
 
 
 def test_chats_are_sorted_selected_and_found_by_filters(page: Page) -> None:
-    """REL-427, REL-428, REL-429: a folder, a move, an archive of several and its undo, a filter and its typo."""
+    """REL-427, REL-428, REL-429, REL-755: a folder and its name once more, a move, an archive of several and its undo, a filter and its typo."""
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Madrid?")
     expect_idle(page)
@@ -16,6 +16,11 @@ def test_chats_are_sorted_selected_and_found_by_filters(page: Page) -> None:
     dialog = page.get_by_role("dialog", name="New folder")
     dialog.get_by_label("Name").fill("Far away")
     dialog.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="New folder").click()
+    dialog.get_by_label("Name").fill("Far away")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_role("alert")).to_have_text("You have a folder of this name already.")
+    page.keyboard.press("Escape")
     row = page.locator("#sidebar li.chat-row", has_text="Madrid").first
     row.hover()
     row.get_by_role("button").click()

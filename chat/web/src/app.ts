@@ -42,7 +42,9 @@ export function toast(
 ): void {
   toastCounter += 1;
   const id = toastCounter;
-  toasts.value = [...toasts.value.slice(-2), { id, tone, text, action }];
+  // Said again, it stands there once; each way back stays.
+  const others = toasts.value.filter((one) => one.text !== text || one.action || action);
+  toasts.value = [...others.slice(-2), { id, tone, text, action }];
   setTimeout(() => dismissToast(id), duration_ms);
 }
 
@@ -52,6 +54,13 @@ export function dismissToast(id: number): void {
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : common.failed;
+}
+
+/** The same at the field that it is about, where the field's name in the request says nothing. */
+export function messageAt(field: string, error: unknown): string {
+  const name = common.fieldProblem(field, "");
+  const message = messageOf(error);
+  return message.startsWith(name) ? message.slice(name.length) : message;
 }
 
 // -- where we are ------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { renderText, safeHref, sanitize } from "../src/markdown/render";
+import { safeHref } from "../src/markdown/links";
+import { renderText, sanitize } from "../src/markdown/render";
 import { MarkdownStream } from "../src/markdown/stream";
 
 function dom(text: string): HTMLElement {

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { api, boot } from "../app";
+import { api, boot, hearOfChanges, hearOfReturn, nudge } from "../app";
 import { personal } from "../forgetting";
 import type { Draft } from "../wire";
 
@@ -100,9 +100,19 @@ export function sendDrafts(): void {
   }
 }
 
-/** Whenever somebody comes back to the page. */
+/** What was written elsewhere, shown in the fields of this page too: another tab of this browser has kept it already. */
+async function showDrafts(): Promise<void> {
+  await loadDrafts();
+  written.value += 1;
+}
+
+/** At once where the page is open, and whenever somebody comes back to it. */
 export function followDrafts(): void {
   void loadDrafts();
+  hearOfChanges((kind) => {
+    if (kind === "draft.changed") nudge("drafts", showDrafts);
+  });
+  hearOfReturn(() => void showDrafts());
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible") void loadDrafts();
     else sendDrafts();

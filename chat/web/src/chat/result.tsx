@@ -1,5 +1,5 @@
 import { pickResource } from "../app";
-import { safeHref } from "../markdown/render";
+import { safeHref } from "../markdown/links";
 import t from "../texts/calls";
 import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icon";

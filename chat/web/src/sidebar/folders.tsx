@@ -1,7 +1,7 @@
 /** Folders: one level, each with a colour. A click lists what is in one; the menu of a chat moves it. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, loadList, messageOf, openFolder, setOpenFolder, toast } from "../app";
+import { api, loadList, messageAt, messageOf, openFolder, setOpenFolder, toast } from "../app";
 import type { FolderColour } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/folders";
@@ -72,7 +72,9 @@ export function FolderList() {
               onClick={() => setOpenFolder(openFolder.value === folder.id ? null : folder.id)}
             >
               <Dot colour={folder.colour} />
-              <span class="truncate grow text-left">{folder.name}</span>
+              <span class="truncate grow text-left" title={folder.name}>
+                {folder.name}
+              </span>
             </button>
             <Menu
               label={shell.moreFor(folder.name)}
@@ -148,7 +150,7 @@ function FolderDialog({ folder, onClose }: { folder: Folder | undefined; onClose
       place(await (folder ? api.changeFolder(folder.id, { name, colour }) : api.createFolder(name, colour)));
       onClose();
     } catch (error) {
-      setProblem(messageOf(error));
+      setProblem(messageAt("name", error));
     }
   };
   return (
@@ -169,9 +171,11 @@ function FolderDialog({ folder, onClose }: { folder: Folder | undefined; onClose
             maxLength={60}
             required
             autofocus
+            aria-invalid={problem ? true : undefined}
+            aria-describedby="folder-problem"
           />
           {problem && (
-            <p class="field-error" role="alert">
+            <p id="folder-problem" class="field-error" role="alert">
               {problem}
             </p>
           )}
@@ -235,7 +239,7 @@ function MoveDialog({ rows, onClose }: { rows: Conversation[]; onClose: () => vo
       place(folder);
       go(folder.id);
     } catch (error) {
-      setProblem(messageOf(error));
+      setProblem(messageAt("name", error));
     }
   };
   const isIn = rows.some((row) => row.folder_id !== null);
@@ -274,9 +278,11 @@ function MoveDialog({ rows, onClose }: { rows: Conversation[]; onClose: () => vo
               maxLength={60}
               value={name}
               onInput={(event) => setName(event.currentTarget.value)}
+              aria-invalid={problem ? true : undefined}
+              aria-describedby="folder-problem"
             />
             {problem && (
-              <p class="field-error" role="alert">
+              <p id="folder-problem" class="field-error" role="alert">
                 {problem}
               </p>
             )}

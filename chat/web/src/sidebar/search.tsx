@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, buds, conversationPath, go, messageOf, reveal } from "../app";
+import { api, buds, conversationPath, go, messageAt, reveal } from "../app";
 import { openPanel } from "../artifacts/state";
 import { type Offer, offersFor, termAt } from "../audit-search";
 import common from "../texts/common";
@@ -95,7 +95,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
           setAt(null);
         } catch (error) {
           if (mine !== latest.current) return;
-          setProblem(messageOf(error).replace(/^q: /, "")); // it stands at the field
+          setProblem(messageAt("q", error));
           setRows([]);
         }
       },

@@ -1,0 +1,16 @@
+/** Which addresses may be links. Apart from the renderer, since pages that render nothing show links too. Pure. */
+
+export const LINK = /^(?:https?:\/\/|mailto:)/i;
+
+/** The address of a link if it may be one, else null. */
+export function safeHref(href: string): string | null {
+  // Browsers drop tabs, newlines and leading control characters from addresses, so they go before the check.
+  const clean = href.replace(/[\u0000-\u0020\u007f-\u009f\u200b-\u200f\u2028\u2029\ufeff]/g, "");
+  if (!LINK.test(clean)) return null;
+  if (/^mailto:/i.test(clean)) return clean;
+  try {
+    return new URL(clean).href;
+  } catch {
+    return null;
+  }
+}

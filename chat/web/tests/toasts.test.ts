@@ -1,0 +1,47 @@
+/** What the page says in passing, and at a field. */
+import { beforeEach, expect, it, vi } from "vitest";
+import { ApiProblem } from "../src/net/api";
+
+let app: typeof import("../src/app");
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  const boot = {
+    user: { id: "u", email: "a@b.c", name: "A" },
+    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
+    workspaces: [],
+    conversation_id: null,
+    urls: { api: "/api/", socket: "/ws/", servers: "/s/" },
+    csrf_token: "t",
+  };
+  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script>`;
+  vi.resetModules();
+  app = await import("../src/app");
+});
+
+const texts = () => app.toasts.value.map((one) => one.text);
+
+it("REL-756: says the same once, and as long as when it was said last", () => {
+  app.toast("Copied", "ok");
+  vi.advanceTimersByTime(3000);
+  app.toast("Sent", "ok");
+  app.toast("Copied", "ok");
+  expect(texts()).toEqual(["Sent", "Copied"]);
+  vi.advanceTimersByTime(4000);
+  expect(texts()).toEqual(["Sent", "Copied"]);
+  vi.advanceTimersByTime(600);
+  expect(texts()).toEqual([]);
+});
+
+it("REL-756: keeps each way back", () => {
+  const undo = { label: "Undo", run: () => undefined };
+  app.toast("Moved.", "ok", undo);
+  app.toast("Moved.", "ok", undo);
+  expect(texts()).toEqual(["Moved.", "Moved."]);
+});
+
+it("REL-755: leaves out the field's name in the request, and that field's alone", () => {
+  const problem = (message: string) => new ApiProblem(400, "invalid", message, "name");
+  expect(app.messageAt("name", problem("name: It is taken."))).toBe("It is taken.");
+  expect(app.messageAt("name", problem("colour: There is none."))).toBe("colour: There is none.");
+});
