@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -20,7 +21,7 @@ from audit.reports.figures import spoken_time
 from audit.views.parts import workspace_of
 from chat.artifacts.knowledge import knowledge_of
 from chat.artifacts.meaning import knowledge_listed
-from chat.bud_form import BudEditorForm, initial_of, model_groups
+from chat.bud_form import BudEditorForm, initial_of, label_of, model_groups
 from chat.bud_listing import WantedBuds, list_buds
 from chat.bud_picker import all_tools, picker_of
 from chat.check_shapes import MOST_CHECKS
@@ -162,7 +163,7 @@ def _conflict(request: WorkspaceRequest, form: BudEditorForm, bud: Bud, base: in
     newest = rows.filter(number=bud.version).first()
     changed = {
         "by": newest.made_by if newest else "",
-        "fields": changes_between(seen.values, values_of(bud)) if seen is not None else [],
+        "fields": _changes(seen.values, values_of(bud)) if seen is not None else [],
     }
     form.data = {**request.POST.dict(), "base_version": str(bud.version)}
     return _editor(request, form, bud, changed=changed, status=409)
@@ -346,6 +347,13 @@ def _uuid(text: str) -> UUID:
         raise InvalidInput(fields={"bud": [_("This is not a valid id.")]}) from error
 
 
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"label": label_of(change.field), "lines": change.lines}
+        for change in changes_between(before, after)
+    ]
+
+
 @require_GET
 @login_required
 def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
@@ -358,7 +366,7 @@ def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -
     shown = []
     for place, version in enumerate(versions[:MOST_VERSIONS]):
         before = versions[place + 1].values if place + 1 < len(versions) else None
-        changes = changes_between(before, version.values) if before is not None else []
+        changes = _changes(before, version.values) if before is not None else []
         shown.append(
             {"version": version, "changes": changes, "checked": checked.get(version.number)}
         )

@@ -67,6 +67,17 @@ def test_every_save_keeps_a_version_and_an_old_one_can_come_back(tenant: Tenant)
     assert "Write well." in page.content.decode()
 
 
+def test_a_version_names_what_changed_as_the_editor_does(tenant: Tenant) -> None:
+    """REL-767."""
+    bud = make_bud(tenant, system_prompt="Write.")
+    values = {"system_prompt": "Write well.", "parameters": {"temperature": 0.5}}
+    update_bud(bud=bud, actor=tenant.actor("admin"), values=values)
+    page = tenant.client("admin").get(editor(tenant, bud, "versions/")).content.decode()
+    assert '<summary class="link-quiet">Instructions</summary>' in page
+    assert '<summary class="link-quiet">Parameters of the model</summary>' in page
+    assert "system_prompt" not in page
+
+
 def test_a_bud_from_before_versions_keeps_what_it_was(tenant: Tenant) -> None:
     """REL-445."""
     bud = Bud.objects.create(
