@@ -25,6 +25,7 @@ from chat.bud_form import BudEditorForm, initial_of, label_of, model_groups
 from chat.bud_listing import WantedBuds, list_buds
 from chat.bud_picker import all_tools, picker_of
 from chat.check_shapes import MOST_CHECKS
+from chat.missing_tools import missing_tools
 from chat.models import Bud, BudColour, BudVersion
 from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_quality import quality_of
@@ -187,7 +188,7 @@ def _editor(
         "colours": BudColour.choices,
         "model_groups": model_groups(workspace.pk, form["model"].value() or "|"),
         "picker": {
-            "config": _config_of(form),
+            "config": _config_of(form, workspace.pk),
             **picker_of(workspace, bud),
         },
         "knowledge": {
@@ -288,11 +289,18 @@ def _told_by(error: InvalidInput | Conflict) -> list[str]:
     return [error.message]
 
 
-def _config_of(form: BudEditorForm) -> Any:
-    """Give the tools as they were sent, or as they are stored."""
-    if form.is_bound:
-        return form.cleaned_data.get("mcp_config", {}) if hasattr(form, "cleaned_data") else {}
-    return form.initial.get("mcp_config") or {}
+def _config_of(form: BudEditorForm, workspace_id: UUID) -> Any:
+    """Give the tools as they were sent, without those that have gone, or as they are stored."""
+    if not form.is_bound:
+        return form.initial.get("mcp_config") or {}
+    # Not from the cleaned values: a fault takes the field out of them, and the choice would be lost.
+    sent = form.fields["mcp_config"].bound_data(form["mcp_config"].data, {})
+    config = sent if isinstance(sent, dict) else {}
+    for name in ("available_tools", "disabled_tools"):
+        if isinstance(tools := config.get(name), list):
+            known = [one for one in tools if not missing_tools(workspace_id, [str(one)])]
+            config = {**config, name: known}
+    return config
 
 
 @require_GET

@@ -132,6 +132,22 @@ def test_the_editor_tells_faults_at_the_field_and_keeps_what_was_typed(tenant: T
         assert client.post(editor(tenant, bud), form_of(**wrong)).status_code == 422, wrong
 
 
+def test_tools_that_went_while_the_editor_was_open_take_no_other_choice_with_them(
+    tenant: Tenant,
+) -> None:
+    """REL-447: the page that tells it has what was chosen, without what has gone."""
+    bud = make_bud(tenant)
+    server = http_server(tenant, "https://time.example.org/mcp", name="time")
+    stored_tool(server, "now")
+    stored_tool(server, "gone", removed_at=timezone.now())
+    sent = {"servers": [str(server.pk)], "disabled_tools": [f"{server.pk}.gone"]}
+    page = tenant.client("admin").post(
+        editor(tenant, bud), form_of(base_version="1", mcp_config=json.dumps(sent))
+    )
+    assert "There is no tool “time.gone”" in page.content.decode()
+    assert page.context["picker"]["config"] == {**sent, "disabled_tools": []}
+
+
 def test_only_those_who_may_edit_open_the_editor(tenant: Tenant) -> None:
     """SEC-351."""
     bud = make_bud(tenant)
