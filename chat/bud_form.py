@@ -21,6 +21,8 @@ PLAIN = (
 )
 """Fields that are values of a bud as they stand."""
 _PARAMETERS = ("temperature", "top_p", "max_tokens")
+_OTHER_LABELS = {"parameters": _("Parameters of the model"), "provider_id": _("Model provider")}
+"""Values that the form has in several fields, or as a part of one."""
 
 
 class BudEditorForm(forms.Form):
@@ -195,3 +197,9 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
                 day = date_format(known.prices_listed_on, "j M Y")
                 facts.append(str(_("list price of %(day)s") % {"day": day}))
     return {"value": value, "label": label, "facts": ", ".join(facts)}
+
+
+def label_of(name: str) -> str:
+    """What the editor calls a value of a bud."""
+    field = BudEditorForm.base_fields.get(name)
+    return str(field.label if field else _OTHER_LABELS.get(name, name))

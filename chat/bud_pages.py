@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -20,10 +21,11 @@ from audit.reports.figures import spoken_time
 from audit.views.parts import workspace_of
 from chat.artifacts.knowledge import knowledge_of
 from chat.artifacts.meaning import knowledge_listed
-from chat.bud_form import BudEditorForm, initial_of, model_groups
+from chat.bud_form import BudEditorForm, initial_of, label_of, model_groups
 from chat.bud_listing import WantedBuds, list_buds
 from chat.bud_picker import all_tools, picker_of
 from chat.check_shapes import MOST_CHECKS
+from chat.missing_tools import missing_tools
 from chat.models import Bud, BudColour, BudVersion
 from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_quality import quality_of
@@ -162,7 +164,7 @@ def _conflict(request: WorkspaceRequest, form: BudEditorForm, bud: Bud, base: in
     newest = rows.filter(number=bud.version).first()
     changed = {
         "by": newest.made_by if newest else "",
-        "fields": changes_between(seen.values, values_of(bud)) if seen is not None else [],
+        "fields": _changes(seen.values, values_of(bud)) if seen is not None else [],
     }
     form.data = {**request.POST.dict(), "base_version": str(bud.version)}
     return _editor(request, form, bud, changed=changed, status=409)
@@ -186,7 +188,7 @@ def _editor(
         "colours": BudColour.choices,
         "model_groups": model_groups(workspace.pk, form["model"].value() or "|"),
         "picker": {
-            "config": _config_of(form),
+            "config": _config_of(form, workspace.pk),
             **picker_of(workspace, bud),
         },
         "knowledge": {
@@ -287,11 +289,18 @@ def _told_by(error: InvalidInput | Conflict) -> list[str]:
     return [error.message]
 
 
-def _config_of(form: BudEditorForm) -> Any:
-    """Give the tools as they were sent, or as they are stored."""
-    if form.is_bound:
-        return form.cleaned_data.get("mcp_config", {}) if hasattr(form, "cleaned_data") else {}
-    return form.initial.get("mcp_config") or {}
+def _config_of(form: BudEditorForm, workspace_id: UUID) -> Any:
+    """Give the tools as they were sent, without those that have gone, or as they are stored."""
+    if not form.is_bound:
+        return form.initial.get("mcp_config") or {}
+    # Not from the cleaned values: a fault takes the field out of them, and the choice would be lost.
+    sent = form.fields["mcp_config"].bound_data(form["mcp_config"].data, {})
+    config = sent if isinstance(sent, dict) else {}
+    for name in ("available_tools", "disabled_tools"):
+        if isinstance(tools := config.get(name), list):
+            known = [one for one in tools if not missing_tools(workspace_id, [str(one)])]
+            config = {**config, name: known}
+    return config
 
 
 @require_GET
@@ -346,6 +355,13 @@ def _uuid(text: str) -> UUID:
         raise InvalidInput(fields={"bud": [_("This is not a valid id.")]}) from error
 
 
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"label": label_of(change.field), "lines": change.lines}
+        for change in changes_between(before, after)
+    ]
+
+
 @require_GET
 @login_required
 def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
@@ -358,7 +374,7 @@ def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -
     shown = []
     for place, version in enumerate(versions[:MOST_VERSIONS]):
         before = versions[place + 1].values if place + 1 < len(versions) else None
-        changes = changes_between(before, version.values) if before is not None else []
+        changes = _changes(before, version.values) if before is not None else []
         shown.append(
             {"version": version, "changes": changes, "checked": checked.get(version.number)}
         )

@@ -45,12 +45,15 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     rows = Membership.objects.also_suspended(workspace).select_related("user")
     if query:
         rows = rows.filter(Q(user__email__icontains=query) | Q(user__name__icontains=query))
+    unknown = min(set(request.GET) - {"q"}, default="")
+    fault = _("There is no filter “%(name)s”.") % {"name": unknown[:50]} if unknown else ""
     found = list(rows.order_by("user__email")[: MOST_SHOWN + 1])
     seen = last_seen_of([one.user_id for one in found], workspace)
     context: dict[str, Any] = {
         "section": "people",
         "tab": "members",
         "query": query,
+        "fault": fault,
         "members": [(one, seen.get(one.user_id)) for one in found[:MOST_SHOWN]],
         "is_cut": len(found) > MOST_SHOWN,
     }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_noop
 
 from audit import reports
@@ -134,6 +136,8 @@ def _chips(
             "outcome": outcomes.get(value, value),
             "action": actions.get(value, value),
             "sort": gettext(SORTS.get(value, (value,))[0]).lower(),
+            "since": _moment_in_words(wanted.since) or value,
+            "until": _moment_in_words(wanted.until) or value,
         }.get(name, value)
         chips.append(
             {
@@ -143,6 +147,11 @@ def _chips(
             }
         )
     return chips
+
+
+def _moment_in_words(moment: datetime | None) -> str:
+    """The zone is that of the two fields beside it."""
+    return f"{date_format(moment.astimezone(UTC), 'j M Y, H:i')} UTC" if moment else ""
 
 
 def _known(choices: reports.Choices) -> dict[str, Any]:

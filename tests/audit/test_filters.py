@@ -124,6 +124,13 @@ def test_the_page_reads_what_is_typed_and_shows_it_as_chips(tenant: Tenant) -> N
     assert len(without.context["rows"]) == 2
 
 
+def test_a_moment_is_shown_in_words(tenant: Tenant) -> None:
+    """REL-768: as the fields beside it have it, not as the address does."""
+    asked = {"range": "custom", "since": "2026-11-25T09:49:18.637960Z"}
+    page = tenant.client("auditor").get(url(tenant), asked)
+    assert [chip["value"] for chip in page.context["chips"]] == ["25 Nov 2026, 09:49 UTC"]
+
+
 def test_a_wrong_filter_is_told_at_the_field(tenant: Tenant) -> None:
     """REL-402."""
     page = tenant.client("auditor").get(url(tenant), {"q": "outcom:refused <b>"})

@@ -67,6 +67,17 @@ def test_every_save_keeps_a_version_and_an_old_one_can_come_back(tenant: Tenant)
     assert "Write well." in page.content.decode()
 
 
+def test_a_version_names_what_changed_as_the_editor_does(tenant: Tenant) -> None:
+    """REL-767."""
+    bud = make_bud(tenant, system_prompt="Write.")
+    values = {"system_prompt": "Write well.", "parameters": {"temperature": 0.5}}
+    update_bud(bud=bud, actor=tenant.actor("admin"), values=values)
+    page = tenant.client("admin").get(editor(tenant, bud, "versions/")).content.decode()
+    assert '<summary class="link-quiet">Instructions</summary>' in page
+    assert '<summary class="link-quiet">Parameters of the model</summary>' in page
+    assert "system_prompt" not in page
+
+
 def test_a_bud_from_before_versions_keeps_what_it_was(tenant: Tenant) -> None:
     """REL-445."""
     bud = Bud.objects.create(
@@ -119,6 +130,22 @@ def test_the_editor_tells_faults_at_the_field_and_keeps_what_was_typed(tenant: T
     assert "New words" in answer.content.decode()
     for wrong in ({"mcp_config": "[1]"}, {"model": "x|y"}, {"temperature": "9"}, {"colour": "x"}):
         assert client.post(editor(tenant, bud), form_of(**wrong)).status_code == 422, wrong
+
+
+def test_tools_that_went_while_the_editor_was_open_take_no_other_choice_with_them(
+    tenant: Tenant,
+) -> None:
+    """REL-447: the page that tells it has what was chosen, without what has gone."""
+    bud = make_bud(tenant)
+    server = http_server(tenant, "https://time.example.org/mcp", name="time")
+    stored_tool(server, "now")
+    stored_tool(server, "gone", removed_at=timezone.now())
+    sent = {"servers": [str(server.pk)], "disabled_tools": [f"{server.pk}.gone"]}
+    page = tenant.client("admin").post(
+        editor(tenant, bud), form_of(base_version="1", mcp_config=json.dumps(sent))
+    )
+    assert "There is no tool “time.gone”" in page.content.decode()
+    assert page.context["picker"]["config"] == {**sent, "disabled_tools": []}
 
 
 def test_only_those_who_may_edit_open_the_editor(tenant: Tenant) -> None:

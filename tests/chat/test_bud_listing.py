@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from chat.bud_listing import PAGE
 from chat.models import Bud
-from tests.factories import Tenant
+from tests.factories import Tenant, make_tenant
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -89,12 +89,40 @@ def test_the_catalogue_holds_no_list_of_buds_until_one_is_wanted(tenant: Tenant)
     client = tenant.client("admin")
     page = client.get("/w/acme/catalogue/").content.decode()
     assert "Bud 00001" not in page
-    assert 'hx-get="/w/acme/catalogue/buds/"' in page
-    shown = client.get("/w/acme/catalogue/buds/").content.decode()
+    assert 'hx-get="/w/acme/servers/buds/"' in page
+    shown = client.get("/w/acme/servers/buds/").content.decode()
     assert shown.count('name="bud_ids"') == 30
     assert "There are more. Search for a name." in shown
     ticked = Bud.unscoped.get(slug="bud-9").pk
-    found = client.get(f"/w/acme/catalogue/buds/?bud_q=00070&bud_ids={ticked}").content.decode()
+    found = client.get(f"/w/acme/servers/buds/?bud_q=00070&bud_ids={ticked}").content.decode()
     assert re.findall(r'value="([0-9a-f-]{36})" (checked)?', found)[0] == (str(ticked), "checked")
     assert found.count('name="bud_ids"') == 2, "the ticked one, and the one in use that fits"
-    assert tenant.client("member").get("/w/acme/catalogue/buds/").status_code == 403
+    assert tenant.client("member").get("/w/acme/servers/buds/").status_code == 403
+
+
+def test_the_page_that_adds_a_server_lists_a_few_buds_and_keeps_those_that_were_ticked(
+    tenant: Tenant,
+) -> None:
+    """REL-765: with ten thousand buds it had all of them. It takes one of this workspace that it does not show."""
+    many_buds(tenant)
+    other = make_tenant("other")
+    many_buds(other, 1)
+    client = tenant.client("admin")
+    url = "/w/acme/servers/add/"
+    page = client.get(url).content.decode()
+    assert page.count('name="bud_ids"') == 30
+    assert 'hx-get="/w/acme/servers/buds/"' in page
+    assert 'form="no-form"' in page, "Enter in the search does not add the server"
+    last = Bud.objects.for_workspace(tenant.workspace).order_by("name").last()
+    elsewhere = Bud.objects.for_workspace(other.workspace).get()
+    assert last
+    asked = {"name": "orders", "auth_type": "none", "protocol": "auto", "use": "chosen_buds"}
+    again = client.post(url, {**asked, "bud_ids": [str(last.pk)]}).content.decode()
+    assert f'value="{last.pk}" checked' in again
+    asked["url"] = "https://orders.example.org/mcp"
+    refused = client.post(url, {**asked, "bud_ids": [str(last.pk), str(elsewhere.pk)]})
+    assert refused.status_code == 422
+    assert "is not one of the available choices" in refused.content.decode()
+    assert client.post(url, {**asked, "bud_ids": [str(last.pk)]}).status_code == 302
+    last.refresh_from_db()
+    assert last.mcp.servers

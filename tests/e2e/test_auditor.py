@@ -14,7 +14,7 @@ from tests.e2e.people import AUDITOR, enter
 
 
 def test_a_call_is_found_read_and_exported(page: Page, trellis: RunningTrellis) -> None:
-    """Journey 3: requested and finished, filters, detail, chart, CSV and JSONL."""
+    """Journey 3, REL-769: requested and finished, filters, detail, chart, on paper too, CSV and JSONL."""
     asked = trellis.manage(
         "ask", "--workspace", "demo", "--bud", "clock", "What time is it in Lima?"
     )
@@ -23,6 +23,9 @@ def test_a_call_is_found_read_and_exported(page: Page, trellis: RunningTrellis) 
     page.goto("/w/demo/audit/")
     expect(page.get_by_role("heading", name="Audit")).to_be_visible()
     expect(page.locator("canvas")).to_be_visible()
+    page.emulate_media(media="print")
+    expect(page.locator("canvas")).to_have_css("max-width", "100%")
+    page.emulate_media(media="screen")
     page.locator("#filter-range").select_option("24h")
     page.wait_for_url("**range=24h**")
     search = page.get_by_role("combobox", name="Search and filter")

@@ -316,3 +316,16 @@ def test_another_provider_answers_where_the_chosen_one_is_away(page: Page) -> No
             page.get_by_role("link", name=name, exact=True).click()
             page.locator("input[name=is_active]").uncheck()
             page.get_by_role("button", name="Save", exact=True).click()
+
+
+def test_the_catalogue_asks_in_which_buds_a_server_is_used(page: Page) -> None:
+    """REL-763: what was opened stays open when the buds have come, and shows them to those who choose."""
+    enter(page, ADMIN)
+    page.goto("/w/demo/catalogue/?q=notion")
+    entry = page.get_by_role("listitem", name="Notion")
+    entry.get_by_text("Where it is used").first.click()
+    buds = entry.locator(".bud-choice")
+    expect(buds.locator("input").first).to_be_attached()
+    expect(buds).to_be_hidden()
+    entry.get_by_label("In the buds chosen below").check()
+    buds.get_by_role("checkbox").first.check()

@@ -279,7 +279,7 @@ SAMPLES: dict[str, Sample] = {
     "api:connections-list": Sample(),
     "api:connections-detail": Sample(ids=_pk("grant"), reads=False),
     "mcp_servers:catalogue": _page,
-    "mcp_servers:catalogue_buds": _page,
+    "mcp_servers:buds_to_choose": _page,
     "mcp_servers:catalogue_install": Sample(ids=_known, reads=False),
     "mcp_servers:catalogue_audience": Sample(
         ids=_known, bodies=(_body(is_for_everybody="=on"),), reads=False

@@ -72,6 +72,9 @@ def test_ownership_goes_to_somebody_else_by_typing_the_name(tenant: Tenant) -> N
     client = tenant.client("owner")
     answer = client.post(page(tenant, "admin", "make-owner"), {"confirmation": "yes"})
     assert answer.status_code == 422
+    shown = answer.content.decode()
+    assert 'autofocus aria-invalid="true" aria-describedby="transfer-name_error"' in shown
+    assert 'id="transfer-name_error"' in shown
     assert of(tenant, "owner").role == "owner"
     name = tenant.workspace.name
     client.post(page(tenant, "admin", "make-owner"), {"confirmation": name})

@@ -157,3 +157,12 @@ def test_a_session_is_noted_once_in_ten_minutes(tenant: Tenant) -> None:
     client.get(f"/w/{tenant.workspace.slug}/")
     row.refresh_from_db()
     assert row.last_seen_at > seen
+
+
+def test_a_filter_of_the_members_with_a_typo_is_told_at_the_field(tenant: Tenant) -> None:
+    """REL-766."""
+    client, url = tenant.client("admin"), f"/w/{tenant.workspace.slug}/people/"
+    page = client.get(f"{url}?rol=admin").content.decode()
+    assert 'id="member-fault" role="alert">There is no filter “rol”.</p>' in page
+    assert 'aria-describedby="member-fault"' in page
+    assert "member-fault" not in client.get(f"{url}?q=admin").content.decode()

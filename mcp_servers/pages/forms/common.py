@@ -12,9 +12,10 @@ from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Protocol
 from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.pages.forms.buds import BudsToChoose, buds_by_name
 from mcp_servers.pages.forms.sections import Section, SectionedForm
-from mcp_servers.registry.bud_choices import buds_of
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.models import Workspace
 
 SECRET_HELP: Final = _("Stored encrypted, and never shown again.")
 KEPT_SECRET_HELP: Final = _(
@@ -73,18 +74,23 @@ class UseFields(SectionedForm):
         widget=forms.RadioSelect,
     )
     bud_ids = forms.TypedMultipleChoiceField(
-        label=_("Buds"), coerce=UUID, required=False, widget=forms.CheckboxSelectMultiple
+        label=_("Buds"), coerce=UUID, required=False, widget=BudsToChoose
     )
 
-    def __init__(self, *args: Any, workspace_id: UUID, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "use" not in self.fields:
             return
         self.order_fields([name for name in self.fields if name not in ("use", "bud_ids")])
-        buds = [(str(bud.id), bud.name) for bud in buds_of(workspace_id)]
+        buds = buds_by_name(workspace)
         self.fields["bud_ids"].choices = buds  # type: ignore[attr-defined]
+        self.fields["bud_ids"].widget.workspace = workspace
         if not buds:
             self.fields.pop("bud_ids")
+
+    def add_prefix(self, field_name: str) -> str:
+        """The buds have the name that the search for them knows."""
+        return field_name if field_name == "bud_ids" else super().add_prefix(field_name)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

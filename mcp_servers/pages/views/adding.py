@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from allauth.account.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from mcp_servers.models import ServerStatus
 from mcp_servers.models.hosting import all_hosts
@@ -16,6 +16,7 @@ from mcp_servers.pages.forms import (
     PersonalServerForm,
     ProgramForm,
     add_domain_error,
+    buds,
 )
 from mcp_servers.pages.views.common import servers_url, workspace_of
 from mcp_servers.registry import services
@@ -36,7 +37,7 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Add a server by its address, and look at it."""
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
-    form = AddServerForm(request.POST or None, workspace_id=workspace.pk)
+    form = AddServerForm(request.POST or None, workspace=workspace)
     return _added(request, form) or _page(request, "address", form)
 
 
@@ -47,7 +48,7 @@ def add_from_catalogue(request: WorkspaceRequest, workspace_slug: str) -> HttpRe
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
     form = ProgramForm(
-        request.POST or None, workspace_id=workspace.pk, chosen=request.GET.get("program", "")
+        request.POST or None, workspace=workspace, chosen=request.GET.get("program", "")
     )
     return _added(request, form) or _page(request, "program", form, programs=form.programs)
 
@@ -58,8 +59,23 @@ def add_personal(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
     """Add a server of the person's own, and look at it."""
     workspace = workspace_of(request)
     require_to_own(request.actor, workspace)
-    form = PersonalServerForm(request.POST or None, workspace_id=workspace.pk)
+    form = PersonalServerForm(request.POST or None, workspace=workspace)
     return _added(request, form) or _page(request, "personal", form)
+
+
+@require_GET
+@login_required
+def buds_to_choose(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The buds that a server can be given to, searched by name."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    shown = buds.buds_to_choose(
+        workspace,
+        buds.buds_by_name(workspace),
+        ticked=request.GET.getlist("bud_ids"),
+        query=request.GET.get("bud_q", ""),
+    )
+    return render(request, "mcp_servers/_buds_to_choose.html", shown)
 
 
 @require_POST
@@ -67,7 +83,7 @@ def add_personal(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
 def try_out(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Look at a server that is not saved."""
     workspace = workspace_of(request)
-    form = AddServerForm(request.POST, workspace_id=workspace.pk)
+    form = AddServerForm(request.POST, workspace=workspace)
     try:
         if not form.is_valid():
             told = "; ".join(

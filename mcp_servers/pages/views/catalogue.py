@@ -23,14 +23,11 @@ from mcp_servers.registry.catalogue import services
 from mcp_servers.registry.catalogue.listing import list_entries
 from mcp_servers.registry.catalogue.values import AUTH_LABELS
 from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied
-from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 ENTRIES_ON_A_PAGE = 60
-BUDS_AT_ONCE = 30
-"""Buds that are offered before somebody searches."""
 _MAX_SEARCH = 100
 
 
@@ -39,31 +36,6 @@ _MAX_SEARCH = 100
 def catalogue(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """What can be installed here, searched and narrowed by category."""
     return _page(request)
-
-
-@require_GET
-@login_required
-def catalogue_buds(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """The buds that a server can be given to, searched by name; what was ticked stays."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
-    query = request.GET.get("bud_q", "").strip()[:_MAX_SEARCH]
-    ticked = set(request.GET.getlist("bud_ids"))
-    known = buds_of(workspace.pk)
-    chosen = [bud for bud in known if str(bud.id) in ticked]
-    fitting = [
-        bud
-        for bud in known
-        if query.casefold() in bud.name.casefold() and str(bud.id) not in ticked
-    ]
-    context = {
-        "catalogue_url": _home(request),
-        "query": query,
-        "buds": [(bud, True) for bud in chosen] + [(bud, False) for bud in fitting[:BUDS_AT_ONCE]],
-        "is_searched": len(known) > BUDS_AT_ONCE,
-        "is_cut": len(fitting) > BUDS_AT_ONCE,
-    }
-    return render(request, "mcp_servers/_catalogue_buds.html", context)
 
 
 @require_POST
@@ -152,7 +124,7 @@ def _use_of(request: WorkspaceRequest, *, for_workspace: bool) -> dict[str, Any]
     """Where the page says that the server shall be used; without a word about it, everywhere."""
     if not for_workspace:
         return {}
-    use = UseFields(request.POST, workspace_id=workspace_of(request).pk)
+    use = UseFields(request.POST, workspace=workspace_of(request))
     if not use.is_valid():
         raise InvalidInput(" ".join(str(text) for texts in use.errors.values() for text in texts))
     return use.use_values()

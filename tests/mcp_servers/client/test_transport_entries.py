@@ -6,13 +6,13 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 import pytest
-from uuid_utils.compat import uuid7
 
 from mcp_servers.client import transports
 from mcp_servers.client.connections import streams
 from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.pages.forms import AddServerForm
 from mcp_servers.registry.files.file_format import read_server_list
+from tests.factories import Tenant
 from workspaces.outbound import parse_endpoint
 
 
@@ -35,10 +35,9 @@ def pigeon(monkeypatch: pytest.MonkeyPatch) -> str:
     )
 
 
-@pytest.mark.django_db
-def test_an_entry_is_all_that_a_transport_takes(pigeon: str) -> None:
+def test_an_entry_is_all_that_a_transport_takes(tenant: Tenant, pigeon: str) -> None:
     """Ours."""
-    field = AddServerForm(workspace_id=uuid7()).fields["transport"]
+    field = AddServerForm(workspace=tenant.workspace).fields["transport"]
     assert (pigeon, "Carrier pigeon") in list(field.choices)  # type: ignore[attr-defined]
     assert "pigeon:// is reached over Carrier pigeon" in transports.address_help()
     listed = read_server_list('{"mcpServers": {"loft": {"type": "coo", "url": "pigeon://loft"}}}')
