@@ -25,7 +25,7 @@ from chat.bud_form import BudEditorForm, initial_of, label_of, model_groups
 from chat.bud_listing import WantedBuds, list_buds
 from chat.bud_picker import all_tools, picker_of
 from chat.check_shapes import MOST_CHECKS
-from chat.missing_tools import missing_tools
+from chat.missing_tools import known_tools
 from chat.models import Bud, BudColour, BudVersion
 from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_quality import quality_of
@@ -298,8 +298,7 @@ def _config_of(form: BudEditorForm, workspace_id: UUID) -> Any:
     config = sent if isinstance(sent, dict) else {}
     for name in ("available_tools", "disabled_tools"):
         if isinstance(tools := config.get(name), list):
-            known = [one for one in tools if not missing_tools(workspace_id, [str(one)])]
-            config = {**config, name: known}
+            config = {**config, name: known_tools(workspace_id, map(str, tools))}
     return config
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -18,28 +18,36 @@ _MOST_TOLD = 10
 def missing_tools(workspace_id: UUID, names: Iterable[str]) -> list[str]:
     """Those of these names that no shared server of the workspace has a tool for, as people know them."""
     wanted = list(dict.fromkeys(names))
+    servers = _servers_of(workspace_id) if wanted else {}
+    known = _known_of(workspace_id, wanted, servers)
+    return [_told(name, servers) for name in wanted if name not in known]
+
+
+def known_tools(workspace_id: UUID, names: Iterable[str]) -> list[str]:
+    """Those of these names that a shared server of the workspace has a tool for."""
+    wanted = list(dict.fromkeys(names))
+    known = _known_of(workspace_id, wanted, _servers_of(workspace_id) if wanted else {})
+    return [name for name in wanted if name in known]
+
+
+def _servers_of(workspace_id: UUID) -> dict[str, str]:
+    rows = McpServer.objects.for_workspace(workspace_id).shared()
+    return {str(pk): name for pk, name in rows.values_list("pk", "name")}
+
+
+def _known_of(
+    workspace_id: UUID, wanted: Sequence[str], servers: Mapping[str, str]
+) -> frozenset[str]:
     if not wanted:
-        return []
-    servers = {
-        str(pk): name
-        for pk, name in McpServer.objects.for_workspace(workspace_id)
-        .shared()
-        .values_list("pk", "name")
-    }
+        return frozenset()
     of_servers = [UUID(pk) for pk in {name.partition(".")[0] for name in wanted} & set(servers)]
     ids = [name for name in wanted if _is_id(name)]
     tools = McpTool.objects.for_workspace(workspace_id).offered()
-    known = {
-        f"{server}.{name}"
-        for server, name in tools.filter(server_id__in=of_servers).values_list("server_id", "name")
+    by_name = tools.filter(server_id__in=of_servers).values_list("server_id", "name")
+    by_id = tools.filter(pk__in=ids, server_id__in=[UUID(pk) for pk in servers])
+    return frozenset(f"{server}.{name}" for server, name in by_name) | {
+        str(pk) for pk in by_id.values_list("pk", flat=True)
     }
-    known |= {
-        str(pk)
-        for pk in tools.filter(pk__in=ids, server_id__in=[UUID(pk) for pk in servers]).values_list(
-            "pk", flat=True
-        )
-    }
-    return [_told(name, servers) for name in wanted if name not in known]
 
 
 def find_faults(bud: Bud) -> list[str]:

@@ -46,8 +46,10 @@ class Command(BaseCommand):
             bad_arguments("\n".join(["Nothing was changed.", *(lines or [error.message])]))
         except DomainError as error:
             bad_arguments(error.message)
-        except (OSError, UnicodeDecodeError) as error:
-            bad_arguments(f"{path} cannot be read: {error}.")
+        except OSError as error:
+            bad_arguments(f"{path} cannot be read: {error.strerror}.")
+        except UnicodeDecodeError:
+            bad_arguments(f"{path} cannot be read: it is not text in UTF-8.")
         finally:
             runtime.shutdown(2.0)
         self.stdout.write(applied.diff or "Nothing changes.")
