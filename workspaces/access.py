@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from workspaces.models import Membership
@@ -51,12 +53,12 @@ def access_of(membership: Membership) -> list[Access]:
         return []
     of_role = permissions_of_role(membership.role)
     held = permissions_of_role(membership.role, is_auditor=membership.is_auditor)
-    role = f"Role: {membership.get_role_display()}"
+    role = gettext("Role: %(role)s") % {"role": membership.get_role_display()}
     found = [
         Access(
             kind="permission",
             name=str(words),
-            why=role if permission in of_role else "Right to audit",
+            why=role if permission in of_role else gettext("Right to audit"),
         )
         for permission, words in _WORDS.items()
         if permission in held
@@ -64,3 +66,8 @@ def access_of(membership: Membership) -> list[Access]:
     for reader in _readers:
         found += reader(membership)
     return found
+
+
+def is_cut(found: Iterable[Access]) -> bool:
+    """Whether there may be more of a kind than is told."""
+    return max(Counter(one.kind for one in found).values(), default=0) >= MOST_SHOWN

@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from workspaces.access import access_of
+from workspaces import access
 from workspaces.actors import Role
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.models import ROLE_CHOICES, ApiToken, Membership
@@ -148,6 +148,7 @@ def _show(
 ) -> HttpResponse:
     actor = request.actor
     tokens = ApiToken.objects.for_workspace(membership.workspace_id).filter(user=membership.user)
+    held = access.access_of(membership)
     context: dict[str, Any] = {
         "section": "people",
         "one": membership,
@@ -156,7 +157,8 @@ def _show(
         "seen": rights_of(membership),
         "longest_reason": LONGEST_REASON,
         "faults": faults or {},
-        "access": access_of(membership),
+        "access": held,
+        "is_access_cut": access.is_cut(held),
         "sessions": [
             (row, device(row.user_agent))
             for row in sessions_of(membership.user_id, membership.workspace)[:MOST_SHOWN]

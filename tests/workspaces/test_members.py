@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from audit.models import Notice
+from tests.chat.test_bud_listing import many_buds
 from tests.factories import Tenant, TwoTenants
 from workspaces.models import Membership
 
@@ -65,6 +66,14 @@ def test_a_page_says_what_a_person_may_use_and_why(tenant: Tenant) -> None:
         "name": "See the audit log",
         "why": "Role: Admin",
     } in answer.json()
+
+
+def test_a_page_says_that_somebody_may_use_more_than_it_lists(tenant: Tenant) -> None:
+    """REL-522: of each kind the first ones are listed."""
+    told = "up to 200 of each kind"
+    assert told not in tenant.client("admin").get(page(tenant, "member")).content.decode()
+    many_buds(tenant, 201, is_archived=False)
+    assert told in tenant.client("admin").get(page(tenant, "member")).content.decode()
 
 
 def test_ownership_goes_to_somebody_else_by_typing_the_name(tenant: Tenant) -> None:
