@@ -15,6 +15,8 @@ from allauth.account.internal.flows.email_verification import send_verification_
 from allauth.account.models import EmailAddress
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.exceptions import DisallowedModelAdminLookup
+from django.contrib.admin.views.main import ERROR_FLAG
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import FieldDoesNotExist
@@ -128,6 +130,23 @@ class TrackedModelAdmin(ModelAdmin):
         if row is not None and connection.in_atomic_block:
             hold(request, row)
         return row
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, str] | None = None
+    ) -> Any:
+        """The list, and in words what of its address does not fit. Django refuses a name, and is silent of a value."""
+        without_filters = f"{request.path}?{ERROR_FLAG}=1"
+        try:
+            response = super().changelist_view(request, extra_context)
+        except DisallowedModelAdminLookup:
+            response = HttpResponseRedirect(without_filters)
+        if isinstance(response, HttpResponseRedirect) and response.url == without_filters:
+            told = _(
+                "The address had a filter that does not exist, or a value that does not fit."
+                " All rows are shown."
+            )
+            messages.warning(request, told)
+        return response
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         return None if _was_refused(request) else super().log_addition(request, obj, message)

@@ -114,3 +114,15 @@ def test_the_admin_is_of_one_workspace_at_a_time(tenant: Tenant) -> None:
     page = client.get("/admin/workspaces/membership/").content.decode()
     assert "owner@other.example.org" in page
     assert "owner@a.example.org" not in page
+
+
+def test_a_list_says_what_of_its_address_it_leaves_out(tenant: Tenant) -> None:
+    """REL-770: a filter that does not exist, and a value that is none."""
+    client = tenant.client("admin")
+    plain = client.get("/admin/chat/bud/", follow=True)
+    assert not list(plain.context["messages"])
+    for typed in ("nonsense=1", "is_archived__exact=maybe"):
+        page = client.get(f"/admin/chat/bud/?{typed}", follow=True)
+        assert page.status_code == 200
+        texts = " ".join(str(message) for message in page.context["messages"])
+        assert "All rows are shown." in texts, typed
