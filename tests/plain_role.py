@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from asgiref.sync import SyncToAsync
 from django.conf import settings
 from django.db import connection
 from django.test import override_settings
@@ -18,6 +18,7 @@ from workspaces import row_security
 from workspaces.postgresql import policies
 
 NAME: Final = "trellis_plain"
+_SECONDS: Final = 10.0
 
 
 def grants_for(name: str) -> str:
@@ -56,15 +57,14 @@ def assume(cursor: Any) -> None:
         cursor.execute(f"SET ROLE {NAME}")
 
 
-def _forget_the_old_setting() -> None:
-    """A thread that was reading it just then puts the old one into Django's cache, where it would stay for the test."""
-    time.sleep(0.05)  # it tells nobody that it has; what it does there takes microseconds
-    settings.__dict__.pop("TRELLIS", None)
-    assert row_security.is_on()
+def _close() -> None:
+    connection.close()  # this thread's own
 
 
 def _begin_anew() -> None:
-    connection.close()
+    _close()
+    # Channels' tests keep the connection of the thread that async code asks: the next test would be its old user there.
+    SyncToAsync.single_thread_executor.submit(_close).result(_SECONDS)
     connection.close_pool()  # type: ignore[attr-defined]  # PostgreSQL's alone
 
 
@@ -77,7 +77,6 @@ def walled() -> Iterator[None]:
     owner = connection.settings_dict
     on = settings.TRELLIS.model_copy(update={"row_security": True})
     with override_settings(TRELLIS=on):
-        _forget_the_old_setting()
         policies.install()
         owner["DISABLE_SERVER_SIDE_CURSORS"] = True
         take()

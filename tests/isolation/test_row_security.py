@@ -191,15 +191,21 @@ async def test_the_product_works_behind_the_wall(
     await sync_to_async(_look_around)(chat, other, monkeypatch)
 
 
+_WHO_SEES = """
+SELECT current_user, strpos(current_setting('trellis.workspace', true), %s) > 0,
+    count(*) FILTER (WHERE workspace_id = %s) FROM workspaces_membership
+"""
+"""Who asks, whether their reach has this workspace in it, and how many rows of the other one they see."""
+
+
 def _look_around(chat: Chat, other: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[int, int]] = []
+    seen: list[tuple[str, bool, int]] = []
     plain = WorkspaceMiddleware.process_view
 
     def process_view(self: WorkspaceMiddleware, request: Any, *rest: Any) -> Any:
         if request.actor.workspace_id is not None:
-            theirs = "SELECT count(*), count(*) FILTER (WHERE workspace_id = %s)"
             with connection.cursor() as cursor:
-                cursor.execute(f"{theirs} FROM workspaces_membership", [other.workspace.pk])
+                cursor.execute(_WHO_SEES, [str(request.actor.workspace_id), other.workspace.pk])
                 seen.append(cursor.fetchone())
         return plain(self, request, *rest)
 
@@ -221,7 +227,7 @@ def _look_around(chat: Chat, other: Tenant, monkeypatch: pytest.MonkeyPatch) -> 
     assert chat.row.name in changelist.text
     assert CANARY not in changelist.text
     assert seen
-    assert {theirs for _, theirs in seen} == {0}
+    assert set(seen) == {(plain_role.NAME, True, 0)}
     auditor = tenant.client("auditor")
     exported = auditor.get(reverse("audit:export", kwargs={**slug, "extension": "jsonl"}))
     entries = b"".join(exported.streaming_content).decode()  # type: ignore[attr-defined]
