@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from asgiref.sync import async_to_sync
 from django.db import (
@@ -31,6 +31,7 @@ from django.db import (
     close_old_connections,
     connection,
 )
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 P = ParamSpec("P")
@@ -110,6 +111,11 @@ def is_unavailable(error: BaseException | None) -> bool:
         return True
     state = getattr(getattr(error, "__cause__", None), "sqlstate", None)
     return isinstance(error, InternalError) and state == _READ_ONLY
+
+
+def statement_cursor(connection: BaseDatabaseWrapper) -> Any:
+    """A cursor for a statement that comes again and again. PostgreSQL keeps it, with its plan."""
+    return getattr(connection, "prepared_cursor", connection.cursor)()
 
 
 def drop_dead_connections() -> None:

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import connection, models
 from django.db.models.query import ModelIterable, get_related_populators
 
+from workspaces.database import statement_cursor
 from workspaces.row_security import everywhere
 
 _Row = TypeVar("_Row", bound=models.Model)
@@ -135,9 +136,7 @@ class PreparedRows(Generic[_Row]):
 
 
 def _run(sql: str, params: list[Any]) -> list[tuple[Any, ...]]:
-    # On PostgreSQL the database keeps the statement too, with its plan.
-    open_cursor = getattr(connection, "prepared_cursor", connection.cursor)
-    with open_cursor() as cursor:
+    with statement_cursor(connection) as cursor:
         cursor.execute(sql, params)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows

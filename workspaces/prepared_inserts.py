@@ -15,6 +15,8 @@ from django.db.models import Field
 from django.db.models.base import ModelBase
 from django.db.models.sql import InsertQuery
 
+from workspaces.database import statement_cursor
+
 _Row = TypeVar("_Row", bound=models.Model)
 _PLAIN_FIELDS = (models.CharField, models.TextField, models.IntegerField, models.BooleanField)
 _PLAIN_VALUES: frozenset[type] = frozenset({str, int, bool, type(None)})
@@ -96,8 +98,7 @@ class PreparedInsert(Generic[_Row]):
                 field: Any = column.field  # few kinds of fields have this method
                 marks.append(field.get_placeholder(value, self._compiler(connection), connection))
             values.append(value)
-        open_cursor = getattr(connection, "prepared_cursor", connection.cursor)
-        with open_cursor() as cursor:
+        with statement_cursor(connection) as cursor:
             cursor.execute(self._statement(connection, tuple(marks)), values)
         row._state.adding = False
         row._state.db = connection.alias

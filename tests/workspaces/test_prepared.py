@@ -6,12 +6,13 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 from django.db.models import Exists, F, OuterRef, Subquery
 from django.forms import model_to_dict
 
 from tests.factories import Tenant
 from workspaces import row_security
+from workspaces.database import is_unavailable, statement_cursor
 from workspaces.models import Membership, User, Workspace
 from workspaces.prepared import PreparedRows
 from workspaces.scoping import UnscopedQuery
@@ -114,6 +115,40 @@ def test_the_database_keeps_the_statement_with_its_plan(
     for _ in range(5):
         assert pooled.first(tenant.workspace.pk, tenant.auditor.email) is not None
     assert kept() == before + (0 if row_security.is_on() else 1)
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_kept_statement_survives_a_migration() -> None:
+    """REL-771: a column gets another type while a server runs. A transaction that finds out begins again."""
+    if row_security.is_on():
+        pytest.skip("statements are not kept with row-level security")
+
+    def read() -> list[tuple[str]]:
+        with statement_cursor(connection) as cursor:
+            cursor.execute("SELECT name FROM migrated WHERE name = %s", ["Ada"])
+            return list(cursor.fetchall())
+
+    def change_to(kind: str) -> None:
+        for _ in range(5):
+            assert read() == [("Ada",)]
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER TABLE migrated ALTER name TYPE {kind}")
+
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE migrated AS SELECT 'Ada'::varchar(10) AS name")
+    try:
+        change_to("varchar(20)")
+        assert read() == [("Ada",)]
+        change_to("text")
+        with pytest.raises(OperationalError) as raised, transaction.atomic():
+            read()
+        assert is_unavailable(raised.value)
+        with transaction.atomic():
+            assert read() == [("Ada",)]
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE migrated")
 
 
 @pytest.mark.postgresql

@@ -20,7 +20,9 @@ from typing import Any, Final
 from django.conf import settings
 from django.db.backends.postgresql import base, operations
 from django.utils.asyncio import async_unsafe
-from psycopg import ClientCursor, Cursor, sql
+from psycopg import ClientCursor, Cursor, OperationalError, sql
+from psycopg.errors import FeatureNotSupported
+from psycopg.pq import TransactionStatus
 from psycopg_pool import PoolTimeout
 
 from workspaces.database import THREADS, is_database_thread
@@ -71,7 +73,24 @@ class KeptCursor(Cursor[Any]):
     """
 
     def execute(self, query: Any, params: Any = None, **kwargs: Any) -> Any:
-        """As its base."""
+        """As its base; a plan that no longer fits its table is made anew.
+
+        Raises:
+            OperationalError: it was found in the middle of a transaction, which has to begin again.
+        """
+        try:
+            return self._execute_kept(query, params, **kwargs)
+        except FeatureNotSupported as error:
+            # A migration gave a column another type, so PostgreSQL refuses its plan. Nothing ran.
+            if self.connection.info.transaction_status is not TransactionStatus.IDLE:
+                # The driver drops its statements with the rollback.
+                raise OperationalError(
+                    "A table has changed. Begin the transaction again."
+                ) from error
+        self._execute_kept("DEALLOCATE ALL", None)
+        return self._execute_kept(query, params, **kwargs)
+
+    def _execute_kept(self, query: Any, params: Any, **kwargs: Any) -> Any:
         self.connection.prepare_threshold = _PLANNED_ANEW
         try:
             return super().execute(query, params, **kwargs)
