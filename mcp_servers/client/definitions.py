@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from mcp_servers.client.canonical import check_json, clean_text
 from mcp_servers.client.errors import InvalidJson
-from mcp_servers.client.schemas import UnusableSchema, check_schema
+from mcp_servers.client.schema_work import UnusableSchema
+from mcp_servers.client.schemas import check_schema
 
 MAX_NAME_LENGTH: Final = 256
 MAX_DESCRIPTION_LENGTH: Final = 16 * 1024

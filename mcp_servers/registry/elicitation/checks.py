@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from mcp_servers.client import schemas
 from mcp_servers.client.canonical import JsonValue, canonical_json
 from mcp_servers.client.errors import InvalidJson
 from mcp_servers.client.hidden_text import find_hidden, mixes_scripts, strip_hidden
 from mcp_servers.client.inputs import AskedInput, InputKind
+from mcp_servers.client.schema_work import UnusableSchema
+from mcp_servers.client.schemas import check_schema, fits
 from workspaces.errors import InvalidInput
 from workspaces.redaction import is_secret_key
 
@@ -107,7 +108,7 @@ def check_content(schema: Mapping[str, JsonValue], content: Mapping[str, JsonVal
         if name not in content:
             faults[str(name)] = [_("Please fill this in.")]
     for name, value in content.items():
-        if name in fields and not schemas.fits(fields[name], value):
+        if name in fields and not fits(fields[name], value):
             faults[name] = [_expectation(fields[name])]
     try:
         size = len(canonical_json(content))
@@ -119,7 +120,7 @@ def check_content(schema: Mapping[str, JsonValue], content: Mapping[str, JsonVal
         )
     if faults:
         raise InvalidInput(fields={f"content.{name}": texts for name, texts in faults.items()})
-    if not schemas.fits(schema, content):
+    if not fits(schema, content):
         raise InvalidInput(fields={"content": [_("The answer does not fit the form.")]})
 
 
@@ -133,8 +134,8 @@ def _check_form(schema: Mapping[str, JsonValue]) -> None:
     if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
         raise Unaskable(gettext_noop("its form is not a list of fields."))
     try:
-        schemas.check_schema(dict(schema), what="form's")
-    except schemas.UnusableSchema as error:
+        check_schema(dict(schema), what="form's")
+    except UnusableSchema as error:
         raise Unaskable(str(error)) from error
     fields = _fields_of(schema)
     if len(fields) > MAX_FIELDS:
