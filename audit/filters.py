@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop
 from audit import filter_language as language
 from audit.actions import Action, Outcome, RefusedBy
 from workspaces.actors import ActorKind, Source
-from workspaces.text_values import read_moment, read_whole_number
+from workspaces.text_values import read_moment, read_whole_number, unknown_filters
 
 RANGES: dict[str, tuple[str, timedelta | None]] = {
     "1h": (gettext_noop("Last hour"), timedelta(hours=1)),
@@ -261,13 +261,12 @@ _BESIDE: Final = frozenset({"q", "before", "after", "by", "format"})
 
 def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     """Read the filters of an address. Never raises: what does not fit is told in `errors`."""
-    unknown = sorted(set(given) - {*NAMES, *_BESIDE})
+    errors = unknown_filters(given, {*NAMES, *_BESIDE})
     text = given.get("q", "").replace("\x00", "").strip()
     read = language.read_typed(text, KEYS, words="words")
     # Typed is what was meant last: it takes the place of what stands in the address.
     given = {**given, **read.values}
     typed = {name: given.get(name, "").strip()[:MAX_LENGTH].replace("\x00", "") for name in NAMES}
-    errors = [_("There is no filter “%(name)s”.") % {"name": name[:50]} for name in unknown]
     chosen = typed["range"] or DEFAULT_RANGE
     if chosen not in RANGES:
         errors.append(_("There is no such time range."))

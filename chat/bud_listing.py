@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models import Bud
 from workspaces.roles import Permission, has_permission
+from workspaces.text_values import unknown_filters
 
 if TYPE_CHECKING:
     from chat.models.buds import BudQuerySet
@@ -52,16 +53,14 @@ class WantedBuds:
         except ValueError:
             after = None
         state = query.get("state", "")
-        fault = ""
-        if unknown := sorted(set(query) - {"q", "state", "after"}):
-            fault = _("There is no filter “%(name)s”.") % {"name": unknown[0][:50]}
-        elif state and state not in BudState:
-            fault = _("There is no state “%(name)s”.") % {"name": state[:50]}
+        fault = next(iter(unknown_filters(query, {"q", "state", "after"})), "")
+        if not fault and state and state not in BudState:
+            fault = str(_("There is no state “%(name)s”.") % {"name": state[:50]})
         return cls(
             words=query.get("q", "").replace("\0", "").strip()[:MAX_WORDS],
             state=state if state in BudState else "",
             after=after,
-            fault=str(fault),
+            fault=fault,
         )
 
     @property

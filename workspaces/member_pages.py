@@ -23,6 +23,7 @@ from workspaces.roles import Permission
 from workspaces.seen_values import hold, saves_one_at_a_time
 from workspaces.services import change_membership, remove_member
 from workspaces.suspending import LONGEST_REASON, resume_member, suspend_member
+from workspaces.text_values import unknown_filters
 from workspaces.visits import device, end_sessions, last_seen_of, sessions_of
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     rows = Membership.objects.also_suspended(workspace).select_related("user")
     if query:
         rows = rows.filter(Q(user__email__icontains=query) | Q(user__name__icontains=query))
-    unknown = min(set(request.GET) - {"q"}, default="")
-    fault = _("There is no filter “%(name)s”.") % {"name": unknown[:50]} if unknown else ""
+    fault = next(iter(unknown_filters(request.GET, {"q"})), "")
     found = list(rows.order_by("user__email")[: MOST_SHOWN + 1])
     seen = last_seen_of([one.user_id for one in found], workspace)
     context: dict[str, Any] = {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+
+from django.utils.translation import gettext as _
 
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
 _LATEST: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
@@ -49,3 +52,9 @@ def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         raise DoubledKey("an object has the same key twice.")
     return value
+
+
+def unknown_filters(given: Iterable[str], known: Iterable[str]) -> list[str]:
+    """What a page says about the names in its address that it does not have, a sentence for each."""
+    unknown = sorted(set(given) - set(known))
+    return [_("There is no filter “%(name)s”.") % {"name": name[:50]} for name in unknown]

@@ -17,6 +17,7 @@ from mcp_servers.models import AuthType, McpServer, McpTool, ServerScope, Server
 from mcp_servers.pages.cards.connections import missing_sign_ins
 from mcp_servers.pages.cards.servers import Card, cards_of, status_of
 from mcp_servers.registry.discovery import listed_for
+from workspaces.text_values import unknown_filters
 
 if TYPE_CHECKING:
     from mcp_servers.models.servers import McpServerQuerySet
@@ -175,8 +176,8 @@ def list_servers(workspace: Workspace, *, user: User, actor: Actor, wanted: Want
 
 
 def _fault_of(query: Mapping[str, str], group: str, origin: str) -> str:
-    if unknown := sorted(set(query) - _NAMES):
-        return str(_("There is no filter “%(name)s”.") % {"name": unknown[0][:50]})
+    if unknown := unknown_filters(query, _NAMES):
+        return unknown[0]
     if group and group not in Group:
         return str(_("There is no state “%(name)s”.") % {"name": group[:50]})
     if origin and origin not in Origin:
