@@ -23,10 +23,10 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 from chat.models import Bud, ModelProvider, ProviderModel, Turn
 from chat.providers.list_prices import AS_OF
 from chat.services.providers import prepare_provider
-from workspaces.admin import WorkspaceModelAdmin
 from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import DomainError
+from workspaces.model_admin import WorkspaceModelAdmin
 from workspaces.outbound import enter_endpoint
 from workspaces.redaction import MASK
 from workspaces.roles import Permission, has_permission

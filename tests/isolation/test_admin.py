@@ -16,8 +16,8 @@ from tests.extent import one_of
 from tests.factories import CANARY
 from tests.isolation.conftest import States
 from tests.isolation.world import Side, World, state_of, tenant_models
-from workspaces.admin import WorkspaceModelAdmin
 from workspaces.middleware import bind_workspace
+from workspaces.model_admin import WorkspaceModelAdmin
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

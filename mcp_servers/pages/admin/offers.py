@@ -14,7 +14,7 @@ from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpReso
 from mcp_servers.pages.admin.common import OfServerAdmin, actor_of, tool_state
 from mcp_servers.pages.cards import badges_of
 from mcp_servers.registry import services
-from workspaces.admin import telling
+from workspaces.model_admin import telling
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:
