@@ -7,7 +7,6 @@ import contextlib
 import json
 import socket
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any
 from uuid import uuid4
@@ -22,6 +21,40 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Handler = Callable[[dict[str, Any] | None, Scope, Send], Awaitable[None]]
+
+_PATIENCE = 10.0
+
+
+class _Server(uvicorn.Server):
+    """Starts and ends at once. Uvicorn's own looks ten times a second whether it is to end, and then waits a tenth more."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_listening = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end = asyncio.Event()
+
+    def end(self) -> None:
+        """Stop listening, and drop every connection; from any thread."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended by itself
+                self._loop.call_soon_threadsafe(self._end.set)
+
+    async def main_loop(self) -> None:
+        """Wait until it is to end."""
+        self._loop = asyncio.get_running_loop()
+        await self.on_tick(0)
+        self.is_listening.set()
+        await self._end.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for nobody."""
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        for task in self.server_state.tasks:
+            task.cancel()
 
 
 class Listening:
@@ -51,20 +84,16 @@ class Listening:
             interface="asgi3",
             log_config=None,
             log_level="critical",
-            timeout_graceful_shutdown=0,
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
         )
         self._thread.start()
-        deadline = time.monotonic() + 10
-        while not self._server.started:
-            if time.monotonic() > deadline:
-                raise RuntimeError("the fake server did not start")
-            time.sleep(0.01)
+        if not self._server.is_listening.wait(_PATIENCE):
+            raise RuntimeError("the fake server did not start")
 
     @property
     def origin(self) -> str:
@@ -73,9 +102,8 @@ class Listening:
 
     def stop(self) -> None:
         """Drop every connection and stop listening."""
-        self._server.should_exit = True
-        self._server.force_exit = True
-        self._thread.join(5)
+        self._server.end()
+        self._thread.join(_PATIENCE)
         self._socket.close()
 
 
