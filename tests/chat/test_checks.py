@@ -308,7 +308,8 @@ def test_a_run_ends_when_its_person_may_not_edit_the_bud_any_more(chat: Chat) ->
     chat.model.say("hi there", hold=hold)
     run = start_run(bud=chat.bud, person=tenant.member, actor=tenant.actor("member"))
     update_bud(bud=chat.bud, actor=tenant.actor("admin"), values={"members_may_edit": False})
-    finish(chat, run)
+    advance_all(tenant.workspace.pk)
+    run.refresh_from_db()
     hold.set()
     assert run.status == "cancelled"
     assert "may not edit" in run.note

@@ -228,7 +228,8 @@ async def test_warming_up_never_fails(counting: CountingServer) -> None:
 
 async def test_progress_keeps_a_call_going_up_to_its_hard_limit(everywhere: Everywhere) -> None:
     """A call lives as long as it tells how far it is, and no longer than it may at all."""
-    for transport in ("streamable_http", "stdio", "sse", "websocket"):
+
+    async def goes_on_over(transport: str) -> None:
         spec = everywhere.spec(transport)
         await text_of(send(spec, "echo", {"text": "warm"}))
         person = Person()
@@ -240,6 +241,8 @@ async def test_progress_keeps_a_call_going_up_to_its_hard_limit(everywhere: Ever
         with pytest.raises(TimeoutError):
             await send(spec, "steps", {"count": 60, "seconds": 0.2}, limits=within(0.9, 1.4))
         assert 1.2 < time.monotonic() - started < 8
+
+    await asyncio.gather(*map(goes_on_over, ("streamable_http", "stdio", "sse", "websocket")))
 
 
 async def test_shutting_down_takes_a_stated_time(everywhere: Everywhere) -> None:

@@ -134,14 +134,16 @@ async def test_the_clock_stands_still_while_a_person_thinks(everywhere: Everywhe
     async def slowly(asked: AskedInput) -> None:
         await asyncio.sleep(limit + 0.2)
 
-    for transport in TRANSPORTS:
+    async def answers_over(transport: str) -> None:
         spec = everywhere.spec(transport, protocol=Protocol.LEGACY)
         person = Person(content={"size": "L"}, think=slowly)
         await text_of(send(spec, "echo", {"text": "warm"}))
         answered = send(spec, "ask_form", listener=person, limits=within(limit))
         assert await text_of(answered) == "accept L"
-    with pytest.raises(TimeoutError):
-        await send(spec, "silent", {"seconds": 5}, listener=person, limits=within(0.5))
+        with pytest.raises(TimeoutError):
+            await send(spec, "silent", {"seconds": 5}, listener=person, limits=within(0.5))
+
+    await asyncio.gather(*map(answers_over, TRANSPORTS))
 
 
 async def test_a_stop_takes_the_question_back(everywhere: Everywhere) -> None:

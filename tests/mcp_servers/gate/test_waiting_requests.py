@@ -118,7 +118,7 @@ class Crowd:
         return answer.status_code
 
     async def socket(self) -> int:
-        """One page's socket, open until it has heard something; as a status, for comparison."""
+        """One page's socket, open until it is answered; as a status, for comparison."""
         headers = [
             (b"origin", HOST.encode()),
             (b"host", b"testserver"),
@@ -126,9 +126,10 @@ class Crowd:
         ]
         one = WebsocketCommunicator(application, f"/ws/w/{self.slug}/", headers=headers)
         is_connected, _ = await one.connect(timeout=240)
-        output = await one.receive_output(240)
+        await one.send_json_to({"type": "ping"})
+        answer = await one.receive_json_from(timeout=240)
         await one.disconnect()
-        return 200 if is_connected and output["type"] == "websocket.send" else 500
+        return 200 if is_connected and answer["type"] == "pong" else 500
 
 
 def taken() -> int:
