@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
-from django.db.models import Q, UUIDField
+from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
+from chat.message_paths import UP, as_param, walked
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.values import MessageRole
 from workspaces.prepared import PreparedRows
@@ -45,7 +45,7 @@ WITH RECURSIVE path(id, parent_id, place, size) AS (
             SELECT sum(CASE WHEN length(c.model_text) < 500 THEN length(c.model_text) ELSE 500 END + 39)
             FROM chat_toolcall c WHERE c.message_id = m.id
         ), 0) AS bigint)
-    FROM path JOIN chat_message m ON m.id = path.parent_id
+    FROM path {UP}
     WHERE path.place < {MOST_IN_PART} AND path.size < %s
 )
 SELECT id FROM path"""  # noqa: S608  a number of ours
@@ -112,24 +112,19 @@ def has_result(call: ToolCall) -> bool:
 def _newest(
     workspace_id: UUID, turn_id: UUID, question_id: UUID, revised_id: UUID, characters: int
 ) -> Any:
-    turn, question, revised = map(_as_param, (turn_id, question_id, revised_id))
+    turn, question, revised = map(as_param, (turn_id, question_id, revised_id))
     params = (turn, question, characters, turn, revised, question)
-    return _those(workspace_id, RawSQL(_NEWEST, params))  # noqa: S611  our own words
+    return _those(workspace_id, walked(_NEWEST, params))
 
 
 def _up_to(workspace_id: UUID, message_id: UUID, characters: int) -> Any:
-    params = (_as_param(message_id), characters)
-    return _those(workspace_id, RawSQL(_PATH.format(start="%s"), params))  # noqa: S611  our own words
+    params = (as_param(message_id), characters)
+    return _those(workspace_id, walked(_PATH.format(start="%s"), params))
 
 
 def _those(workspace_id: UUID, ids: RawSQL) -> Any:
     # Thoughts are for people to read; models are not sent them again.
     return Message.objects.for_workspace(workspace_id).filter(pk__in=ids).only(*_COLUMNS)
-
-
-def _as_param(value: UUID) -> Any:
-    column: UUIDField[Any, Any] = UUIDField()
-    return column.get_db_prep_value(value, connection)
 
 
 _NEWEST_MESSAGES = PreparedRows[Message](_newest, UUID, UUID, UUID, UUID, int)

@@ -179,6 +179,26 @@ def test_a_conversation_begun_a_thousand_times_anew_is_read_as_one_begun_once(
     assert ids_of(outlines) == [first for first, _ in starts[-MOST_SIBLINGS:-1]]
 
 
+@pytest.mark.postgresql
+def test_statistics_of_another_time_make_no_walk_longer(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """REL-772: PostgreSQL takes the messages for none yet, as after many were deleted; it reads no page many times."""
+    end = add_path(conversation, 300)[-1]
+    for _ in range(300):
+        add_path(conversation, 1)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE pg_class SET reltuples = 0 WHERE relname = 'chat_message'")
+    rows = (
+        path_to(tenant.workspace.pk, end, MOST_OF_PATH),
+        beside_path(tenant.workspace.pk, end, most=300, siblings=MOST_SIBLINGS),
+    )
+    for wanted in rows:
+        plan = json.loads(wanted.explain(analyze=True, buffers=True, format="json"))[0]["Plan"]
+        read = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+        assert read < 10_000
+
+
 def test_exports_and_copies_read_their_path_alone(
     tenant: Tenant, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
