@@ -108,6 +108,29 @@ def test_people_are_notified_on_a_device_while_trellis_is_closed(new_context: Ne
     expect(blocked.get_by_text("Your browser blocks notifications of this site.")).to_be_visible()
 
 
+def test_a_switch_that_the_browser_refuses_stays_off_and_says_why(new_context: NewContext) -> None:
+    """REL-786: in the chat, for notifications of an open page; and on, then off again, where the browser agrees."""
+    for permissions in ([], ["notifications"]):
+        page = new_context(permissions=permissions).new_page()
+        enter(page, MEMBER)
+        open_chat(page, "Notes", 'Delete the note "old"')
+        page.locator(".waiting-button:visible").first.click()
+        dialog = page.get_by_role("dialog", name="Waiting for you")
+        switch = dialog.get_by_role("switch", name="Notify me while Trellis is in the background")
+        switch.click()
+        if permissions:
+            expect(switch).to_be_checked()
+            switch.click()
+            expect(switch).not_to_be_checked()
+            page.reload()
+            page.locator(".waiting-button:visible").first.click()
+        else:
+            expect(dialog).to_contain_text("Your browser blocks notifications of this site.")
+        expect(switch).not_to_be_checked()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Stop").click()
+
+
 def test_the_browser_shows_what_is_pushed_to_it(
     new_context: NewContext, trellis: RunningTrellis
 ) -> None:
