@@ -175,7 +175,7 @@ export function Home() {
               keepBeginning(text, null, {}, asked);
               return true;
             }}
-            hint={chosen?.model.is_demo ? t.demoHint : undefined}
+            hint={(chosen ? chosen.model.is_demo : isDemo) ? t.demoHint : undefined}
           />
           {beginnings.value.map((one) => (
             <OutgoingMessage key={one.client_id} outgoing={one} />

@@ -13,8 +13,21 @@ export function finishBlock(block: HTMLElement): void {
   block.querySelectorAll<HTMLElement>(".md-note-mark").forEach(finishNote);
   const formulas = block.querySelectorAll<HTMLElement>(".md-math, .md-math-block");
   if (formulas.length > 0) {
+    keepRoom(block.querySelectorAll<HTMLElement>(".md-math-block:not([data-source])"));
     import("./maths").then(({ setFormula }) => formulas.forEach(setFormula)).catch(() => undefined); // TeX stays
   }
+}
+
+/** Lines of text that a formula of its own line is about as high as. Pure. */
+export function linesOf(tex: string): number {
+  const rows = tex.split("\\\\").length;
+  if (rows > 1) return 2.5 + 1.2 * rows;
+  return /\\([dt]?frac|int|sum|prod|lim|binom|begin)/.test(tex) ? 3.3 : 2.5;
+}
+
+/** Until they are set, formulas take about as much room as then, so that nothing below them moves. */
+function keepRoom(formulas: Iterable<HTMLElement>): void {
+  for (const box of formulas) box.style.minHeight = `${linesOf(box.textContent ?? "")}lh`;
 }
 
 function finishDiagram(box: HTMLElement, source: string): void {
