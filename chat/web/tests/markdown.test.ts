@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { linesOf } from "../src/markdown/finish";
 import { safeHref } from "../src/markdown/links";
 import { renderText, sanitize } from "../src/markdown/render";
+import { linesOf } from "../src/markdown/room";
 import { MarkdownStream } from "../src/markdown/stream";
 
 function dom(text: string): HTMLElement {

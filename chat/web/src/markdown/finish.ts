@@ -1,6 +1,7 @@
 /** What a finished block gets on top. Maths and diagrams are loaded when the first block needs them. */
 import t from "../texts/reading";
 import { copyButton, finishCode, languageOf, switchButton } from "./code";
+import { linesOf } from "./room";
 import { finishTable } from "./table";
 
 export function finishBlock(block: HTMLElement): void {
@@ -16,13 +17,6 @@ export function finishBlock(block: HTMLElement): void {
     keepRoom(block.querySelectorAll<HTMLElement>(".md-math-block:not([data-source])"));
     import("./maths").then(({ setFormula }) => formulas.forEach(setFormula)).catch(() => undefined); // TeX stays
   }
-}
-
-/** Lines of text that a formula of its own line is about as high as. Pure. */
-export function linesOf(tex: string): number {
-  const rows = tex.split("\\\\").length;
-  if (rows > 1) return 2.5 + 1.2 * rows;
-  return /\\([dt]?frac|int|sum|prod|lim|binom|begin)/.test(tex) ? 3.3 : 2.5;
 }
 
 /** Until they are set, formulas take about as much room as then, so that nothing below them moves. */

@@ -50,6 +50,7 @@ export function Dialog({ title, onClose, children, isBare = false }: DialogProps
   const ref = useRef<HTMLDialogElement>(null);
   const body = useRef<HTMLDivElement>(null);
   const id = useId();
+  // After the menu that led here has closed: it gives the focus back to its button.
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     ref.current?.showModal();
