@@ -53,12 +53,15 @@ def test_dialogs_of_the_next_message_begin_where_people_work(new_context: NewCon
         composer.press(keys)
         return composer
 
+    def from_menu(item: str) -> Callable[[], Locator]:
+        return lambda: pick(page, add, item)
+
     for item, name, begins_at in (
         ("Compare models…", "Compare models", "input[type=checkbox]"),
         ("Servers and tools…", "Servers and tools of this chat", "li button"),
         ("Attach a resource…", "Attach a resource", "input[type=search]"),
     ):
-        expect_focus(page, name, begins_at, lambda item=item: pick(page, add, item))
+        expect_focus(page, name, begins_at, from_menu(item))
     chip = page.get_by_role("button", name=re.compile("^Bud and model"))
     expect_focus(page, "Bud and model", "input", lambda: press(chip))
     search = page.locator("#sidebar").get_by_role("button", name="Search")
