@@ -18,17 +18,24 @@ _OFF_HERE: Final = gettext_noop("You switched it off in this chat.")
 
 
 def servers_of(
-    bud: Bud, conversation: Conversation | None = None, *, user_id: UUID | None = None
+    bud: Bud,
+    conversation: Conversation | None = None,
+    *,
+    user_id: UUID | None = None,
+    overrides: McpConfigOverrides | None = None,
 ) -> tuple[EffectiveServer, ...]:
     """Every server considered for a conversation of this bud, in the order of precedence.
 
     Args:
         user_id: for whom, where there is no conversation yet.
+        overrides: what that one will change of its bud.
 
     Raises:
         InvalidInput: a stored configuration does not fit its schema.
     """
-    overrides = conversation.overrides if conversation is not None else McpConfigOverrides()
+    if conversation is not None:
+        overrides = conversation.overrides
+    overrides = overrides or McpConfigOverrides()
     judged = effective_servers(
         workspace_id=bud.workspace_id,
         user_id=conversation.owner_id if conversation is not None else user_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import django_filters
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -19,7 +19,14 @@ from chat.api.checks import (
     CheckRunOutput,
 )
 from chat.api.knowledge import KnowledgeFileOutput, NewKnowledgeFile
-from chat.api.offers import ServersOutput, servers_json
+from chat.api.offers import (
+    SEARCH,
+    ResourceOutput,
+    ServersOutput,
+    resource_json,
+    searched,
+    servers_json,
+)
 from chat.api.uploads import UploadParser
 from chat.artifacts.knowledge import knowledge_of
 from chat.artifacts.meaning import knowledge_listed
@@ -35,8 +42,9 @@ from chat.services.check_runs import start_run
 from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import add_check, checks_of
 from chat.services.knowledge import add_knowledge
+from chat.services.offers import resources_ahead
 from chat.toolset import resolve_toolset
-from chat.values import ToolProtocol
+from chat.values import McpConfigOverrides, ToolProtocol, parse_value
 from mcp_servers.models import McpServer
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
@@ -255,6 +263,7 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = BudOutput
     filterset_class = BudFilters
     orderings: ClassVar[Any] = ("name", "-id", "created_at")
+    parameters: ClassVar[Any] = {"resources": ("search", "added", "off")}
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         rows = super().get_queryset().select_related("provider")
@@ -274,6 +283,35 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         rows = Bud.objects.for_workspace(self.workspace).visible_to(self.person)
         bud = rows.select_related("workspace").fetch(pk)
         return Response(servers_json(bud, None, person=self.person, actor=self.actor))
+
+    @extend_schema(
+        parameters=[
+            SEARCH,
+            OpenApiParameter(
+                "added",
+                str,
+                description="Ids of servers that the conversation adds, with commas between them.",
+            ),
+            OpenApiParameter(
+                "off", str, description="Ids of servers that it switches off, in the same form."
+            ),
+        ],
+        responses=ResourceOutput(many=True),
+        filters=False,
+    )
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def resources(self, request: Request, pk: str) -> Response:
+        """Resources and templates that the first message of a conversation with this bud can take along."""
+        rows = Bud.objects.for_workspace(self.workspace).visible_to(self.person)
+        named = {
+            field: [one for one in request.query_params.get(name, "").split(",") if one]
+            for name, field in (("added", "additional_servers"), ("off", "disabled_servers"))
+        }
+        overrides = parse_value(McpConfigOverrides, named, field="servers")
+        found = resources_ahead(
+            rows.fetch(pk), overrides, user_id=self.person.pk, search=searched(request)
+        )
+        return Response([resource_json(row) for row in found])
 
     @extend_schema(request=BudInput, responses={201: BudOutput})
     def create(self, request: Request) -> Response:

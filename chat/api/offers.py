@@ -139,6 +139,9 @@ class SuggestionOutput(serializers.Serializer[Any]):
     values = serializers.ListField(child=serializers.CharField())
 
 
+SEARCH = OpenApiParameter("search", str, description="Words of its name or address.")
+
+
 class OffersOfConversation:
     """Further addresses of a conversation; mixed into its viewset."""
 
@@ -153,16 +156,15 @@ class OffersOfConversation:
         return Response(shown)
 
     @extend_schema(
-        parameters=[OpenApiParameter("search", str, description="Words of its name or address.")],
+        parameters=[SEARCH],
         responses=ResourceOutput(many=True),
         filters=False,
     )
     @action(detail=True, methods=["get"], pagination_class=None)
     def resources(self: Any, request: Request, pk: str) -> Response:
         """Resources and templates that can be attached to a message here."""
-        search = str(request.query_params.get("search", ""))[:200].replace("\x00", "")
-        rows = resources_of(self.get_object(), search)
-        return Response([_resource_json(row) for row in rows])
+        rows = resources_of(self.get_object(), searched(request))
+        return Response([resource_json(row) for row in rows])
 
     @extend_schema(methods=["GET"], responses=PromptOutput(many=True), filters=False)
     @extend_schema(methods=["POST"], request=PromptInput, responses=FilledPromptOutput)
@@ -268,7 +270,12 @@ def _server_json(
     }
 
 
-def _resource_json(row: McpResource) -> dict[str, Any]:
+def searched(request: Request) -> str:
+    """The words that resources are looked for by."""
+    return str(request.query_params.get("search", ""))[:200].replace("\x00", "")
+
+
+def resource_json(row: McpResource) -> dict[str, Any]:
     return {
         "id": str(row.pk),
         "server": {"id": str(row.server_id), "name": row.server.name},

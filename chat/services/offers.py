@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 from uuid import UUID
 
@@ -13,15 +13,16 @@ from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from audit.services import Ref
-from chat.models import Conversation
+from chat.models import Bud, Conversation
 from chat.usable_servers import servers_of, usable_server
+from chat.values import McpConfigOverrides
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.completion import complete
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.values import PromptOutcome, PromptRequest
 from mcp_servers.gate import get_prompt
 from mcp_servers.models import McpPrompt, McpResource
-from mcp_servers.registry.scopes.effective import usable_ids
+from mcp_servers.registry.scopes.effective import EffectiveServer, usable_ids
 from mcp_servers.registry.services.personal_lists import look_again_if_old
 from mcp_servers.registry.specs import connection_spec
 from workspaces.actors import Actor
@@ -37,8 +38,23 @@ MOST_PROMPTS = 200
 
 def resources_of(conversation: Conversation, search: str = "") -> list[McpResource]:
     """Resources and templates of the servers that the conversation may use. Needs `bud` loaded."""
-    rows: Any = McpResource.objects.for_workspace(conversation.workspace_id).usable()
-    rows = rows.filter(server_id__in=usable_ids(servers_of(conversation.bud, conversation)))
+    servers = servers_of(conversation.bud, conversation)
+    return _resources(conversation.workspace_id, servers, search)
+
+
+def resources_ahead(
+    bud: Bud, overrides: McpConfigOverrides, *, user_id: UUID, search: str = ""
+) -> list[McpResource]:
+    """Those that a person's next conversation with this bud could use, if it begins with these changes."""
+    servers = servers_of(bud, user_id=user_id, overrides=overrides)
+    return _resources(bud.workspace_id, servers, search)
+
+
+def _resources(
+    workspace_id: UUID, servers: Iterable[EffectiveServer], search: str
+) -> list[McpResource]:
+    rows: Any = McpResource.objects.for_workspace(workspace_id).usable()
+    rows = rows.filter(server_id__in=usable_ids(servers))
     for word in search.split()[:5]:
         rows = rows.filter(
             Q(name__icontains=word)

@@ -17,7 +17,11 @@ from django.db import connection
 MOST_CANDIDATES: Final = 300
 _EDGE_SECONDS: Final = 3_600.0
 MOST_NEWEST: Final = 1_000
-"""Messages of a person that PostgreSQL looks through before it asks its index of words."""
+"""Messages of a person that PostgreSQL looks through at first."""
+_ENOUGH: Final = 45
+"""Hits that are hoped for among more of the newest: half as many again as an answer shows."""
+_FEWEST: Final = 4
+"""Hits among the first ones. With fewer the word is rare, so its index leads to less than the newest messages hold."""
 
 # FTS5 walks the words' lists from their ends, which is the newest row.
 _SQLITE = """
@@ -28,7 +32,7 @@ ORDER BY rowid DESC"""
 _POSTGRESQL_NEWEST = f"""
 SELECT message_id FROM (
     SELECT message_id, words FROM chat_message_lexemes WHERE workspace_id = %s AND owner_id = %s
-    AND message_id >= %s AND message_id < %s ORDER BY message_id DESC LIMIT {MOST_NEWEST}
+    AND message_id >= %s AND message_id < %s ORDER BY message_id DESC LIMIT %s
 ) newest WHERE words @@ to_tsquery('simple', %s)
 ORDER BY message_id DESC LIMIT {MOST_CANDIDATES}"""  # noqa: S608  a number of ours
 _POSTGRESQL_ALL = """
@@ -87,8 +91,8 @@ def rows_with(
     first, last = span.ids()
     if connection.vendor == "postgresql":
         words = " & ".join(_tsquery(parts))
-        ids = _listed(_POSTGRESQL_NEWEST, [workspace_id, owner_id, first, last, words])
-        yield rows.filter(pk__in=ids) if ids else rows.none()
+        for ids in _newest(workspace_id, owner_id, words, first, last):
+            yield rows.filter(pk__in=ids) if ids else rows.none()
         params: list[Any] = [f"' {workspace_id}{owner_id}'", words, words, first, last]
         column, some, everything = "id", _POSTGRESQL_SOME, _POSTGRESQL_ALL
     else:
@@ -103,6 +107,22 @@ def rows_with(
         yield rows.extra(where=[f"chat_message.{column} IN ({known})"], params=ids)  # noqa: S610  our own words
     if len(ids) == MOST_CANDIDATES:
         yield rows.extra(where=[f"chat_message.{column} IN ({everything})"], params=params)  # noqa: S610  our own words
+
+
+def _newest(
+    workspace_id: UUID, owner_id: UUID, words: str, first: UUID, last: UUID
+) -> Iterator[list[Any]]:
+    """Those of the newest messages, and then of more of them if that promises enough.
+
+    The index of words leads to all messages that hold a word, all over the table. For a word that is in some of a
+    hundred messages these are thousands of pages, and whoever searches first waits for the disk.
+    """
+    count = MOST_NEWEST
+    ids = _listed(_POSTGRESQL_NEWEST, [workspace_id, owner_id, first, last, count, words])
+    yield ids
+    if _FEWEST <= len(ids) < _ENOUGH:
+        count = MOST_NEWEST * _ENOUGH // len(ids)
+        yield _listed(_POSTGRESQL_NEWEST, [workspace_id, owner_id, first, last, count, words])
 
 
 def _listed(sql: str, params: list[Any]) -> list[Any]:

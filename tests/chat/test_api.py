@@ -13,6 +13,7 @@ from chat.values import Decision, Remember
 from mcp_servers.models import McpServer, McpTool, ToolPermission
 from tests.chat.conftest import Chat
 from tests.chat.test_inputs import ADA, wait_for_question
+from tests.factories import make_tenant
 
 
 @pytest.fixture
@@ -62,6 +63,23 @@ def test_a_message_takes_a_resource_along(parked: Chat, client: Client) -> None:
         {**body, "client_id": "c2", "attachments": [{"uri": "x"}]},
     )
     assert refused.status_code == 400
+
+
+def test_resources_are_listed_before_there_is_a_conversation(parked: Chat, client: Client) -> None:
+    """REL-780: those of the bud's servers, with what the conversation will add and switch off; of a true id alone."""
+    path = f"buds/{parked.bud.pk}/resources/"
+    [resource] = send(client, "get", f"{path}?search=menu").json()
+    server = resource["server"]["id"]
+    assert send(client, "get", f"{path}?search=breakfast").json() == []
+    assert send(client, "get", f"{path}?off={server}").json() == []
+    parked.bud.mcp_config, parked.bud.takes_all_tools = {"servers": []}, False
+    parked.bud.save()
+    assert send(client, "get", path).json() == []
+    assert send(client, "get", f"{path}?added={server}").json() == [resource]
+    assert send(client, "get", f"{path}?added=x").status_code == 422
+    stranger = make_tenant("other")
+    there = stranger.client("member", headers={"X-Workspace": stranger.workspace.slug})
+    assert send(there, "get", path).status_code == 404
 
 
 def test_prompts_are_listed_filled_and_completed(parked: Chat, client: Client) -> None:

@@ -182,6 +182,20 @@ def test_a_search_reads_as_little_among_many_messages_as_among_few(
     assert all(rows <= MOST_CANDIDATES + 30 for _, _, rows in costs)
 
 
+def test_a_word_in_some_of_a_hundred_messages_is_found_among_the_newest(tenant: Tenant) -> None:
+    """REL-782: PostgreSQL looks at more of them, and does not fetch all that hold the word; one in few is still found."""
+    mine = talk(tenant, "member", "orchid weather")
+    for _ in range(60):
+        add_said(mine, "rain", 49)
+        add_said(mine, "weather", 1)
+    for query, hits, looks_at_all in (("weather", 30, False), ("orchid", 1, True)):
+        with CaptureQueriesContext(connection) as captured:
+            assert len(found(tenant, query)) == hits
+        if connection.vendor == "postgresql":
+            asked_index = any("MATERIALIZED" in one["sql"] for one in captured)
+            assert asked_index is looks_at_all
+
+
 def test_a_search_within_a_time_looks_at_messages_of_that_time_alone(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ from playwright.sync_api import (
 from config.bootstrap import PYTHON, ROOT, child_environment
 from tests.e2e.chromium import BROWSER_OPTIONS, find_chromium
 from tests.e2e.pictures import check_picture
+from tests.fakes.scripted_model import ScriptedModel
 
 ARTIFACTS = ROOT / "test-artifacts"
 START_SECONDS = 600
@@ -206,6 +207,30 @@ def sign_in(page: Page, email: str, password: str) -> None:
     page.locator("input[name=password]").fill(password)
     page.locator("form button[type=submit]").first.click()
     page.wait_for_url("**/w/**")
+
+
+ADD_PROVIDER = """
+from chat.models import ModelProvider
+from workspaces.models import Workspace
+ModelProvider.objects.create(
+    workspace=Workspace.objects.get(slug="demo"), name="Compared", base_url="{url}", default_model="quick-model")
+"""
+
+
+@pytest.fixture
+def quick(trellis: RunningTrellis) -> Iterator[ScriptedModel]:
+    """A second provider of the demo workspace, as long as the journey lasts."""
+    model = ScriptedModel()
+    added = trellis.manage("shell", "-c", ADD_PROVIDER.format(url=model.base_url))
+    assert added.returncode == 0, added.stderr
+    yield model
+    trellis.manage(
+        "shell",
+        "-c",
+        "from chat.models import ModelProvider\n"
+        "ModelProvider.objects.across_workspaces().filter(name='Compared').delete()",
+    )
+    model.stop()
 
 
 PICTURES = {

@@ -4,38 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
-from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, say
 from tests.fakes.scripted_model import ScriptedModel
-
-ADD_PROVIDER = """
-from chat.models import ModelProvider
-from workspaces.models import Workspace
-ModelProvider.objects.create(
-    workspace=Workspace.objects.get(slug="demo"), name="Compared", base_url="{url}", default_model="quick-model")
-"""
-
-
-@pytest.fixture
-def quick(trellis: RunningTrellis) -> Iterator[ScriptedModel]:
-    """A second provider of the demo workspace, as long as the journey lasts."""
-    model = ScriptedModel()
-    added = trellis.manage("shell", "-c", ADD_PROVIDER.format(url=model.base_url))
-    assert added.returncode == 0, added.stderr
-    yield model
-    trellis.manage(
-        "shell",
-        "-c",
-        "from chat.models import ModelProvider\n"
-        "ModelProvider.objects.across_workspaces().filter(name='Compared').delete()",
-    )
-    model.stop()
 
 
 def check(page: Page, name: str) -> None:

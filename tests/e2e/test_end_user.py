@@ -209,6 +209,39 @@ def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
     expect(last).to_contain_text("this is what came with")
 
 
+def test_the_first_message_takes_a_resource_along(member: Page) -> None:
+    """REL-780: found with `#` and in the menu before there is a chat; a bud that does not use its server drops it."""
+
+    def choose(bud: str) -> None:
+        member.locator(".bud-card").get_by_role("button", name=bud).first.click()
+
+    member.goto("/w/demo/")
+    choose("Notes")
+    composer = member.get_by_role("textbox", name="Message Notes")
+    composer.press_sequentially("Sum up #all")
+    offered = member.get_by_role("listbox", name="Files and resources")
+    expect(offered.get_by_role("option")).to_contain_text("All notes")
+    composer.press("Enter")
+    expect(composer).to_have_value("Sum up ")
+    chips = member.get_by_role("list", name="Attachments")
+    expect(chips).to_contain_text("All notes")
+    choose("Clock")
+    expect(chips).to_have_count(0)
+    expect(member.get_by_text("the bud that answers does not use notes")).to_be_visible()
+    choose("Notes")
+    member.get_by_role("button", name="Add to this message").click()
+    member.get_by_role("button", name="Attach a resource…").click()
+    member.get_by_role("dialog", name="Attach a resource").get_by_role(
+        "button", name="All notes"
+    ).click()
+    expect(chips).to_contain_text("All notes")
+    composer.press("Enter")
+    member.wait_for_url("**/c/**")
+    expect_idle(member)
+    expect(member.locator("article.answer").last).to_contain_text("this is what came with")
+    expect(member.get_by_role("list", name="Attachments")).to_contain_text("All notes")
+
+
 def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
     """REL-660, REL-750: before the first message, also after a reload, and later; from a list of what can be called."""
     question = "What time is it in Tokyo?"

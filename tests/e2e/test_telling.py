@@ -34,6 +34,15 @@ PushManager.prototype.subscribe = async ({applicationServerKey}) => {
 """.replace("KEY", BROWSER_KEY.replace("-", "+").replace("_", "/") + "=")
 
 
+A_CLICK = """(url) => {
+  // Only a person's click may bring a page to the front, and scripts see no notification in a worker that was not asked.
+  WindowClient.prototype.focus = async function () { return this; };
+  const click = new ExtendableEvent('notificationclick');
+  click.notification = {close: () => undefined, data: {url}};
+  dispatchEvent(click);
+}"""
+
+
 def test_a_new_answer_is_marked_on_every_device_until_one_shows_it(
     page: Page, new_context: NewContext
 ) -> None:
@@ -108,10 +117,36 @@ def test_people_are_notified_on_a_device_while_trellis_is_closed(new_context: Ne
     expect(blocked.get_by_text("Your browser blocks notifications of this site.")).to_be_visible()
 
 
+def test_a_switch_that_the_browser_refuses_stays_off_and_says_why(new_context: NewContext) -> None:
+    """REL-786: in the chat, for notifications of an open page; and on, then off again, where the browser agrees."""
+    for permissions in ([], ["notifications"]):
+        page = new_context(permissions=permissions).new_page()
+        enter(page, MEMBER)
+        open_chat(page, "Notes", 'Delete the note "old"')
+        page.locator(".waiting-button:visible").first.click()
+        dialog = page.get_by_role("dialog", name="Waiting for you")
+        switch = dialog.get_by_role("switch", name="Notify me while Trellis is in the background")
+        switch.click()
+        if permissions:
+            expect(switch).to_be_checked()
+            switch.click()
+            expect(switch).not_to_be_checked()
+            page.reload()
+            page.locator(".waiting-button:visible").first.click()
+        else:
+            expect(dialog).to_contain_text("Your browser blocks notifications of this site.")
+        expect(switch).not_to_be_checked()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Stop").click()
+
+
 def test_the_browser_shows_what_is_pushed_to_it(
     new_context: NewContext, trellis: RunningTrellis
 ) -> None:
-    """REL-618: also while no page of Trellis is open; a newer one about the same takes the older one's place."""
+    """REL-618: also while no page of Trellis is open; a newer one about the same takes the older one's place.
+
+    A click leads the open page to what it is about.
+    """
     context = new_context(permissions=["notifications"])
     page = context.new_page()
     enter(page, MEMBER)
@@ -129,7 +164,7 @@ def test_the_browser_shows_what_is_pushed_to_it(
         told = {
             "title": f"The answer is finished {number}",
             "body": "Demo",
-            "url": "/w/demo/",
+            "url": "/w/demo/reminders/",
             "tag": "trellis-1",
         }
         session.send(
@@ -144,7 +179,10 @@ def test_the_browser_shows_what_is_pushed_to_it(
             """async (title) => {
               const {ready} = navigator.serviceWorker;
               const shown = await (await ready).getNotifications();
-              return shown.length === 1 && shown[0].title === title && shown[0].data.url === '/w/demo/';
+              return shown.length === 1 && shown[0].title === title && shown[0].data.url === '/w/demo/reminders/';
             }""",
             arg=told["title"],
         )
+    [worker] = context.service_workers
+    worker.evaluate(A_CLICK, "/w/demo/reminders/")
+    page.wait_for_url("**/w/demo/reminders/")

@@ -27,16 +27,16 @@ import { isWaitingOpen } from "./waiting/state";
 import { watchWaiting } from "./waiting/watch";
 
 const loadConversation = () => import("./chat/conversation").then((module) => module.ConversationView);
+const loadSearch = () => import("./sidebar/search").then((module) => module.SearchDialog);
 const ConversationView = later(loadConversation);
-// Whoever moves or types is about to open one.
+const SearchDialog = later(loadSearch);
+// Whoever moves or types is about to open one, or to search: what they type next is for a field that has to be there.
 if (place.value) void loadConversation();
-else
-  for (const sign of ["pointermove", "pointerdown", "keydown"])
-    addEventListener(sign, loadConversation, { once: true });
+for (const sign of ["pointermove", "pointerdown", "keydown"])
+  for (const load of [loadConversation, loadSearch]) addEventListener(sign, load, { once: true });
 
 const WaitingDialog = later(() => import("./waiting/dialog").then((module) => module.WaitingDialog));
 const CompareDialog = later(() => import("./chat/compare-dialog").then((module) => module.CompareDialog));
-const SearchDialog = later(() => import("./sidebar/search").then((module) => module.SearchDialog));
 
 function App() {
   const id = place.value;

@@ -69,6 +69,7 @@ export async function startPush(): Promise<void> {
     say(section, isSecureContext ? t.unable : t.insecure);
     return;
   }
+  if (Notification.permission === "denied") say(section, t.blocked);
   const known = await current();
   const row = known && section.querySelector(`[data-device="${await digestOf(known.endpoint)}"]`);
   const mark = row?.querySelector<HTMLElement>("[data-this]");
@@ -77,7 +78,6 @@ export async function startPush(): Promise<void> {
     return;
   }
   form.hidden = false;
-  if (Notification.permission === "denied") say(section, t.blocked);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const button = form.querySelector("button");

@@ -15,10 +15,11 @@ import {
   placeInList,
   showsArchived,
   socket,
+  takeAlong,
   toast,
 } from "./app";
-import { nameOf } from "./chat/attachments";
-import { draftOf, keepDraft } from "./chat/draft";
+import { nameOf, type Picked } from "./chat/attachments";
+import { draftOf, HOME, keepDraft } from "./chat/draft";
 import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
 import { ApiProblem, type ConversationChoice } from "./net/api";
 import { CommandError } from "./net/socket";
@@ -88,6 +89,13 @@ const showBeginnings = (): void => {
   beginnings.value = outbox.of(NEW);
 };
 
+/** What the start page takes along, for the chat that begins; it is gone there. */
+function takeFromHome(): readonly Picked[] {
+  const taken = picked.value[HOME] ?? [];
+  picked.value = { ...picked.value, [HOME]: [] };
+  return taken;
+}
+
 /** Keep the first words of a chat until the server can be reached. */
 export function keepBeginning(
   text: string,
@@ -101,7 +109,7 @@ export function keepBeginning(
     conversation_id: NEW,
     text: text.trim(),
     sent_at: new Date().toISOString(),
-    attachments: [],
+    attachments: takeFromHome(),
     ...asked,
     error: null,
     when_busy: "queue",
@@ -124,7 +132,7 @@ async function begin({ begins, ...message }: Unsent): Promise<void> {
     if (!showsArchived.value) placeInList(row);
     outbox.keep({ ...message, conversation_id: row.id });
     const isLast = outbox.of(NEW).length === 0;
-    if (place.value === null && isLast && draftOf("home") === "") go(conversationPath(row.id));
+    if (place.value === null && isLast && draftOf(HOME) === "") go(conversationPath(row.id));
     else toast(chat.begun, "ok", { label: chat.openChat, run: () => go(conversationPath(row.id)) });
     await deliver(client_id);
   } catch (error) {
@@ -166,16 +174,18 @@ export async function startConversation(
   try {
     const row = await api.startConversation(bud.id, client_id, choice);
     if (!showsArchived.value) placeInList(row);
-    const waiting = uploadsOf("home");
+    const waiting = uploadsOf(HOME);
     // Until its files have arrived the message stays a draft, so that nothing of it is lost if one does not.
     if (waiting.length > 0) keepDraft(row.id, text);
+    const taken = takeFromHome();
+    for (const one of taken) takeAlong(row.id, one);
     go(conversationPath(row.id));
     if (waiting.length > 0) void sendWithFiles(row.id, text, waiting, asked);
-    else if (text.trim()) void sendMessage(text, "queue", asked);
+    else if (text.trim() || taken.length > 0) void sendMessage(text, "queue", asked);
     return "begun";
   } catch (error) {
     const isAway = error instanceof ApiProblem && error.code === "offline";
-    if (isAway && text.trim() && uploadsOf("home").length === 0) {
+    if (isAway && text.trim() && uploadsOf(HOME).length === 0) {
       keepBeginning(text, bud.id, choice, asked, client_id);
       return "kept";
     }
@@ -193,7 +203,7 @@ async function sendWithFiles(
   waiting: readonly Upload[],
   asked: Asked,
 ): Promise<void> {
-  if (!(await carryOver("home", id, waiting)) || place.value !== id) return;
+  if (!(await carryOver(HOME, id, waiting)) || place.value !== id) return;
   keepDraft(id, "");
   void sendMessage(text, "queue", asked);
 }

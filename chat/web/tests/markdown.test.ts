@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { safeHref } from "../src/markdown/links";
 import { renderText, sanitize } from "../src/markdown/render";
+import { linesOf } from "../src/markdown/room";
 import { MarkdownStream } from "../src/markdown/stream";
 
 function dom(text: string): HTMLElement {
@@ -158,4 +159,9 @@ describe("MarkdownStream", () => {
     stream.update("new", true);
     expect(root.textContent?.trim()).toBe("new");
   });
+});
+
+it("keeps about as much room for a formula as it will take", () => {
+  expect(linesOf("x = 1")).toBeLessThan(linesOf("\\frac{1}{2}"));
+  expect(linesOf("\\frac{1}{2}")).toBeLessThan(linesOf("a \\\\ b \\\\ c"));
 });

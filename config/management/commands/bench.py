@@ -31,7 +31,11 @@ class Command(BaseCommand):
             action="store_true",
             help="instead measure pages and turns of a large installation beside an empty one",
         )
-
+        parser.add_argument(
+            "--finding",
+            action="store_true",
+            help="instead measure search among a million messages, also the first one of a connection",
+        )
         parser.add_argument(
             "--pages",
             action="store_true",
@@ -46,6 +50,8 @@ class Command(BaseCommand):
             command = [sys.executable, "-m", "bench.cluster", *more]
         if options["growth"]:
             command = [sys.executable, "-m", "bench.growth"]
+        if options["finding"]:
+            command = [sys.executable, "-m", "bench.finding"]
         if options["pages"]:
             command = [sys.executable, "-m", "bench.pages", *more]
         sys.exit(subprocess.run(command, check=False).returncode)  # noqa: S603

@@ -1,10 +1,22 @@
 /** Who answers in the open conversation, or in the one that is about to begin. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { api, boot, buds, messageOf, openState, place, placeInList, toast } from "../app";
+import { api, boot, buds, dropPicked, messageOf, openState, picked, place, placeInList, toast } from "../app";
 import { notedHome, noteHome } from "../last-chat";
 import type { ConversationChoice } from "../net/api";
-import type { AddableServer, Bud, ChosenModel, McpConfigOverrides, Model, Pin, Servers } from "../wire";
+import t from "../texts/choosing";
+import type {
+  AddableServer,
+  Bud,
+  ChosenModel,
+  McpConfigOverrides,
+  Model,
+  Pin,
+  Resource,
+  Servers,
+} from "../wire";
+import { isFile, type PickedResource } from "./attachments";
 import { hasOverrides, isOfBud, isPinned, NO_OVERRIDES, pinOf, withOverrides, withPin } from "./choices";
+import { HOME } from "./draft";
 
 export type Chooser = "all" | "buds" | "models";
 export const chooser = signal<Chooser | null>(null);
@@ -80,6 +92,7 @@ export function chooseHomeBud(bud: Bud): void {
     chosenModel.value = null;
     homeOverrides.value = NO_OVERRIDES;
   });
+  void dropUnusable();
 }
 
 /** What the next conversation with this bud begins with. */
@@ -126,12 +139,37 @@ export async function loadServers(conversationId: string | undefined): Promise<S
   return homeBud.value ? withOverrides(await api.serversOfBud(homeBud.value.id), homeOverrides.value) : null;
 }
 
+/** What the next message can take along from servers: of a chat, or of the one that is about to begin. */
+export async function findResources(conversationId: string | undefined, search: string): Promise<Resource[]> {
+  if (conversationId) return api.resources(conversationId, search);
+  return homeBud.value ? api.resourcesOfBud(homeBud.value.id, search, homeOverrides.value) : [];
+}
+
+/** Take out what was taken along from servers that the next chat does not use, since another bud or choice came. */
+async function dropUnusable(): Promise<void> {
+  const ofServers = (picked.value[HOME] ?? []).filter((one): one is PickedResource => !isFile(one));
+  if (ofServers.length === 0) return;
+  try {
+    const usable = new Set(
+      (await loadServers(undefined))?.servers.filter((one) => one.is_usable).map(({ id }) => id),
+    );
+    for (const one of ofServers) {
+      if (usable.has(one.server_id)) continue;
+      dropPicked(HOME, one);
+      toast(t.takenOut(one.title, one.server_name), "bad");
+    }
+  } catch (error) {
+    toast(messageOf(error), "bad");
+  }
+}
+
 export async function changeOverrides(
   conversationId: string | undefined,
   mcp_config_overrides: McpConfigOverrides,
 ): Promise<void> {
   if (!conversationId) {
     homeOverrides.value = mcp_config_overrides;
+    await dropUnusable();
     return;
   }
   try {

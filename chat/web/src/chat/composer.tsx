@@ -38,7 +38,7 @@ interface ComposerProps {
   onSend: (text: string, whenBusy: WhenBusy, asked: Asked) => Promise<boolean | void>;
   onStop?: () => void;
   hint?: string;
-  /** With it, resources can be attached, prompts used and servers switched. */
+  /** With it, prompts can be used. */
   conversationId?: string;
 }
 
@@ -193,15 +193,13 @@ export function Composer(props: ComposerProps) {
                 {t.takePhoto}
               </MenuButton>
             )}
+            <MenuButton icon="paperclip" onClick={() => setDialog("resources")}>
+              {t.attachResource}
+            </MenuButton>
             {props.conversationId && (
-              <>
-                <MenuButton icon="paperclip" onClick={() => setDialog("resources")}>
-                  {t.attachResource}
-                </MenuButton>
-                <MenuButton icon="slash" onClick={() => type("/")}>
-                  {t.usePrompt}
-                </MenuButton>
-              </>
+              <MenuButton icon="slash" onClick={() => type("/")}>
+                {t.usePrompt}
+              </MenuButton>
             )}
             {(buds.value?.length ?? 0) > 1 && (
               <MenuButton icon="sprout" onClick={() => type("@")}>
@@ -283,15 +281,17 @@ function ComposerDialog(props: {
   onText: (text: string) => void;
 }) {
   const { dialog, conversationId, onClose, onText } = props;
-  if (dialog === null || !(conversationId || dialog === "servers")) return null;
+  if (dialog === null) return null;
   // Outside of the composer's form: a form within a form is none.
   return createPortal(
-    dialog === "servers" || !conversationId ? (
+    dialog === "servers" ? (
       <ServerPicker conversationId={conversationId} onClose={onClose} />
     ) : dialog === "resources" ? (
       <ResourcePicker conversationId={conversationId} onClose={onClose} />
     ) : (
-      <PromptDialog prompt={dialog} conversationId={conversationId} onClose={onClose} onText={onText} />
+      conversationId && (
+        <PromptDialog prompt={dialog} conversationId={conversationId} onClose={onClose} onText={onText} />
+      )
     ),
     document.body,
   );

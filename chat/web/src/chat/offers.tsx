@@ -7,6 +7,7 @@ import choosing from "../texts/choosing";
 import { Icon, type IconName } from "../ui/icon";
 import type { Bud, Prompt, Resource } from "../wire";
 import { keyOf, type Picked, pick, pickFile } from "./attachments";
+import { answeringBud, findResources } from "./choice";
 import { type CommandName, matchingCommands } from "./choices";
 import { matching, titleOf } from "./prompts";
 import { byName, type Typed, typedAt } from "./typed";
@@ -52,17 +53,18 @@ function usePrompts(conversationId: string | undefined, isWanted: boolean): Prom
   return prompts ?? [];
 }
 
-/** The resources whose names hold the word; `null` as the word: none is wanted. */
+/** The resources whose names hold the word, of a chat or of the next one; `null` as the word: none is wanted. */
 function useResources(conversationId: string | undefined, word: string | null): Resource[] {
   const [rows, setRows] = useState<Resource[]>([]);
+  const bud = answeringBud.value?.id;
   useEffect(() => {
-    if (!conversationId || word === null) {
+    if (word === null) {
       setRows([]);
       return;
     }
     let isCurrent = true;
     const timer = setTimeout(() => {
-      api.resources(conversationId, word).then(
+      findResources(conversationId, word).then(
         (found) => isCurrent && setRows(found.filter((row) => !row.is_template)),
         () => isCurrent && setRows([]), // the conversation's files are still offered
       );
@@ -71,7 +73,7 @@ function useResources(conversationId: string | undefined, word: string | null): 
       isCurrent = false;
       clearTimeout(timer);
     };
-  }, [conversationId, word]);
+  }, [conversationId, bud, word]);
   return rows;
 }
 

@@ -6,6 +6,8 @@ import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { Resource } from "../wire";
 import { expand, pick, variablesOf } from "./attachments";
+import { findResources } from "./choice";
+import { HOME } from "./draft";
 import { SuggestField } from "./suggest-field";
 
 const WAIT_MS = 200;
@@ -16,7 +18,7 @@ function Template({
   onPick,
 }: {
   resource: Resource;
-  conversationId: string;
+  conversationId: string | undefined;
   onPick: (uri: string) => void;
 }) {
   const names = variablesOf(resource.uri);
@@ -40,14 +42,17 @@ function Template({
           isFirst={i === 0}
           value={values[name] ?? ""}
           onInput={(value) => setValues({ ...values, [name]: value })}
-          suggest={(value) =>
-            api.complete(conversationId, {
-              kind: "resource",
-              id: resource.id,
-              argument: name,
-              value,
-              context: Object.fromEntries(Object.entries(values).filter(([other]) => other !== name)),
-            })
+          suggest={
+            async (value) =>
+              conversationId
+                ? api.complete(conversationId, {
+                    kind: "resource",
+                    id: resource.id,
+                    argument: name,
+                    value,
+                    context: Object.fromEntries(Object.entries(values).filter(([other]) => other !== name)),
+                  })
+                : [] // servers are asked in a conversation
           }
         />
       ))}
@@ -65,7 +70,7 @@ function Row({
   onPick,
 }: {
   resource: Resource;
-  conversationId: string;
+  conversationId: string | undefined;
   onPick: (uri: string) => void;
 }) {
   const [isOpen, setOpen] = useState(false);
@@ -96,8 +101,9 @@ function Row({
   );
 }
 
-/** What the servers of this conversation have to attach, grouped by server. */
-export function ResourcePicker({ conversationId, onClose }: { conversationId: string; onClose: () => void }) {
+/** What the servers of a conversation, or of the next one, have to attach, grouped by server. */
+export function ResourcePicker(props: { conversationId: string | undefined; onClose: () => void }) {
+  const { conversationId, onClose } = props;
   const [search, setSearch] = useState("");
   const [rows, setRows] = useState<Resource[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
@@ -105,7 +111,7 @@ export function ResourcePicker({ conversationId, onClose }: { conversationId: st
     let isCurrent = true;
     const load = async () => {
       try {
-        const found = await api.resources(conversationId, search);
+        const found = await findResources(conversationId, search);
         if (!isCurrent) return;
         setRows(found);
         setProblem(null);
@@ -158,7 +164,7 @@ export function ResourcePicker({ conversationId, onClose }: { conversationId: st
                       resource={resource}
                       conversationId={conversationId}
                       onPick={(uri) => {
-                        pickResource(conversationId, pick(resource, uri));
+                        pickResource(conversationId ?? HOME, pick(resource, uri));
                         onClose();
                       }}
                     />

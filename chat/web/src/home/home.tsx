@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { boot, buds, budsProblem, loadBuds } from "../app";
 import { chooseHomeBud, forgetHomeChoice, homeBud, homeChoice } from "../chat/choice";
 import { Composer } from "../chat/composer";
+import { HOME } from "../chat/draft";
 import { DemoLabel, Header } from "../chat/header";
 import { OutgoingMessage } from "../chat/outgoing";
 import { type Beginning, beginnings, keepBeginning, startConversation } from "../sending";
@@ -66,7 +67,7 @@ function BudCard({ bud, isChosen, onChoose }: { bud: Bud; isChosen: boolean; onC
           <span class="block font-semibold truncate">{bud.name}</span>
           <span class="block text-sm text-(--quiet) line-clamp-2">{bud.description}</span>
         </span>
-        {isChosen && <Icon name="check" class="text-(--color-primary)" />}
+        <Icon name="check" class={isChosen ? "text-(--color-primary)" : "invisible"} />
       </button>
       <ServerLine bud={bud} />
       {(boot.workspace.can_manage_buds || bud.members_may_edit) && (
@@ -165,7 +166,7 @@ export function Home() {
             {chosen ? filled(t.talkTo, { bud: <strong>{chosen.name}</strong> }) : t.ask}
           </p>
           <Composer
-            draftKey="home"
+            draftKey={HOME}
             label={chosen ? chat.messageTo(chosen.name) : chat.message}
             placeholder={chosen ? chat.messageTo(chosen.name) : chat.message}
             isDisabled={!chosen && !boot.is_kept}
@@ -174,7 +175,7 @@ export function Home() {
               keepBeginning(text, null, {}, asked);
               return true;
             }}
-            hint={chosen?.model.is_demo ? t.demoHint : undefined}
+            hint={(chosen ? chosen.model.is_demo : isDemo) ? t.demoHint : undefined}
           />
           {beginnings.value.map((one) => (
             <OutgoingMessage key={one.client_id} outgoing={one} />

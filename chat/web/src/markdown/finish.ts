@@ -1,6 +1,7 @@
 /** What a finished block gets on top. Maths and diagrams are loaded when the first block needs them. */
 import t from "../texts/reading";
 import { copyButton, finishCode, languageOf, switchButton } from "./code";
+import { linesOf } from "./room";
 import { finishTable } from "./table";
 
 export function finishBlock(block: HTMLElement): void {
@@ -13,8 +14,14 @@ export function finishBlock(block: HTMLElement): void {
   block.querySelectorAll<HTMLElement>(".md-note-mark").forEach(finishNote);
   const formulas = block.querySelectorAll<HTMLElement>(".md-math, .md-math-block");
   if (formulas.length > 0) {
+    keepRoom(block.querySelectorAll<HTMLElement>(".md-math-block:not([data-source])"));
     import("./maths").then(({ setFormula }) => formulas.forEach(setFormula)).catch(() => undefined); // TeX stays
   }
+}
+
+/** Until they are set, formulas take about as much room as then, so that nothing below them moves. */
+function keepRoom(formulas: Iterable<HTMLElement>): void {
+  for (const box of formulas) box.style.minHeight = `${linesOf(box.textContent ?? "")}lh`;
 }
 
 function finishDiagram(box: HTMLElement, source: string): void {

@@ -28,4 +28,5 @@ export function setFormula(box: HTMLElement): void {
   }
   box.replaceChildren(...set.childNodes);
   box.dataset.source = source;
+  box.style.minHeight = "";
 }

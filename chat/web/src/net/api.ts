@@ -140,6 +140,8 @@ export interface Api {
   /** Those that a new conversation with a bud would use. */
   serversOfBud(budId: string): Promise<Servers>;
   resources(id: string, search: string): Promise<Resource[]>;
+  /** Those that a new conversation with a bud could use, if it begins with these changes. */
+  resourcesOfBud(budId: string, search: string, overrides: McpConfigOverrides): Promise<Resource[]>;
   prompts(id: string): Promise<Prompt[]>;
   fillPrompt(id: string, promptId: string, values: Record<string, string>): Promise<FilledPrompt>;
   complete(id: string, wanted: Suggestion): Promise<string[]>;
@@ -241,6 +243,13 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     resources(id, search) {
       const query = search ? `?${new URLSearchParams({ search })}` : "";
       return call("GET", `conversations/${id}/resources/${query}`);
+    },
+    resourcesOfBud(budId, search, { additional_servers, disabled_servers }) {
+      const query = new URLSearchParams();
+      if (search) query.set("search", search);
+      if (additional_servers.length > 0) query.set("added", additional_servers.join(","));
+      if (disabled_servers.length > 0) query.set("off", disabled_servers.join(","));
+      return call("GET", `buds/${budId}/resources/?${query}`);
     },
     prompts: (id) => call("GET", `conversations/${id}/prompts/`),
     fillPrompt: (id, promptId, values) =>

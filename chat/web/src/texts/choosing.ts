@@ -26,6 +26,8 @@ const choosing = {
 
   // -- what a message takes along
   takeAlong: "Files and resources",
+  takenOut: (title: string, server: string) =>
+    `“${title}” no longer goes with your message: the bud that answers does not use ${server}.`,
   fileOfChat: "file of this chat",
 
   // -- commands

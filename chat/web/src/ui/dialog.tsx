@@ -11,23 +11,63 @@ interface DialogProps {
   isBare?: boolean;
 }
 
+/** Where somebody begins to work in a dialog: what says so itself, else its first control. Null: nothing is there yet. */
+function beginningOf(body: Element): HTMLElement | null {
+  const controls = [
+    ...body.querySelectorAll<HTMLElement>("input,select,textarea,button,a[href],[tabindex='0']"),
+  ];
+  const usable = controls.filter((one) => !one.matches(":disabled,[type=hidden]"));
+  return usable.find((one) => one.autofocus) ?? usable[0] ?? null;
+}
+
+/**
+ * Put the focus where somebody begins to work, also where that comes a moment later; whoever has gone on keeps it.
+ *
+ * @returns what ends the waiting.
+ */
+function beginAt(dialog: HTMLElement, body: Element): () => void {
+  const stop = () => {
+    observer.disconnect();
+    dialog.removeEventListener("keydown", stop);
+    dialog.removeEventListener("pointerdown", stop);
+  };
+  const place = () => {
+    const first = body.querySelector("[aria-busy=true]") ? null : beginningOf(body);
+    if (!first) return;
+    stop();
+    first.focus();
+  };
+  const observer = new MutationObserver(place);
+  observer.observe(body, { childList: true, subtree: true, attributes: true });
+  dialog.addEventListener("keydown", stop);
+  dialog.addEventListener("pointerdown", stop);
+  place();
+  return stop;
+}
+
 /** A native modal dialog that lives as long as it is mounted; focus goes back to where it was. */
 export function Dialog({ title, onClose, children, isBare = false }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
+  const body = useRef<HTMLDivElement>(null);
   const id = useId();
+  // After the menu that led here has closed: it gives the focus back to its button.
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     ref.current?.showModal();
+    const stop = ref.current && body.current && beginAt(ref.current, body.current);
     return () => {
+      stop?.();
       // Whoever has gone on elsewhere meanwhile keeps the focus.
       const now = document.activeElement;
-      if (!now || now === document.body || ref.current?.contains(now)) before?.focus?.();
+      // Chromium gives the focus back itself, but to a message field at times without a caret: nothing can be typed.
+      if (now === before) before?.blur();
+      if (!now || now === document.body || now === before || ref.current?.contains(now)) before?.focus();
     };
   }, []);
   return (
     <dialog
       ref={ref}
-      class="sheet"
+      class={isBare ? "sheet sheet-top" : "sheet"}
       aria-labelledby={isBare ? undefined : id}
       aria-label={isBare ? title : undefined}
       onClose={onClose}
@@ -48,7 +88,9 @@ export function Dialog({ title, onClose, children, isBare = false }: DialogProps
           </button>
         </header>
       )}
-      {children}
+      <div ref={body} class="contents">
+        {children}
+      </div>
     </dialog>
   );
 }

@@ -67,11 +67,16 @@ export function WaitingDialog({ onClose }: { onClose: () => void }) {
                   class="toggle toggle-sm toggle-primary"
                   role="switch"
                   checked={isNotifying.value}
-                  onChange={(event) => void setNotifying(event.currentTarget.checked)}
+                  onChange={async ({ currentTarget }) => {
+                    await setNotifying(currentTarget.checked);
+                    currentTarget.checked = isNotifying.value; // also where the browser said no
+                  }}
                 />
                 <span>{t.tellMe}</span>
               </label>
-              <p class="help">{isBlocked() ? t.blocked : t.tellMeAbout}</p>
+              <p class="help" role="status">
+                {isBlocked.value ? t.blocked : t.tellMeAbout}
+              </p>
             </>
           )}
           <a class="link-brand justify-self-start text-sm" href={boot.urls.reminders}>

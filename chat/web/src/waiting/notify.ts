@@ -16,12 +16,15 @@ function wanted(): boolean {
 }
 
 export const isNotifying = signal(wanted());
-export const isBlocked = (): boolean => canNotify && Notification.permission === "denied";
+const isDenied = (): boolean => canNotify && Notification.permission === "denied";
+/** The browser notifies of nothing here; only its own settings can change that. */
+export const isBlocked = signal(isDenied());
 
 /** Switch them on or off; on needs the person's yes to the browser, which asks after a click alone. */
 export async function setNotifying(isOn: boolean): Promise<void> {
   if (isOn && (await Notification.requestPermission()) !== "granted") {
     isNotifying.value = false;
+    isBlocked.value = isDenied();
     return;
   }
   try {

@@ -1,0 +1,147 @@
+"""Every dialog of the chat, opened and left with the keyboard alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.e2e.conftest import NewContext
+from tests.e2e.people import MEMBER, approval_card, enter, expect_idle, open_chat, say
+
+
+def press(button: Locator) -> Locator:
+    """Press Enter on it; gives it as what opened the dialog."""
+    button.focus()
+    button.press("Enter")
+    return button
+
+
+def pick(page: Page, menu: Locator, item: str) -> Locator:
+    """Open a menu and choose from it; gives the menu's button, where the focus is to return."""
+    press(menu)
+    press(page.locator(".menu-pop:popover-open").get_by_role("button", name=item).first)
+    return menu
+
+
+def expect_focus(
+    page: Page, name: str | re.Pattern[str], begins_at: str, open_it: Callable[[], Locator]
+) -> None:
+    """Open a dialog: the focus is where people begin to work. Leave it with Escape: it is where it was."""
+    opener = open_it()
+    dialog = page.get_by_role("dialog", name=name)
+    expect(dialog).to_be_visible()
+    expect(dialog.locator(begins_at).first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(opener).to_be_focused()
+
+
+@pytest.mark.usefixtures("quick")
+def test_dialogs_of_the_next_message_begin_where_people_work(new_context: NewContext) -> None:
+    """REL-783: on the start page, with two models to choose from."""
+    page = new_context().new_page()
+    enter(page, MEMBER)
+    page.goto("/w/demo/")
+    page.locator(".bud-card").get_by_role("button", name="Notes").first.click()
+    add = page.get_by_role("button", name="Add to this message")
+    composer = page.get_by_role("textbox", name="Message Notes")
+
+    def key(keys: str) -> Locator:
+        composer.press(keys)
+        return composer
+
+    def from_menu(item: str) -> Callable[[], Locator]:
+        return lambda: pick(page, add, item)
+
+    for item, name, begins_at in (
+        ("Compare models…", "Compare models", "input[type=checkbox]"),
+        ("Servers and tools…", "Servers and tools of this chat", "li button"),
+        ("Attach a resource…", "Attach a resource", "input[type=search]"),
+    ):
+        expect_focus(page, name, begins_at, from_menu(item))
+    chip = page.get_by_role("button", name=re.compile("^Bud and model"))
+    expect_focus(page, "Bud and model", "input", lambda: press(chip))
+    search = page.locator("#sidebar").get_by_role("button", name="Search")
+    expect_focus(page, "Search chats", "input", lambda: press(search))
+    expect_focus(page, "Search chats", "input", lambda: key("Control+k"))
+    key("Control+k")
+    page.keyboard.type("peas", delay=50)  # at once, as those do who know the key
+    expect(page.get_by_role("combobox", name="Search chats")).to_have_value("peas")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect_focus(page, "Keyboard shortcuts", "a", lambda: key("Control+/"))
+
+
+@pytest.mark.usefixtures("quick")
+def test_dialogs_of_a_chat_begin_where_people_work(new_context: NewContext) -> None:
+    """REL-783: of its answers, of what came with a message, and of what waits."""
+    page = new_context().new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Notes", "Show me the formatting")
+    composer = page.get_by_role("textbox", name="Message").first
+    answer = page.locator("article.answer").last
+    expect(answer.locator(".md-diagram img")).to_be_visible()
+    link = answer.get_by_role("link", name="link", exact=True)
+    expect_focus(page, "Open this link?", "input[type=checkbox]", lambda: press(link))
+    otherwise = answer.get_by_role("button", name="Answer in another way")
+    expect_focus(
+        page, "Compare this answer with", "li button", lambda: pick(page, otherwise, "Compare")
+    )
+
+    def use_prompt() -> Locator:
+        composer.fill("/tid")
+        expect(page.get_by_role("option")).to_contain_text("Tidy up a note")
+        composer.press("Enter")
+        return composer
+
+    expect_focus(page, "Tidy up a note", "input", use_prompt)
+    page.keyboard.type("Sum up #all")  # where the focus is, one can type
+    expect(page.get_by_role("option")).to_contain_text("All notes")
+    composer.press("Enter")
+    composer.press("Enter")
+    expect_idle(page)
+    attached = page.get_by_role("list", name="Attachments").get_by_role("button")
+    expect_focus(page, "All notes", "button:not([aria-label=Close])", lambda: press(attached))
+    say(page, 'Delete the note "old"')
+    expect(approval_card(page)).to_be_visible()
+    waiting = page.locator(".waiting-button:visible").first
+    expect_focus(page, re.compile("^Waiting"), "section button", lambda: press(waiting))
+
+
+def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext) -> None:
+    """REL-783: of folders and chats, and of chats that were deleted."""
+    page = new_context().new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Lima?")
+    expect_idle(page)
+    side = page.locator("#sidebar")
+    new = side.get_by_role("button", name="New folder")
+    expect_focus(page, "New folder", "input", lambda: press(new))
+    press(new)
+    page.get_by_role("dialog").get_by_label("Name").fill("Tall")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    folder = side.get_by_role("button", name="More for Tall")
+    expect_focus(page, "Change folder", "input", lambda: pick(page, folder, "Name and colour…"))
+    expect_focus(
+        page,
+        re.compile("^Delete"),
+        "button:has-text('Cancel')",
+        lambda: pick(page, folder, "Delete"),
+    )
+    row = side.locator("li.chat-row", has_text="Lima").first
+    chat = row.get_by_role("button", name=re.compile("^More for"))
+    expect_focus(page, re.compile("^Rename"), "input", lambda: pick(page, chat, "Rename"))
+    expect_focus(page, re.compile("^Move"), "li button", lambda: pick(page, chat, "Move to folder"))
+    expect_focus(
+        page, re.compile("^Delete"), "button:has-text('Cancel')", lambda: pick(page, chat, "Delete")
+    )
+    pick(page, chat, "Delete")
+    page.get_by_role("dialog").get_by_role("button", name="Delete").press("Enter")
+    expect(side.locator("li.chat-row", has_text="Lima")).to_have_count(0)
+    press(side.get_by_role("button", name="Archive"))
+    deleted = side.get_by_role("button", name="Recently deleted")
+    expect_focus(page, "Recently deleted", "button:has-text('Restore')", lambda: press(deleted))
