@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Self
+from typing import Final, Self
 
 from django.utils.translation import gettext_noop as _
 
@@ -281,6 +281,21 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
     OUTCOME_UNKNOWN = "outcome_unknown"
+
+
+_OUTCOME_WORDS: Final[dict[str, str]] = {
+    Outcome.OK: _("Succeeded"),
+    Outcome.TOOL_ERROR: _("Tool error"),
+    Outcome.TRANSPORT_ERROR: _("No connection"),
+    Outcome.TIMEOUT: _("Timed out"),
+    Outcome.CANCELLED: _("Cancelled"),
+    Outcome.OUTCOME_UNKNOWN: _("Outcome unknown"),
+}
+
+
+def outcome_in_words(outcome: str) -> str:
+    """Say how a call ended, in the words of every page; an unknown outcome stands as it is."""
+    return _OUTCOME_WORDS.get(outcome, outcome)
 
 
 class RefusedBy(StrEnum):

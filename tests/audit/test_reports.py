@@ -47,7 +47,7 @@ def test_the_page_says_what_happened(tenant: Tenant) -> None:
     figures = {one["name"]: one["value"] for one in answer.context["figures"]}
     assert (figures["calls"], figures["failed"], figures["refused"]) == ("4", "1", "1")
     lines = {one["label"]: sum(one["values"]) for one in answer.context["over_time"]["series"]}
-    assert lines == {"Succeeded": 2, "Failed or stopped": 1, "Refused": 1}
+    assert lines == {"Succeeded": 2, "Failed or cancelled": 1, "Refused": 1}
     assert answer.context["tools"][0]["row"].tool == "echo"
     assert [row["row"].layer for row in answer.context["refusals"]] == ["policy"]
     assert SECRET_ARGUMENT.encode() not in answer.content
