@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
@@ -101,7 +102,7 @@ def invite_many(
         raise InvalidInput(fields={"people": [_("Give at least one address.")]})
     if len(people) > MOST:
         told = _("These are %(people)s people. Give at most %(most)s at once.") % {
-            "people": f"{len(people):,}",
+            "people": intcomma(len(people)),
             "most": MOST,
         }
         raise InvalidInput(fields={"people": [told]})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import yaml
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ValidationError
 
@@ -51,7 +52,7 @@ def read_yaml(text: str, *, longest: int = LONGEST) -> Any:
         raise InvalidInput(
             fields={
                 "file": [
-                    _("The file can have %(longest)s characters.") % {"longest": f"{longest:,}"}
+                    _("The file can have %(longest)s characters.") % {"longest": intcomma(longest)}
                 ]
             }
         )

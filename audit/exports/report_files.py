@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
@@ -104,8 +105,8 @@ def report_pdf(
                     (
                         row.tool,
                         row.server,
-                        f"{row.calls:,}",
-                        f"{row.failed:,}",
+                        intcomma(row.calls),
+                        intcomma(row.failed),
                         *map(as_time, row.shares),
                     )
                     for row in report.tools
@@ -126,7 +127,7 @@ def report_pdf(
                 title=_("Refusals by reason"),
                 head=(_("Layer"), _("Rule"), _("Refused"), _("Before")),
                 rows=[
-                    (row.layer, row.rule or "–", f"{row.number:,}", f"{row.before:,}")
+                    (row.layer, row.rule or "–", intcomma(row.number), intcomma(row.before))
                     for row in report.refusals
                 ],
                 widths=(3, 5, 2, 2),
@@ -147,8 +148,8 @@ def report_pdf(
                 rows=[
                     (
                         row.model or _("no model"),
-                        f"{row.turns:,}",
-                        f"{row.prompt_tokens:,} + {row.completion_tokens:,}",
+                        intcomma(row.turns),
+                        f"{intcomma(row.prompt_tokens)} + {intcomma(row.completion_tokens)}",
                         _("unknown") if row.cost is None else f"{row.cost:.4f}",
                     )
                     for row in usage
@@ -191,8 +192,8 @@ def _approvals(report: Report) -> Table:
             *(
                 (
                     label,
-                    f"{report.figures[name].now or 0:,}",
-                    f"{report.figures[name].before or 0:,}",
+                    intcomma(report.figures[name].now or 0),
+                    intcomma(report.figures[name].before or 0),
                 )
                 for name, label in numbers
             ),

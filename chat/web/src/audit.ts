@@ -55,7 +55,7 @@ export function fillTable(table: HTMLTableElement, data: ChartData): void {
   const body = table.createTBody();
   data.labels.forEach((label, i) => {
     const row = body.insertRow();
-    for (const text of [label, ...data.series.map((s) => String(s.values[i] ?? t.unknownValue))]) {
+    for (const text of [label, ...data.series.map((s) => s.values[i]?.toLocaleString() ?? t.unknownValue)]) {
       row.insertCell().textContent = text;
     }
   });
