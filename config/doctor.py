@@ -345,7 +345,7 @@ def _restores(part: str) -> Finding:
         return _look(
             part,
             "the database was restored from a backup",
-            "Look at what is missing, then run: python3 manage.py confirm_restore",
+            "Look at what is missing. Then confirm it under Admin, State of the installation, or run: python3 manage.py confirm_restore",
         )
     return _ok(part, "none to confirm")
 
