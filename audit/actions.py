@@ -312,3 +312,23 @@ class RefusedBy(StrEnum):
     BUSY = "busy"
     PERMISSION = "permission"
     AUDIT = "audit"
+
+
+_LAYER_WORDS: Final[dict[str, str]] = {
+    RefusedBy.NOT_FOUND: _("No such tool"),
+    RefusedBy.DISABLED: _("Switched off"),
+    RefusedBy.QUARANTINE: _("Held for review"),
+    RefusedBy.POLICY: _("Rule"),
+    RefusedBy.APPROVAL: _("Not approved"),
+    RefusedBy.ARGUMENTS: _("Arguments do not fit"),
+    RefusedBy.QUOTA: _("Quota used up"),
+    RefusedBy.BREAKER: _("Paused after failures"),
+    RefusedBy.BUSY: _("Too many calls"),
+    RefusedBy.PERMISSION: _("No permission"),
+    RefusedBy.AUDIT: _("Log not writable"),
+}
+
+
+def layer_name(layer: str) -> str:
+    """Name the layer that refused, in a word or two; an unknown one stands as it is."""
+    return _LAYER_WORDS.get(layer, layer)

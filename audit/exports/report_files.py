@@ -12,6 +12,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
+from audit.actions import layer_name
 from audit.exports.formats import FORMATS
 from audit.exports.pdf import MEDIA_TYPE, Chart, Document, Figure, Series, Table, as_pdf
 from audit.filters import LABELS, EntryFilter
@@ -125,9 +126,14 @@ def report_pdf(
             ),
             Table(
                 title=_("Refusals by reason"),
-                head=(_("Layer"), _("Rule"), _("Refused"), _("Before")),
+                head=(_("Reason"), _("Rule"), _("Refused"), _("Before")),
                 rows=[
-                    (row.layer, row.rule or "–", intcomma(row.number), intcomma(row.before))
+                    (
+                        gettext(layer_name(row.layer)),
+                        row.rule or "–",
+                        intcomma(row.number),
+                        intcomma(row.before),
+                    )
                     for row in report.refusals
                 ],
                 widths=(3, 5, 2, 2),

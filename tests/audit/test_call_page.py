@@ -20,7 +20,7 @@ from audit.reports.providers import rule_in_words
 from audit.services import record
 from bench.invented_log import generate
 from tests.audit.test_calls import draft_of
-from tests.audit.test_pages import SECRET_ARGUMENT, a_call, opened, url
+from tests.audit.test_pages import SECRET_ARGUMENT, a_call, a_refusal, opened, url
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Source
 
@@ -194,6 +194,12 @@ def test_one_outcome_has_one_word_on_every_page(tenant: Tenant) -> None:
         page = client.get(url(tenant, path)).content.decode()
         tags = re.findall(r'data-tone="ok">([^<]*)<', page)
         assert set(tags) == {"Succeeded"}, path
+    refused = a_refusal(tenant)
+    for path in ("", f"{refused.pk}/", "reports/"):
+        shown = client.get(url(tenant, path)).content.decode()
+        words = re.sub(r"<(script|option)\b.*?</\1>|<[^>]*>", " ", shown, flags=re.S)
+        assert not re.search(r"\bpolicy\b|\bquarantine\b", words), path
+        assert re.search(r"A rule forbids it\.|\bRule\b", words), path
     log = client.get(url(tenant, "?q=outcome:succeeded"))
     assert {chip["value"] for chip in log.context["chips"]} == {"Succeeded"}
     assert log.context["totals"].calls == 1
