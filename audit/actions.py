@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Self
+from typing import Final, Self
 
 from django.utils.translation import gettext_noop as _
 
@@ -283,6 +283,21 @@ class Outcome(StrEnum):
     OUTCOME_UNKNOWN = "outcome_unknown"
 
 
+_OUTCOME_WORDS: Final[dict[str, str]] = {
+    Outcome.OK: _("Succeeded"),
+    Outcome.TOOL_ERROR: _("Tool error"),
+    Outcome.TRANSPORT_ERROR: _("No connection"),
+    Outcome.TIMEOUT: _("Timed out"),
+    Outcome.CANCELLED: _("Cancelled"),
+    Outcome.OUTCOME_UNKNOWN: _("Outcome unknown"),
+}
+
+
+def outcome_in_words(outcome: str) -> str:
+    """Say how a call ended, in the words of every page; an unknown outcome stands as it is."""
+    return _OUTCOME_WORDS.get(outcome, outcome)
+
+
 class RefusedBy(StrEnum):
     """The layer that said no."""
 
@@ -297,3 +312,23 @@ class RefusedBy(StrEnum):
     BUSY = "busy"
     PERMISSION = "permission"
     AUDIT = "audit"
+
+
+_LAYER_WORDS: Final[dict[str, str]] = {
+    RefusedBy.NOT_FOUND: _("No such tool"),
+    RefusedBy.DISABLED: _("Switched off"),
+    RefusedBy.QUARANTINE: _("Held for review"),
+    RefusedBy.POLICY: _("Rule"),
+    RefusedBy.APPROVAL: _("Not approved"),
+    RefusedBy.ARGUMENTS: _("Arguments do not fit"),
+    RefusedBy.QUOTA: _("Quota used up"),
+    RefusedBy.BREAKER: _("Paused after failures"),
+    RefusedBy.BUSY: _("Too many calls"),
+    RefusedBy.PERMISSION: _("No permission"),
+    RefusedBy.AUDIT: _("Log not writable"),
+}
+
+
+def layer_name(layer: str) -> str:
+    """Name the layer that refused, in a word or two; an unknown one stands as it is."""
+    return _LAYER_WORDS.get(layer, layer)

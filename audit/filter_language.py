@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 
 LONGEST: Final = 2_000
@@ -122,7 +123,7 @@ def read_typed(text: str, keys: Mapping[str, Key], *, words: str) -> Typed:
             values={},
             errors=(
                 _("This is too long. It can have %(longest)s characters.")
-                % {"longest": f"{LONGEST:,}"},
+                % {"longest": intcomma(LONGEST)},
             ),
         )
     terms, fault = _split(text)

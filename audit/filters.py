@@ -29,6 +29,8 @@ RANGES: dict[str, tuple[str, timedelta | None]] = {
 DEFAULT_RANGE = "24h"
 REFUSED, FAILED, ENDED = "refused", "failed", "ended"
 """Outcomes of the filter only: nothing was sent; a call ended and not well; a call ended or was refused."""
+SUCCEEDED: Final = "succeeded"
+"""How people type the outcome that the log keeps as `ok`."""
 ENTRIES: Final = "entries"
 MAX_LENGTH = language.LONGEST_VALUE
 _ACTIONS = frozenset(action.value for action in Action)
@@ -124,12 +126,19 @@ LABELS: Final[Mapping[str, str]] = {
         for end, word in (("min", "least"), ("max", "most"))
     },
 }
+
+
+def _read_outcome(value: str) -> Mapping[str, str] | str:
+    meant = Outcome.OK.value if value == SUCCEEDED else value
+    return language.one_of("outcome", _OUTCOMES)(meant)
+
+
 KEYS: Final[Mapping[str, language.Key]] = {
     "tool": language.Key(help=gettext_noop("Name of the tool"), read=language.plain("tool")),
     "server": language.Key(help=gettext_noop("Name of the server"), read=language.plain("server")),
     "outcome": language.Key(
-        help=gettext_noop("How it ended: ok, refused, failed, timeout …"),
-        read=language.one_of("outcome", _OUTCOMES),
+        help=gettext_noop("How it ended: succeeded, refused, failed, timeout …"),
+        read=_read_outcome,
     ),
     "person": language.Key(help=gettext_noop("Address, or how it begins"), read=language.person),
     "since": language.Key(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from django import forms
 from django.contrib import admin
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -236,9 +237,13 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
     manage_permission = Permission.MANAGE_BUDS
     page_name = _("Models and prices")
     ordering = ["model"]
-    list_display = ["model", "provider", *_FACTS[1:]]
+    list_display = ["model", "provider", "reads", *_FACTS[2:]]
     list_select_related = ["provider"]
     search_fields = ["model"]
+
+    @admin.display(description=_("reads tokens"), ordering="context_tokens")
+    def reads(self, row: ProviderModel) -> str:
+        return "–" if row.context_tokens is None else intcomma(row.context_tokens)
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
@@ -319,7 +324,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         if not count:
             return gettext("None is known yet.")
         url = reverse("admin:chat_providermodel_changelist")
-        told = ngettext("%(count)s model", "%(count)s models", count) % {"count": f"{count:,}"}
+        told = ngettext("%(count)s model", "%(count)s models", count) % {"count": intcomma(count)}
         return format_html('<a href="{}?provider__id__exact={}">{}</a>', url, provider.pk, told)
 
     @admin.display(description=_("Key"))

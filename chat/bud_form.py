@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
@@ -186,7 +187,7 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
     if known is not None:
         if known.context_tokens:
             facts.append(
-                str(_("reads %(number)s tokens") % {"number": f"{known.context_tokens:,}"})
+                str(_("reads %(number)s tokens") % {"number": intcomma(known.context_tokens)})
             )
         if known.sees_pictures is not None:
             facts.append(str(_("sees pictures") if known.sees_pictures else _("sees no pictures")))

@@ -86,8 +86,11 @@ def settle() -> int:
     return len(under_way)
 
 
-def confirm(by: str = "") -> bool:
+def confirm(by: str = "", *, actor: Actor | None = None) -> bool:
     """A person has looked: everything goes on by itself again. Whether there was something to confirm.
+
+    Args:
+        actor: who said so in the product; None: somebody at the machine.
 
     Raises:
         OSError: a checkpoint file that was kept aside could not be marked; nothing goes on yet.
@@ -95,7 +98,7 @@ def confirm(by: str = "") -> bool:
     kept = confirm_restores(by)
     if not restore.confirm() and not kept:
         return False
-    record(EntryDraft(action=Action.RESTORE_CONFIRMED, actor=_actor(), workspace_id=None))
+    record(EntryDraft(action=Action.RESTORE_CONFIRMED, actor=actor or _actor(), workspace_id=None))
     return True
 
 

@@ -18,6 +18,7 @@ from unfold.sites import UnfoldAdminSite
 
 from config import dashboard
 from workspaces.admin_sections import Section
+from workspaces.restore import is_unconfirmed
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class TrellisAdminSite(UnfoldAdminSite):
         )
         groups = self.get_sidebar_list(request)[1:]
         context = {**(extra_context or {}), "overview": overview, "groups": groups}
+        context["is_restored"] = bound.user.is_superuser and is_unconfirmed()
         return super().index(request, context)
 
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Count, F, Min, Q
 from django.urls import reverse
 from django.utils import timezone
@@ -222,7 +223,7 @@ def _usage(workspace: Workspace) -> list[Tile]:
     costs = [row.cost for row in rows if row.cost is not None]
     tile = Tile(
         label=_("Tokens in seven days"),
-        value=f"{tokens:,}",
+        value=intcomma(tokens),
         note=_("Cost: %(cost)s, where prices are known") % {"cost": _money(costs)} if costs else "",
         url=reverse("audit:reports", args=[workspace.slug]),
     )

@@ -18,6 +18,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from django.conf import settings
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core import checks
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -32,7 +33,7 @@ from config.keys import FILE_NAME
 from workspaces import restore
 from workspaces.database import database_now
 from workspaces.postgresql import policies
-from workspaces.secrets import find_unreadable
+from workspaces.secrets import count_by_key, find_unreadable, primary_key_id
 from workspaces.web_push import vapid_keys
 
 OLDEST_POSTGRESQL: Final = 15
@@ -243,6 +244,20 @@ def _keys(part: str) -> Finding:
     path = settings.TRELLIS.data_dir / FILE_NAME
     if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
         return _look(part, f"others on this machine can read {path.name}", f"Run: chmod 600 {path}")
+    usage = count_by_key()
+    left = sum(usage.values()) - usage[primary_key_id()]
+    if left:
+        return _look(
+            part,
+            f"{intcomma(left)} of {intcomma(usage.total())} stored secrets are still under an old key",
+            "Run: python3 manage.py rotate_keys. It goes on where it stopped. Do not remove the old key before.",
+        )
+    unused = [key.id for key in settings.TRELLIS.encryption_keys[1:]]
+    if unused:
+        return _ok(
+            part,
+            f"every stored secret is under {primary_key_id()}, so {', '.join(unused)} can be removed",
+        )
     return _ok(part, "every stored secret can be read")
 
 
@@ -330,7 +345,7 @@ def _restores(part: str) -> Finding:
         return _look(
             part,
             "the database was restored from a backup",
-            "Look at what is missing, then run: python3 manage.py confirm_restore",
+            "Look at what is missing. Then confirm it under Admin, State of the installation, or run: python3 manage.py confirm_restore",
         )
     return _ok(part, "none to confirm")
 

@@ -22,12 +22,16 @@ def generate_keys() -> dict[str, str]:
     def key() -> str:
         return base64.b64encode(secrets.token_bytes(32)).decode()
 
+    def named(kind: str) -> str:
+        # Keys stand beside older ones while they are rotated, so their ids differ.
+        return f"{kind}{secrets.token_hex(3)}:{key()}"
+
     return {
         "SECRET_KEY": secrets.token_urlsafe(48),
-        "TRELLIS_ENCRYPTION_KEYS": f"k1:{key()}",
+        "TRELLIS_ENCRYPTION_KEYS": named("k"),
         "TRELLIS_AUDIT_KEY": key(),
-        "TRELLIS_AUDIT_SIGNING_KEYS": f"s1:{key()}",
-        "TRELLIS_PUSH_KEYS": f"p1:{key()}",
+        "TRELLIS_AUDIT_SIGNING_KEYS": named("s"),
+        "TRELLIS_PUSH_KEYS": named("p"),
     }
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allauth.account.decorators import login_required
+from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
+from chat import restore
 from config.doctor import State, examine
+from workspaces.restore import restored_at
+from workspaces.row_security import everywhere
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -34,5 +38,28 @@ def platform_state(request: WorkspaceRequest) -> HttpResponse:
         "section": "admin",
         "findings": [(one, *WORDS[one.state]) for one in found],
         "unwell": sum(one.state is not State.OK for one in found),
+        "restored_at": restored_at(),
     }
     return render(request, "config/platform_state.html", context)
+
+
+@require_POST
+@login_required
+def confirm_restore(request: WorkspaceRequest) -> HttpResponse:
+    """Let things be done by themselves again after a restore, as `manage.py confirm_restore` does."""
+    if not request.user.is_superuser:
+        raise Http404
+    try:
+        with everywhere():
+            was_open = restore.confirm(by=request.user.email, actor=request.actor)
+    except OSError:
+        messages.error(
+            request,
+            _("Nothing was confirmed: the checkpoint file of the log could not be written."),
+        )
+    else:
+        if was_open:
+            messages.success(request, _("Confirmed. Webhooks go out again."))
+        else:
+            messages.info(request, _("The restore was confirmed before."))
+    return redirect("platform_state")

@@ -7,7 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.utils.module_loading import autodiscover_modules
 
 from config import errors, health, installing, metrics
-from config.platform_state import platform_state
+from config.platform_state import confirm_restore, platform_state
 from workspaces.accounts import AddressView
 
 autodiscover_modules("admin", "pages.admin", register_to=admin.site)
@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("worker.js", installing.worker, name="worker"),
     path("offline/", installing.offline, name="offline"),
     path("platform/state/", platform_state, name="platform_state"),
+    path("platform/state/confirm-restore/", confirm_restore, name="confirm_restore"),
     path("admin/", admin.site.urls),
     path("accounts/email/", AddressView.as_view(), name="account_email"),  # before allauth's own
     path("accounts/", include("allauth.urls")),

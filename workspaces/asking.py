@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlencode
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import Exists, Q
 from django.urls import reverse
@@ -90,7 +91,7 @@ def ask(
         faults["reason"] = [_("Say what you need it for.")]
     elif len(reason) > LONGEST_REASON:
         faults["reason"] = [
-            _("Write at most %(most)s characters.") % {"most": f"{LONGEST_REASON:,}"}
+            _("Write at most %(most)s characters.") % {"most": intcomma(LONGEST_REASON)}
         ]
     if faults:
         raise InvalidInput(fields=faults)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
@@ -54,19 +55,25 @@ def read_invitees(text: str, *, role: Role) -> list[Invitee]:
     Raises:
         InvalidInput: with each faulty line under its number.
     """
+    lines = text.splitlines()
     if len(text) > LONGEST:
-        raise InvalidInput(
-            fields={"people": [_("Give at most %(most)s people at once.") % {"most": MOST}]}
-        )
+        told = _("This list has %(lines)s lines. Give at most %(most)s people at once.") % {
+            "lines": intcomma(len(lines)),
+            "most": MOST,
+        }
+        raise InvalidInput(fields={"people": [told]})
     comma = ";" if text.count(";") > text.count(",") else ","
     found: list[Invitee] = []
     faults: dict[str, list[str]] = {}
+    reader = csv.reader(lines, delimiter=comma, strict=True)
     try:
-        rows = list(csv.reader(text.splitlines(), delimiter=comma, strict=True))
+        rows = list(reader)
     except csv.Error as error:
-        raise InvalidInput(
-            fields={"people": [_("A quotation mark is missing in this list.")]}
-        ) from error
+        # An open quotation mark is noticed at the end of the list; people look for the line that it is in.
+        odd = (number for number, line in enumerate(lines, 1) if line.count('"') % 2)
+        at = next(odd, reader.line_num)
+        told = _("A quotation mark is missing or out of place.")
+        raise InvalidInput(fields={f"line {at}": [told]}) from error
     known = {one.value: one for one in Role}
     for line, row in enumerate(rows, 1):
         cells = [cell.strip() for cell in row]
@@ -101,7 +108,7 @@ def invite_many(
         raise InvalidInput(fields={"people": [_("Give at least one address.")]})
     if len(people) > MOST:
         told = _("These are %(people)s people. Give at most %(most)s at once.") % {
-            "people": f"{len(people):,}",
+            "people": intcomma(len(people)),
             "most": MOST,
         }
         raise InvalidInput(fields={"people": [told]})

@@ -7,6 +7,7 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
@@ -54,7 +55,7 @@ def make_join_link(
         faults["days"] = [_("Choose between 1 and %(most)s days.") % {"most": MOST_DAYS}]
     if not 1 <= most_uses <= MOST_USES:
         faults["most_uses"] = [
-            _("Choose between 1 and %(most)s people.") % {"most": f"{MOST_USES:,}"}
+            _("Choose between 1 and %(most)s people.") % {"most": intcomma(MOST_USES)}
         ]
     if faults:
         raise InvalidInput(fields=faults)

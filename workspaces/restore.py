@@ -10,6 +10,7 @@ import json
 import logging
 import os
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings
@@ -65,7 +66,12 @@ def expect_at_least(installation: str, epoch: int) -> None:
 
 def is_unconfirmed() -> bool:
     """Whether the database was restored, and nobody has looked at what came of it yet."""
-    return Installation.objects.filter(restored_at__isnull=False).exists()
+    return restored_at() is not None
+
+
+def restored_at() -> datetime | None:
+    """Say when the database was found restored; None if nobody has to look."""
+    return Installation.objects.values_list("restored_at", flat=True).first()
 
 
 def note_restore() -> None:

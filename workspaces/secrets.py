@@ -12,7 +12,8 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cryptography.exceptions import InvalidTag
@@ -21,6 +22,8 @@ from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.functions import Left
+from django.db.models.lookups import Exact
 from django.utils.translation import gettext_lazy as _
 
 from workspaces.errors import DomainError
@@ -65,7 +68,7 @@ def unseal(sealed: str, *, place: str) -> str:
         SecretUnreadable: unknown key, wrong place, or altered.
     """
     try:
-        version, key_id, body = sealed.split(".", 2)
+        version, key_id, body = _parts_of(sealed)
         raw = base64.b64decode(body)
         if version != _VERSION:
             raise ValueError(version)
@@ -79,7 +82,20 @@ def unseal(sealed: str, *, place: str) -> str:
 
 def key_id_of(sealed: str) -> str:
     """The id of the key that sealed this text."""
-    return sealed.split(".", 2)[1]
+    return _parts_of(sealed)[1]
+
+
+def _parts_of(sealed: str) -> tuple[str, str, str]:
+    """Give version, key id and body. A key's id may have dots.
+
+    Raises:
+        ValueError: it is nothing that `seal` made.
+    """
+    head, _dot, body = sealed.rpartition(".")
+    version, dot, key_id = head.partition(".")
+    if not dot:
+        raise ValueError("not a sealed text")
+    return version, key_id, body
 
 
 class Secret:
@@ -271,18 +287,45 @@ def encrypted_fields(model: type[models.Model]) -> list[EncryptedTextField]:
 def find_unreadable() -> list[str]:
     """Try one stored secret of each field and key; name those that do not open, such as "model provider: key k1"."""
     found = []
+    for model, field in encrypted():
+        for key_id, rows in _by_key(model, field):
+            secret: Secret = getattr(rows[0], field.attname)
+            try:
+                secret.reveal("trying whether it opens", is_credential=False)
+            except SecretUnreadable:
+                found.append(f"{model._meta.verbose_name}: key {key_id}")
+    return found
+
+
+def count_by_key() -> Counter[str]:
+    """Count the stored secrets of each key."""
+    counts: Counter[str] = Counter()
+    for model, field in encrypted():
+        for key_id, rows in _by_key(model, field):
+            counts[key_id] += rows.count()
+    return counts
+
+
+def encrypted() -> Iterator[tuple[type[models.Model], EncryptedTextField]]:
+    """Give every encrypted field with its model."""
     for model in apps.get_models():
         for field in encrypted_fields(model):
-            tried = set()
-            rows = model._base_manager.exclude(**{f"{field.attname}__isnull": True})
-            for row in rows.iterator():
-                secret: Secret = getattr(row, field.attname)
-                key_id = key_id_of(secret.sealed or "")
-                if key_id in tried:
-                    continue
-                tried.add(key_id)
-                try:
-                    secret.reveal("trying whether it opens", is_credential=False)
-                except SecretUnreadable:
-                    found.append(f"{model._meta.verbose_name}: key {key_id}")
-    return found
+            yield model, field
+
+
+def _by_key(
+    model: type[models.Model], field: EncryptedTextField
+) -> Iterator[tuple[str, models.QuerySet[models.Model]]]:
+    """Give the rows of each key; the database looks for them, so that no other row is read."""
+    rest = model._base_manager.exclude(**{f"{field.attname}__isnull": True}).order_by()
+    while row := next(iter(rest[:1]), None):
+        secret: Secret = getattr(row, field.attname)
+        key_id = key_id_of(secret.sealed or "")
+        yield key_id, rest.filter(sealed_with(field, key_id))
+        rest = rest.exclude(sealed_with(field, key_id))
+
+
+def sealed_with(field: EncryptedTextField, key_id: str) -> Exact:
+    """Give the condition for rows that a key sealed. Ids differ by case, which SQLite's LIKE ignores."""
+    head = f"{_VERSION}.{key_id}."
+    return Exact(Left(field.attname, len(head)), head)

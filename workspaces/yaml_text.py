@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import yaml
+from django.contrib.humanize.templatetags.humanize import intcomma
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from workspaces.errors import InvalidInput
 
@@ -15,6 +18,21 @@ LONGEST: Final = 2_000_000
 """Characters of one text."""
 _WIDTH: Final = 100
 _MOST_FAULTS: Final = 20
+_WORDS: Final = {
+    "extra_forbidden": gettext_noop("There is no such field."),
+    "missing": gettext_noop("This is required."),
+    **dict.fromkeys(("bool_parsing", "bool_type"), gettext_noop("Write true or false.")),
+    **dict.fromkeys(
+        ("int_parsing", "int_type", "int_from_float"), gettext_noop("Write a whole number.")
+    ),
+    **dict.fromkeys(("float_parsing", "float_type"), gettext_noop("Write a number.")),
+    "string_type": gettext_noop("Write a text."),
+    **dict.fromkeys(("list_type", "tuple_type"), gettext_noop("Write a list.")),
+    **dict.fromkeys(
+        ("dict_type", "model_type", "model_attributes_type"),
+        gettext_noop("Write names with values below it."),
+    ),
+}
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
 
@@ -51,7 +69,7 @@ def read_yaml(text: str, *, longest: int = LONGEST) -> Any:
         raise InvalidInput(
             fields={
                 "file": [
-                    _("The file can have %(longest)s characters.") % {"longest": f"{longest:,}"}
+                    _("The file can have %(longest)s characters.") % {"longest": intcomma(longest)}
                 ]
             }
         )
@@ -88,11 +106,19 @@ def check_shape(shape: type[_Shape], document: object, *, what: str) -> _Shape:
     except ValidationError as error:
         faults: dict[str, list[str]] = {}
         for fault in error.errors(include_url=False, include_input=False)[:_MOST_FAULTS]:
-            is_unknown = fault["type"] == "extra_forbidden"
-            told = _("There is no such field.") if is_unknown else fault["msg"]
             name = ".".join(_steps(fault["loc"], document)) or "file"
-            faults.setdefault(name, []).append(told)
+            faults.setdefault(name, []).append(_in_words(fault))
         raise InvalidInput(fields=faults) from error
+
+
+def _in_words(fault: ErrorDetails) -> str:
+    """Say a fault in words for people who write the file; the library's own where there are none."""
+    if fault["type"] in {"literal_error", "enum"}:
+        return _("It is one of: %(choices)s.") % {"choices": fault.get("ctx", {})["expected"]}
+    if fault["type"] == "string_too_long":
+        most = intcomma(fault.get("ctx", {})["max_length"])
+        return _("It can have %(most)s characters.") % {"most": most}
+    return gettext(_WORDS[fault["type"]]) if fault["type"] in _WORDS else fault["msg"]
 
 
 def _steps(place: tuple[int | str, ...], document: object) -> list[str]:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
+from audit.actions import layer_name
 from audit.exports.formats import FORMATS
 from audit.exports.pdf import MEDIA_TYPE, Chart, Document, Figure, Series, Table, as_pdf
 from audit.filters import LABELS, EntryFilter
@@ -104,8 +106,8 @@ def report_pdf(
                     (
                         row.tool,
                         row.server,
-                        f"{row.calls:,}",
-                        f"{row.failed:,}",
+                        intcomma(row.calls),
+                        intcomma(row.failed),
                         *map(as_time, row.shares),
                     )
                     for row in report.tools
@@ -124,9 +126,14 @@ def report_pdf(
             ),
             Table(
                 title=_("Refusals by reason"),
-                head=(_("Layer"), _("Rule"), _("Refused"), _("Before")),
+                head=(_("Reason"), _("Rule"), _("Refused"), _("Before")),
                 rows=[
-                    (row.layer, row.rule or "–", f"{row.number:,}", f"{row.before:,}")
+                    (
+                        gettext(layer_name(row.layer)),
+                        row.rule or "–",
+                        intcomma(row.number),
+                        intcomma(row.before),
+                    )
                     for row in report.refusals
                 ],
                 widths=(3, 5, 2, 2),
@@ -147,8 +154,8 @@ def report_pdf(
                 rows=[
                     (
                         row.model or _("no model"),
-                        f"{row.turns:,}",
-                        f"{row.prompt_tokens:,} + {row.completion_tokens:,}",
+                        intcomma(row.turns),
+                        f"{intcomma(row.prompt_tokens)} + {intcomma(row.completion_tokens)}",
                         _("unknown") if row.cost is None else f"{row.cost:.4f}",
                     )
                     for row in usage
@@ -191,8 +198,8 @@ def _approvals(report: Report) -> Table:
             *(
                 (
                     label,
-                    f"{report.figures[name].now or 0:,}",
-                    f"{report.figures[name].before or 0:,}",
+                    intcomma(report.figures[name].now or 0),
+                    intcomma(report.figures[name].before or 0),
                 )
                 for name, label in numbers
             ),

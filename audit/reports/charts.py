@@ -123,7 +123,7 @@ def chart_from(
     """Draw (piece of time, kind) → number."""
     pieces = _pieces(since, until, unit)
     labels = {"minute": "H:i", "hour": "j M H:i", "day": "j M", "month": "M Y"}
-    kinds = {"ok": _("Succeeded"), "failed": _("Failed or stopped"), "refused": _("Refused")}
+    kinds = {"ok": _("Succeeded"), "failed": _("Failed or cancelled"), "refused": _("Refused")}
     return Chart(
         labels=[date_format(piece, labels[unit]) for piece in pieces],
         unit=unit,

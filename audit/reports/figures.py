@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -70,7 +71,7 @@ _TIMES: Final = frozenset({"p95", "wait_p50"})
 
 def value_of(name: str, figure: Figure) -> str:
     """Give a figure's number, with its unit."""
-    return as_time(figure.now) if name in _TIMES else f"{figure.now or 0:,}"
+    return as_time(figure.now) if name in _TIMES else intcomma(figure.now or 0)
 
 
 def change_of(figure: Figure, *, is_bad: bool) -> dict[str, str]:
@@ -101,7 +102,7 @@ def as_time(milliseconds: int | None) -> str:
 def spoken_time(milliseconds: int) -> str:
     """Give a duration with as many digits as people read."""
     if milliseconds < 10_000:
-        return f"{milliseconds:,} ms"
+        return f"{intcomma(milliseconds)} ms"
     seconds = milliseconds / 1000
     if seconds < 600:
         return f"{seconds:.0f} s"

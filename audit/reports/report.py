@@ -204,7 +204,7 @@ def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Li
             for cell in numbers.cells(Dimension.ALL, by_time=True)
             if cell.action in {FINISHED, REFUSED}
         ]
-        kinds = {"ok": _("Succeeded"), "failed": _("Failed or stopped"), "refused": _("Refused")}
+        kinds = {"ok": _("Succeeded"), "failed": _("Failed or cancelled"), "refused": _("Refused")}
         sums: dict[tuple[str, datetime | None], int] = {}
         for cell in found:
             kind = (

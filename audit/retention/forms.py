@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import QueryDict
 from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext, ngettext
@@ -122,7 +123,7 @@ def policy_in_words(policy: AuditPolicy) -> list[tuple[str, list[str]]]:
             gettext("Number of entries"),
             [gettext("no limit")]
             if policy.keep_entries is None
-            else [gettext("at most %(count)s") % {"count": f"{policy.keep_entries:,}"}],
+            else [gettext("at most %(count)s") % {"count": intcomma(policy.keep_entries)}],
         ),
         (
             gettext("Arguments and results are kept"),

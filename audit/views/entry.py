@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_GET
 
 from audit import reports
-from audit.actions import Action
+from audit.actions import Action, layer_name, outcome_in_words
 from audit.bodies import read_body
 from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.services import EntryDraft, record
@@ -210,8 +210,8 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
         (
             _("How it ended"),
             {
-                _("Outcome"): entry.outcome,
-                _("Refused by"): entry.refused_by,
+                _("Outcome"): gettext(outcome_in_words(entry.outcome)),
+                _("Refused by"): gettext(layer_name(entry.refused_by)),
                 _("Rule"): entry.rule,
                 _("Took"): f"{entry.duration_ms} ms" if entry.duration_ms is not None else None,
                 _("Waited in line"): f"{entry.queue_ms} ms" if entry.queue_ms is not None else None,

@@ -11,7 +11,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_noop
 
 from audit import reports
-from audit.actions import Action, Outcome
+from audit.actions import Action, Outcome, layer_name, outcome_in_words
 from audit.filters import (
     CHOICES,
     DEFAULT_RANGE,
@@ -24,20 +24,13 @@ from audit.filters import (
     RANGES,
     REFUSED,
     SORTS,
+    SUCCEEDED,
     EntryFilter,
 )
 
 _ORDER = ("sort", "order")
-_OUTCOME_LABELS = {
-    Outcome.OK: gettext_noop("Succeeded"),
-    Outcome.TOOL_ERROR: gettext_noop("The tool said it failed"),
-    Outcome.TRANSPORT_ERROR: gettext_noop("No connection"),
-    Outcome.TIMEOUT: gettext_noop("Timeout"),
-    Outcome.CANCELLED: gettext_noop("Cancelled"),
-    Outcome.OUTCOME_UNKNOWN: gettext_noop("Outcome unknown"),
-}
 _OUTCOME_CHOICES = [
-    *((outcome.value, label) for outcome, label in _OUTCOME_LABELS.items()),
+    *((outcome.value, outcome_in_words(outcome)) for outcome in Outcome),
     (REFUSED, gettext_noop("Refused")),
     (FAILED, gettext_noop("Failed in any way")),
     (ENDED, gettext_noop("Ended in any way, or refused")),
@@ -90,7 +83,7 @@ def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str,
         "tool": (gettext("Any"), choices.tools),
         "user": (gettext("Anybody"), choices.users),
         **{
-            name: (gettext("Any"), [(value, value) for value in known])
+            name: (gettext("Any"), [(value, gettext(layer_name(value))) for value in known])
             for name, (_, _, known) in CHOICES.items()
         },
         "sort": ("", [(value, gettext(label)) for value, (label, _) in SORTS.items()]),
@@ -135,6 +128,7 @@ def _chips(
             "user": people.get(value, value),
             "outcome": outcomes.get(value, value),
             "action": actions.get(value, value),
+            "refused_by": gettext(layer_name(value)),
             "sort": gettext(SORTS.get(value, (value,))[0]).lower(),
             "since": _moment_in_words(wanted.since) or value,
             "until": _moment_in_words(wanted.until) or value,
@@ -164,7 +158,9 @@ def _known(choices: reports.Choices) -> dict[str, Any]:
             "person": [label for _, label in choices.users],
             "bud": list(choices.buds),
             "model": list(choices.models),
-            "outcome": [value for value, _ in _OUTCOME_CHOICES],
+            "outcome": [
+                SUCCEEDED if value == Outcome.OK else value for value, _ in _OUTCOME_CHOICES
+            ],
             "action": [one.value for one in Action],
             "since": ["1h", "24h", "7d", "30d"],
             "sort": list(SORTS),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from allauth.account.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.cache import get_conditional_response
 from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
 @require_GET
 @login_required
 def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """The log of a workspace, filtered, with its numbers; an htmx request gets the entries alone."""
+    """The log of a workspace, filtered, with its numbers; a live list gets what changed of it."""
     workspace = workspace_of(request)
     rows = reports.entries_of(workspace.pk, actor=request.actor)
     now = timezone.now()
@@ -59,16 +64,13 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "older_url": _page_url(audit_url, wanted, "after", page.after),
     }
     if getattr(request, "htmx", False):
-        return render(request, "audit/_entries.html", context)
-    overview = reports.overview_of(workspace.pk, rows, wanted, now=now, actor=request.actor)
+        return _live(request, workspace.pk, wanted, context, now=now)
+    context |= _numbers(request, workspace.pk, wanted, now=now)
     context |= header_of(request, wanted.as_query())
     context |= filter_context(wanted, workspace.pk, audit_url)
     context |= {
         "can_search": can_search,
         "words_unread": bool(wanted.words) and not can_search,
-        "overview": overview,
-        "chart": overview.chart.as_json() if overview.chart else None,
-        "totals": overview.totals,
         "shows_calls": wanted.shows_calls,
         "kept": [] if wanted.shows_calls else [("show", ENTRIES)],
         "can_be_live": wanted.sort == "time" and not wanted.is_ascending and wanted.until is None,
@@ -86,6 +88,42 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "view_page": "log",
     }
     return render(request, "audit/entry_list.html", context)
+
+
+def _live(
+    request: WorkspaceRequest,
+    workspace_id: UUID,
+    wanted: EntryFilter,
+    context: dict[str, Any],
+    *,
+    now: datetime,
+) -> HttpResponse:
+    """Answer with rows and numbers, or with 304 if the browser has them.
+
+    The numbers are counted only with new rows, and once a minute, because time moves on.
+    """
+    entries_html = render_to_string("audit/_entries.html", context, request)
+    state = f"{entries_html}{now:%Y-%m-%dT%H:%M}"
+    etag = f'"{hashlib.sha256(state.encode()).hexdigest()}"'
+    unchanged = get_conditional_response(request, etag=etag)
+    if unchanged is not None:
+        return unchanged
+    context = _numbers(request, workspace_id, wanted, now=now) | {"entries_html": entries_html}
+    answer = render(request, "audit/_live.html", context)
+    answer["ETag"] = etag
+    return answer
+
+
+def _numbers(
+    request: WorkspaceRequest, workspace_id: UUID, wanted: EntryFilter, *, now: datetime
+) -> dict[str, Any]:
+    rows = reports.entries_of(workspace_id, actor=request.actor)
+    overview = reports.overview_of(workspace_id, rows, wanted, now=now, actor=request.actor)
+    return {
+        "overview": overview,
+        "totals": overview.totals,
+        "chart": overview.chart.as_json() if overview.chart else None,
+    }
 
 
 def _columns(audit_url: str, wanted: EntryFilter) -> list[dict[str, str]]:

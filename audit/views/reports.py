@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from audit import exports, reports
+from audit.actions import layer_name
 from audit.exports import pdf
 from audit.filters import RANGES, EntryFilter, read_filter
 from audit.models import SavedView
@@ -101,6 +102,7 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
             {
                 "row": row,
                 "change": change_of(Figure(now=row.number, before=row.before), is_bad=True),
+                "layer": gettext(layer_name(row.layer)),
                 "url": log.to(refused_by=row.layer, rule=row.rule),
             }
             for row in report.refusals

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from allauth.account.decorators import login_required
 from django.contrib import messages
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -288,7 +289,9 @@ def _shown(row: SignOff, audit_url: str) -> dict[str, Any]:
     query = urlencode(
         {"range": "custom", "since": row.since.isoformat(), "until": row.until.isoformat()}
     )
-    totals = [f"{row.totals[name]:,} {label}" for name, label in _TOTALS if name in row.totals]
+    totals = [
+        f"{intcomma(row.totals[name])} {label}" for name, label in _TOTALS if name in row.totals
+    ]
     return {"row": row, "url": f"{audit_url}?{query}", "totals": ", ".join(totals)}
 
 

@@ -12,26 +12,17 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from audit import reports
-from audit.actions import Action, Outcome, RefusedBy
+from audit.actions import Action
 from audit.filters import ENTRIES
 from audit.reports import CallRow, CallState
 from audit.reports.figures import spoken_time
+from audit.views.outcomes import Words, ended, layer_in_words
 from audit.views.parts import around, call_url, described, found_by
 
 if TYPE_CHECKING:
     from audit.models import AuditEntry
     from workspaces.scoping import WorkspaceQuerySet
 
-Words = Promise | str
-
-_OUTCOMES: Final[dict[str, tuple[Words, str]]] = {
-    Outcome.OK: (_("Succeeded"), "ok"),
-    Outcome.TOOL_ERROR: (_("Tool error"), "bad"),
-    Outcome.TRANSPORT_ERROR: (_("No connection"), "bad"),
-    Outcome.TIMEOUT: (_("Timed out"), "bad"),
-    Outcome.CANCELLED: (_("Cancelled"), "muted"),
-    Outcome.OUTCOME_UNKNOWN: (_("Outcome unknown"), "warn"),
-}
 _STATES: Final[dict[CallState, tuple[Words, str]]] = {
     CallState.ENDED: (_("Ended"), "muted"),
     CallState.REFUSED: (_("Refused"), "warn"),
@@ -39,19 +30,6 @@ _STATES: Final[dict[CallState, tuple[Words, str]]] = {
     CallState.WAITING: (_("Waiting for an answer"), "muted"),
     CallState.RUNNING: (_("Running"), "muted"),
     CallState.LOST: (_("No end recorded"), "warn"),
-}
-_LAYERS: Final[dict[str, Words]] = {
-    RefusedBy.NOT_FOUND: _("There is no such tool, or it may not be used here."),
-    RefusedBy.DISABLED: _("The tool or its server is switched off."),
-    RefusedBy.QUARANTINE: _("The tool is held for review."),
-    RefusedBy.POLICY: _("A rule forbids it."),
-    RefusedBy.APPROVAL: _("It was not approved."),
-    RefusedBy.ARGUMENTS: _("The arguments do not fit the tool."),
-    RefusedBy.QUOTA: _("The quota is used up."),
-    RefusedBy.BREAKER: _("The server is left alone after failures."),
-    RefusedBy.BUSY: _("Too many calls were running."),
-    RefusedBy.PERMISSION: _("The person may not do this."),
-    RefusedBy.AUDIT: _("The log could not be written, so nothing was sent."),
 }
 _KINDS: Final = (
     ("resource_read.", _("Resource read")),
@@ -128,18 +106,13 @@ def outcome_of(row: CallRow) -> tuple[Words, str]:
     """Give where a call stands in words, and their tone."""
     assert row.state is not None
     end = row.end
-    if end is not None and end.outcome in _OUTCOMES:
-        return _OUTCOMES[end.outcome]
+    if end is not None and end.outcome:
+        return ended(end.outcome, "")
     if end is not None and end.action == Action.APPROVAL_EXPIRED:
         return _("Approval ran out"), "warn"
     if end is not None and end.action == Action.APPROVAL_REQUESTED:
         return _("Waiting for approval"), "muted"
     return _STATES[row.state]
-
-
-def layer_in_words(layer: str) -> Words:
-    """Say why a layer refuses; nothing for none."""
-    return _LAYERS.get(layer, "")
 
 
 def title_of_call(entries: Iterable[AuditEntry]) -> Words:

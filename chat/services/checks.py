@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
@@ -109,7 +110,7 @@ def _check_size(shapes: Sequence[CheckShape]) -> None:
     """All of them go into one file with the bud."""
     if sum(len(shape.model_dump_json()) for shape in shapes) > MOST_CHARACTERS:
         told = _("The checks of a bud can have %(most)s characters together.") % {
-            "most": f"{MOST_CHARACTERS:,}"
+            "most": intcomma(MOST_CHARACTERS)
         }
         raise InvalidInput(fields={"recordings": [told]})
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 
 from audit import reports
@@ -236,7 +237,7 @@ def _spans_of(turn: Turn, messages: Sequence[Message], calls: Iterable[ToolCall]
     for message in messages:
         asked = of.get(message.pk, [])
         ends = [call.created_at for call in asked] or [turn.finished_at or message.updated_at]
-        tokens = f"{message.prompt_tokens:,} + {message.completion_tokens:,}"
+        tokens = f"{intcomma(message.prompt_tokens)} + {intcomma(message.completion_tokens)}"
         add("model", turn.model, (message.created_at, min(ends)), note=tokens)
         for call in asked:
             name = call.tool_title or call.tool_name or call.function_name

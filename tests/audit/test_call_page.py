@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
+import time_machine
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from audit.actions import Action, Outcome, RefusedBy
-from audit.models import ReportSchedule, SavedView
+from audit.models import AuditEntry, ReportSchedule, SavedView
 from audit.reports.providers import rule_in_words
 from audit.services import record
+from bench.invented_log import generate
 from tests.audit.test_calls import draft_of
-from tests.audit.test_pages import SECRET_ARGUMENT, a_call, opened, url
+from tests.audit.test_pages import SECRET_ARGUMENT, a_call, a_refusal, opened, url
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Source
 
@@ -141,7 +148,63 @@ def test_only_a_list_with_the_newest_first_can_be_live(
     """REL-441."""
     a_call(tenant)
     page = tenant.client("auditor").get(url(tenant, query)).content
-    assert (b"data-live=" in page) is is_live
+    assert (b"data-live-label" in page) is is_live
+
+
+def test_a_live_list_brings_its_numbers_along(tenant: Tenant) -> None:
+    """REL-790: in one answer, which costs the same whatever the log holds, and nothing while nothing is new."""
+    client = tenant.client("auditor")
+    where = url(tenant, "?range=7d")
+
+    def fetched(etag: str = "") -> tuple[Any, int]:
+        head = {"HX-Request": "true"} | ({"If-None-Match": etag} if etag else {})
+        with CaptureQueriesContext(connection) as captured:
+            answer = client.get(where, headers=head)
+        return answer, len(captured)
+
+    def tiles(answer: Any) -> list[str]:
+        return re.findall(r"<dd>([^<]*)</dd>", answer.content.decode())
+
+    with time_machine.travel("2026-03-04T10:00:30Z", tick=False):
+        a_call(tenant)
+        first, _ = fetched()
+        assert tiles(first)[1] == "1"
+        assert [part in first.content for part in (b'id="chart"', b'id="entries"')] == [True, True]
+        again, quiet = fetched(first["ETag"])
+        assert (again.status_code, again.content) == (304, b"")
+        a_call(tenant, outcome=Outcome.TIMEOUT)
+        second, few = fetched(first["ETag"])
+        assert tiles(second)[1:3] == ["2", "1"]
+        assert quiet < few <= 22
+        now = timezone.now()
+        list(generate(tenant.workspace.pk, 2_000, since=now - timedelta(days=5), until=now))
+        third, many = fetched(second["ETag"])
+        assert many <= few
+        assert "," in tiles(third)[0]
+    with time_machine.travel("2026-03-04T10:02:00Z", tick=False):
+        assert fetched(third["ETag"])[0].status_code == 200
+
+
+def test_one_outcome_has_one_word_on_every_page(tenant: Tenant) -> None:
+    """REL-791: the list, the call, the entry, the filters and what may be typed."""
+    a_call(tenant)
+    client = tenant.client("auditor")
+    end = AuditEntry.objects.for_workspace(tenant.workspace).get(action="tool_call.finished")
+    for path in ("", "?show=entries", f"calls/{end.call_id}/", f"{end.pk}/"):
+        page = client.get(url(tenant, path)).content.decode()
+        tags = re.findall(r'data-tone="ok">([^<]*)<', page)
+        assert set(tags) == {"Succeeded"}, path
+    refused = a_refusal(tenant)
+    for path in ("", f"{refused.pk}/", "reports/"):
+        shown = client.get(url(tenant, path)).content.decode()
+        words = re.sub(r"<(script|option)\b.*?</\1>|<[^>]*>", " ", shown, flags=re.S)
+        assert not re.search(r"\bpolicy\b|\bquarantine\b", words), path
+        assert re.search(r"A rule forbids it\.|\bRule\b", words), path
+    log = client.get(url(tenant, "?q=outcome:succeeded"))
+    assert {chip["value"] for chip in log.context["chips"]} == {"Succeeded"}
+    assert log.context["totals"].calls == 1
+    assert "succeeded" in log.context["known"]["values"]["outcome"]
+    assert "ok" not in log.context["known"]["values"]["outcome"]
 
 
 def test_reports_take_the_filters_that_the_log_takes(tenant: Tenant) -> None:

@@ -6,6 +6,7 @@ import random
 import re
 from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -47,7 +48,7 @@ def test_the_page_says_what_happened(tenant: Tenant) -> None:
     figures = {one["name"]: one["value"] for one in answer.context["figures"]}
     assert (figures["calls"], figures["failed"], figures["refused"]) == ("4", "1", "1")
     lines = {one["label"]: sum(one["values"]) for one in answer.context["over_time"]["series"]}
-    assert lines == {"Succeeded": 2, "Failed or stopped": 1, "Refused": 1}
+    assert lines == {"Succeeded": 2, "Failed or cancelled": 1, "Refused": 1}
     assert answer.context["tools"][0]["row"].tool == "echo"
     assert [row["row"].layer for row in answer.context["refusals"]] == ["policy"]
     assert SECRET_ARGUMENT.encode() not in answer.content
@@ -89,6 +90,32 @@ def test_each_way_of_stacking_has_all_calls(tenant: Tenant) -> None:
         chart = client.get(url(tenant, f"reports/?by={by}")).context["over_time"]
         total = sum(sum(one["values"]) for one in chart["series"]) if chart else 0
         assert total == (0 if by in {"bud", "model"} else 4), by
+
+
+def test_numbers_of_tables_are_grouped_like_those_of_the_tiles(tenant: Tenant) -> None:
+    """REL-793: on the log's pages; a file for programs keeps plain numbers."""
+    now = timezone.now()
+    list(generate(tenant.workspace.pk, 6_000, since=now - timedelta(days=2), until=now))
+    record(
+        EntryDraft(
+            action=Action.TOOL_CALL_FINISHED,
+            actor=tenant.actor("member"),
+            workspace_id=tenant.workspace.pk,
+            outcome=Outcome.OK,
+            call_id=uuid4(),
+            duration_ms=123_456,
+        )
+    )
+    client = tenant.client("auditor")
+    for path in ("reports/?range=7d", "overview/", "?range=7d", "settings/"):
+        page = client.get(url(tenant, path)).content.decode()
+        shown = re.sub(r"<(script|datalist|option)\b.*?</\1>|<[^>]*>", " ", page, flags=re.S)
+        without_years = re.sub(r"\b20\d\d\b", "", shown)
+        assert not re.findall(r"(?<![\w.,:-])\d{4,}(?![\w:-])", without_years), path
+    assert "123,456 ms" in client.get(url(tenant, "reports/?range=7d")).content.decode()
+    file = b"".join(client.get(url(tenant, "export.csv?range=7d&show=entries")))
+    assert b"123456" in file
+    assert b"123,456" not in file
 
 
 def test_a_narrowed_report_counts_what_the_log_lists(tenant: Tenant) -> None:

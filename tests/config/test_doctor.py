@@ -7,9 +7,11 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test import Client
 
 from audit import trigger_check
 from audit.actions import Action
+from audit.models import AuditEntry
 from audit.services import EntryDraft, record
 from chat.models import ModelProvider, PushDevice
 from config import doctor
@@ -171,3 +173,23 @@ def test_the_owner_reads_the_state_on_a_page_and_nobody_else_does(
     worse = client.get(url).content.decode()
     assert "python3 manage.py confirm_restore" in worse
     assert "look at it" in worse
+
+
+def test_the_owner_confirms_a_restore_in_the_product(tenant: Tenant, superuser: User) -> None:
+    """REL-795: the overview leads there; nobody else may, and the log says who did."""
+    Installation.objects.update_or_create(defaults={"restored_at": database_now()})
+    url = "/platform/state/confirm-restore/"
+    for role in ("owner", "admin", "auditor", "member"):
+        assert tenant.client(role).post(url).status_code == 404
+    assert "restored from a backup" not in tenant.client("admin").get("/admin/").content.decode()
+    client = Client()
+    client.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    assert "restored from a backup" in client.get("/admin/").content.decode()
+    assert url in client.get("/platform/state/").content.decode()
+    assert client.get(url).status_code == 405
+    told = client.post(url, follow=True).content.decode()
+    assert "Webhooks go out again." in told
+    assert url not in told
+    entry = AuditEntry.objects.across_workspaces().get(action=Action.RESTORE_CONFIRMED)
+    assert (entry.actor_label, entry.workspace_id) == (superuser.email, None)
+    assert "was confirmed before" in client.post(url, follow=True).content.decode()

@@ -366,3 +366,23 @@ def test_the_commands_write_print_and_refuse(
         call_command("apply", tmp_path / "none.yaml", workspace=slug)
     with pytest.raises(CommandError, match="no workspace"):
         call_command("export_workspace", workspace="none")
+
+
+def test_faults_of_a_file_are_told_in_words_of_people(tenant: Tenant) -> None:
+    """REL-796: what stands where a yes, a number, a list or one of some words should."""
+    text = """
+rules: {approves_new_tools: perhaps}
+servers:
+- {name: zoo, sampling_daily_tokens: many, roots: here, log_level: loud, url: [], tools: 7}
+- {transport: stdio}
+"""
+    with pytest.raises(InvalidInput) as raised:
+        apply_file(place_of(tenant), read_yaml(text))
+    told = {name: texts[0] for name, texts in raised.value.fields.items()}
+    assert told["rules.approves_new_tools"] == "Write true or false."
+    assert told["servers.zoo.sampling_daily_tokens"] == "Write a whole number."
+    assert told["servers.zoo.roots"] == "Write a list."
+    assert told["servers.zoo.url"] == "Write a text."
+    assert told["servers.zoo.tools"] == "Write names with values below it."
+    assert told["servers.1.name"] == "This is required."
+    assert not [words for words in told.values() if "Input should" in words], told

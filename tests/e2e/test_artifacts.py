@@ -115,7 +115,7 @@ def test_a_file_is_written_read_changed_compared_restored_and_deleted(member: Pa
     """Journey: the bud writes a note; the person edits it, looks at what changed, and takes everything back again."""
     open_chat(member, "Writer", "Write a note about bees")
     card = tool_card(member)
-    expect(card).to_contain_text("done")
+    expect(card).to_contain_text("succeeded")
     expect_idle(member)
     card.get_by_role("button", name="bees.md").click()
     panel = member.locator("#files-panel")

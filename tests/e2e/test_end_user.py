@@ -36,7 +36,7 @@ def test_a_question_is_answered_with_a_real_tool(member: Page) -> None:
     card = tool_card(member)
     expect(card).to_contain_text("time")
     expect(card).to_contain_text("get_current_time")
-    expect(card).to_contain_text("done")
+    expect(card).to_contain_text("succeeded")
     expect(card).to_contain_text(re.compile(r"\d+ ms|\d+(\.\d+)? s"))
     expect(member.locator("article.answer").last).to_contain_text("In Tokyo it is now")
     card.get_by_role("button").first.click()
@@ -65,7 +65,7 @@ def test_a_destructive_call_waits_and_a_refusal_is_told(member: Page) -> None:
     expect(answer).to_contain_text("I did not run")
     expect(answer).to_contain_text("I still need milk")
     say(member, "Which notes do I have?")
-    expect(tool_card(member)).to_contain_text("done")
+    expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
     expect(member.locator("article.answer").last).to_contain_text("shopping")
 
@@ -92,7 +92,7 @@ def test_an_approval_survives_reload_and_shows_in_every_tab(new_context: NewCont
     here.get_by_role("button", name="Allow once").click()
     expect(here).to_have_count(0)
     for page in (first, second):
-        expect(tool_card(page)).to_contain_text("done")
+        expect(tool_card(page)).to_contain_text("succeeded")
         expect_idle(page)
     texts = [page.locator("article.answer").last.inner_text() for page in (first, second)]
     assert texts[0] == texts[1]
@@ -154,7 +154,7 @@ def test_a_servers_question_can_be_declined(member: Page) -> None:
 def test_a_resource_is_attached(member: Page) -> None:
     """SEC-73: picked by name, shown on the message, read once it is sent."""
     open_chat(member, "Notes", 'Read the note "ideas"')
-    expect(tool_card(member)).to_contain_text("done")
+    expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
     member.get_by_role("button", name="Add to this message").click()
     member.get_by_role("button", name="Attach a resource").click()
@@ -173,7 +173,7 @@ def test_a_resource_is_attached(member: Page) -> None:
 def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
     """REL-650: by keyboard: `@` asks another bud this once, `#` takes a resource along; both are seen and taken back."""
     open_chat(member, "Notes", 'Read the note "ideas"')
-    expect(tool_card(member)).to_contain_text("done")
+    expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
     composer = member.get_by_role("textbox", name="Message").first
     composer.press_sequentially("@cl")
@@ -337,7 +337,7 @@ def test_a_passage_of_an_answer_is_quoted(
 def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     """Ours: a slash, a choice, an argument with suggestions; the text waits for a look before it is sent."""
     open_chat(member, "Notes", 'Read the note "ideas"')
-    expect(tool_card(member)).to_contain_text("done")
+    expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
     composer = member.get_by_role("textbox", name="Message").first
     composer.fill("/tid")
@@ -355,10 +355,10 @@ def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     expect(composer).to_have_value(re.compile('Read the note "ideas" and say it again, brief'))
     composer.press("Enter")
     expect_idle(member)
-    expect(tool_card(member)).to_contain_text("done")
+    expect(tool_card(member)).to_contain_text("succeeded")
     # By keyboard as well: another bud goes on in the same conversation.
     expect(member.locator("article.tool-card")).to_have_count(2)
-    expect(tool_card(member)).to_contain_text("done")
+    expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
     composer.fill("/bu")
     composer.press("Enter")
@@ -391,7 +391,7 @@ def test_always_asks_no_more_until_it_is_taken_back(member: Page) -> None:
     say(member, 'Write a note "tea" with the text "black"')
     cards = member.locator("article.tool-card")
     expect(cards).to_have_count(2)
-    expect(cards.last).to_contain_text("done")
+    expect(cards.last).to_contain_text("succeeded")
     expect(member.locator(".approval")).to_have_count(0)
     expect_idle(member)
     member.get_by_role("button", name="Your account and settings").click()
@@ -417,7 +417,7 @@ def test_a_reload_in_mid_stream_goes_on(member: Page) -> None:
     expect(member.locator("progress")).to_be_visible()
     member.reload()
     expect(tool_card(member)).to_contain_text("running")
-    expect(tool_card(member)).to_contain_text("done")
+    expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
     expect(member.locator("article.answer").last).to_contain_text("slow_report")
 

@@ -59,7 +59,7 @@ def test_many_are_invited_with_a_link_each(tenant: Tenant) -> None:
         ("{member}", "line 1"),
         ("\n\n", "people"),
         ("\n".join(f"p{n}@example.org" for n in range(10_000)), "people"),
-        ('"ada@example.org', "people"),
+        ('"ada@example.org', "line 1"),
     ],
 )
 def test_one_faulty_line_invites_nobody(tenant: Tenant, text: str, place: str) -> None:
@@ -136,6 +136,17 @@ def test_programs_invite_send_again_and_revoke(tenant: Tenant) -> None:
     listed = client.get("/api/invitations/", headers=head).json()["results"]
     assert len(listed) == 2
     assert tenant.client("member").get("/api/invitations/", headers=head).status_code == 403
+
+
+def test_a_list_that_cannot_be_read_names_its_line_or_its_length() -> None:
+    """REL-796: a quotation mark that is never closed is looked for where it stands."""
+    with pytest.raises(InvalidInput) as raised:
+        read_invitees('a@x.org\n"b@x.org, admin\nc@x.org', role=Role.MEMBER)
+    assert list(raised.value.fields) == ["line 2"]
+    many = "".join(f"person{number}@example.org\n" for number in range(10_000))
+    with pytest.raises(InvalidInput) as raised:
+        read_invitees(many, role=Role.MEMBER)
+    assert "10,000 lines" in raised.value.fields["people"][0]
 
 
 def test_a_role_that_is_none_is_refused_at_its_field() -> None:

@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,10 +16,17 @@ from django.core.management import call_command
 from django.test import override_settings
 
 from chat.models import ModelProvider
+from config.doctor import examine
 from config.env import EncryptionKey
 from tests.factories import Tenant, TwoTenants
 from workspaces.redaction import MASK, is_secret_key, redact, redact_text, remember_secret
-from workspaces.secrets import Secret, SecretUnreadable, key_id_of
+from workspaces.secrets import (
+    Secret,
+    SecretUnreadable,
+    count_by_key,
+    find_unreadable,
+    key_id_of,
+)
 
 CANARY = "canary-7f3a9b-secret-value"
 
@@ -94,6 +102,37 @@ def test_a_secret_shows_as_a_mask_everywhere(tenant: Tenant) -> None:
         pickle.dumps(secret)
 
 
+@pytest.mark.parametrize("key_id", ["2026.11", "v1.k_1", "K1"])
+def test_a_key_may_have_any_id_that_the_settings_take(tenant: Tenant, key_id: str) -> None:
+    """REL-794: what it encrypted opens, is counted under its id, and is rotated."""
+    row = provider(tenant, key=CANARY)
+    old = settings.TRELLIS.encryption_keys[0]
+    odd = EncryptionKey(key_id, bytes(range(32)))
+    for keys in ((odd, old), (old, odd), (replace(old, id=key_id.lower()), odd, old)):
+        with override_settings(
+            TRELLIS=settings.TRELLIS.model_copy(update={"encryption_keys": keys})
+        ):
+            call_command("rotate_keys", stdout=io.StringIO())
+            assert set(count_by_key()) == {keys[0].id}
+            assert find_unreadable() == []
+            assert ModelProvider.unscoped.get(pk=row.pk).api_key.reveal("test") == CANARY
+
+
+def test_doctor_says_how_far_a_rotation_is(tenant: Tenant) -> None:
+    """REL-794: what is left, and which key can go; on the page of the installation too."""
+    provider(tenant, key=CANARY)
+    old = settings.TRELLIS.encryption_keys[0]
+    keys = (EncryptionKey("new", bytes(range(32))), old)
+    with override_settings(TRELLIS=settings.TRELLIS.model_copy(update={"encryption_keys": keys})):
+
+        def told() -> str:
+            return next(one.text for one in examine() if one.part == "keys")
+
+        assert told() == "1 of 1 stored secrets are still under an old key"
+        call_command("rotate_keys", stdout=io.StringIO())
+        assert told() == f"every stored secret is under new, so {old.id} can be removed"
+
+
 def test_keys_rotate_and_the_old_one_can_go(tenant: Tenant) -> None:
     """SEC-92: sealed anew in batches; resumable, since what is done is skipped; a report says when it is over."""
     rows = [provider(tenant, name=f"p{number}", key=f"{CANARY}-{number}") for number in range(5)]
@@ -108,7 +147,7 @@ def test_keys_rotate_and_the_old_one_can_go(tenant: Tenant) -> None:
         first.save()
         out = io.StringIO()
         call_command("rotate_keys", stdout=out)
-        assert "4 secrets sealed anew" in out.getvalue()
+        assert "4 secrets encrypted anew" in out.getvalue()
         assert "old ones can be removed" in out.getvalue()
     with override_settings(TRELLIS=settings.TRELLIS.model_copy(update={"encryption_keys": (new,)})):
         for number, row in enumerate(rows):

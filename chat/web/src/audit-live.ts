@@ -1,4 +1,4 @@
-/** A list of the log that shows new rows by itself: the newest page, fetched anew while nobody reads further down. */
+/** A list of the log that shows new rows, and the numbers above them, by itself while nobody reads further down. */
 import { localTimes } from "./site";
 import t from "./texts/pages";
 
@@ -16,11 +16,34 @@ export function isReading(list: Element): boolean {
   );
 }
 
-export function startLive(button: HTMLButtonElement, list: HTMLElement): () => void {
+/** Put parts of a page in the places of those with their ids; one that is in use stays. */
+function put(parts: Iterable<Element>, placed: (part: Element) => void): void {
+  for (const part of parts) {
+    const old = document.getElementById(part.id);
+    if (!old || old.contains(document.activeElement) || old.innerHTML === part.innerHTML) continue;
+    const wasOpen = old.querySelector("details")?.open ?? false;
+    old.replaceChildren(...part.childNodes);
+    const details = old.querySelector("details");
+    if (details) details.open = wasOpen;
+    placed(old);
+  }
+}
+
+/**
+ * Start the button that makes a list live.
+ *
+ * @param placed is called with each part of the page that came anew.
+ */
+export function startLive(
+  button: HTMLButtonElement,
+  list: HTMLElement,
+  placed: (part: Element) => void,
+): () => void {
   const label = button.querySelector<HTMLElement>("[data-live-label]");
   let isOn = false;
   let touched = Date.now();
   let asking: AbortController | null = null;
+  let known = "";
 
   const show = (state: string) => {
     button.setAttribute("aria-pressed", String(isOn));
@@ -35,15 +58,18 @@ export function startLive(button: HTMLButtonElement, list: HTMLElement): () => v
     asking = new AbortController();
     try {
       const signal = AbortSignal.any([asking.signal, AbortSignal.timeout(EVERY_MS * 4)]);
-      const answer = await fetch(location.href, { headers: { "HX-Request": "true" }, signal });
+      const headers = { "HX-Request": "true", ...(known && { "If-None-Match": known }) };
+      const answer = await fetch(location.href, { headers, cache: "no-store", signal });
+      if (answer.status === 304) return show("on");
       if (!answer.ok || answer.redirected) throw new Error(String(answer.status));
-      const rows = await answer.text();
+      const parts = await answer.text();
       if (!isOn) return;
       if (isReading(list)) return show("paused");
       const fresh = document.createElement("div");
-      fresh.innerHTML = rows;
+      fresh.innerHTML = parts;
       localTimes(fresh);
-      if (fresh.innerHTML !== list.innerHTML) list.replaceChildren(...fresh.childNodes);
+      put(fresh.children, placed);
+      known = answer.headers.get("ETag") ?? "";
       show("on");
     } catch {
       if (isOn) show("paused");

@@ -55,7 +55,7 @@ export function fillTable(table: HTMLTableElement, data: ChartData): void {
   const body = table.createTBody();
   data.labels.forEach((label, i) => {
     const row = body.insertRow();
-    for (const text of [label, ...data.series.map((s) => String(s.values[i] ?? t.unknownValue))]) {
+    for (const text of [label, ...data.series.map((s) => s.values[i]?.toLocaleString() ?? t.unknownValue)]) {
       row.insertCell().textContent = text;
     }
   });
@@ -127,26 +127,34 @@ function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
   });
 }
 
-const drawn: (() => void)[] = [];
-for (const canvas of document.querySelectorAll<HTMLCanvasElement>("canvas[data-chart]")) {
-  const name = canvas.dataset.chart ?? "";
-  const source = document.getElementById(name);
-  if (!source) continue;
-  const data = JSON.parse(source.textContent ?? "{}") as ChartData;
-  const table = document.querySelector<HTMLTableElement>(`[data-chart-table="${name}"]`);
-  if (table) fillTable(table, data);
-  let chart = draw(canvas, data);
-  drawn.push(() => {
-    chart.destroy();
-    chart = draw(canvas, data);
-  });
+interface Drawn {
+  canvas: HTMLCanvasElement;
+  data: ChartData;
+  chart: Chart;
 }
-if (drawn.length > 0) {
-  const again = () => {
-    for (const redraw of drawn) redraw();
-  };
-  addEventListener("trellis:theme", again);
+const drawn = new Map<string, Drawn>();
+
+/** Draw the charts of a part of the page, and fill their tables. */
+function drawCharts(root: ParentNode): void {
+  for (const canvas of root.querySelectorAll<HTMLCanvasElement>("canvas[data-chart]")) {
+    const name = canvas.dataset.chart ?? "";
+    const source = document.getElementById(name);
+    if (!source) continue;
+    const data = JSON.parse(source.textContent ?? "{}") as ChartData;
+    const table = document.querySelector<HTMLTableElement>(`[data-chart-table="${name}"]`);
+    if (table) fillTable(table, data);
+    drawn.get(name)?.chart.destroy();
+    drawn.set(name, { canvas, data, chart: draw(canvas, data) });
+  }
 }
+
+drawCharts(document);
+addEventListener("trellis:theme", () => {
+  for (const one of drawn.values()) {
+    one.chart.destroy();
+    one.chart = draw(one.canvas, one.data);
+  }
+});
 
 const range = document.querySelector<HTMLSelectElement>("#filter-range");
 // A range of one's own is typed first and applied with the button; it does not send the form by being chosen.
@@ -161,7 +169,7 @@ const known = document.getElementById(search?.dataset.filterText ?? "");
 if (search && known) startSearch(search, JSON.parse(known.textContent ?? "{}") as Known);
 
 const live = document.querySelector<HTMLButtonElement>("[data-live]");
-const list = live && document.querySelector<HTMLElement>(live.dataset.live ?? "");
+const list = document.getElementById("entries");
 // An older page stands still: new rows belong to the first one.
 const isFirstPage = !/[?&](before|after)=/.test(location.search);
-if (live && list && isFirstPage) startLive(live, list);
+if (live && list && isFirstPage) startLive(live, list, drawCharts);

@@ -109,6 +109,8 @@ export function startPicker(
   let problem = "";
   let wanted = "";
   const open = new Set<string>();
+  /** What each server's head says of its tools, as it is drawn. */
+  const states = new Map<ServerRow, HTMLElement>();
 
   const search = element("input");
   search.type = "search";
@@ -130,6 +132,12 @@ export function startPicker(
     const inUse = servers.filter((server) => usesServer(config, server, takesAll()));
     const used = inUse.reduce((sum, server) => sum + usedCount(config, server), 0);
     if (count) count.textContent = t.toolsInUse(used, inUse.length);
+    for (const [server, state] of states) state.textContent = stateOf(server);
+  };
+
+  const stateOf = (server: ServerRow): string => {
+    if (!usesServer(config, server, takesAll())) return t.notUsed;
+    return t.ofTools(usedCount(config, server), isHere ? server.tools.length : server.count);
   };
 
   /** Get the tools once, as soon as somebody turns to them. */
@@ -172,9 +180,9 @@ export function startPicker(
       void need();
     });
     const name = element("span", "grow min-w-0 break-words font-medium", server.name);
-    const all = isHere ? server.tools.length : server.count;
-    const state = isOn ? t.ofTools(usedCount(config, server), all) : t.notUsed;
-    head.append(name, element("span", "help", state));
+    const state = element("span", "help", stateOf(server));
+    states.set(server, state);
+    head.append(name, state);
     card.append(head);
     const body = element("div", "tool-server-body");
     if (!takesAll()) {
@@ -249,6 +257,7 @@ export function startPicker(
   };
 
   const draw = () => {
+    states.clear();
     const cards = servers.map(drawServer).filter((card) => card !== null);
     const nothing = servers.length === 0 ? t.noServers : t.nothingFound;
     list.replaceChildren(...(cards.length > 0 ? cards : [element("p", "help", nothing)]));

@@ -1,19 +1,28 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { EVERY_MS, isReading, RESTS_AFTER_MS, startLive } from "../src/audit-live";
 
-const page = `<button data-live="#entries" hidden><span data-live-label></span></button>
+const page = `<button data-live hidden><span data-live-label></span></button>
+  <div id="totals"><b>7</b></div>
+  <div id="chart"><details><summary>Table</summary></details></div>
   <div id="entries"><button class="unfold" aria-expanded="false"></button><p>old</p></div>`;
 let stop = () => {};
 const get = (selector: string) => document.querySelector(selector) as HTMLElement;
-const ask = vi.fn(async () => new Response("<p>new</p>"));
+const parts = `<div id="totals"><b>8</b></div>
+  <div id="chart"><details><summary>Fresh table</summary></details></div>
+  <div id="entries"><p>new</p></div>`;
+const answer = async (_url: string, _given: RequestInit): Promise<Response> =>
+  new Response(parts, { headers: { ETag: '"a"' } });
+const ask = vi.fn(answer);
+const placed = vi.fn();
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] });
   vi.stubGlobal("fetch", ask);
   ask.mockClear();
+  placed.mockClear();
   sessionStorage.clear();
   document.body.innerHTML = page;
-  stop = startLive(get("[data-live]") as HTMLButtonElement, get("#entries"));
+  stop = startLive(get("[data-live]") as HTMLButtonElement, get("#entries"), placed);
 });
 
 afterEach(() => {
@@ -50,4 +59,25 @@ test("it rests when nobody touches the page", async () => {
   const asked = ask.mock.calls.length;
   await vi.advanceTimersByTimeAsync(EVERY_MS * 5);
   expect(ask.mock.calls.length).toBe(asked);
+});
+
+test("REL-790: the numbers and the chart follow with the rows", async () => {
+  const table = get("#chart details") as HTMLDetailsElement;
+  table.open = true;
+  get("[data-live]").click();
+  await vi.waitFor(() => expect(get("#totals").textContent).toBe("8"));
+  expect(get("#chart").textContent).toContain("Fresh table");
+  expect((get("#chart details") as HTMLDetailsElement).open).toBe(true);
+  expect(placed.mock.calls.map(([part]) => part.id)).toEqual(["totals", "chart", "entries"]);
+});
+
+test("what the page has is not sent again", async () => {
+  get("[data-live]").click();
+  await vi.waitFor(() => expect(get("#entries").textContent).toBe("new"));
+  placed.mockClear();
+  ask.mockResolvedValueOnce(new Response(null, { status: 304 }));
+  await vi.advanceTimersByTimeAsync(EVERY_MS);
+  expect(ask.mock.lastCall?.[1].headers).toMatchObject({ "If-None-Match": '"a"' });
+  expect(placed).not.toHaveBeenCalled();
+  expect(get("[data-live]").dataset.state).toBe("on");
 });

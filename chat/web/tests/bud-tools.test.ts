@@ -75,3 +75,16 @@ it("says what went wrong, and tries again", async () => {
   await turn();
   expect(loads).toBe(2);
 });
+
+it("REL-792: says of a server at once how many of its tools are used", async () => {
+  const { root, count } = picker(async () => ({ a: [tool("now"), tool("then")] }));
+  document.body.append(root);
+  root.querySelector("input")?.dispatchEvent(new Event("focus"));
+  await Promise.resolve();
+  await Promise.resolve();
+  const head = root.querySelector("summary .help");
+  expect(head?.textContent).toBe(t.ofTools(2, 2));
+  root.querySelector<HTMLInputElement>(".tool-choice input")?.click();
+  expect(head?.textContent).toBe(t.ofTools(1, 2));
+  expect(count.textContent).toBe(t.toolsInUse(1, 1));
+});

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import models, transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -166,11 +167,15 @@ class HealthCheckAdmin(OfServerAdmin):
     """How the servers answered; to read only."""
 
     manage_permission = Permission.MANAGE_SERVERS
-    list_display = ("checked_at", "server", "is_ok", "latency_ms", "error")
+    list_display = ("checked_at", "server", "is_ok", "latency", "error")
     list_filter = ("is_ok",)
     list_select_related = ("server",)
-    fields = ("checked_at", "server", "is_ok", "latency_ms", "error")
+    fields = list_display
     readonly_fields = fields
+
+    @admin.display(description=_("latency"), ordering="latency_ms")
+    def latency(self, check: HealthCheck) -> str:
+        return "–" if check.latency_ms is None else f"{intcomma(check.latency_ms)} ms"
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

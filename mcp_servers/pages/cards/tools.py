@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -147,7 +148,7 @@ def offer_of(row: McpResource | McpPrompt) -> OfferRow:
             is_enabled=row.is_enabled,
             is_watched=False,
         )
-    size = _("%(size)s bytes") % {"size": f"{row.size:,}"} if row.size is not None else ""
+    size = _("%(size)s bytes") % {"size": intcomma(row.size)} if row.size is not None else ""
     return OfferRow(
         id=row.pk,
         kind="template" if row.is_template else "resource",

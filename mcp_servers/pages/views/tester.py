@@ -11,9 +11,9 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_GET, require_POST
 
+from audit.actions import outcome_in_words
 from mcp_servers.client.canonical import parse_arguments
 from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.client.values import Effect, Outcome
@@ -28,16 +28,10 @@ if TYPE_CHECKING:
     from mcp_servers.client.values import ToolCallOutcome
     from workspaces.middleware import WorkspaceRequest
 
-_OUTCOMES = {
-    Outcome.OK: ("ok", gettext_noop("Done")),
-    Outcome.TOOL_ERROR: ("warn", gettext_noop("The tool says it failed")),
-    Outcome.TRANSPORT_ERROR: (
-        "bad",
-        gettext_noop("The server could not be reached or answered wrongly"),
-    ),
-    Outcome.TIMEOUT: ("bad", gettext_noop("No answer in time")),
-    Outcome.CANCELLED: ("muted", gettext_noop("Stopped")),
-    Outcome.OUTCOME_UNKNOWN: ("bad", gettext_noop("Whether it was carried out is unknown")),
+_TONES = {
+    Outcome.OK: "ok",
+    Outcome.TOOL_ERROR: "warn",
+    Outcome.CANCELLED: "muted",
 }
 
 
@@ -96,12 +90,10 @@ def tool_try(
 
 
 def _shown(outcome: ToolCallOutcome) -> dict[str, Any]:
-    tone, label = _OUTCOMES[outcome.outcome]
-    label = _(label)
     return {
         "outcome": outcome,
-        "tone": tone,
-        "label": label,
+        "tone": _TONES.get(outcome.outcome, "bad"),
+        "label": _(outcome_in_words(outcome.outcome)),
         "result": {"content": outcome.content_as_json(), "truncated": outcome.truncated},
         "structured": outcome.structured,
         "text": json.dumps(

@@ -1,20 +1,21 @@
-"""manage.py rotate_keys: seal every stored secret with the primary key."""
+"""manage.py rotate_keys: encrypt every stored secret with the primary key."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
-from django.apps import apps
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import models, transaction
 
 from workspaces.secrets import (
     EncryptedTextField,
     Secret,
-    encrypted_fields,
-    key_id_of,
+    count_by_key,
+    encrypted,
     primary_key_id,
+    sealed_with,
 )
 
 BATCH = 200
@@ -31,31 +32,40 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not options["report"]:
-            done = sum(
-                _rotate(model, field)
-                for model in apps.get_models()
-                for field in encrypted_fields(model)
-            )
-            self.stdout.write(f"{done} secrets sealed anew.")
-        usage = _usage()
+            done = 0
+            for model, field in encrypted():
+                of_field = 0
+                for number in _rotate(model, field):
+                    of_field += number
+                    self.stdout.write(
+                        f"{model._meta.verbose_name}: {intcomma(of_field)} {_secrets(of_field)} …"
+                    )
+                done += of_field
+            self.stdout.write(f"{intcomma(done)} {_secrets(done)} encrypted anew.")
+        usage = count_by_key()
         for key_id, count in sorted(usage.items()):
             note = " (primary)" if key_id == primary_key_id() else ""
-            self.stdout.write(f"key {key_id}{note}: {count} secrets")
+            self.stdout.write(f"key {key_id}{note}: {intcomma(count)} {_secrets(count)}")
         if set(usage) <= {primary_key_id()}:
             self.stdout.write("No other key is in use: the old ones can be removed.")
+        elif options["report"]:
+            self.stdout.write("Run manage.py rotate_keys to encrypt them with the primary key.")
 
 
-def _rotate(model: type[models.Model], field: EncryptedTextField) -> int:
-    """Seal anew what another key has sealed, a batch a transaction."""
-    done = 0
-    primary = f"v1.{primary_key_id()}."
+def _secrets(count: int) -> str:
+    return "secret" if count == 1 else "secrets"
+
+
+def _rotate(model: type[models.Model], field: EncryptedTextField) -> Iterator[int]:
+    """Encrypt anew what another key has encrypted, a batch a transaction; give how many of each batch."""
     stale = (
-        model._base_manager.exclude(**{f"{field.attname}__startswith": primary})
+        model._base_manager.exclude(sealed_with(field, primary_key_id()))
         .exclude(**{f"{field.attname}__isnull": True})
         .order_by("pk")
     )
     last: Any = None
     while True:
+        done = 0
         with transaction.atomic():
             batch = stale.filter(pk__gt=last) if last is not None else stale
             rows = list(batch.select_for_update()[:BATCH])
@@ -69,15 +79,6 @@ def _rotate(model: type[models.Model], field: EncryptedTextField) -> int:
                     **{field.attname: new}
                 )
         if not rows:
-            return done
+            return
         last = rows[-1].pk
-
-
-def _usage() -> Counter[str]:
-    usage: Counter[str] = Counter()
-    for model in apps.get_models():
-        for field in encrypted_fields(model):
-            values = model._base_manager.exclude(**{f"{field.attname}__isnull": True})
-            for secret in values.values_list(field.attname, flat=True).iterator():
-                usage[key_id_of(secret.sealed)] += 1
-    return usage
+        yield done

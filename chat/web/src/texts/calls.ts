@@ -8,7 +8,7 @@ const calls = {
     waiting_for_approval: "waiting for you",
     waiting_for_input: "asks you",
     running: "running",
-    succeeded: "done",
+    succeeded: "succeeded",
     failed: "failed",
     refused: "refused",
     cancelled: "cancelled",
