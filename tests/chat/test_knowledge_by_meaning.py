@@ -291,10 +291,11 @@ def test_a_provider_that_is_silent_leaves_the_words(
     knowing: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-622, REL-657: after a short while the search goes on without it, the model is told so, and the next ones do not wait."""
-    monkeypatch.setattr(meaning, "QUERY_SECONDS", 0.1)
     hold = threading.Event()
     knowing.model.embedding_answers.append(Answer([hold]))
-    told = found(knowing, "vacation")
+    with monkeypatch.context() as patch:
+        patch.setattr(meaning, "QUERY_SECONDS", 0.1)
+        told = found(knowing, "vacation")
     hold.set()
     assert "Thirty days of vacation." in told
     assert told.endswith(f"[{meaning.WORDS_ONLY}]")

@@ -102,7 +102,7 @@ def test_a_call_of_unknown_outcome_is_the_persons_to_judge(
     expect(approval_card(page)).to_contain_text("delete_note")
     done = trellis.manage("shell", "-c", LOSE_THE_CALL)
     assert done.returncode == 0, done.stderr
-    card = page.get_by_role("region", name=re.compile("Did .* take effect"))
+    card = page.get_by_role("group", name=re.compile("Did .* take effect"))
     expect(card).to_contain_text("was not repeated")
     screenshot(page, "unknown")
     card.get_by_role("button", name="Run it again").click()

@@ -88,7 +88,7 @@ def test_an_approval_survives_reload_and_shows_in_every_tab(new_context: NewCont
     third.get_by_role("button", name=re.compile("^Waiting for you: ")).click()
     expect(third).to_have_title(re.compile(r"^\(\d+\) Demo workspace"))
     dialog = third.get_by_role("dialog", name="Waiting for you")
-    here = dialog.get_by_role("region", name=re.compile("milk"))
+    here = dialog.get_by_role("group", name=re.compile("milk"))
     here.get_by_role("button", name="Allow once").click()
     expect(here).to_have_count(0)
     for page in (first, second):

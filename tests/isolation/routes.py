@@ -371,6 +371,7 @@ SAMPLES: dict[str, Sample] = {
         bodies=(_body(kind="=prompt", id="prompt", argument="=a", value="="),),
         reads=False,
     ),
+    "api:buds-resources": Sample(ids=_pk("bud")),
     "api:buds-servers": Sample(ids=_pk("bud")),
     "api:buds-versions": Sample(ids=_pk("bud")),
     "api:buds-restore": Sample(ids=_pk("bud"), bodies=(lambda _: {"number": 1},), reads=False),
@@ -599,6 +600,7 @@ SAMPLES: dict[str, Sample] = {
     # For the platform's owner alone; nobody of a workspace finds it.
     "audit:platform": Sample(reads=False, writes_on_get=_SESSION),
     "platform_state": Sample(reads=False, writes_on_get=_SESSION),
+    "confirm_restore": Sample(reads=False),
     "mcp_servers:servers": _page,
     "mcp_servers:icons": _page,
     "mcp_servers:add": Sample(

@@ -26,14 +26,12 @@ import { Toasts } from "./ui/toasts";
 import { isWaitingOpen } from "./waiting/state";
 import { watchWaiting } from "./waiting/watch";
 
-const loadConversation = () => import("./chat/conversation").then((module) => module.ConversationView);
-const loadSearch = () => import("./sidebar/search").then((module) => module.SearchDialog);
-const ConversationView = later(loadConversation);
-const SearchDialog = later(loadSearch);
+const ConversationView = later(() => import("./chat/conversation").then((module) => module.ConversationView));
+const SearchDialog = later(() => import("./sidebar/search").then((module) => module.SearchDialog));
 // Whoever moves or types is about to open one, or to search: what they type next is for a field that has to be there.
-if (place.value) void loadConversation();
+if (place.value) ConversationView.loadAhead();
 for (const sign of ["pointermove", "pointerdown", "keydown"])
-  for (const load of [loadConversation, loadSearch]) addEventListener(sign, load, { once: true });
+  for (const view of [ConversationView, SearchDialog]) addEventListener(sign, view.loadAhead, { once: true });
 
 const WaitingDialog = later(() => import("./waiting/dialog").then((module) => module.WaitingDialog));
 const CompareDialog = later(() => import("./chat/compare-dialog").then((module) => module.CompareDialog));

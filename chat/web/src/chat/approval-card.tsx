@@ -59,6 +59,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
 
   return (
     <section
+      role="group"
       ref={card}
       class="approval"
       tabIndex={-1}

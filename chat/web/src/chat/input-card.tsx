@@ -268,6 +268,7 @@ export function InputCard({ request }: { request: InputRequest }) {
   const shared = { request, isBusy, isOver, answer };
   return (
     <section
+      role="group"
       ref={card}
       class="approval"
       data-kind="input"

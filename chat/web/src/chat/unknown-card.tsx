@@ -27,6 +27,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
   };
   return (
     <section
+      role="group"
       ref={card}
       tabIndex={-1}
       class="approval"

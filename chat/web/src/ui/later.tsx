@@ -3,20 +3,23 @@ import { useEffect, useState } from "preact/hooks";
 import { toast } from "../app";
 import common from "../texts/common";
 
+export type Later<Props> = FunctionComponent<Props> & {
+  /** Fetch it before it is shown, so that it is there at once. */
+  loadAhead: () => void;
+};
+
 /** A part of the page whose code comes when it is first shown; the first load of the page goes without it. */
-export function later<Props extends object>(
-  load: () => Promise<FunctionComponent<Props>>,
-): FunctionComponent<Props> {
+export function later<Props extends object>(load: () => Promise<FunctionComponent<Props>>): Later<Props> {
   let loaded: FunctionComponent<Props> | undefined;
-  return (props) => {
+  const fetched = async () => {
+    loaded ??= await load();
+  };
+  const Component: Later<Props> = (props) => {
     const [, setLoaded] = useState(loaded !== undefined);
     useEffect(() => {
       if (loaded) return;
-      load()
-        .then((component) => {
-          loaded = component;
-          setLoaded(true);
-        })
+      fetched()
+        .then(() => setLoaded(true))
         .catch(() => {
           toast(common.offline, "bad");
           if ("onClose" in props) (props.onClose as () => void)();
@@ -24,4 +27,7 @@ export function later<Props extends object>(
     }, []);
     return loaded ? h(loaded, props) : null;
   };
+  // If it fails, whoever needs it asks again, and is told.
+  Component.loadAhead = () => void fetched().catch(() => undefined);
+  return Component;
 }
