@@ -71,7 +71,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
         if (performance.now() - appeared.current > GUARD_MS) approve();
       }}
     >
-      <header class="flex items-start gap-3">
+      <div class="approval-head flex items-start gap-3">
         <span class="approval-icon">
           <Icon name="hand" />
         </span>
@@ -101,7 +101,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
             {isOver ? common.expired : common.left(duration(Math.max(1000, left)))}
           </span>
         )}
-      </header>
+      </div>
       <div class="flex flex-wrap gap-1.5">
         <Badges annotations={call.annotations} />
         {call.approval?.credential && (

@@ -281,7 +281,7 @@ export function InputCard({ request }: { request: InputRequest }) {
         if (event.relatedTarget) hadFocus.current = false;
       }}
     >
-      <header class="flex items-start gap-3">
+      <div class="approval-head flex items-start gap-3">
         <span class="approval-icon">
           <Icon name={ICONS[request.kind]} />
         </span>
@@ -301,7 +301,7 @@ export function InputCard({ request }: { request: InputRequest }) {
           <Icon name="clock" />
           {isOver ? common.expired : common.left(duration(Math.max(1000, left)))}
         </span>
-      </header>
+      </div>
       {request.message && <p class="input-message">{request.message}</p>}
       {request.warnings.map((warning) => (
         <div key={warning} class="notice" data-tone="warn">

@@ -34,7 +34,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
       aria-labelledby={`${id}-title`}
       aria-describedby={`${id}-why`}
     >
-      <header class="flex items-start gap-2">
+      <div class="approval-head flex items-start gap-2">
         <Icon name="question" class="text-(--color-warning)" />
         <div class="min-w-0 grow">
           <h3 id={`${id}-title`} class="font-semibold">
@@ -42,7 +42,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
           </h3>
           {call.server && <p class="text-xs text-(--quiet)">{call.server.name}</p>}
         </div>
-      </header>
+      </div>
       <p id={`${id}-why`} class="text-sm">
         {call.started_at ? t.connectionLostAt(clockTime(call.started_at)) : t.connectionLost}
       </p>

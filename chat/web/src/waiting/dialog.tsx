@@ -20,7 +20,7 @@ function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
   const title = conversation.title || common.newChat;
   return (
     <section class="grid gap-2" role="group" aria-label={t.inChat(title)}>
-      <header class="flex items-center gap-2 text-sm">
+      <div class="flex items-center gap-2 text-sm">
         <span aria-hidden="true">{conversation.avatar || "🌱"}</span>
         <h3 class="min-w-0 grow truncate text-sm">{title}</h3>
         <button
@@ -34,7 +34,7 @@ function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
         >
           {t.goThere}
         </button>
-      </header>
+      </div>
       <DecideAll calls={approvalsOf(step.items)} />
       {step.items.map((item) =>
         item.tool_call ? (

@@ -34,7 +34,7 @@ export function RequestCard({ request }: { request: RequestToDecide }) {
   };
   return (
     <section ref={card} class="approval" data-kind="input" aria-labelledby={`${id}-title`}>
-      <header class="flex items-start gap-3">
+      <header class="approval-head flex items-start gap-3">
         <span class="approval-icon">
           <Icon name="question" />
         </span>
