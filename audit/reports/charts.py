@@ -117,19 +117,23 @@ def chart_of(
     return chart_from(numbers, since, until, unit)
 
 
+def ends_in_words() -> dict[str, str]:
+    """Say how calls ended: key → words, in the order of the charts."""
+    return {"ok": _("Succeeded"), "failed": _("Failed or cancelled"), "refused": _("Refused")}
+
+
 def chart_from(
     numbers: Mapping[tuple[datetime, str], int], since: datetime, until: datetime, unit: str
 ) -> Chart:
     """Draw (piece of time, kind) → number."""
     pieces = _pieces(since, until, unit)
     labels = {"minute": "H:i", "hour": "j M H:i", "day": "j M", "month": "M Y"}
-    kinds = {"ok": _("Succeeded"), "failed": _("Failed or cancelled"), "refused": _("Refused")}
     return Chart(
         labels=[date_format(piece, labels[unit]) for piece in pieces],
         unit=unit,
         series=[
             Series(key=key, label=label, values=[numbers.get((piece, key), 0) for piece in pieces])
-            for key, label in kinds.items()
+            for key, label in ends_in_words().items()
         ],
     )
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_noop
 from audit.actions import Action
 from audit.filters import EntryFilter
 from audit.models import AuditEntry, Dimension, Measure
+from audit.reports.charts import ends_in_words
 from audit.reports.numbers import Counters, Entries, Numbers
 from audit.rollups.histogram import percentile
 from audit.rollups.reading import Cell, Place, Span, Tail, exactly, first_hour
@@ -204,7 +205,6 @@ def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Li
             for cell in numbers.cells(Dimension.ALL, by_time=True)
             if cell.action in {FINISHED, REFUSED}
         ]
-        kinds = {"ok": _("Succeeded"), "failed": _("Failed or cancelled"), "refused": _("Refused")}
         sums: dict[tuple[str, datetime | None], int] = {}
         for cell in found:
             kind = (
@@ -213,7 +213,7 @@ def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Li
             sums[kind, cell.start] = sums.get((kind, cell.start), 0) + cell.sums.number
         return [
             Line(label=label, kind=kind, values=[sums.get((kind, piece), 0) for piece in pieces])
-            for kind, label in kinds.items()
+            for kind, label in ends_in_words().items()
         ]
     labels: dict[str, str] = {}
     totals: dict[str, int] = {}

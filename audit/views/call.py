@@ -25,9 +25,9 @@ from audit.reports import CallRow, CallState
 from audit.reports.figures import spoken_time
 from audit.reports.providers import call_actions_of, rule_in_words
 from audit.views.entry import Body, Fact, bodies_of, facts_of, record_opened
-from audit.views.outcomes import layer_in_words
 from audit.views.parts import around, described, found_by, workspace_of
 from audit.views.rows import outcome_of, title_of_call
+from audit.views.words import layer_in_words
 from workspaces.actors import Source
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from audit.bodies import read_body
 from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.services import EntryDraft, record
 from audit.views.parts import around, call_url, described, found_by, workspace_of
+from audit.views.words import source_in_words
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
             {
                 _("Actor"): entry.actor_label,
                 _("Role"): entry.actor_role,
-                _("Through"): entry.source,
+                _("Through"): str(source_in_words(entry.source)),
                 _("Address"): entry.ip_address,
                 _("API token"): entry.token_id,
                 _("On behalf of"): entry.on_behalf_of,

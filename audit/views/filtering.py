@@ -11,7 +11,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_noop
 
 from audit import reports
-from audit.actions import Action, Outcome, layer_name, outcome_in_words
+from audit.actions import Action, Outcome, outcome_in_words
 from audit.filters import (
     CHOICES,
     DEFAULT_RANGE,
@@ -27,6 +27,7 @@ from audit.filters import (
     SUCCEEDED,
     EntryFilter,
 )
+from audit.views.words import choice_in_words
 
 _ORDER = ("sort", "order")
 _OUTCOME_CHOICES = [
@@ -83,7 +84,7 @@ def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str,
         "tool": (gettext("Any"), choices.tools),
         "user": (gettext("Anybody"), choices.users),
         **{
-            name: (gettext("Any"), [(value, gettext(layer_name(value))) for value in known])
+            name: (gettext("Any"), [(value, choice_in_words(name, value)) for value in known])
             for name, (_, _, known) in CHOICES.items()
         },
         "sort": ("", [(value, gettext(label)) for value, (label, _) in SORTS.items()]),
@@ -128,11 +129,10 @@ def _chips(
             "user": people.get(value, value),
             "outcome": outcomes.get(value, value),
             "action": actions.get(value, value),
-            "refused_by": gettext(layer_name(value)),
             "sort": gettext(SORTS.get(value, (value,))[0]).lower(),
             "since": _moment_in_words(wanted.since) or value,
             "until": _moment_in_words(wanted.until) or value,
-        }.get(name, value)
+        }.get(name, choice_in_words(name, value))
         chips.append(
             {
                 "label": gettext(LABELS[name]),

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from audit.actions import sentence_of, title_of
 from audit.filters import ENTRIES
 from audit.models import AuditEntry
-from audit.views.outcomes import ended, layer_in_words
+from audit.views.words import ended, layer_in_words, source_in_words
 
 if TYPE_CHECKING:
     from audit.reports.providers import Strip
@@ -39,6 +39,7 @@ def described(entry: AuditEntry) -> AuditEntry:
     described.sentence = gettext(sentence_of(entry.action))
     described.action_label = gettext(title_of(entry.action))
     described.ended, described.tone = ended(entry.outcome, entry.refused_by)
+    described.came_from = source_in_words(entry.source)
     described.refusal = layer_in_words(entry.refused_by)
     return entry
 

@@ -84,7 +84,7 @@ def test_a_request_is_decided_in_the_list_of_what_waits(
     button = admin.get_by_role("button", name=re.compile("^Waiting for you: "))
     button.click()
     dialog = admin.get_by_role("dialog", name="Waiting for you")
-    card = dialog.get_by_role("region", name="Max Member asks for Umbrella store")
+    card = dialog.get_by_role("group", name="Max Member asks for Umbrella store")
     expect(card).to_contain_text("For a test")
     expect(card.get_by_role("link", name="Look for it in the catalogue")).to_have_attribute(
         "href", "/w/demo/catalogue/?q=Umbrella+store"

@@ -13,10 +13,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from audit.actions import outcome_in_words
+from audit.views.words import ended
 from mcp_servers.client.canonical import parse_arguments
 from mcp_servers.client.errors import ApprovalMissing
-from mcp_servers.client.values import Effect, Outcome
+from mcp_servers.client.values import Effect
 from mcp_servers.gate import tester
 from mcp_servers.pages import cards
 from mcp_servers.pages.views.common import servers_url, tool_of
@@ -27,12 +27,6 @@ from workspaces.errors import DomainError, PermissionDenied
 if TYPE_CHECKING:
     from mcp_servers.client.values import ToolCallOutcome
     from workspaces.middleware import WorkspaceRequest
-
-_TONES = {
-    Outcome.OK: "ok",
-    Outcome.TOOL_ERROR: "warn",
-    Outcome.CANCELLED: "muted",
-}
 
 
 @require_GET
@@ -90,10 +84,11 @@ def tool_try(
 
 
 def _shown(outcome: ToolCallOutcome) -> dict[str, Any]:
+    label, tone = ended(outcome.outcome, "")
     return {
         "outcome": outcome,
-        "tone": _TONES.get(outcome.outcome, "bad"),
-        "label": _(outcome_in_words(outcome.outcome)),
+        "tone": tone,
+        "label": label,
         "result": {"content": outcome.content_as_json(), "truncated": outcome.truncated},
         "structured": outcome.structured,
         "text": json.dumps(

@@ -33,8 +33,8 @@ export function RequestCard({ request }: { request: RequestToDecide }) {
     void loadWaiting();
   };
   return (
-    <section ref={card} class="approval" data-kind="input" aria-labelledby={`${id}-title`}>
-      <header class="approval-head flex items-start gap-3">
+    <section role="group" ref={card} class="approval" data-kind="input" aria-labelledby={`${id}-title`}>
+      <div class="approval-head flex items-start gap-3">
         <span class="approval-icon">
           <Icon name="question" />
         </span>
@@ -52,7 +52,7 @@ export function RequestCard({ request }: { request: RequestToDecide }) {
             </time>
           </p>
         </div>
-      </header>
+      </div>
       <p class="input-message">{request.reason}</p>
       <form
         class="grid gap-3"
