@@ -21,7 +21,7 @@ const GUARD_MS = 350;
 
 export function ApprovalCard({ call }: { call: ToolCall }) {
   const id = useId();
-  const card = useRef<HTMLElement>(null);
+  const card = useRef<HTMLDivElement>(null);
   const note = useRef<HTMLInputElement>(null);
   const appeared = useRef(performance.now());
   const [isEditing, setEditing] = useState(false);
@@ -58,7 +58,7 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
   const isBlank = Object.keys(call.arguments).length === 0;
 
   return (
-    <section
+    <div
       role="group"
       ref={card}
       class="approval"
@@ -235,6 +235,6 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
           {!canRemember && <span class="text-xs text-(--quiet)">{t.onlyOnce}</span>}
         </div>
       )}
-    </section>
+    </div>
   );
 }

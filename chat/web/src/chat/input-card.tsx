@@ -238,7 +238,7 @@ function toComposer(): void {
 /** What a server asks while one of its tools works: always with its name, and with a way to say no. */
 export function InputCard({ request }: { request: InputRequest }) {
   const id = useId();
-  const card = useRef<HTMLElement>(null);
+  const card = useRef<HTMLDivElement>(null);
   const hadFocus = useRef(false);
   const [isBusy, setBusy] = useState(false);
   const [faults, setFaults] = useState<Readonly<Record<string, string[]>>>({});
@@ -267,7 +267,7 @@ export function InputCard({ request }: { request: InputRequest }) {
   };
   const shared = { request, isBusy, isOver, answer };
   return (
-    <section
+    <div
       role="group"
       ref={card}
       class="approval"
@@ -313,7 +313,7 @@ export function InputCard({ request }: { request: InputRequest }) {
       {request.kind === "url" && <Link {...shared} />}
       {request.kind === "sampling" && <Sampling {...shared} />}
       {request.kind === "sign_in" && <SignIn {...shared} />}
-    </section>
+    </div>
   );
 }
 

@@ -13,7 +13,7 @@ import { JsonView } from "./json-tree";
 export function UnknownCard({ call }: { call: ToolCall }) {
   const id = useId();
   const note = useRef<HTMLInputElement>(null);
-  const card = useRef<HTMLElement>(null);
+  const card = useRef<HTMLDivElement>(null);
   const [isBusy, setBusy] = useState(false);
   const name = call.tool.title || call.tool.name;
   useEffect(() => {
@@ -26,7 +26,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
     if (!(await resolveCall(call.id, resolution, words))) setBusy(false);
   };
   return (
-    <section
+    <div
       role="group"
       ref={card}
       tabIndex={-1}
@@ -90,6 +90,6 @@ export function UnknownCard({ call }: { call: ToolCall }) {
           <span class="text-xs text-(--quiet)">{t.givenUpAt(clockTime(call.resolution.due_at))}</span>
         )}
       </div>
-    </section>
+    </div>
   );
 }

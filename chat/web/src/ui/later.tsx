@@ -17,7 +17,7 @@ export function later<Props extends object>(load: () => Promise<FunctionComponen
   const Component: Later<Props> = (props) => {
     const [, setLoaded] = useState(loaded !== undefined);
     useEffect(() => {
-      if (loaded) return;
+      // Also where it came between the drawing and this.
       fetched()
         .then(() => setLoaded(true))
         .catch(() => {

@@ -19,7 +19,7 @@ function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
     );
   const title = conversation.title || common.newChat;
   return (
-    <section class="grid gap-2" role="group" aria-label={t.inChat(title)}>
+    <div class="grid gap-2" role="group" aria-label={t.inChat(title)}>
       <div class="flex items-center gap-2 text-sm">
         <span aria-hidden="true">{conversation.avatar || "🌱"}</span>
         <h3 class="min-w-0 grow truncate text-sm">{title}</h3>
@@ -43,7 +43,7 @@ function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
           item.input_request && <InputCard key={idOf(item)} request={item.input_request} />
         ),
       )}
-    </section>
+    </div>
   );
 }
 

@@ -15,7 +15,7 @@ const LONGEST_NOTE = 500;
 /** What a member asks for: granted or declined with a note, and the way to where it is set up. */
 export function RequestCard({ request }: { request: RequestToDecide }) {
   const id = useId();
-  const card = useRef<HTMLElement>(null);
+  const card = useRef<HTMLDivElement>(null);
   const [note, setNote] = useState("");
   const [isBusy, setBusy] = useState(false);
   const now = useNow(60_000);
@@ -33,7 +33,7 @@ export function RequestCard({ request }: { request: RequestToDecide }) {
     void loadWaiting();
   };
   return (
-    <section role="group" ref={card} class="approval" data-kind="input" aria-labelledby={`${id}-title`}>
+    <div role="group" ref={card} class="approval" data-kind="input" aria-labelledby={`${id}-title`}>
       <div class="approval-head flex items-start gap-3">
         <span class="approval-icon">
           <Icon name="question" />
@@ -94,6 +94,6 @@ export function RequestCard({ request }: { request: RequestToDecide }) {
           </a>
         </div>
       </form>
-    </section>
+    </div>
   );
 }
