@@ -86,8 +86,14 @@ def test_dialogs_of_a_chat_begin_where_people_work(new_context: NewContext) -> N
     composer = page.get_by_role("textbox", name="Message").first
     answer = page.locator("article.answer").last
     expect(answer.locator(".md-diagram img")).to_be_visible()
+    expect_idle(page)  # at its end an answer is drawn once more, now that its notes are known
     link = answer.get_by_role("link", name="link", exact=True)
     expect_focus(page, "Open this link?", "input[type=checkbox]", lambda: press(link))
+    press(link)
+    expect(page.get_by_role("dialog").locator("input")).to_be_focused()
+    link.evaluate("link => link.replaceWith(link.text)")  # as when an answer grows under the dialog
+    page.keyboard.press("Escape")
+    expect(composer).to_be_focused()
     otherwise = answer.get_by_role("button", name="Answer in another way")
     expect_focus(
         page, "Compare this answer with", "li button", lambda: pick(page, otherwise, "Compare")
@@ -110,7 +116,7 @@ def test_dialogs_of_a_chat_begin_where_people_work(new_context: NewContext) -> N
     say(page, 'Delete the note "old"')
     expect(approval_card(page)).to_be_visible()
     waiting = page.locator(".waiting-button:visible").first
-    expect_focus(page, re.compile("^Waiting"), "section button", lambda: press(waiting))
+    expect_focus(page, re.compile("^Waiting"), "[role=group] button", lambda: press(waiting))
 
 
 def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext) -> None:

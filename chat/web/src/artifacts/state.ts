@@ -5,6 +5,7 @@ import { chooseFiles } from "../chat/uploads";
 import { ApiProblem, problemOf } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/files";
+import { refocus } from "../ui/refocus";
 import type { Artifact, ArtifactVersion, KnowledgeFile, KnowledgeText } from "../wire";
 
 export interface Opened {
@@ -71,8 +72,7 @@ export function closePanel(): void {
   opened.value = null;
   const back = opener;
   opener = null;
-  // Whatever had the focus before gets it again, unless it has gone meanwhile.
-  setTimeout(() => (back?.isConnected ? back : document.getElementById("composer-text"))?.focus());
+  setTimeout(() => refocus(back));
 }
 
 // -- requests ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import common from "../texts/common";
 import { Icon } from "./icon";
+import { refocus } from "./refocus";
 
 interface DialogProps {
   title: string;
@@ -45,7 +46,7 @@ function beginAt(dialog: HTMLElement, body: Element): () => void {
   return stop;
 }
 
-/** A native modal dialog that lives as long as it is mounted; focus goes back to where it was. */
+/** A native modal dialog that lives as long as it is mounted; focus goes back to where it was, or to the message field if that is gone. */
 export function Dialog({ title, onClose, children, isBare = false }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const body = useRef<HTMLDivElement>(null);
@@ -61,7 +62,7 @@ export function Dialog({ title, onClose, children, isBare = false }: DialogProps
       const now = document.activeElement;
       // Chromium gives the focus back itself, but to a message field at times without a caret: nothing can be typed.
       if (now === before) before?.blur();
-      if (!now || now === document.body || now === before || ref.current?.contains(now)) before?.focus();
+      if (!now || now === document.body || now === before || ref.current?.contains(now)) refocus(before);
     };
   }, []);
   return (
