@@ -407,6 +407,8 @@ def _summarise(results: Sequence[Result], seconds: float) -> int:
     total = f"{seconds / 60:.1f} minutes"
     if failed:
         print(f"\nFAILED in {total}: {', '.join(failed)}")
+        for name in (name for result in results for name in result.failures):
+            print(f"  {name}")
     else:
         print(f"\nAll {len(results)} stages passed in {total}.")
     print(
