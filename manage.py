@@ -17,7 +17,7 @@ def main(argv: list[str]) -> int:
     """Run one command and give its exit code."""
     command = argv[1] if len(argv) > 1 else "help"
     is_test = command == "test"
-    needs_tools = command in {"test", "bench"}
+    needs_tools = command in bootstrap.TOOL_COMMANDS
     if not bootstrap.is_inside() or needs_tools or command == "up":
         try:
             bootstrap.prepare(

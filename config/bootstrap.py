@@ -29,6 +29,8 @@ LOCKS = {
     "runtime": ROOT / "config" / "requirements.lock",
     "dev": ROOT / "config" / "requirements-dev.lock",
 }
+TOOL_COMMANDS = frozenset({"test", "bench", "soak", "chaos", "conformance"})
+"""Commands that start modules of ``tests`` or ``bench``, and so need what the tests need."""
 UV = "uv==0.13.8"
 OLDEST_PYTHON = (3, 11)
 

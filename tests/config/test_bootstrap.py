@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import venv
@@ -150,3 +151,11 @@ def test_modules_are_compiled_once_even_where_bytecode_is_forbidden() -> None:
         "PYTHONPYCACHEPREFIX": str(bootstrap.VENV / ".cache" / "bytecode"),
     }
     assert bootstrap.with_bytecode({"LANG": "C"}) == {"LANG": "C"}
+
+
+def test_commands_that_start_tests_and_benches_get_their_packages() -> None:
+    """Ours: on a fresh machine `manage.py soak` would otherwise end without a library that only tests need."""
+    commands = Path(__file__).parents[2] / "config" / "management" / "commands"
+    starts = re.compile(r'"-m", "(?:tests|bench)\.')
+    starting = {path.stem for path in commands.glob("*.py") if starts.search(path.read_text())}
+    assert starting | {"test"} == bootstrap.TOOL_COMMANDS
