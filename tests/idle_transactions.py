@@ -67,11 +67,13 @@ def watching() -> Iterator[None]:
 
 
 def _begin() -> None:
-    # Asking the kernel for a thread's time costs more than the rest of this.
     if getattr(_here, "depth", 0):
-        _here.since = time.thread_time()
+        _here.began, _here.since = time.monotonic(), time.thread_time()
 
 
 def _look() -> None:
-    if getattr(_here, "depth", 0) and time.thread_time() - _here.since > MOST_SECONDS:
+    # Asking the kernel for a thread's time costs more than the rest of this, and it is never more than has passed.
+    if not getattr(_here, "depth", 0) or time.monotonic() - _here.began <= MOST_SECONDS:
+        return
+    if time.thread_time() - _here.since > MOST_SECONDS:
         _found.append("".join(traceback.format_stack(limit=12)[:-2]))
