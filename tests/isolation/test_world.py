@@ -21,7 +21,7 @@ def test_the_world_has_a_row_of_every_tenant_model(world: World) -> None:
     assert not missing, f"add a row of each to tests/isolation/world.py: {missing}"
 
 
-@pytest.mark.parametrize("model", list(tenant_models()), ids=lambda model: model._meta.label)
+@pytest.mark.parametrize("model", tenant_models(), ids=lambda model: model._meta.label)
 def test_no_query_runs_without_saying_whose_rows(model: type[models.Model]) -> None:
     """SEC-01, SEC-11: work without a tenant fails closed, for every model and every kind of query."""
     rows = model.objects  # type: ignore[attr-defined]

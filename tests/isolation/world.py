@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -779,12 +780,15 @@ def make_side(slug: str, text: str) -> Side:
     )
 
 
-def tenant_models() -> Iterator[type[models.Model]]:
+@cache
+def tenant_models() -> Sequence[type[models.Model]]:
     """Every model of ours whose rows belong to a workspace."""
-    for model in apps.get_models():
-        names = {field.attname for field in model._meta.concrete_fields}
-        if model.__module__.partition(".")[0] in OWN_APPS and "workspace_id" in names:
-            yield model
+    return [
+        model
+        for model in apps.get_models()
+        if model.__module__.partition(".")[0] in OWN_APPS
+        and any(field.attname == "workspace_id" for field in model._meta.concrete_fields)
+    ]
 
 
 def state_of(side: Side) -> dict[str, list[dict[str, Any]]]:
