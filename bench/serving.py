@@ -56,7 +56,11 @@ class Seat:
             port, f"/ws/w/{self.slug}/", cookie=self.cookie, origin=ORIGIN
         )
         subscribe = {"type": "subscribe", "conversation_id": self.conversation_id}
-        await socket.ask(subscribe, "snapshot", "current")
+        try:
+            await socket.ask(subscribe, "snapshot", "current")
+        except (OSError, TimeoutError):
+            await socket.close()
+            raise
         return socket
 
 

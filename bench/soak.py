@@ -13,6 +13,7 @@ import math
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -102,6 +103,8 @@ class Soak:
         self.turns = 0
         self.calls = 0
         self.failed = 0
+        self.lost: Counter[str] = Counter()
+        """Visits that ended early, by what ended them."""
 
     async def program(self, token: str, tools: Sequence[UUID]) -> None:
         """The one that calls."""
@@ -127,15 +130,24 @@ class Soak:
             if page % 2:
                 new = await in_database(begin_chat, self._ground, first.person)
                 seat = replace(first, conversation_id=new)
-            socket = await seat.sit_down(self._server.port)
             try:
-                for _ in range(_TURNS_A_PAGE):
-                    if time.monotonic() >= self._until:
-                        break
-                    await self._ask(seat, socket)
-                    await asyncio.sleep(_PAUSE)
-            finally:
-                await socket.close()
+                await self._visit(seat)
+            except (OSError, EOFError, TimeoutError) as error:
+                # As people do: they come back. The end says how often, and why.
+                self.lost[repr(error)] += 1
+                await asyncio.sleep(_PAUSE)
+
+    async def _visit(self, seat: Seat) -> None:
+        """Open a page, and write a few messages there."""
+        socket = await seat.sit_down(self._server.port)
+        try:
+            for _ in range(_TURNS_A_PAGE):
+                if time.monotonic() >= self._until:
+                    break
+                await self._ask(seat, socket)
+                await asyncio.sleep(_PAUSE)
+        finally:
+            await socket.close()
 
     async def _ask(self, seat: Seat, socket: WebSocket) -> None:
         from uuid_utils.compat import uuid7
@@ -184,10 +196,12 @@ def _tell(soak: Soak, samples: Samples, grown: dict[str, int]) -> bool:
     say(
         f"{soak.turns} turns, {soak.calls} calls, {soak.failed} failed, {len(samples.times)} samples\n"
     )
+    for reason, count in soak.lost.most_common():
+        say(f"{count} visits ended early: {reason}\n")
     if len(samples.times) < LEAST_SAMPLES:
         say("Too few samples for a slope: run it longer.\n")
         return False
-    is_flat = soak.failed == 0
+    is_flat = soak.failed == 0 and not soak.lost
     for name, slope in samples.slopes().items():
         grows = slope.grows(FLAT[name])
         is_flat = is_flat and not grows
