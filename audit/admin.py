@@ -28,6 +28,7 @@ class AuditEntryAdmin(WorkspaceModelAdmin):
     show_full_result_count = False
     exclude = ["arguments_preview", "result_preview"]
     actions = None
+    offers_export = False  # the log has exports of its own, for auditors
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Entries are written by what happens, never by hand."""

@@ -61,7 +61,10 @@ class TrackedModelAdmin(ModelAdmin):
     """Under which heading its page stands."""
     page_name: ClassVar[Promise | str] = ""
     """What the page is called in the navigation; empty: as the model, in the plural."""
+    offers_export: ClassVar[bool] = True
+    """Whether whoever sees the list may take it as a file."""
     change_form_after_template = "admin/seen_values.html"
+    list_after_template = "admin/list_export.html"
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
