@@ -37,7 +37,7 @@ from chat.providers.errors import (
     ProviderStalled,
     ProviderSwitchedOff,
 )
-from chat.providers.key_changes import refused_key, with_changed_key
+from chat.providers.key_changes import refused_key, tell_admins, with_changed_key
 from workspaces.database import database_now, in_database, lock_until_commit
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -115,8 +115,11 @@ async def _stream_with_stored_key(
         except ProviderKeyRefused as error:
             changed = None if has_begun else await in_database(with_changed_key, spec)
             if changed is None:
+                await in_database(tell_admins, spec)
                 raise refused_key(spec, error) from error
-            logger.info("provider_asked_with_changed_key", extra={"provider": spec.provider_id})
+            logger.info(
+                "provider_asked_with_changed_key", extra={"provider": str(spec.provider_id)}
+            )
             spec = changed
 
 
@@ -137,6 +140,7 @@ async def embed(spec: ProviderSpec, texts: Sequence[str], *, seconds: float) -> 
                 except ProviderKeyRefused as error:
                     changed = await in_database(with_changed_key, spec)
                     if changed is None:
+                        await in_database(tell_admins, spec)
                         raise refused_key(spec, error) from error
                     spec = changed
     except TimeoutError as error:

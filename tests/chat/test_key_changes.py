@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from audit.models import AuditEntry
+from audit.models import AuditEntry, Notice
 from chat.models import ModelProvider, ModelRequest
 from chat.providers.limits import LEASE
 from chat.services.provider_check import rotate_key
@@ -219,6 +219,38 @@ def test_a_key_that_was_revoked_too_early_is_told_in_words_with_what_to_do(
     chat.watching.forget()
     chat.model.say("All is well again.")
     assert chat.ask("again").status == TurnStatus.COMPLETED
+
+
+def test_a_key_that_is_missing_is_told_as_missing(chat: Chat, provider: ModelProvider) -> None:
+    """REL-813."""
+    rows = ModelProvider.objects.for_workspace(chat.tenant.workspace)
+    rows.filter(pk=provider.pk).update(api_key=None)
+    turn = chat.ask()
+    assert "“scripted” wants an API key, and none is stored." in turn.error_message
+    page = chat.tenant.client("admin").get(page_of(chat, provider))
+    assert "Add a key" in page.content.decode()
+
+
+@pytest.mark.both_engines
+def test_those_who_can_change_a_refused_key_are_told_once(
+    chat: Chat, provider: ModelProvider
+) -> None:
+    """REL-819: with the way to the key's field; again only where a changed key is refused, too."""
+    chat.model.keys = set()
+    chat.ask()
+    chat.watching.forget()
+    chat.ask("again")
+    notices = Notice.objects.for_workspace(chat.tenant.workspace).filter(kind="model.key_refused")
+    told = notices.values_list("user__email", "title", "url")
+    title, url = "“scripted” refused its API key", f"{page_of(chat, provider)}#key-heading"
+    people = (chat.tenant.owner, chat.tenant.admin)
+    assert sorted(told) == sorted((person.email, title, url) for person in people)
+    assert 'id="key-heading"' in chat.tenant.client("admin").get(url).content.decode()
+    actor = chat.tenant.actor("admin")
+    rotate_key(provider=provider, new_key=NEW, actor=actor, is_tested=False)
+    chat.watching.forget()
+    chat.ask("and again")
+    assert notices.count() == 2 * len(people)
 
 
 def test_a_new_address_without_a_new_key_says_that_the_key_is_gone(
