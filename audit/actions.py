@@ -177,6 +177,11 @@ class Action(StrEnum):
         _("A connected account was disconnected."),
     )
     EXPORT_CREATED = ("export.created", _("Log exported"), _("The log was exported."))
+    LIST_EXPORTED = (
+        "export.list",
+        _("List exported"),
+        _("A list of the admin was taken as a file."),
+    )
     BODY_OPENED = (
         "body.opened",
         _("Contents read"),

@@ -129,8 +129,9 @@ LABELS: Final[Mapping[str, str]] = {
 
 
 def _read_outcome(value: str) -> Mapping[str, str] | str:
-    meant = Outcome.OK.value if value == SUCCEEDED else value
-    return language.one_of("outcome", _OUTCOMES)(meant)
+    if value in (SUCCEEDED, Outcome.OK.value):
+        return {"outcome": Outcome.OK.value}
+    return language.one_of("outcome", {*_OUTCOMES, SUCCEEDED} - {Outcome.OK.value})(value)
 
 
 KEYS: Final[Mapping[str, language.Key]] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -22,11 +23,13 @@ from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminPasswordWidget
 
 from chat.models import Bud, ModelProvider, ProviderModel, Turn
+from chat.providers.errors import ProviderKeyUntested
 from chat.providers.list_prices import AS_OF
-from chat.services.providers import prepare_provider
+from chat.services.provider_check import try_key
+from chat.services.providers import prepare_provider, read_key
 from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
-from workspaces.errors import DomainError
+from workspaces.errors import DomainError, InvalidInput
 from workspaces.model_admin import WorkspaceModelAdmin
 from workspaces.outbound import enter_endpoint
 from workspaces.redaction import MASK
@@ -36,6 +39,10 @@ from workspaces.seen_values import NoticesOthers
 if TYPE_CHECKING:
     from chat.models.buds import BudQuerySet
     from workspaces.middleware import WorkspaceRequest
+
+    class _KeyRequest(WorkspaceRequest):
+        key_fault: str
+        may_skip_test: bool
 
 
 @admin.register(Bud)
@@ -103,9 +110,19 @@ class ModelProviderForm(forms.ModelForm):
         widget=UnfoldAdminPasswordWidget(render_value=False),
         label=_("API key"),
         help_text=_(
-            "Stored encrypted, and never shown again. Leave empty to keep the current one."
+            "Stored encrypted, and never shown again. Trellis tests a new one before it replaces the current one."
+            " Leave empty to keep the current one."
         ),
     )
+    untested_key = forms.BooleanField(
+        required=False,
+        label=_("Store the key without a test"),
+        help_text=_(
+            "For when the provider is down and the old key must not be used any more. Paste the key again."
+        ),
+    )
+    key_fault: ClassVar[str] = ""
+    """What came of the new key's test; empty: nothing speaks against it."""
 
     class Meta:
         model = ModelProvider
@@ -124,10 +141,21 @@ class ModelProviderForm(forms.ModelForm):
                 raise forms.ValidationError(error.message) from error
         return url
 
+    def clean_new_api_key(self) -> str:
+        """Refuse what no request can carry."""
+        key = str(self.cleaned_data["new_api_key"])
+        if not key or key == MASK:
+            return ""
+        try:
+            return read_key(key)
+        except InvalidInput as error:
+            raise forms.ValidationError(error.message) from error
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        key = cleaned.get("new_api_key") or ""
-        if key and key != MASK:
+        if self.key_fault:
+            self.add_error("new_api_key", self.key_fault)
+        elif key := cleaned.get("new_api_key"):
             self.instance.api_key = key
         return cleaned
 
@@ -299,18 +327,56 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     list_select_related = ["workspace"]
     search_fields = ["name"]
     fields = [
-        *("name", "base_url", "default_model", "new_api_key", "is_active", "fallback"),
-        "embedding_model",
+        *("name", "base_url", "default_model", "new_api_key", "untested_key"),
+        *("is_active", "fallback", "embedding_model"),
         ("most_at_once", "most_a_minute"),
         "models",
     ]
     readonly_fields = ["models"]
     inlines = [ProviderModelInline]
 
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """Try the new key of a stored provider before Django begins the transaction that saves."""
+        if request.method == "POST" and object_id:
+            self._try_key(request, object_id)
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def _try_key(self, request: HttpRequest, object_id: str) -> None:
+        """Keep with the request what the form has to tell of its new key."""
+        row = self.get_object(request, unquote(object_id))
+        if row is None or not self.has_change_permission(request, row):
+            return
+        form = self.get_form(request, row, change=True)(request.POST, instance=row)
+        key = form.cleaned_data.get("new_api_key") if form.is_valid() else ""
+        if not key or form.cleaned_data["untested_key"]:
+            return
+        bound = cast("_KeyRequest", request)
+        try:
+            try_key(provider=form.instance, key=key, actor=bound.actor)
+        except InvalidInput as error:
+            bound.key_fault = error.message
+        except ProviderKeyUntested as error:
+            bound.key_fault, bound.may_skip_test = error.message, True
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """Tell at the field what came of a new key's test."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        return type(form.__name__, (form,), {"key_fault": getattr(request, "key_fault", "")})
+
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """A new provider has no models to name."""
-        fields = super().get_fields(request, obj)
-        return fields if obj is not None else [one for one in fields if one != "models"]
+        """A new provider has no models to name, and a test is skipped only where one failed."""
+        left_out = {"models"} if obj is None else set()
+        if not getattr(request, "may_skip_test", False):
+            left_out.add("untested_key")
+        return [one for one in super().get_fields(request, obj) if one not in left_out]
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
         """Leave the table out where it would be too long for one form."""
@@ -336,7 +402,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def test(self, provider: ModelProvider) -> str:
         """The way to the page that tests it and lists its models."""
         url = reverse("chat:provider", args=[provider.workspace.slug, provider.pk])
-        return format_html('<a href="{}">{}</a>', url, _("Test and list models"))
+        return format_html('<a href="{}">{}</a>', url, _("Test, models and key"))
 
     def response_add(
         self, request: HttpRequest, obj: ModelProvider, *args: Any, **kwargs: Any
@@ -349,7 +415,13 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         return redirect("chat:provider", workspace_slug=workspace.slug, provider_id=obj.pk)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        had_key = bool(obj.api_key)
         prepare_provider(obj, has_new_key=bool(form.cleaned_data.get("new_api_key")))
+        if had_key and not obj.api_key:
+            told = _(
+                "The stored key was for the old address, so Trellis removed it. Add one for the new address."
+            )
+            messages.warning(request, told)
         super().save_model(request, obj, form, change)
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:

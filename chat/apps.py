@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp_servers.models import InputRequest, McpServer
     from mcp_servers.registry.bud_choices import BudChoice
     from mcp_servers.registry.sampling import SamplingResult, SamplingTask
-    from workspaces.access import Access
+    from workspaces.access import Access, Mark
     from workspaces.actors import Actor
     from workspaces.models import Membership, User
 
@@ -83,7 +83,7 @@ class ChatConfig(AppConfig):
         reporting.tell_reports()
         register_kept(_kept)
         register_call_actions(_call_actions)
-        register_access(_read_access)
+        register_access("bud", _read_buds)
         register_model(_ask_model)
         register_providers(_providers_of)
         register_buds(_buds_of, _put_into_buds)
@@ -130,10 +130,10 @@ def _buds_of(workspace_id: UUID) -> list[BudChoice]:
     ]
 
 
-def _read_access(membership: Membership) -> list[Access]:
-    from chat.services.access import read_access
+def _read_buds(membership: Membership, after: Mark | None, most: int) -> list[Access]:
+    from chat.services.access import read_buds
 
-    return read_access(membership)
+    return read_buds(membership, after, most)
 
 
 def _put_into_buds(server: McpServer, bud_ids: Sequence[UUID], actor: Actor) -> None:

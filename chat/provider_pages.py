@@ -15,12 +15,14 @@ from django.views.decorators.http import require_http_methods
 
 from audit.views.parts import workspace_of
 from chat.models import ModelProvider, ProviderModel
-from chat.providers.errors import ProviderError
+from chat.providers.errors import ProviderError, ProviderKeyUntested
 from chat.providers.known_models import prices_of
 from chat.providers.limits import load_of
 from chat.providers.list_prices import AS_OF
+from chat.providers.listing import Listing
 from chat.providers.specs import spec_of
 from chat.services.provider_check import (
+    EmbeddingTrial,
     check_provider,
     choose_embedding_model,
     keep_facts,
@@ -43,7 +45,7 @@ def provider_page(
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
     provider: ModelProvider = ModelProvider.objects.for_workspace(workspace).fetch(provider_id)
-    listing, trial, fault, status = None, None, "", 200
+    listing, trial, fault, key_fault, may_skip_test, status = None, None, "", "", False, 200
     if request.method == "POST":
         try:
             if "embedding_model" in request.POST:
@@ -58,10 +60,8 @@ def provider_page(
                     return redirect(request.path)
                 listing = check_provider(provider=provider, actor=request.actor)
             elif "api_key" in request.POST:
-                new_key = request.POST["api_key"]
-                listing = rotate_key(provider=provider, new_key=new_key, actor=request.actor)
-                told = _("The new key works and is stored. The old one is no longer used.")
-                messages.success(request, told)
+                listing, trial, key_fault, may_skip_test = _change_key(request, provider)
+                status = 422 if key_fault else 200
             else:
                 listing = check_provider(provider=provider, actor=request.actor)
                 trial = try_embedding(provider=provider, actor=request.actor)
@@ -89,6 +89,8 @@ def provider_page(
         "provider": provider,
         "has_key": bool(provider.api_key),
         "fault": fault,
+        "key_fault": key_fault,
+        "may_skip_test": may_skip_test,
         "listing": listing,
         "models": [
             {"model": one, "is_kept": one.name in kept}
@@ -119,3 +121,34 @@ def provider_page(
         "list_url": reverse("admin:chat_modelprovider_changelist"),
     }
     return render(request, "chat/provider.html", context, status=status)
+
+
+def _change_key(
+    request: WorkspaceRequest, provider: ModelProvider
+) -> tuple[Listing | None, EmbeddingTrial | None, str, bool]:
+    """The provider's models for the new key, and how its embedding model answers; or a fault at the key's field.
+
+    Raises:
+        Conflict: as `rotate_key`.
+    """
+    is_tested = "untested" not in request.POST
+    try:
+        listing = rotate_key(
+            provider=provider,
+            new_key=request.POST["api_key"],
+            actor=request.actor,
+            is_tested=is_tested,
+        )
+    except InvalidInput as error:
+        return None, None, error.message, False
+    except ProviderKeyUntested as error:
+        return None, None, error.message, True
+    provider.refresh_from_db()
+    if not is_tested:
+        told = _("The new key is stored. Nobody knows yet whether it works: test the connection.")
+        messages.warning(request, told)
+        return None, None, "", False
+    told = _("The new key works, and answers from now on. You can revoke the old one.")
+    messages.success(request, told)
+    trial = try_embedding(provider=provider, actor=request.actor)
+    return listing if listing.models else None, trial, "", False

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from allauth.account.decorators import secure_admin_login
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.functional import Promise
 from django.utils.text import capfirst
@@ -43,6 +44,17 @@ class TrellisAdminSite(UnfoldAdminSite):
 
     index_template = "admin/dashboard.html"
     index_title = _("Overview")
+
+    def get_urls(self) -> list[Any]:
+        """Each list is a file, too."""
+        from config.list_export import export_list  # it needs admin classes, which need this site
+
+        export = path(
+            "export/<slug:app_label>/<slug:model_name>/",
+            self.admin_view(partial(export_list, site=self)),
+            name="export_list",
+        )
+        return [export, *super().get_urls()]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Sequence[Any]:
         """The pages that the person may open, by what they do there; by app where one app is asked for."""

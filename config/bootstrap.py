@@ -150,6 +150,7 @@ def _make_web(kind: Kind) -> None:
         *manifests,
         *sorted(WEB.glob("*.ts")),
         *sorted(WEB.glob("*.json")),
+        *_files(WEB / "public"),
         *_files(WEB / "src"),
         *_files(ROOT / "templates"),
         *(path for folder in sorted(ROOT.glob("*/*/templates")) for path in _files(folder)),

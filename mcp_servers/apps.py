@@ -22,7 +22,7 @@ class McpServersConfig(AppConfig):
         from mcp_servers.client import metrics
         from mcp_servers.models import ActionRule, CatalogueChoice, McpServer, McpTool
         from mcp_servers.registry import reporting, services
-        from mcp_servers.registry.access import read_access
+        from mcp_servers.registry.access import read_servers, read_sign_ins
         from mcp_servers.registry.catalogue.own import PlatformSource
         from mcp_servers.registry.catalogue.sources import register_source
         from mcp_servers.registry.services.membership_end import listen_to_leaving
@@ -42,7 +42,8 @@ class McpServersConfig(AppConfig):
         )
         audit_table(ActionRule, ("service", "category", "action", "effect"))
         register_source(PlatformSource())
-        register_access(read_access)
+        register_access("server", read_servers)
+        register_access("sign-in", read_sign_ins)
         reporting.tell_reports()
         register_kept(_kept)
         services.listen_to_servers()

@@ -1,20 +1,47 @@
-"""What a person may use in a workspace, and why. Each app adds what it knows of its own rows."""
+"""What a person may use in a workspace, and why. Each app adds what it knows of its own rows.
+
+There is one list: rights, then buds, servers and sign-ins, each by name. It comes in pages, and a page begins after the
+last row of the one before.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import UUID
 
+from django.db.models import Model, Q
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from workspaces.errors import InvalidInput
 from workspaces.models import Membership
 from workspaces.roles import Permission, permissions_of_role
 
-MOST_SHOWN: Final = 200
-"""Of one kind of things."""
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+R = TypeVar("R", bound=Model)
+
+MOST_OF_KIND: Final = 20
+"""Where all kinds stand on one page."""
+MOST_ON_PAGE: Final = 100
+KINDS: Final[Mapping[str, Any]] = {
+    "permission": _("Rights"),
+    "bud": _("Buds"),
+    "server": _("Servers"),
+    "sign-in": _("Sign-ins"),
+}
+"""In the order of the list, with what they are called."""
+_ONE: Final[Mapping[str, Any]] = {
+    "permission": _("Right"),
+    "bud": _("Bud"),
+    "server": _("Server"),
+    "sign-in": _("Sign-in"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +49,76 @@ class Access:
     """One thing that a person may use."""
 
     kind: str
-    """permission, bud, server or sign-in."""
+    """One of `KINDS`."""
     name: str
     why: str
+    key: str
+    """Tells it from others of its kind."""
+
+    @property
+    def kind_name(self) -> str:
+        return str(_ONE[self.kind])
 
 
-AccessReader = Callable[[Membership], list[Access]]
-_readers: list[AccessReader] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """The row that a page ended with."""
+
+    kind: str
+    name: str
+    key: str
+
+    @classmethod
+    def after(cls, row: Access) -> Mark:
+        return cls(kind=row.kind, name=row.name, key=row.key)
+
+    @classmethod
+    def read(cls, text: str) -> Mark:
+        """Read it from an address.
+
+        Raises:
+            InvalidInput: it is none of ours.
+        """
+        fault = InvalidInput(fields={"after": [gettext("This page does not exist.")]})
+        try:
+            parts = json.loads(urlsafe_b64decode(text))
+            "".join(parts).encode()  # they are texts, and such that a database takes them
+            kind, name, key = parts
+        except (ValueError, TypeError, RecursionError):
+            raise fault from None
+        if kind not in KINDS or "\0" in name or (kind != "permission" and not _is_id(key)):
+            raise fault
+        return cls(kind=kind, name=name, key=key)
+
+    def __str__(self) -> str:
+        text = json.dumps([self.kind, self.name, self.key])
+        return urlsafe_b64encode(text.encode()).decode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessPage:
+    """Some of the list."""
+
+    rows: list[Access]
+    following: Mark | None
+    """Where the next page begins; None: this is the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessGroup:
+    """The first ones of one kind."""
+
+    kind: str
+    page: AccessPage
+
+    @property
+    def title(self) -> str:
+        return str(KINDS[self.kind])
+
+
+AccessReader = Callable[[Membership, Mark | None, int], list[Access]]
+"""A member's of one kind, by name and key: those after the mark, and at most so many."""
+_readers: dict[str, AccessReader] = {}
 
 _WORDS: Final = {
     Permission.USE_CHAT: _("Use buds and have conversations"),
@@ -42,15 +132,59 @@ _WORDS: Final = {
 }
 
 
-def register_access(reader: AccessReader) -> None:
-    """From now on these things are listed too. Called once at start."""
-    _readers.append(reader)
+def register_access(kind: str, reader: AccessReader) -> None:
+    """From now on things of this kind are listed too. Called once at start."""
+    _readers[kind] = reader
 
 
-def access_of(membership: Membership) -> list[Access]:
-    """Everything that the member may use today, with the reason; nothing while they are suspended."""
+def rows_after(
+    rows: QuerySet[R], after: Mark | None, most: int, *, name: str = "name"
+) -> QuerySet[R]:
+    """Those after the mark, by name and key."""
+    if after is not None:
+        rows = rows.filter(
+            Q(**{f"{name}__gt": after.name}) | Q(**{name: after.name}, pk__gt=after.key)
+        )
+    return rows.order_by(name, "pk")[:most]
+
+
+def access_groups(membership: Membership) -> list[AccessGroup]:
+    """The first ones of each kind that the member may use today; nothing while they are suspended."""
+    pages = {kind: access_page(membership, kind=kind, most=MOST_OF_KIND) for kind in KINDS}
+    return [AccessGroup(kind=kind, page=page) for kind, page in pages.items() if page.rows]
+
+
+def access_page(
+    membership: Membership,
+    *,
+    kind: str | None = None,
+    after: Mark | None = None,
+    most: int = MOST_ON_PAGE,
+) -> AccessPage:
+    """A page of what the member may use today, with the reason; nothing while they are suspended.
+
+    Args:
+        kind: only this one.
+        after: the mark that the page before named.
+        most: rows.
+    """
+    found: list[Access] = []
     if membership.suspended_at is not None:
-        return []
+        return AccessPage(rows=found, following=None)
+    kinds = list(KINDS) if kind is None else [kind]
+    if after is not None:
+        kinds = kinds[kinds.index(after.kind) :] if after.kind in kinds else []
+    for one in kinds:
+        here = after if after is not None and after.kind == one else None
+        missing = most + 1 - len(found)
+        reader = _rights_of if one == "permission" else _readers.get(one)
+        if missing and reader is not None:
+            found += reader(membership, here, missing)
+    rows = found[:most]
+    return AccessPage(rows=rows, following=Mark.after(rows[-1]) if len(found) > most else None)
+
+
+def _rights_of(membership: Membership, after: Mark | None, most: int) -> list[Access]:
     of_role = permissions_of_role(membership.role)
     held = permissions_of_role(membership.role, is_auditor=membership.is_auditor)
     role = gettext("Role: %(role)s") % {"role": membership.get_role_display()}
@@ -59,15 +193,19 @@ def access_of(membership: Membership) -> list[Access]:
             kind="permission",
             name=str(words),
             why=role if permission in of_role else gettext("Right to audit"),
+            key=permission.value,
         )
         for permission, words in _WORDS.items()
         if permission in held
     ]
-    for reader in _readers:
-        found += reader(membership)
-    return found
+    keys = [one.key for one in found]
+    start = keys.index(after.key) + 1 if after is not None and after.key in keys else 0
+    return found[start : start + most]
 
 
-def is_cut(found: Iterable[Access]) -> bool:
-    """Whether there may be more of a kind than is told."""
-    return max(Counter(one.kind for one in found).values(), default=0) >= MOST_SHOWN
+def _is_id(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

@@ -49,8 +49,13 @@ class Sent:
     """Why it was not mailed; then it is revoked."""
 
 
-def read_invitees(text: str, *, role: Role) -> list[Invitee]:
+def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) -> list[Invitee]:
     """Read addresses, one a line, with a role behind a comma or semicolon if it is another.
+
+    Args:
+        text: the list.
+        role: of those without one.
+        workspace: where a line cannot be read, what speaks against inviting the others here is told at once, too.
 
     Raises:
         InvalidInput: with each faulty line under its number.
@@ -87,7 +92,10 @@ def read_invitees(text: str, *, role: Role) -> list[Invitee]:
             continue
         found.append(Invitee(line=line, email=cells[0].lower(), role=known[wanted]))
     if faults:
-        raise InvalidInput(fields=faults)
+        if workspace is not None:
+            faults |= _faults_of(workspace, found)
+        in_order = sorted(faults, key=lambda name: int(name.removeprefix("line ")))
+        raise InvalidInput(fields={name: faults[name] for name in in_order})
     return found
 
 

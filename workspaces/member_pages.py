@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -132,6 +133,40 @@ def rights_of(membership: Membership) -> str:
     return f"{membership.role} {membership.is_auditor}"
 
 
+@require_safe
+@login_required
+def member_access(
+    request: WorkspaceRequest, workspace_slug: str, membership_id: UUID
+) -> HttpResponse:
+    """All that one person may use, page by page."""
+    membership = _fetch(request, membership_id)
+    faults = unknown_filters(request.GET, {"kind", "after"})
+    kind: str | None = request.GET.get("kind", "")
+    if kind not in access.KINDS:
+        faults += [_("There is no kind “%(kind)s”.") % {"kind": kind[:50]}] if kind else []
+        kind = None
+    after = None
+    try:
+        after = access.Mark.read(request.GET["after"]) if request.GET.get("after") else None
+    except InvalidInput as error:
+        faults.append(error.message)
+    page = access.access_page(membership, kind=kind, after=after)
+    following = {"kind": kind} if kind else {}
+    context: dict[str, Any] = {
+        "section": "people",
+        "one": membership,
+        "kind": kind,
+        "kinds": access.KINDS.items(),
+        "rows": page.rows,
+        "faults": faults,
+        "is_first": after is None,
+        "next_query": urlencode({**following, "after": str(page.following)})
+        if page.following
+        else "",
+    }
+    return render(request, "workspaces/member_access.html", context)
+
+
 def _check_seen(request: WorkspaceRequest, membership: Membership) -> None:
     """Refuse to replace what somebody else has changed since the page was opened."""
     seen = request.POST.get("seen", "")
@@ -148,7 +183,6 @@ def _show(
 ) -> HttpResponse:
     actor = request.actor
     tokens = ApiToken.objects.for_workspace(membership.workspace_id).filter(user=membership.user)
-    held = access.access_of(membership)
     context: dict[str, Any] = {
         "section": "people",
         "one": membership,
@@ -157,8 +191,8 @@ def _show(
         "seen": rights_of(membership),
         "longest_reason": LONGEST_REASON,
         "faults": faults or {},
-        "access": held,
-        "is_access_cut": access.is_cut(held),
+        "access": access.access_groups(membership),
+        "most_of_kind": access.MOST_OF_KIND,
         "sessions": [
             (row, device(row.user_agent))
             for row in sessions_of(membership.user_id, membership.workspace)[:MOST_SHOWN]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
+from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
 
-from workspaces.access import access_of
+from workspaces.access import KINDS, AccessPage, Mark, access_page
 from workspaces.actors import Role
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
@@ -68,6 +70,25 @@ class AccessOutput(serializers.Serializer[Any]):
     why = serializers.CharField()
 
 
+class AccessPageOutput(serializers.Serializer[Any]):
+    """Some of what a member may use."""
+
+    results = AccessOutput(many=True, source="rows")
+    next = serializers.SerializerMethodField()
+
+    @extend_schema_field(serializers.URLField(allow_null=True))
+    def get_next(self, page: AccessPage) -> str | None:
+        if page.following is None:
+            return None
+        url: str = self.context["request"].build_absolute_uri()
+        return replace_query_param(url, "cursor", str(page.following))
+
+
+class AccessInput(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(list(KINDS), required=False)
+    cursor = serializers.CharField(max_length=2_000, required=False)
+
+
 class SessionOutput(serializers.Serializer[Any]):
     """A browser in which the member is signed in."""
 
@@ -96,6 +117,7 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="members:write", write="members:write")
     serializer_class = MemberOutput
     orderings: ClassVar[Any] = ("id", "-id", "created_at")
+    parameters: ClassVar[Any] = {"access": ("kind", "cursor")}
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
@@ -150,11 +172,19 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         transfer_ownership(to=to, typed=typed, actor=self.actor)
         return Response(status=204)
 
-    @extend_schema(responses=AccessOutput(many=True), filters=False)
+    @extend_schema(parameters=[AccessInput], responses=AccessPageOutput, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def access(self, request: Request, pk: str) -> Response:
-        """What the member may use, and why."""
-        return Response(AccessOutput(access_of(self.get_object()), many=True).data)
+        """What the member may use, and why: rights, buds, servers and sign-ins, each by name, 100 on a page."""
+        asked = AccessInput(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        given = asked.validated_data
+        try:
+            after = Mark.read(given["cursor"]) if given.get("cursor") else None
+        except InvalidInput as error:
+            raise ParseError("This cursor is not valid here.") from error
+        page = access_page(self.get_object(), kind=given.get("kind"), after=after)
+        return Response(AccessPageOutput(page, context={"request": request}).data)
 
     @extend_schema(responses=SessionOutput(many=True), filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)

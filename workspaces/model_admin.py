@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup
-from django.contrib.admin.views.main import ERROR_FLAG
+from django.contrib.admin.views.main import ERROR_FLAG, PAGE_VAR
 from django.core.exceptions import FieldDoesNotExist
 from django.db import connection, models, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -23,6 +23,7 @@ from unfold.admin import ModelAdmin
 from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError
+from workspaces.list_addresses import faults_of, no_page
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel
@@ -60,7 +61,10 @@ class TrackedModelAdmin(ModelAdmin):
     """Under which heading its page stands."""
     page_name: ClassVar[Promise | str] = ""
     """What the page is called in the navigation; empty: as the model, in the plural."""
+    offers_export: ClassVar[bool] = True
+    """Whether whoever sees the list may take it as a file."""
     change_form_after_template = "admin/seen_values.html"
+    list_after_template = "admin/list_export.html"
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
@@ -85,7 +89,17 @@ class TrackedModelAdmin(ModelAdmin):
             response = super().changelist_view(request, extra_context)
         except DisallowedModelAdminLookup:
             response = HttpResponseRedirect(without_filters)
-        if isinstance(response, HttpResponseRedirect) and response.url == without_filters:
+        listed = (getattr(response, "context_data", None) or {}).get("cl")
+        if listed is not None:
+            for fault in faults_of(request, listed):
+                messages.warning(request, fault)
+        elif isinstance(response, HttpResponseRedirect) and response.url == without_filters:
+            if PAGE_VAR in request.GET:
+                # Perhaps only the page does not fit; if there is more, that is told next.
+                messages.warning(request, no_page(request.GET[PAGE_VAR]))
+                query = request.GET.copy()
+                del query[PAGE_VAR]
+                return HttpResponseRedirect(f"{request.path}?{query.urlencode()}")
             told = _(
                 "The address had a filter that does not exist, or a value that does not fit."
                 " All rows are shown."

@@ -53,7 +53,7 @@ def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 text = _text_of(upload)
             if role not in dict(ROLE_CHOICES):
                 raise InvalidInput(fields={"role": [_("Choose one of the roles.")]})
-            people = read_invitees(text, role=Role(role))
+            people = read_invitees(text, workspace=workspace, role=Role(role))
             made = invite_many(workspace=workspace, people=people, actor=request.actor)
         except DomainError as error:
             is_of_fields = isinstance(error, InvalidInput) and error.fields

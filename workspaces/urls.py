@@ -38,6 +38,11 @@ urlpatterns = [
         "w/<slug:workspace_slug>/people/<uuid:membership_id>/", member_pages.member, name="member"
     ),
     path(
+        "w/<slug:workspace_slug>/people/<uuid:membership_id>/access/",
+        member_pages.member_access,
+        name="member_access",
+    ),
+    path(
         "w/<slug:workspace_slug>/people/<uuid:membership_id>/<slug:verb>/",
         member_pages.change_member,
         name="member_change",

@@ -12,13 +12,13 @@ from rest_framework.response import Response
 
 from chat.models import ModelProvider
 from chat.services.provider_check import (
-    LONGEST_KEY,
     check_provider,
     keep_facts,
     rotate_key,
+    try_draft,
     try_embedding,
 )
-from chat.services.providers import ProviderDraft, add_provider, change_provider
+from chat.services.providers import LONGEST_KEY, ProviderDraft, add_provider, change_provider
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
@@ -132,12 +132,21 @@ class ProviderInput(serializers.Serializer[Any]):
         allow_blank=True,
         default="",
         write_only=True,
-        help_text="Left out: the stored one stays, as long as the address is of the same origin.",
+        help_text="Left out: the stored one stays, as long as the address is of the same origin. A provider that is changed"
+        " is asked with the new one first.",
     )
+
+
+_UNTESTED = "Store the key though the provider cannot be asked with it, as while it is down."
+
+
+class ProviderChangeInput(ProviderInput):
+    untested_key = serializers.BooleanField(default=False, help_text=_UNTESTED)
 
 
 class KeyInput(serializers.Serializer[Any]):
     api_key = serializers.CharField(max_length=LONGEST_KEY, write_only=True)
+    untested = serializers.BooleanField(default=False, help_text=_UNTESTED)
 
 
 class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
@@ -162,21 +171,33 @@ class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         row = add_provider(workspace=self.workspace, draft=draft, actor=self.actor)
         return self.answer(row, status=201)
 
-    @extend_schema(request=ProviderInput, responses=ProviderOutput)
+    @extend_schema(request=ProviderChangeInput, responses=ProviderOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Change a provider; what is left out stays."""
+        """Change a provider; what is left out stays. A new key is tried first, as in `rotate-key/`."""
         provider = self.get_object()
-        given = self.read(ProviderInput, partial=True)
+        given = self.read(ProviderChangeInput, partial=True)
+        is_untested = given.pop("untested_key", False)
         kept = {name: getattr(provider, name) for name in _KEPT}
         draft = ProviderDraft(**{**kept, **given})
+        if draft.api_key and not is_untested:
+            try_draft(provider=provider, draft=draft, actor=self.actor)
         return self.answer(change_provider(provider=provider, draft=draft, actor=self.actor))
 
     @extend_schema(request=KeyInput, responses=ListingOutput)
     @action(detail=True, methods=["post"], url_path="rotate-key")
     def rotate_key(self, request: Request, pk: str) -> Response:
-        """Try a new key, and put it in the old one's place if it works; 502 with the reason if not."""
-        new_key = self.read(KeyInput)["api_key"]
-        listing = rotate_key(provider=self.get_object(), new_key=new_key, actor=self.actor)
+        """Ask the default model for a word with a new key, and store it if that works.
+
+        422 at `api_key` if the provider refuses it, 502 with the reason if it does not answer; the old key stays.
+        Answers under way end with the old key.
+        """
+        given = self.read(KeyInput)
+        listing = rotate_key(
+            provider=self.get_object(),
+            new_key=given["api_key"],
+            actor=self.actor,
+            is_tested=not given["untested"],
+        )
         return Response(ListingOutput(listing).data)
 
     @extend_schema(request=CheckInput, responses=CheckOutput)

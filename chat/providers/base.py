@@ -144,7 +144,9 @@ class ProviderSpec:
     model: str
     api_key: Secret | None = None
     provider_id: UUID | None = None
-    """None: the platform's own."""
+    """None: the platform's own, or a key that is only tried."""
+    workspace_id: UUID | None = None
+    """Whose provider it is; None as above."""
     is_demo: bool = False
     is_platforms: bool = False
     """Chosen by the platform's owner, whose word also allows private addresses."""

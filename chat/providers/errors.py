@@ -1,6 +1,7 @@
 """ProviderError(DomainError)            502  the model could not answer
 ├── ProviderSwitchedOff              502  an admin has switched it off
 ├── ProviderKeyRefused               502  bad or missing API key
+├── ProviderKeyUntested              502  a new key could not be tried, and was not stored
 ├── ProviderModelUnknown             502  no such model
 ├── ProviderCreditSpent              502  the account behind the key has nothing left
 ├── ProviderRateLimited              502  too many requests; says when to come back
@@ -43,6 +44,11 @@ class ProviderKeyRefused(ProviderError):
     default_message = _(
         "The model provider refused the API key. A workspace admin can correct it in the admin."
     )
+
+
+class ProviderKeyUntested(ProviderError):
+    code = "provider_key_untested"
+    default_message = _("Trellis could not test this key, so nothing was changed.")
 
 
 class ProviderModelUnknown(ProviderError):

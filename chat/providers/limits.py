@@ -31,7 +31,13 @@ from chat.providers.base import (
     ProviderSpec,
 )
 from chat.providers.choosing import model_client
-from chat.providers.errors import ProviderBusy, ProviderStalled, ProviderSwitchedOff
+from chat.providers.errors import (
+    ProviderBusy,
+    ProviderKeyRefused,
+    ProviderStalled,
+    ProviderSwitchedOff,
+)
+from chat.providers.key_changes import refused_key, tell_admins, with_changed_key
 from workspaces.database import database_now, in_database, lock_until_commit
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -82,8 +88,39 @@ def stream(
     Raises:
         ProviderError: in all its kinds; `ProviderBusy` if it would have to wait for too long.
     """
+    if spec.is_demo:
+        return _stream(spec, request, tell_wait)
+    return _stream_with_stored_key(spec, request, tell_wait)
+
+
+def _stream(
+    spec: ProviderSpec, request: CompletionRequest, tell_wait: TellWait | None
+) -> AsyncIterator[Piece | Completion]:
     answer = model_client(spec).stream(request)
     return answer if spec.limits is None else _within(spec.limits, request, answer, tell_wait)
+
+
+async def _stream_with_stored_key(
+    spec: ProviderSpec, request: CompletionRequest, tell_wait: TellWait | None
+) -> AsyncIterator[Piece | Completion]:
+    """The answer; where the key is refused and was changed meanwhile, asked for again with the new one."""
+    while True:
+        has_begun = False
+        try:
+            async with aclosing(_stream(spec, request, tell_wait)) as answer:  # type: ignore[type-var]  # as below
+                async for piece in answer:
+                    has_begun = True
+                    yield piece
+            return
+        except ProviderKeyRefused as error:
+            changed = None if has_begun else await in_database(with_changed_key, spec)
+            if changed is None:
+                await in_database(tell_admins, spec)
+                raise refused_key(spec, error) from error
+            logger.info(
+                "provider_asked_with_changed_key", extra={"provider": str(spec.provider_id)}
+            )
+            spec = changed
 
 
 async def embed(spec: ProviderSpec, texts: Sequence[str], *, seconds: float) -> Embeddings:
@@ -97,12 +134,24 @@ async def embed(spec: ProviderSpec, texts: Sequence[str], *, seconds: float) -> 
     """
     try:
         async with asyncio.timeout(seconds):
-            if spec.limits is None:
-                return await model_client(spec).embed(spec.model, texts)
-            async with _place(spec.limits, seconds, None):
-                return await model_client(spec).embed(spec.model, texts)
+            while True:
+                try:
+                    return await _embed(spec, texts, seconds)
+                except ProviderKeyRefused as error:
+                    changed = await in_database(with_changed_key, spec)
+                    if changed is None:
+                        await in_database(tell_admins, spec)
+                        raise refused_key(spec, error) from error
+                    spec = changed
     except TimeoutError as error:
         raise ProviderStalled(_("The model provider did not answer in time.")) from error
+
+
+async def _embed(spec: ProviderSpec, texts: Sequence[str], seconds: float) -> Embeddings:
+    if spec.limits is None:
+        return await model_client(spec).embed(spec.model, texts)
+    async with _place(spec.limits, seconds, None):
+        return await model_client(spec).embed(spec.model, texts)
 
 
 def has_room(spec: ProviderSpec) -> bool:

@@ -18,6 +18,7 @@ def spec_of(provider: ModelProvider, model: str = "") -> ProviderSpec:
         model=model or provider.default_model,
         api_key=provider.api_key,
         provider_id=provider.pk,
+        workspace_id=provider.workspace_id,
         has_fallback=provider.fallback_id is not None,
         limits=_limits_of(provider),
     )

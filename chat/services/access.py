@@ -6,17 +6,16 @@ from django.utils.translation import gettext as _
 
 from chat.models import Bud
 from chat.models.buds import BudVisibility
-from workspaces.access import MOST_SHOWN, Access
+from workspaces.access import Access, Mark, rows_after
 from workspaces.models import Membership
 
 
-def read_access(membership: Membership) -> list[Access]:
+def read_buds(membership: Membership, after: Mark | None, most: int) -> list[Access]:
     """Buds that are not archived: the workspace's, and the person's own."""
     rows = (
         Bud.objects.for_workspace(membership.workspace_id)
         .usable_by(membership.user_id)
         .filter(is_draft=False, is_archived=False)
-        .order_by("name")
     )
     return [
         Access(
@@ -25,6 +24,7 @@ def read_access(membership: Membership) -> list[Access]:
             why=_("Everybody in the workspace may use it")
             if bud.visibility == BudVisibility.WORKSPACE
             else _("Their own"),
+            key=str(bud.pk),
         )
-        for bud in rows[:MOST_SHOWN]
+        for bud in rows_after(rows, after, most)
     ]

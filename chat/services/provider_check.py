@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from chat.engine.side_requests import ask_aside
 from chat.models import ModelProvider, ProviderModel
 from chat.providers import limits
-from chat.providers.errors import ProviderError
+from chat.providers.base import ProviderSpec
+from chat.providers.errors import (
+    ProviderError,
+    ProviderKeyRefused,
+    ProviderKeyUntested,
+    ProviderModelUnknown,
+    ProviderStalled,
+)
 from chat.providers.listing import (
     LONGEST_NAME,
     TOTAL_SECONDS,
@@ -21,14 +31,20 @@ from chat.providers.listing import (
     list_models,
 )
 from chat.providers.specs import spec_of
+from chat.services.providers import ProviderDraft, read_key
 from mcp_servers.client.connections import runtime
 from workspaces.actors import Actor
 from workspaces.changes import record_created, tracked_change
-from workspaces.errors import Conflict, InvalidInput
+from workspaces.errors import Conflict, InvalidEndpoint, InvalidInput
+from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
 from workspaces.secrets import Secret
 
-LONGEST_KEY: Final = 2_000
+KEY_SECONDS: Final = 30.0
+"""How long a new key is tried: a local model may have to be loaded first."""
+_TRIAL_PROMPT: Final = "Answer with one word."
+_TRIAL_QUESTION: Final = "Say yes."
+_LONGEST_WORD: Final = 40
 _TRIED_TEXT: Final = "The quick brown fox jumps over the lazy dog."
 _FACTS: Final = ("context_tokens", "sees_pictures", "prompt_price", "completion_price")
 
@@ -104,20 +120,108 @@ def choose_embedding_model(*, provider: ModelProvider, model: str, actor: Actor)
     return trial
 
 
-def rotate_key(*, provider: ModelProvider, new_key: str, actor: Actor) -> Listing:
-    """Put a new key in the old one's place once the provider takes it. Requests under way end with the old one.
+def try_key(*, provider: ModelProvider, key: str, actor: Actor) -> None:
+    """Ask the provider's default model for a word with a key that is not stored yet.
+
+    An answer proves more than a list of models: some providers list them for everybody, and some keys may do
+    nothing but list.
+
+    Args:
+        provider: as it shall be saved; its address and default model are asked.
 
     Raises:
         PermissionDenied: the actor may not manage models.
-        InvalidInput: no key was given, or it is not one.
-        ProviderError: the provider did not take it, and the old key stays; why, in words.
+        InvalidInput: it is no key, or the provider refused it.
+        ProviderKeyUntested: the provider gave no answer for another reason.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    spec = _trial_of(provider, read_key(key))
+    try:
+        _ask_for_a_word(spec)
+    except ProviderKeyRefused as error:
+        told = _(
+            "“%(name)s” did not accept this key, so nothing was changed. Check that you copied all of it, and that it"
+            " is valid at the provider."
+        ) % {"name": provider.name}
+        raise InvalidInput(fields={"api_key": [told]}) from error
+    except ProviderModelUnknown as error:
+        # The key was taken, or the list says that it was not.
+        if not _lists_models(spec):
+            raise _untested(error) from error
+    except ProviderError as error:
+        raise _untested(error) from error
+
+
+def try_draft(*, provider: ModelProvider, draft: ProviderDraft, actor: Actor) -> None:
+    """Try the new key of a draft, where the draft says that the provider shall be.
+
+    Raises:
+        PermissionDenied, InvalidInput, ProviderKeyUntested: as above; also an address that may not be called.
+    """
+    wanted = copy(provider)
+    wanted.base_url, wanted.default_model = draft.base_url.strip(), draft.default_model.strip()
+    try:
+        enter_endpoint(wanted.base_url)
+    except InvalidEndpoint as error:
+        raise InvalidInput(fields={"base_url": [error.message]}) from error
+    try_key(provider=wanted, key=draft.api_key, actor=actor)
+
+
+def _trial_of(provider: ModelProvider, key: str) -> ProviderSpec:
+    """Without the provider's id and limits: no stored key takes this one's place, and nobody waits."""
+    spec = spec_of(provider)
+    return replace(spec, api_key=Secret(key), provider_id=None, workspace_id=None, limits=None)
+
+
+def _ask_for_a_word(spec: ProviderSpec) -> None:
+    try:
+        ask_aside(
+            spec,
+            prompt=_TRIAL_PROMPT,
+            question=_TRIAL_QUESTION,
+            seconds=KEY_SECONDS,
+            most=_LONGEST_WORD,
+        )
+    except TimeoutError as error:
+        raise ProviderStalled(_("The model provider did not answer in time.")) from error
+
+
+def _lists_models(spec: ProviderSpec) -> bool:
+    try:
+        runtime.run_sync(list_models(spec), timeout_seconds=TOTAL_SECONDS + 5)
+    except ProviderError:
+        return False
+    return True
+
+
+def _untested(error: ProviderError) -> ProviderKeyUntested:
+    told = _("Trellis could not test this key, so nothing was changed. %(why)s")
+    return ProviderKeyUntested(told % {"why": error.message}, details=error.details)
+
+
+def rotate_key(
+    *, provider: ModelProvider, new_key: str, actor: Actor, is_tested: bool = True
+) -> Listing:
+    """Put a new key in the old one's place once the provider takes it. Requests under way end with the old one.
+
+    Gives the models that the provider lists for the new key; a provider that lists none may still answer.
+
+    Args:
+        is_tested: False: store it though it could not be tried, as while the provider is down.
+
+    Raises:
+        PermissionDenied: the actor may not manage models.
+        InvalidInput: it is no key, the stored one, or the provider refused it; the old key stays.
+        ProviderKeyUntested: the provider did not answer, and the old key stays; why, in words.
         Conflict: the provider's address was changed meanwhile, and the old key stays.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
-    key = new_key.strip()
-    if not key or not key.isascii() or not key.isprintable() or len(key) > LONGEST_KEY:
-        raise InvalidInput(fields={"api_key": [_("Paste the new key.")]})
-    listing = _list(provider, Secret(key))
+    key = read_key(new_key)
+    if provider.api_key and provider.api_key.reveal("comparing keys") == key:
+        told = _("This key is stored already. Make a new one at the provider, and paste it here.")
+        raise InvalidInput(fields={"api_key": [told]})
+    if is_tested:
+        try_key(provider=provider, key=key, actor=actor)
     with transaction.atomic():
         rows = ModelProvider.objects.for_workspace(provider.workspace_id).select_for_update()
         stored: ModelProvider = rows.fetch(provider.pk)
@@ -126,7 +230,10 @@ def rotate_key(*, provider: ModelProvider, new_key: str, actor: Actor) -> Listin
         with tracked_change(stored, actor=actor):
             stored.api_key = Secret(key)
             stored.save(update_fields=["api_key", "updated_at"])
-    return listing
+    if is_tested:
+        with suppress(ProviderError):
+            return _list(provider, Secret(key))
+    return Listing(models=(), left_out=0, took_ms=0)
 
 
 def _list(provider: ModelProvider, key: Secret | None) -> Listing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
@@ -18,6 +19,23 @@ from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
 from workspaces.secrets import Secret
+
+LONGEST_KEY: Final = 2_000
+
+
+def read_key(text: str) -> str:
+    """A key as somebody pasted it, in the form that a request can carry.
+
+    Raises:
+        InvalidInput: it is empty or no key, at `api_key`.
+    """
+    key = text.strip()
+    if not key:
+        raise InvalidInput(fields={"api_key": [_("Paste the new key.")]})
+    if not key.isascii() or not key.isprintable() or len(key) > LONGEST_KEY:
+        told = _("This is not an API key. Paste it alone, without spaces or other text around it.")
+        raise InvalidInput(fields={"api_key": [told]})
+    return key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +118,7 @@ def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
     provider.most_a_minute = draft.most_a_minute
     provider.embedding_model = draft.embedding_model.strip()
     if draft.api_key:
-        provider.api_key = Secret(draft.api_key)
+        provider.api_key = Secret(read_key(draft.api_key))
     try:
         prepare_provider(provider, has_new_key=bool(draft.api_key))
         provider.full_clean(exclude=["workspace"], validate_unique=False)

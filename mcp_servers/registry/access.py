@@ -7,7 +7,7 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
 from mcp_servers.models import McpServer, OAuthGrant, ServerScope
-from workspaces.access import MOST_SHOWN, Access
+from workspaces.access import Access, Mark, rows_after
 from workspaces.models import Membership
 
 _WHY = {
@@ -17,29 +17,37 @@ _WHY = {
 }
 
 
-def read_access(membership: Membership) -> list[Access]:
-    """Servers that are switched on, and where the person is signed in."""
-    servers = (
-        McpServer.objects.for_workspace(membership.workspace_id)
-        .filter(Q(owner=None) | Q(owner_id=membership.user_id), is_active=True)
-        .order_by("name")
+def read_servers(membership: Membership, after: Mark | None, most: int) -> list[Access]:
+    """Servers that are switched on: the platform's and the workspace's that it uses, and the person's own."""
+    servers = McpServer.objects.for_workspace(membership.workspace_id).filter(
+        Q(owner=None) | Q(owner_id=membership.user_id), is_active=True
     )
+    return [
+        Access(
+            kind="server",
+            name=server.name,
+            why=gettext(_WHY[ServerScope(server.scope)]),
+            key=str(server.pk),
+        )
+        for server in rows_after(servers, after, most)
+    ]
+
+
+def read_sign_ins(membership: Membership, after: Mark | None, most: int) -> list[Access]:
+    """Servers where the person is signed in."""
     grants = (
         OAuthGrant.objects.for_workspace(membership.workspace_id)
         .of(membership.user_id)
         .select_related("server")
-        .order_by("server__name")
     )
     return [
-        Access(kind="server", name=server.name, why=gettext(_WHY[ServerScope(server.scope)]))
-        for server in servers[:MOST_SHOWN]
-    ] + [
         Access(
             kind="sign-in",
             name=grant.server.name,
             why=_("They signed in there as %(account)s") % {"account": grant.account}
             if grant.account
             else _("They signed in there"),
+            key=str(grant.pk),
         )
-        for grant in grants[:MOST_SHOWN]
+        for grant in rows_after(grants, after, most, name="server__name")
     ]

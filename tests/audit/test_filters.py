@@ -60,6 +60,10 @@ def test_what_is_typed_is_read(text: str, values: dict[str, str]) -> None:
         ("http://x", "put it in quotation marks"),
         ("outcome:refusd", "Did you mean “refused”?"),
         ("action:nothing-like-it", "has no value"),
+        (
+            "outcome:ok-ish",
+            "It is one of: cancelled, ended, failed, outcome_unknown, refused, succ",
+        ),
         ("tool:a tool:b", "is given twice"),
         ("bud:", "needs a value"),
         ('"open', "A quotation mark is missing"),

@@ -97,6 +97,16 @@ def test_only_what_changed_is_made_again(ran: list[str]) -> None:
     assert steps(ran) == ["web"]
 
 
+def test_a_style_sheet_that_is_served_as_it_stands_is_served_anew(ran: list[str]) -> None:
+    """Ours: else an update of it alone would show the old one for ever."""
+    bootstrap.prepare("runtime", with_web=True)
+    ran.clear()
+    (bootstrap.WEB / "public").mkdir()
+    (bootstrap.WEB / "public" / "admin.css").write_text("p {}")
+    bootstrap.prepare("runtime", with_web=True)
+    assert any("collectstatic" in line for line in ran)
+
+
 def test_up_and_test_do_not_undo_each_other(ran: list[str]) -> None:
     """Ours: what has the test tools serves both."""
     bootstrap.prepare("runtime", with_web=True)

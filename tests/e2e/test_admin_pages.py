@@ -99,3 +99,24 @@ def test_axe_finds_nothing_on_any_page_of_the_admin(
         assert not found, "\n".join(found)
     finally:
         trellis.manage("shell", "-c", MAKE_OWNER.format(email=ADMIN, value=False))
+
+
+def test_faults_at_the_fields_of_a_form_can_be_read(new_context: NewContext) -> None:
+    """REL-668: in both themes, also on the phone."""
+    page = new_context(bypass_csp=True).new_page()
+    enter(page, ADMIN)
+    path = "/admin/chat/modelprovider/add/"
+    found: list[str] = []
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        page.goto(path)
+        # What the browser would say by itself is not what is looked at.
+        page.locator("#modelprovider_form").evaluate("form => { form.noValidate = true; }")
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.locator(".errorlist")).to_have_count(3)
+        page.evaluate(CHANGE_THEME, theme == "dark")
+        for width in (WIDTHS[0], WIDTHS[-1]):
+            page.set_viewport_size({"width": width, "height": 800})
+            if report := find_faults(page):
+                found.append(f"{width} px, {theme}: {report}")
+    assert not found, "\n".join(found)

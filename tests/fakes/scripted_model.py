@@ -54,6 +54,10 @@ def vector_of(text: str, numbers: int) -> array[float]:
     return array("f", found if any(found) else [1.0] * numbers)
 
 
+def _key_of(request: Request) -> str:
+    return request.headers.get("authorization", "").removeprefix("Bearer ")
+
+
 @dataclass
 class Answer:
     """One answer to one request."""
@@ -82,6 +86,12 @@ class ScriptedModel:
         self.models: Any = {"data": []}
         """What the endpoint says of its models; a text is sent as it is."""
         self.models_status = 200
+        self.keys: set[str] | None = None
+        """The keys that it takes; None: any, or none at all."""
+        self.lists_for_everybody = False
+        """As OpenRouter does: its list of models takes no key."""
+        self.keys_sent: list[str] = []
+        """With each request for an answer, in order."""
         self.embedded: list[dict[str, Any]] = []
         """Requests for embeddings, in order."""
         self.embedding_models = {"embed-small": 256}
@@ -111,6 +121,7 @@ class ScriptedModel:
         """Begin anew: nothing has been asked, and nothing is to be said."""
         self.requests.clear()
         self.paths.clear()
+        self.keys_sent.clear()
         self.closed.clear()
         self._script.clear()
 
@@ -152,12 +163,29 @@ class ScriptedModel:
         kind = {"content-type": "application/json", **headers}
         self.give(Answer([body], status=status, headers=kind))
 
-    async def _models(self, _request: Request) -> Response:
+    def _refusal(self, request: Request) -> Response | None:
+        """As OpenAI refuses a key; None: it takes this one. Source: OpenAI, "Error codes"."""
+        if self.keys is None or _key_of(request) in self.keys:
+            return None
+        told = {
+            "message": "Incorrect API key provided: sk-****. You can find your API key at https://platform.example.com.",
+            "type": "invalid_request_error",
+            "param": None,
+            "code": "invalid_api_key",
+        }
+        return Response(json.dumps({"error": told}), 401, media_type="application/json")
+
+    async def _models(self, request: Request) -> Response:
+        refused = None if self.lists_for_everybody else self._refusal(request)
+        if refused is not None:
+            return refused
         body = self.models if isinstance(self.models, str) else json.dumps(self.models)
         return Response(body, status_code=self.models_status, media_type="application/json")
 
     async def _embed(self, request: Request) -> Response:
         """As OpenAI's Embeddings API. Source: OpenAI, "Create embeddings"."""
+        if (refused := self._refusal(request)) is not None:
+            return refused
         asked = await request.json()
         self.embedded.append({**asked, "key": request.headers["authorization"]})
         if self.embedding_answers:
@@ -191,6 +219,9 @@ class ScriptedModel:
         return await self._complete(request)
 
     async def _complete(self, request: Request) -> Response:
+        self.keys_sent.append(_key_of(request))
+        if (refused := self._refusal(request)) is not None:
+            return refused
         self.paths.append(request.url.path)
         self.requests.append(await request.json())
         if not self._script:

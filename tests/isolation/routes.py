@@ -755,6 +755,9 @@ SAMPLES: dict[str, Sample] = {
     "workspaces:member": Sample(
         ids=_in_workspace(membership_id="membership"), writes_on_get=_SESSION
     ),
+    "workspaces:member_access": Sample(
+        ids=_in_workspace(membership_id="membership"), writes_on_get=_SESSION
+    ),
     "workspaces:member_change": Sample(
         ids=lambda side: {
             **_slug(side),

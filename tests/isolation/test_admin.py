@@ -69,6 +69,16 @@ def test_lists_searches_and_filters_show_own_rows_only(world: World, label: str,
 
 
 @pytest.mark.parametrize(("label", "role"), LABELS_AND_ROLES)
+def test_files_of_lists_hold_own_rows_only(world: World, label: str, role: str) -> None:
+    """SEC-01, SEC-04."""
+    app, _, model = label.lower().partition(".")
+    answer: Any = world.a.client(role).get(reverse("admin:export_list", args=[app, model]))
+    assert answer.status_code in {200, 404}
+    shown = b"".join(answer.streaming_content) if answer.status_code == 200 else answer.content
+    assert CANARY.encode() not in shown
+
+
+@pytest.mark.parametrize(("label", "role"), LABELS_AND_ROLES)
 def test_no_page_of_another_workspaces_row_opens(
     world: World, before: States, label: str, role: str
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.db import connection
+from django.urls import reverse
 
 from chat.models import Bud, ModelProvider
 from tests.factories import Tenant, make_tenant
@@ -126,3 +127,41 @@ def test_a_list_says_what_of_its_address_it_leaves_out(tenant: Tenant) -> None:
         assert page.status_code == 200
         texts = " ".join(str(message) for message in page.context["messages"])
         assert "All rows are shown." in texts, typed
+
+
+@pytest.mark.parametrize(
+    ("typo", "told"),
+    [
+        ("o=abc", "There is no column “abc” to sort by."),
+        ("o=1.99", "There is no column “1.99” to sort by."),
+        ("o=--1", "There is no column “--1” to sort by."),
+        ("p=999", "There is no page “999”. This is the first one."),
+        ("p=abc", "There is no page “abc”. This is the first one."),
+        ("role__exact=emperor", "No choice of the filter “role” fits the address."),
+    ],
+)
+def test_a_lists_address_that_does_not_fit_is_told(tenant: Tenant, typo: str, told: str) -> None:
+    """REL-815: it would be shown without it, and nobody would know."""
+    where = reverse("admin:workspaces_membership_changelist")
+    shown = tenant.client("admin").get(f"{where}?{typo}", follow=True).content.decode()
+    assert told in shown
+
+
+@pytest.mark.parametrize("fits", ["", "o=2", "o=-0.2", "p=1", "role__exact=admin"])
+def test_a_lists_address_that_fits_is_not_spoken_of(tenant: Tenant, fits: str) -> None:
+    """REL-815."""
+    where = reverse("admin:workspaces_membership_changelist")
+    shown = tenant.client("admin").get(f"{where}?{fits}").content.decode()
+    assert "There is no" not in shown
+    assert "No choice" not in shown
+
+
+def test_a_page_that_does_not_exist_leads_to_the_first_one_with_its_filters(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-815: also in a list of several pages, where Django drops all filters."""
+    monkeypatch.setattr("workspaces.admin.MembershipAdmin.list_per_page", 1)
+    where = reverse("admin:workspaces_membership_changelist")
+    answer = tenant.client("admin").get(f"{where}?role__exact=member&p=999", follow=True)
+    assert answer.redirect_chain == [(f"{where}?role__exact=member", 302)]
+    assert "There is no page “999”" in answer.content.decode()

@@ -149,6 +149,19 @@ def test_a_list_that_cannot_be_read_names_its_line_or_its_length() -> None:
     assert "10,000 lines" in raised.value.fields["people"][0]
 
 
+def test_every_faulty_line_is_told_at_once(tenant: Tenant) -> None:
+    """REL-817: also what is wrong with lines that can be read, so that nobody corrects a list line by line."""
+    lines = [
+        *("ada@example.org, admin", "not-an-address", "bob@example.org, emperor"),
+        *("ada@example.org", tenant.member.email),
+    ]
+    answer = tenant.client("admin").post(
+        page(tenant), {"people": "\n".join(lines), "role": "member"}
+    )
+    assert list(answer.context["faults"]) == ["line 2", "line 3", "line 4", "line 5"]
+    assert invited(tenant) == []
+
+
 def test_a_role_that_is_none_is_refused_at_its_field() -> None:
     """REL-451."""
     with pytest.raises(InvalidInput) as raised:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from base64 import urlsafe_b64encode
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
 
 from audit.models import Notice
+from chat.models import Bud
 from tests.chat.test_bud_listing import many_buds
 from tests.factories import Tenant, TwoTenants
+from workspaces.access import Access
 from workspaces.models import Membership
 
 pytestmark = pytest.mark.django_db
@@ -65,15 +69,70 @@ def test_a_page_says_what_a_person_may_use_and_why(tenant: Tenant) -> None:
         "kind": "permission",
         "name": "See the audit log",
         "why": "Role: Admin",
-    } in answer.json()
+    } in answer.json()["results"]
 
 
-def test_a_page_says_that_somebody_may_use_more_than_it_lists(tenant: Tenant) -> None:
-    """REL-522: of each kind the first ones are listed."""
-    told = "up to 200 of each kind"
-    assert told not in tenant.client("admin").get(page(tenant, "member")).content.decode()
-    many_buds(tenant, 201, is_archived=False)
-    assert told in tenant.client("admin").get(page(tenant, "member")).content.decode()
+def test_a_page_leads_to_all_that_somebody_may_use(tenant: Tenant) -> None:
+    """REL-814: where only the first ones of a kind are shown, it says so; every row is on exactly one page."""
+    client = tenant.client("admin")
+    told = "Buds: the first 20 are shown."
+    assert told not in client.get(page(tenant, "member")).content.decode()
+    many_buds(tenant, 230, is_archived=False)
+    shown = client.get(page(tenant, "member")).content.decode()
+    assert told in shown
+    where = page(tenant, "member", "access")
+    assert f"{where}?kind=bud" in shown
+    found: list[Access] = []
+    following: str | None = f"{where}?kind=bud"
+    for _page in range(3):
+        assert following is not None
+        answer = client.get(following)
+        found += answer.context["rows"]
+        query = answer.context["next_query"]
+        following = f"{where}?{query}" if query else None
+    assert following is None
+    names = [row.name for row in found]
+    assert names == sorted(names)
+    assert len({row.key for row in found}) == len(found) == 230
+
+
+def test_programs_get_all_that_somebody_may_use_page_by_page(tenant: Tenant) -> None:
+    """REL-814: one list of all kinds, also where many rows have one name."""
+    many_buds(tenant, 230, is_archived=False)
+    Bud.objects.for_workspace(tenant.workspace).update(name="Alike")
+    client, path = tenant.client("admin"), f"{of(tenant, 'member').pk}/access/"
+    results: list[dict[str, str]] = []
+    following: str | None = path
+    while following is not None:
+        answer = call(client, tenant, "GET", following).json()
+        results += answer["results"]
+        following = path + "?" + answer["next"].partition("?")[2] if answer["next"] else None
+    assert [one["name"] for one in results if one["kind"] == "bud"] == ["Alike"] * 230
+    assert results[0]["kind"] == "permission"
+    only = call(client, tenant, "GET", f"{path}?kind=server").json()["results"]
+    assert {one["kind"] for one in only} <= {"server"}
+
+
+def made_up(*parts: object) -> str:
+    return "after=" + urlsafe_b64encode(json.dumps(parts).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "typo",
+    [
+        *("kind=buds", "after=nonsense", "limit=5", made_up(["bud"], "a", str(uuid4()))),
+        *(made_up("bud", "\0", str(uuid4())), made_up("bud", "\ud800", str(uuid4()))),
+        *(made_up("bud", "a", "b"), made_up("bud", "a"), made_up("room", "a", str(uuid4()))),
+    ],
+)
+def test_an_address_that_does_not_fit_is_told(tenant: Tenant, typo: str) -> None:
+    """REL-814."""
+    answer = tenant.client("admin").get(f"{page(tenant, 'member', 'access')}?{typo}")
+    assert answer.status_code == 200
+    assert "The list is shown without it." in answer.content.decode()
+    cursor = typo.replace("after", "cursor")
+    path = f"{of(tenant, 'member').pk}/access/?{cursor}"
+    assert call(tenant.client("admin"), tenant, "GET", path).status_code == 400
 
 
 def test_ownership_goes_to_somebody_else_by_typing_the_name(tenant: Tenant) -> None:
@@ -120,7 +179,7 @@ def test_programs_manage_members(two_workspaces: TwoTenants) -> None:
     assert answer.status_code == 200
     assert answer.json()["suspension_reason"] == "On leave"
     assert call(client, tenant, "POST", f"{pk}/suspend/", {}).status_code == 409
-    assert call(client, tenant, "GET", f"{pk}/access/").json() == []
+    assert call(client, tenant, "GET", f"{pk}/access/").json()["results"] == []
     assert call(client, tenant, "POST", f"{pk}/resume/").json()["suspended_at"] is None
     assert call(client, tenant, "POST", f"{pk}/role/", {"role": "admin"}).json()["role"] == "admin"
     assert call(client, tenant, "POST", f"{pk}/role/", {"role": "king"}).status_code == 400

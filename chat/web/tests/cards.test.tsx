@@ -1,8 +1,8 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Json } from "../src/wire";
-import { inputRequest } from "./rows";
+import type { Json, Turn } from "../src/wire";
+import { inputRequest, turn } from "./rows";
 
 type Cards = typeof import("../src/chat/input-card");
 type Results = typeof import("../src/chat/result");
@@ -132,5 +132,26 @@ describe("a result", () => {
       />,
     );
     expect(at().textContent).toContain("did not match the server's schema");
+  });
+});
+
+describe("an answer that failed because of a provider's key", () => {
+  const error = { code: "provider_key_refused", message: "“A” refused the API key.", can_retry: true };
+  const failed = { ...turn(), status: "failed", error } as Turn;
+
+  it("REL-813: leads whoever may change the key to the providers, and nobody else", async () => {
+    const [{ TurnEnd }, { boot }] = await Promise.all([
+      import("../src/chat/answer-body"),
+      import("../src/app"),
+    ]);
+    draw(<TurnEnd turn={failed} canRetry />);
+    expect(at().textContent).toContain(error.message);
+    expect(at().querySelector("a")).toBeNull();
+    draw(null);
+    boot.urls.providers = "/admin/providers/";
+    draw(<TurnEnd turn={failed} canRetry />);
+    expect(at().querySelector("a")?.getAttribute("href")).toBe("/admin/providers/");
+    draw(<TurnEnd turn={{ ...failed, error: { ...error, code: "provider_stalled" } }} canRetry />);
+    expect(at().querySelector("a")).toBeNull();
   });
 });

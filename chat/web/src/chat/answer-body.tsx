@@ -1,5 +1,6 @@
 /** What an answer shows beneath its name: its texts, its calls, what it asks, and how it ended. */
 import { memo } from "preact/compat";
+import { boot } from "../app";
 import { retryTurn } from "../commands";
 import { Markdown } from "../markdown/markdown";
 import type { AnswerItem } from "../store/timeline";
@@ -49,7 +50,7 @@ function Thinking() {
   );
 }
 
-function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
+export function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
   const retry = canRetry && (turn.error ? turn.error.can_retry : true);
   const button = retry && (
     <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => retryTurn(turn.id)}>
@@ -57,6 +58,8 @@ function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
       {t.retry}
     </button>
   );
+  // Whoever manages models can put it right at once.
+  const providers = turn.error?.code === "provider_key_refused" ? boot.urls.providers : null;
   const notice = turn.notice && (
     <div class="notice" data-tone="info">
       <Icon name="info" />
@@ -71,6 +74,12 @@ function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
         <div class="notice items-center" data-tone="bad" role="alert">
           <Icon name="alert" />
           <span class="grow">{text}</span>
+          {providers && (
+            <a class="btn btn-sm btn-outline-quiet" href={providers}>
+              <Icon name="key" />
+              {t.openProviders}
+            </a>
+          )}
           {button}
         </div>
       </>

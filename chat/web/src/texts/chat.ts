@@ -69,6 +69,7 @@ const chat = {
   thinkingNow: "Thinking…",
   thoughts: "What the model thought",
   retry: "Retry",
+  openProviders: "Model providers",
   interrupted: "The answer was interrupted.",
   notCompleted: "The answer could not be completed.",
   stopped: "Stopped.",

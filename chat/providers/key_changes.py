@@ -1,0 +1,97 @@
+"""A key that a provider refuses: the key that is stored by now, and what people are told where that is refused too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+from audit.models import Notice
+from chat.models import ModelProvider
+from chat.providers.base import ProviderSpec
+from chat.providers.errors import ProviderKeyRefused
+from workspaces.actors import Role
+from workspaces.bell import tell
+from workspaces.database import database_now
+from workspaces.models import Membership
+
+_NOTICE: Final = "model.key_refused"
+_TOLD_AGAIN: Final = timedelta(days=1)
+
+
+def with_changed_key(spec: ProviderSpec) -> ProviderSpec | None:
+    """The same with the key that is stored now; None: it is the one that was sent.
+
+    A request may have waited for its turn, or for another attempt, while somebody changed the key.
+    A key is sent only to the address that it is stored with.
+    """
+    if spec.provider_id is None or spec.workspace_id is None:
+        return None
+    row = ModelProvider.objects.for_workspace(spec.workspace_id).find(spec.provider_id)
+    if row is None or row.base_url != spec.base_url or not row.api_key:
+        return None
+    sent = spec.api_key.reveal("comparing keys") if spec.api_key else ""
+    is_same = row.api_key.reveal("comparing keys") == sent
+    return None if is_same else replace(spec, api_key=row.api_key)
+
+
+def refused_key(spec: ProviderSpec, error: ProviderKeyRefused) -> ProviderKeyRefused:
+    """The refusal with whose key it is, and who can change it."""
+    if spec.provider_id is not None and spec.api_key is None:
+        told = _(
+            "“%(name)s” wants an API key, and none is stored. A workspace admin can enter one under “Add a key” on the"
+            " provider's page."
+        ) % {"name": spec.name}
+    elif spec.provider_id is not None:
+        told = _(
+            "“%(name)s” refused the API key that is stored for it, so it cannot answer. A workspace admin can enter"
+            " a working key under “Change the key” on the provider's page."
+        ) % {"name": spec.name}
+    elif spec.is_platforms:
+        told = _(
+            "The platform's model provider refused its API key, so it cannot answer. Whoever runs Trellis can set"
+            " a working key in OPENAI_API_KEY."
+        )
+    else:
+        return error
+    return ProviderKeyRefused(told, details=error.details)
+
+
+@transaction.atomic
+def tell_admins(spec: ProviderSpec) -> None:
+    """Put a line into the bells of those who can change the key: once a day, and again after they have changed it."""
+    if spec.provider_id is None or spec.workspace_id is None:
+        return
+    rows = ModelProvider.objects.for_workspace(spec.workspace_id)
+    # Many questions may fail at one moment, and the first one tells.
+    row = (
+        rows.select_for_update(no_key=True, of=("self",))
+        .select_related("workspace")
+        .find(spec.provider_id)
+    )
+    if row is None:
+        return
+    url = f"{reverse('chat:provider', args=[row.workspace.slug, row.pk])}#key-heading"
+    since = max(database_now() - _TOLD_AGAIN, row.updated_at)
+    told = Notice.objects.for_workspace(spec.workspace_id).filter(kind=_NOTICE, url=url)
+    if told.filter(created_at__gt=since).exists():
+        return
+    admins = Membership.objects.for_workspace(spec.workspace_id).filter(
+        role__in=[Role.OWNER.value, Role.ADMIN.value], user__is_active=True
+    )
+    text = gettext(
+        "It cannot answer until somebody enters a working key. People read that in their chats."
+    )
+    tell(
+        workspace_id=row.workspace_id,
+        user_ids=admins.values_list("user_id", flat=True),
+        kind=_NOTICE,
+        title=gettext("“%(name)s” refused its API key") % {"name": row.name},
+        text=text,
+        url=url,
+    )

@@ -1,0 +1,89 @@
+"""Lists of the admin as files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from audit.models import AuditEntry
+from tests.factories import Tenant, make_tenant
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def tenant() -> Tenant:
+    """A workspace with a person in each role."""
+    return make_tenant("acme")
+
+
+def exported(answer: Any) -> list[list[str]]:
+    text = b"".join(answer.streaming_content).decode("utf-8-sig")
+    return list(csv.reader(io.StringIO(text)))
+
+
+def address(model: str, query: str = "") -> str:
+    return f"{reverse('admin:export_list', args=['workspaces', model])}{query}"
+
+
+def test_a_list_is_taken_as_a_file_as_it_is_filtered_and_sorted(tenant: Tenant) -> None:
+    """REL-816: with its columns in words, all of its pages, and an entry of who took it."""
+    client = tenant.client("admin")
+    listed = client.get(reverse("admin:workspaces_membership_changelist") + "?role__exact=member")
+    assert address("membership", "?role__exact=member") in listed.content.decode()
+    answer = client.get(address("membership", "?role__exact=member&o=-5"))
+    assert answer.headers["Content-Type"] == "text/csv"
+    head, *rows = exported(answer)
+    assert head == ["User", "Address", "Role", "Right to audit", "Access", "Created at"]
+    other_way = exported(client.get(address("membership", "?role__exact=member&o=5")))
+    assert other_way == [head, *reversed(rows)]
+    names = [row[0] for row in rows]
+    assert tenant.member.email in names
+    assert tenant.owner.email not in names
+    assert {row[2] for row in rows} == {"Member"}
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="export.list")
+    entry = entries.get(details__filters__o="-5")
+    assert entry.actor_label == tenant.admin.email
+    assert entry.details["name"] == "Members"
+    assert entry.details["rows"] == len(rows)
+    log = client.get(reverse("audit:entries", args=[tenant.workspace.slug])).content.decode()
+    assert "list Members" in log
+    assert entry.details["filters"]["role__exact"] == "member"
+
+
+def test_a_cell_that_a_spreadsheet_would_run_is_made_harmless(tenant: Tenant) -> None:
+    """REL-816."""
+    tenant.member.email = "=cmd@example.org"
+    tenant.member.save(update_fields=["email"])
+    rows = exported(tenant.client("admin").get(address("membership")))
+    assert "'=cmd@example.org" in [row[0] for row in rows]
+
+
+def test_whoever_may_not_see_a_list_gets_no_file_of_it(tenant: Tenant) -> None:
+    """REL-816: and the log has exports of its own, which take the right to export."""
+    assert tenant.client("member").get(address("membership")).status_code in (302, 403, 404)
+    admin = tenant.client("admin")
+    log = reverse("admin:export_list", args=["audit", "auditentry"])
+    assert admin.get(log).status_code == 404
+    assert admin.get(address("nothing")).status_code == 404
+    assert not AuditEntry.objects.for_workspace(tenant.workspace).filter(action="export.list")
+
+
+def test_an_address_that_does_not_fit_leads_to_the_list_which_tells_it(tenant: Tenant) -> None:
+    """REL-816."""
+    answer = tenant.client("admin").get(address("membership", "?nonsense=1"), follow=True)
+    assert "The address had a filter that does not exist" in answer.content.decode()
+
+
+def test_a_list_of_the_platform_is_in_the_platforms_log(tenant: Tenant) -> None:
+    """REL-816: a workspace's log says nothing of other workspaces' people."""
+    tenant.owner.is_superuser = True
+    tenant.owner.save(update_fields=["is_superuser"])
+    rows = exported(tenant.client("owner").get(address("user", "?q=acme")))
+    assert tenant.member.email in {row[0] for row in rows}
+    entry = AuditEntry.objects.across_workspaces().get(action="export.list")
+    assert (entry.workspace_id, entry.details["name"]) == (None, "Users")
