@@ -15,7 +15,7 @@ import { startWorker } from "./installing";
 import { noteChat } from "./last-chat";
 import { followConnection } from "./sending";
 import { followServerIcons } from "./server-icons";
-import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
+import { closeSearch, HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
 import { ConversationDialogs } from "./sidebar/row";
 import { Sidebar } from "./sidebar/sidebar";
 import t from "./texts/shell";
@@ -53,13 +53,7 @@ function App() {
       <FilesSide />
       <Toasts />
       <ConversationDialogs />
-      {isSearchOpen.value && (
-        <SearchDialog
-          onClose={() => {
-            isSearchOpen.value = false;
-          }}
-        />
-      )}
+      {isSearchOpen.value && <SearchDialog onClose={closeSearch} />}
       {chooser.value && (
         <ChooserDialog
           kind={chooser.value}
