@@ -170,8 +170,9 @@ export async function restore(artifact: Artifact, version: number): Promise<void
   toast(t.restored(version), "ok");
 }
 
-export async function rename(artifact: Artifact, name: string): Promise<boolean> {
-  return (await tried(row(request("PATCH", `artifacts/${artifact.id}/`, { name })))) !== null;
+/** Raises ApiProblem, such as where another file has that name. */
+export async function rename(artifact: Artifact, name: string): Promise<void> {
+  await request("PATCH", `artifacts/${artifact.id}/`, { name });
 }
 
 export async function remove(artifact: Artifact): Promise<void> {
