@@ -318,7 +318,7 @@ def test_on_a_phone_a_deleted_file_can_be_brought_back(new_context: NewContext) 
 
 
 def test_a_file_dropped_on_the_panel_is_added_and_escape_closes_one_thing(member: Page) -> None:
-    """REL-805: where nothing takes a file, dropping it does not leave the page. A menu closes before its panel."""
+    """REL-805: where nothing takes a file, dropping it does not leave the page. One that is too large is named."""
     open_chat(member, "Writer", "Write a note about bees")
     expect_idle(member)
     tool_card(member).get_by_role("button", name="bees.md").click()
@@ -340,6 +340,17 @@ def test_a_file_dropped_on_the_panel_is_added_and_escape_closes_one_thing(member
             [kind, transfer],
         )
         assert not leaves
+
+    panel.get_by_role("button", name="All files").click()
+    with member.expect_file_chooser() as chooser:
+        panel.get_by_role("button", name="Add a file").click()
+    most = member.evaluate("JSON.parse(document.getElementById('boot').textContent).max_file_bytes")
+    big = FilePayload(name="big.bin", mimeType="application/x-data", buffer=bytes(most + 1))
+    small = FilePayload(name="b.txt", mimeType="text/plain", buffer=b"Small")
+    chooser.value.set_files([big, small])
+    expect(panel.get_by_role("button", name="More about b.txt")).to_be_visible()
+    told = member.get_by_text("“big.bin” was not added. Too large. A file can have up to")
+    expect(told).to_be_visible()
 
     more = panel.get_by_role("button", name="More about a.txt")
     more.click()

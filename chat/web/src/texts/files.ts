@@ -28,6 +28,7 @@ const files = {
   renameMore: "Rename…",
   rename: "Rename",
   delete: "Delete",
+  notAdded: (name: string, why: string) => `“${name}” was not added. ${why}`,
   deleted: (name: string) => `Deleted “${name}”.`,
 
   // -- one file
