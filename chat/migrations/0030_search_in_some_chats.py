@@ -1,4 +1,4 @@
-"""What a search in some chats, or for a tool, walks."""
+"""What a search walks: in some chats, for a tool, and for words in few messages."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
 
     operations = [
         OnDatabase(index_again),
-        run_sql_file(SQL, "messages_of_chats"),
+        run_sql_file(SQL, "message_walks"),
         *(
             migrations.AddIndex(
                 model_name="toolcall",

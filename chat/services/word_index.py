@@ -51,6 +51,9 @@ SELECT message_id FROM (
     AND message_id >= %s AND message_id < %s ORDER BY message_id DESC LIMIT %s
 ) newest WHERE words @@ to_tsquery('simple', %s)
 ORDER BY message_id DESC LIMIT {MOST_CANDIDATES}"""  # noqa: S608  a number of ours
+_POSTGRESQL_ENDS = """
+SELECT message_id FROM chat_message_lexemes WHERE workspace_id = %s AND owner_id = %s
+AND message_id >= %s AND message_id < %s ORDER BY message_id DESC LIMIT %s"""
 _POSTGRESQL_ALL = """
 SELECT message_id FROM chat_message_lexemes
 WHERE words @@ (CAST(%s AS tsquery) && to_tsquery('simple', %s)) AND numnode(to_tsquery('simple', %s)) > 0
@@ -67,6 +70,10 @@ SELECT count(*) FROM (
     SELECT FROM unnest(CAST(%s AS uuid[])) chat (id) JOIN chat_message ON conversation_id = chat.id
     AND chat_message.id >= %s AND chat_message.id < %s LIMIT {FEW_MESSAGES + 1}
 ) few"""  # noqa: S608  a number of ours
+# As texts, which are in the same order: only this statement is to use the index of times.
+_POSTGRESQL_SINCE = f"""
+WITH found AS MATERIALIZED ({_POSTGRESQL_ALL} AND CAST(message_id AS text) >= %s)
+SELECT message_id FROM found ORDER BY message_id DESC LIMIT {MOST_CANDIDATES}"""  # noqa: S608  our own words
 _POSTGRESQL_CHATS = """
 SELECT chat.id, newest.id FROM unnest(CAST(%s AS uuid[])) chat (id) CROSS JOIN LATERAL (
     SELECT id FROM chat_message WHERE conversation_id = chat.id AND id >= %s AND id < %s ORDER BY id DESC LIMIT 1
@@ -145,6 +152,7 @@ def rows_with(rows: Any, wanted: Wanted) -> Iterator[Any]:
 
 def _on_postgresql(rows: Any, wanted: Wanted) -> Iterator[Any]:
     words = " & ".join(_tsquery(wanted.parts))
+    owner = f"' {wanted.workspace_id}{wanted.owner_id}'"
     first, last = wanted.span.ids()
     if wanted.marked is not None:
         ids = _listed(_POSTGRESQL_MARKED, [list(wanted.marked), words])
@@ -162,7 +170,7 @@ def _on_postgresql(rows: Any, wanted: Wanted) -> Iterator[Any]:
         some = [chat for chat, _ in chats]
         is_few = _listed(_POSTGRESQL_COUNT, [some, first, last])[0] <= FEW_MESSAGES
     if not is_few:
-        newest = [wanted.workspace_id, wanted.owner_id, first]
+        newest: list[Any] = [wanted.workspace_id, wanted.owner_id, first]
         ids = _listed(_POSTGRESQL_NEWEST, [*newest, last, MOST_NEWEST, words])
         yield _among(rows, ids)
         is_common = len(ids) >= _FEWEST
@@ -175,6 +183,10 @@ def _on_postgresql(rows: Any, wanted: Wanted) -> Iterator[Any]:
         elif not chats and _FEWEST <= len(ids) < _ENOUGH:
             count = MOST_NEWEST * _ENOUGH // len(ids)
             yield _among(rows, _listed(_POSTGRESQL_NEWEST, [*newest, last, count, words]))
+        elif not chats and 0 < len(ids) < _FEWEST:
+            since = str(_since(newest, last, len(ids)))
+            ids = _listed(_POSTGRESQL_SINCE, [owner, words, words, first, last, since])
+            yield _among(rows, ids)
     if chats and is_common:
         ids, is_whole = _in_chats(
             chats, lambda some: _listed(_POSTGRESQL_IN_CHATS, [some, first, last, words])
@@ -182,12 +194,22 @@ def _on_postgresql(rows: Any, wanted: Wanted) -> Iterator[Any]:
         yield _among(rows, ids)
         if is_whole:
             return
-    owner = f"' {wanted.workspace_id}{wanted.owner_id}'"
     params: list[Any] = [owner, words, words, first, last]
     ids = _listed(_POSTGRESQL_SOME, params)
     yield _among(rows, ids)
     if len(ids) == MOST_CANDIDATES:
         yield rows.extra(where=[f"chat_message.id IN ({_POSTGRESQL_ALL})"], params=params)  # noqa: S610  our own words
+
+
+def _since(newest: list[Any], last: UUID, hits: int) -> UUID:
+    """The first id of a time that most likely holds enough hits, when so many were among the newest messages.
+
+    Args:
+        newest: workspace, person, and the first id that is wanted.
+    """
+    ends = _listed(_POSTGRESQL_ENDS, [*newest, last, MOST_NEWEST])
+    begin, end = (one.int >> 80 for one in (ends[-1], ends[0]))
+    return UUID(int=max(0, end - 2 * (end - begin) * _ENOUGH // hits) << 80)
 
 
 def _on_sqlite(rows: Any, wanted: Wanted) -> Iterator[Any]:

@@ -218,6 +218,42 @@ def test_a_word_in_some_of_a_hundred_messages_is_found_among_the_newest(tenant: 
             assert asked_index is looks_at_all
 
 
+def add_each_second(conversation: Conversation, begin: datetime, *texts: str) -> None:
+    """Messages that say this, one a second."""
+    first = int(begin.timestamp() * 1000)
+    Message.objects.bulk_create(
+        Message(
+            pk=UUID(int=((first + 1_000 * at) << 80) + at),
+            workspace_id=conversation.workspace_id,
+            conversation=conversation,
+            role="user",
+            text=text,
+            status="complete",
+            order_key=at,
+        )
+        for at, text in enumerate(texts)
+    )
+
+
+def test_of_words_in_few_messages_those_of_the_newest_time_are_fetched_first(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-806: on PostgreSQL; if that time holds too few, the older ones are found too."""
+    monkeypatch.setattr(word_index, "MOST_NEWEST", 50)
+    mine = talk(tenant, "member")
+    last_year = datetime(2025, 3, 10, tzinfo=UTC)
+    add_each_second(mine, last_year, *["orchid and fern"] * 150)
+    some = ["elm"] * 24
+    recent = ["orchid", *some] * 78 + ["orchid fern", *some] * 2
+    add_each_second(mine, last_year + timedelta(days=365), *recent)
+    with reading(monkeypatch) as read:
+        assert found(tenant, "orchid") == ["[orchid] fern"] * 2 + ["[orchid]"] * 28
+    if connection.vendor == "postgresql":
+        assert sum(read) < 200  # of 230 messages that hold it, only those of the last minutes
+    assert found(tenant, "fern")[:3] == ["orchid [fern]"] * 2 + ["orchid and [fern]"]
+    assert len(found(tenant, "fern")) == 30
+
+
 def test_a_search_within_a_time_looks_at_messages_of_that_time_alone(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
