@@ -206,7 +206,8 @@ def _marked(workspace: Workspace, person: User, filters: Filters) -> Mapping[UUI
         conversation = "message__conversation__"
         rows = _narrowed(rows, filters, at="message__created_at", conversation=conversation)
         rows = rows.order_by("-message_id").values_list("message_id", "message__conversation_id")
-        found.update(rows[:MOST_MARKED])
+        # A message may have several: if fewer messages than asked for come back, there are no more.
+        found.update(rows.distinct()[:MOST_MARKED])
     return dict(sorted(found.items(), reverse=True)[:MOST_MARKED])
 
 

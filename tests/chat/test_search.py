@@ -327,7 +327,7 @@ def test_many_chats_are_walked_until_what_follows_is_older(
 
 
 def add_marked(conversation: Conversation, text: str, tool: str) -> Message:
-    """A message that called a tool of the server "mail" and has a file."""
+    """A message that called a tool of the server "mail" three times, and has a file three times."""
     workspace = conversation.workspace
     row: Message = Message.objects.create(
         workspace=workspace,
@@ -345,15 +345,16 @@ def add_marked(conversation: Conversation, text: str, tool: str) -> Message:
         status=TurnStatus.COMPLETED.value,
         place=Turn.objects.for_workspace(workspace).count(),
     )
-    ToolCall.objects.create(
-        workspace=workspace,
-        turn=turn,
-        message=row,
-        position=0,
-        server_name="Mail",
-        tool_name=tool,
-        status=ToolCallStatus.SUCCEEDED.value,
-    )
+    for position in range(3):
+        ToolCall.objects.create(
+            workspace=workspace,
+            turn=turn,
+            message=row,
+            position=position,
+            server_name="Mail",
+            tool_name=tool,
+            status=ToolCallStatus.SUCCEEDED.value,
+        )
     artifact = Artifact.objects.create(
         workspace=workspace, conversation=conversation, name=f"{row.pk}.md"
     )
@@ -365,7 +366,10 @@ def add_marked(conversation: Conversation, text: str, tool: str) -> Message:
         size=1,
         origin=ArtifactOrigin.UPLOAD.value,
     )
-    Attachment.objects.create(workspace=workspace, message=row, position=0, version=version)
+    for position in range(3):
+        Attachment.objects.create(
+            workspace=workspace, message=row, position=position, version=version
+        )
     return row
 
 
