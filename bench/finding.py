@@ -1,7 +1,8 @@
 """`python -m bench.finding`, also `manage.py bench --finding`: search among very many messages, also for the first time on a connection.
 
 Half of the messages are one person's, the other half nine others'. Each has twenty words: some of known frequency, the
-rest of a long vocabulary. PostgreSQL where `TEST_DATABASE_URL` names one.
+rest of a long vocabulary. The older half of the person's chats is archived, every hundredth is in a folder, and every
+twentieth is with a bud of its own. One word is said in no chat of these. PostgreSQL where `TEST_DATABASE_URL` names one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Final
+from unittest.mock import patch
 
 from bench.installation import forms_of, own_or_none, prepare
 
@@ -35,6 +37,15 @@ SAID: Final = {
     "rarest": 1 / 100_000,
 }
 """Words, and the share of messages that hold them."""
+ELSEWHERE: Final = "elsewhere"
+"""A word in 90 % of the messages of all chats that no filter below asks for."""
+FILED: Final = 100
+SECOND: Final = 20
+"""Every such chat is in the folder, and every such one is with the second bud."""
+WITH_FILE: Final = 200
+CALLED: Final = 20
+SELDOM_CALLED: Final = 10_000
+"""Every such message has a file, called a tool, or called one that is seldom called."""
 QUERIES: Final = {
     "a word in 90 % of messages": "always",
     "a word in one of six": "sixth",
@@ -44,6 +55,24 @@ QUERIES: Final = {
     "a word that nobody said": "unsaid",
     "two letters that thousands of words begin with": "ab",
     "a phrase": '"always sixth"',
+    "two words in 90 % of messages": "always alway",
+    "the archived half: all chats": "is:archived",
+    "the archived half: a word in 90 %": "always is:archived",
+    "the archived half: a word in one of 5,000": "seldom is:archived",
+    "the archived half: a word that is only elsewhere": f"{ELSEWHERE} is:archived",
+    "a folder: a word in 90 %": "always in:Plans",
+    "a folder: two words, each in one of thirty": "thirtieth thirtyish in:Plans",
+    "a folder: a word that is only elsewhere": f"{ELSEWHERE} in:Plans",
+    "a bud: a word in 90 %": "always from:second",
+    "a bud: a word in one of 5,000": "seldom from:second",
+    "a bud: a word that is only elsewhere": f"{ELSEWHERE} from:second",
+    "with a file: a word in one of six": "sixth has:file",
+    "with a file: a word in one of 5,000": "seldom has:file",
+    "a tool": "tool:mail.send",
+    "a tool that is seldom called": "tool:mail.recall",
+    "a tool that is seldom called: a word in one of six": "sixth tool:mail.recall",
+    "a tool that nobody called": "always tool:mail.unsent",
+    "a month": "always after:240d before:210d",
 }
 
 
@@ -52,29 +81,51 @@ def fill(count: int) -> tuple[Workspace, User]:
     from django.contrib.auth import get_user_model
     from django.db import connection
 
-    from chat.models import Bud, Conversation, Message
+    from chat.models import Bud, Conversation, Folder, Message
     from workspaces.models import Membership, Workspace
 
     dice = random.Random(1)  # noqa: S311  invented data
     workspace = Workspace.objects.create(name="Finding", slug="finding")
-    bud = Bud.objects.create(workspace=workspace, slug="bud", name="Bud")
+    bud, second = (
+        Bud.objects.create(workspace=workspace, slug=name.lower(), name=name)
+        for name in ("Bud", "Second")
+    )
     users = get_user_model()
     people = [users.objects.create_user(f"person-{n}@trellis.example") for n in range(1 + OTHERS)]
     Membership.objects.bulk_create(
         [Membership(workspace=workspace, user=one, role="member") for one in people]
     )
-    talks = [
-        [
-            Conversation(workspace=workspace, owner=one, bud=bud, title=f"Talk {n}")
-            for n in range(max(1, count // (2 if one is people[0] else 2 * OTHERS) // IN_ONE))
-        ]
-        for one in people
-    ]
+    folder = Folder.objects.create(workspace=workspace, owner=people[0], name="Plans")
+    talks: list[list[Conversation]] = []
+    for one in people:
+        length = max(1, count // (2 if one is people[0] else 2 * OTHERS) // IN_ONE)
+        talks.append(
+            [
+                Conversation(
+                    workspace=workspace,
+                    owner=one,
+                    bud=bud if n % SECOND else second,
+                    folder=folder if one is people[0] and n % FILED == 1 else None,
+                    is_archived=n < length // 2,
+                    title=f"Talk {n}",
+                )
+                for n in range(length)
+            ]
+        )
     for some in talks:
         Conversation.objects.bulk_create(some, batch_size=500)
     said = _messages(count, talks, dice)
-    while rows := list(islice(said, 2_000)):
-        Message.objects.bulk_create(rows)
+    made = Message._meta.get_field("created_at")
+    with patch.object(made, "auto_now_add", new=False):
+        number = 0
+        while rows := list(islice(said, 2_000)):
+            Message.objects.bulk_create(rows)
+            _add_calls_and_files(workspace, rows, number)
+            number += len(rows)
+    for some in talks:
+        Conversation.objects.for_workspace(workspace).bulk_update(
+            some, ["last_message_at"], batch_size=200
+        )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return workspace, people[0]
@@ -97,7 +148,10 @@ def _messages(
         at = begin + number * step
         some = talks[0] if number % 2 else talks[1 + number // 2 % OTHERS]
         conversation = some[number // (2 * IN_ONE) % len(some)]
+        conversation.last_message_at = at
         said = [word for word, share in SAID.items() if dice.random() < share]
+        if _is_elsewhere(conversation) and dice.random() < SAID["always"]:
+            said.append(ELSEWHERE)
         text = " ".join([*said, *dice.choices(vocabulary, k=20 - len(said))])
         milliseconds = int(at.timestamp() * 1000)
         yield Message(
@@ -108,7 +162,72 @@ def _messages(
             status=MessageStatus.COMPLETE.value,
             text=text,
             order_key=number,
+            created_at=at,
         )
+
+
+def _is_elsewhere(conversation: Conversation) -> bool:
+    """Whether no filter that is measured asks for this chat."""
+    is_filed = conversation.folder_id is not None
+    return not (conversation.is_archived or is_filed or conversation.bud.slug == "second")
+
+
+def _add_calls_and_files(workspace: Workspace, rows: Sequence[Message], before: int) -> None:
+    """Give some messages the call of a tool, and some a file."""
+    from chat.models import Artifact, ArtifactVersion, Attachment, ToolCall, Turn
+    from chat.values import ArtifactOrigin, ToolCallStatus, TurnStatus
+
+    numbered = list(enumerate(rows, before + 1))
+    callers = [(number, row) for number, row in numbered if number % CALLED == 0]
+    turns = [
+        Turn(
+            workspace=workspace,
+            conversation=row.conversation,
+            user_message=row,
+            asked_by_id=row.conversation.owner_id,
+            status=TurnStatus.COMPLETED.value,
+        )
+        for _, row in callers
+    ]
+    Turn.objects.bulk_create(turns)
+    ToolCall.objects.bulk_create(
+        [
+            ToolCall(
+                workspace=workspace,
+                turn=turn,
+                message=row,
+                position=0,
+                server_name="mail",
+                tool_name="send" if number % SELDOM_CALLED else "recall",
+                status=ToolCallStatus.SUCCEEDED.value,
+            )
+            for turn, (number, row) in zip(turns, callers, strict=True)
+        ]
+    )
+    filed = [row for number, row in numbered if number % WITH_FILE == 0]
+    artifacts = [
+        Artifact(workspace=workspace, conversation=row.conversation, name=f"{row.pk}.md")
+        for row in filed
+    ]
+    Artifact.objects.bulk_create(artifacts)
+    versions = [
+        ArtifactVersion(
+            workspace=workspace,
+            artifact=artifact,
+            number=1,
+            content_type="text/markdown",
+            size=1,
+            origin=ArtifactOrigin.UPLOAD.value,
+        )
+        for artifact in artifacts
+    ]
+    ArtifactVersion.objects.bulk_create(versions)
+    Attachment.objects.bulk_create(
+        [
+            Attachment(workspace=workspace, message=row, position=0, version=version)
+            for row, version in zip(filed, versions, strict=True)
+        ]
+    )
 
 
 def take(workspace: Workspace, person: User, query: str, *, is_first: bool) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Upper
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.buds import Bud, ProviderModel
@@ -256,6 +257,11 @@ class ToolCall(WorkspaceModel):
         ordering = ["message_id", "position"]
         constraints = [
             models.UniqueConstraint(fields=["message", "position"], name="tool_call_place_once")
+        ]
+        indexes = [
+            models.Index("workspace", Upper("tool_name"), "message", name="tool_call_by_tool"),
+            models.Index("workspace", Upper("server_name"), "message", name="tool_call_by_server"),
+            models.Index("workspace", Upper("builtin"), "message", name="tool_call_by_builtin"),
         ]
 
     def __str__(self) -> str:

@@ -6,18 +6,21 @@ Words are found by their beginning, phrases in quotation marks as they stand (`w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, Value
+from django.db.models.functions import Upper
 from django.utils.translation import gettext as _
 
 from chat.models import Artifact, Attachment, Conversation, Message, ToolCall
 from chat.services.search_filters import Filters, read_filters
-from chat.services.word_index import Part, Span, rows_with
+from chat.services.word_index import MOST_MARKED, Part, Span, Wanted, rows_with
 from chat.values import MessageStatus
 from mcp_servers.client.hidden_text import show_hidden
 from workspaces.errors import InvalidInput
@@ -26,6 +29,11 @@ from workspaces.models import User, Workspace
 MOST_HITS: Final = 30
 LONGEST_QUERY: Final = 200
 MOST_WORDS: Final = 12
+_NAMES: Final = {
+    "upper_tool": Upper("tool_name"),
+    "upper_builtin": Upper("builtin"),
+    "upper_server": Upper("server_name"),
+}
 _AROUND: Final = 80
 """Characters of an excerpt before and after its first match."""
 _PARTS = re.compile(r'"([^"]+)"|(\w+)')
@@ -64,9 +72,11 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
     parts = [part for part in parts if re.search(r"\w", part.text)]
     if not parts and not filters:
         return []
-    said = list(_messages(workspace, person, parts, filters)) if parts or filters.tool else []
+    says_something = bool(parts or filters.tool)
+    marked = _marked(workspace, person, filters) if says_something else None
+    said = list(_messages(workspace, person, parts, filters, marked)) if says_something else []
     told = {hit.conversation.pk for hit in said}
-    titles = _titles(workspace, person, parts, filters)
+    titles = _titles(workspace, person, parts, filters, marked)
     titled = [hit for hit in titles if hit.conversation.pk not in told]
     # A file belongs to no call.
     wants_files = not filters.tool and bool(parts or filters.has_file)
@@ -75,7 +85,11 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
 
 
 def _titles(
-    workspace: Workspace, person: User, parts: list[Part], filters: Filters
+    workspace: Workspace,
+    person: User,
+    parts: list[Part],
+    filters: Filters,
+    marked: Mapping[UUID, UUID] | None,
 ) -> Iterator[Hit]:
     rows: Any = _own(Conversation.objects.for_workspace(workspace), owner=person, deleted_at=None)
     rows = _narrowed(rows, filters, conversation="", at="last_message_at")
@@ -83,7 +97,9 @@ def _titles(
         rows = rows.filter(title__icontains=part.text)
     if filters.has_file:
         rows = rows.filter(has_files=True)
-    if filters.tool:
+    if filters.tool and marked is not None and len(marked) < MOST_MARKED:
+        rows = rows.filter(pk__in=set(marked.values()))
+    elif filters.tool:
         rows = rows.filter(Exists(_calls(workspace, filters, turn__conversation=OuterRef("pk"))))
     most = 10 if parts else MOST_HITS
     for row in rows.select_related("bud").order_by("-last_message_at", "-id")[:most]:
@@ -112,7 +128,11 @@ def _files(
 
 
 def _messages(
-    workspace: Workspace, person: User, parts: list[Part], filters: Filters
+    workspace: Workspace,
+    person: User,
+    parts: list[Part],
+    filters: Filters,
+    marked: Mapping[UUID, UUID] | None,
 ) -> Iterator[Hit]:
     rows: Any = _own(
         Message.objects.for_workspace(workspace),
@@ -127,8 +147,23 @@ def _messages(
         rows = rows.filter(Exists(_calls(workspace, filters, message=OuterRef("pk"))))
     newest = rows.select_related("conversation__bud").order_by("-id")
     newest = newest.only("text", "created_at", "workspace_id", "conversation")
-    span = Span(filters.after, filters.before)
-    found = _with_words(workspace, person, parts, newest, span) if parts else newest[:MOST_HITS]
+    if parts:
+        wanted = Wanted(
+            workspace_id=workspace.pk,
+            owner_id=person.pk,
+            parts=parts,
+            span=Span(filters.after, filters.before),
+            chats=_chats(workspace, person, filters),
+            marked=None if marked is None else list(marked),
+        )
+        narrowed = rows_with(newest, wanted)
+    else:
+        narrowed = _with_marks(newest, marked)
+    found: list[Message] = []
+    for some in narrowed:
+        found = list(some[:MOST_HITS])
+        if len(found) == MOST_HITS:
+            break
     for row in found:
         yield Hit(
             conversation=row.conversation,
@@ -138,20 +173,56 @@ def _messages(
         )
 
 
-def _with_words(
-    workspace: Workspace, person: User, parts: list[Part], newest: Any, span: Span
-) -> list[Message]:
-    """The first of these rows that hold the words."""
-    found: list[Message] = []
-    for rows in rows_with(newest, workspace.pk, person.pk, parts, span):
-        found = list(rows[:MOST_HITS])
-        if len(found) == MOST_HITS:
-            break
-    return found
+def _with_marks(rows: Any, marked: Mapping[UUID, UUID] | None) -> Iterator[Any]:
+    """The rows among the newest that a filter asks for, and then all, unless these are all."""
+    if marked is not None:
+        yield rows.filter(pk__in=list(marked))
+    if marked is None or len(marked) >= MOST_MARKED:
+        yield rows
+
+
+def _chats(workspace: Workspace, person: User, filters: Filters) -> list[UUID] | None:
+    """The wanted conversations; None: all."""
+    if not filters.picks_chats:
+        return None
+    rows: Any = _own(Conversation.objects.for_workspace(workspace), owner=person, deleted_at=None)
+    return list(rows.filter(**_wanted(filters, "")).values_list("pk", flat=True).order_by())
+
+
+def _marked(workspace: Workspace, person: User, filters: Filters) -> Mapping[UUID, UUID] | None:
+    """The newest messages that called the wanted tool, or have a file, with their chats; None: that does not matter."""
+    if filters.tool:
+        calls = ToolCall.objects.for_workspace(workspace).alias(**_NAMES)
+        sources: list[Any] = [calls.filter(named) for named in _named(filters.tool)]
+    elif filters.has_file:
+        sources = [Attachment.objects.for_workspace(workspace).filter(version__isnull=False)]
+    else:
+        return None
+    found: dict[UUID, UUID] = {}
+    for source in sources:
+        rows: Any = _own(
+            source, message__conversation__owner=person, message__conversation__deleted_at=None
+        )
+        conversation = "message__conversation__"
+        rows = _narrowed(rows, filters, at="message__created_at", conversation=conversation)
+        rows = rows.order_by("-message_id").values_list("message_id", "message__conversation_id")
+        # A message may have several: if fewer messages than asked for come back, there are no more.
+        found.update(rows.distinct()[:MOST_MARKED])
+    return dict(sorted(found.items(), reverse=True)[:MOST_MARKED])
 
 
 def _narrowed(rows: Any, filters: Filters, *, at: str, conversation: str = "conversation__") -> Any:
-    """Rows of the wanted conversations and times; what was only tried in a bud's editor is not among them."""
+    """Rows of the wanted conversations and times."""
+    wanted = _wanted(filters, conversation)
+    if filters.before is not None:
+        wanted[f"{at}__lt"] = filters.before
+    if filters.after is not None:
+        wanted[f"{at}__gte"] = filters.after
+    return rows.filter(**wanted)
+
+
+def _wanted(filters: Filters, conversation: str) -> dict[str, Any]:
+    """What the wanted conversations have; what was only tried in a bud's editor is not among them."""
     wanted: dict[str, Any] = {f"{conversation}bud__is_draft": False}
     if filters.bud_id is not None:
         wanted[f"{conversation}bud_id"] = filters.bud_id
@@ -161,21 +232,23 @@ def _narrowed(rows: Any, filters: Filters, *, at: str, conversation: str = "conv
         wanted[f"{conversation}is_archived"] = True
     if filters.is_pinned:
         wanted[f"{conversation}is_pinned"] = True
-    if filters.before is not None:
-        wanted[f"{at}__lt"] = filters.before
-    if filters.after is not None:
-        wanted[f"{at}__gte"] = filters.after
-    return rows.filter(**wanted)
+    return wanted
 
 
 def _calls(workspace: Workspace, filters: Filters, **of: Any) -> Any:
     """Calls of the wanted tool, by its name alone or with its server's; or of all tools of a server."""
-    server, dot, tool = filters.tool.rpartition(".")
-    named = Q(tool_name__iexact=filters.tool) | Q(builtin__iexact=filters.tool)
-    named |= Q(server_name__iexact=filters.tool)
+    calls = ToolCall.objects.for_workspace(workspace).alias(**_NAMES)
+    return calls.filter(reduce(or_, _named(filters.tool)), **of)
+
+
+def _named(name: str) -> Iterator[Q]:
+    """What such a call has, one way after the other: an index leads to each."""
+    yield Q(upper_tool=Upper(Value(name)))
+    yield Q(upper_builtin=Upper(Value(name)))
+    yield Q(upper_server=Upper(Value(name)))
+    server, dot, tool = name.rpartition(".")
     if dot:
-        named |= Q(server_name__iexact=server, tool_name__iexact=tool)
-    return ToolCall.objects.for_workspace(workspace).filter(named, **of)
+        yield Q(upper_server=Upper(Value(server)), upper_tool=Upper(Value(tool)))
 
 
 def _own(rows: Any, **owner: User | None) -> Any:

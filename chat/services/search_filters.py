@@ -47,6 +47,11 @@ class Filters:
     def __bool__(self) -> bool:
         return self != Filters()
 
+    @property
+    def picks_chats(self) -> bool:
+        """Whether only some conversations are looked through."""
+        return bool(self.bud_id or self.folder_id or self.is_archived or self.is_pinned)
+
 
 def read_filters(query: str, *, workspace: Workspace, person: User) -> tuple[Filters, str]:
     """Part the filters of a query from the words that are looked for. Days are those of UTC.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -14,12 +15,22 @@ from django.db.models.sql import compiler
 from django.test.utils import CaptureQueriesContext
 
 from chat.artifacts.services import create_artifact
-from chat.models import Bud, Conversation, Message
+from chat.models import (
+    Artifact,
+    ArtifactVersion,
+    Attachment,
+    Bud,
+    Conversation,
+    Folder,
+    Message,
+    ToolCall,
+    Turn,
+)
 from chat.services import word_index
 from chat.services.conversations import create_conversation, delete_conversation
 from chat.services.search import LONGEST_QUERY, search
-from chat.services.word_index import MOST_CANDIDATES, MOST_NEWEST
-from chat.values import ArtifactOrigin
+from chat.services.word_index import FIRST_CHATS, MOST_CANDIDATES, MOST_NEWEST
+from chat.values import ArtifactOrigin, ToolCallStatus, TurnStatus
 from tests.factories import Tenant, make_tenant
 
 pytestmark = pytest.mark.both_engines
@@ -69,7 +80,7 @@ def add_said(conversation: Conversation, text: str, count: int) -> None:
 def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many rows each statement gives."""
     counts: list[int] = []
-    fetch, listed = compiler.cursor_iter, word_index._listed
+    fetch, listed, pairs = compiler.cursor_iter, word_index._listed, word_index._pairs
 
     def counted(*arguments: Any) -> Iterator[Any]:
         for rows in fetch(*arguments):
@@ -81,10 +92,21 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         counts.append(len(rows))
         return rows
 
+    def counted_pairs(*arguments: Any) -> list[tuple[Any, Any]]:
+        rows = pairs(*arguments)
+        counts.append(len(rows))
+        return rows
+
     with monkeypatch.context() as patch:
+        patch.setattr(word_index, "_pairs", counted_pairs)
         patch.setattr(compiler, "cursor_iter", counted)
         patch.setattr(word_index, "_listed", counted_list)
         yield counts
+
+
+def asks_for_all(captured: CaptureQueriesContext) -> bool:
+    """Whether a statement compared all messages that hold the words with all that are wanted."""
+    return any(re.search(r"chat_message\.(row)?id IN \(\s*SELECT", one["sql"]) for one in captured)
 
 
 def found(tenant: Tenant, query: str, who: str = "member") -> list[str]:
@@ -196,6 +218,42 @@ def test_a_word_in_some_of_a_hundred_messages_is_found_among_the_newest(tenant: 
             assert asked_index is looks_at_all
 
 
+def add_each_second(conversation: Conversation, begin: datetime, *texts: str) -> None:
+    """Messages that say this, one a second."""
+    first = int(begin.timestamp() * 1000)
+    Message.objects.bulk_create(
+        Message(
+            pk=UUID(int=((first + 1_000 * at) << 80) + at),
+            workspace_id=conversation.workspace_id,
+            conversation=conversation,
+            role="user",
+            text=text,
+            status="complete",
+            order_key=at,
+        )
+        for at, text in enumerate(texts)
+    )
+
+
+def test_of_words_in_few_messages_those_of_the_newest_time_are_fetched_first(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-806: on PostgreSQL; if that time holds too few, the older ones are found too."""
+    monkeypatch.setattr(word_index, "MOST_NEWEST", 50)
+    mine = talk(tenant, "member")
+    last_year = datetime(2025, 3, 10, tzinfo=UTC)
+    add_each_second(mine, last_year, *["orchid and fern"] * 150)
+    some = ["elm"] * 24
+    recent = ["orchid", *some] * 78 + ["orchid fern", *some] * 2
+    add_each_second(mine, last_year + timedelta(days=365), *recent)
+    with reading(monkeypatch) as read:
+        assert found(tenant, "orchid") == ["[orchid] fern"] * 2 + ["[orchid]"] * 28
+    if connection.vendor == "postgresql":
+        assert sum(read) < 200  # of 230 messages that hold it, only those of the last minutes
+    assert found(tenant, "fern")[:3] == ["orchid [fern]"] * 2 + ["orchid and [fern]"]
+    assert len(found(tenant, "fern")) == 30
+
+
 def test_a_search_within_a_time_looks_at_messages_of_that_time_alone(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +280,141 @@ def test_a_search_within_a_time_looks_at_messages_of_that_time_alone(
     assert len(found(tenant, "weather after:2025-03-11")) == 30
     for query in ("weather after:0001-01-01", "weather before:9999-12-31"):
         assert len(found(tenant, query)) == 30
+
+
+@pytest.mark.parametrize("chats", [2, FIRST_CHATS + 2])
+def test_a_filter_leads_to_its_chats_behind_many_others_that_say_the_same(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, chats: int
+) -> None:
+    """REL-802: also where one has all the newest hits. What is nowhere in them is looked for in them alone."""
+    old = [talk(tenant, "member", "weather and a rare orchid") for _ in range(chats)]
+    add_said(old[0], "weather", 60)
+    Conversation.objects.for_workspace(tenant.workspace).update(is_archived=True)
+    add_said(talk(tenant, "member"), "weather and an elm", MOST_NEWEST + 1)
+    newest = talk(tenant, "member", *["weather"] * 5)
+    Conversation.objects.for_workspace(tenant.workspace).filter(pk=newest.pk).update(
+        is_archived=True
+    )
+    costs = []
+    for query, count in (("weather", 30), ("orchid", min(30, chats)), ("elm", 0)):
+        with CaptureQueriesContext(connection) as captured, reading(monkeypatch) as read:
+            assert len(found(tenant, f"{query} is:archived")) == count
+        costs.append((len(captured), sum(read)))
+        assert not asks_for_all(captured)
+    assert all(statements <= 11 for statements, _ in costs)
+    assert all(rows <= 2 * MOST_CANDIDATES + 3 * chats + 30 for _, rows in costs)
+    hits = search(workspace=tenant.workspace, person=tenant.member, query="weather is:archived")
+    assert {hit.conversation.pk for hit in hits[:5]} == {newest.pk}
+    assert {hit.conversation.pk for hit in hits[5:]} == {old[0].pk}
+
+
+def test_many_chats_are_walked_until_what_follows_is_older(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-802: of hundreds of chats in a folder, those that were gone on with first; none is left out."""
+    monkeypatch.setattr(word_index, "FIRST_CHATS", 3)
+    monkeypatch.setattr(word_index, "MORE_CHATS", 2)
+    plans = Folder.objects.create(workspace=tenant.workspace, owner=tenant.member, name="Plans")
+    some = [talk(tenant, "member", f"weather {n}") for n in range(9)]
+    add_said(some[0], "weather again", 20)
+    Conversation.objects.for_workspace(tenant.workspace).update(folder=plans)
+    add_said(talk(tenant, "member"), "weather", MOST_NEWEST + 1)
+    hits = search(workspace=tenant.workspace, person=tenant.member, query="weather in:Plans")
+    assert [hit.conversation.pk for hit in hits] == [
+        *[some[0].pk] * 20,
+        *(one.pk for one in reversed(some)),
+    ]
+
+
+def add_marked(conversation: Conversation, text: str, tool: str) -> Message:
+    """A message that called a tool of the server "mail" three times, and has a file three times."""
+    workspace = conversation.workspace
+    row: Message = Message.objects.create(
+        workspace=workspace,
+        conversation=conversation,
+        role="assistant",
+        text=text,
+        status="complete",
+        order_key=9_000,
+    )
+    turn = Turn.objects.create(
+        workspace=workspace,
+        conversation=conversation,
+        user_message=row,
+        asked_by=conversation.owner,
+        status=TurnStatus.COMPLETED.value,
+        place=Turn.objects.for_workspace(workspace).count(),
+    )
+    for position in range(3):
+        ToolCall.objects.create(
+            workspace=workspace,
+            turn=turn,
+            message=row,
+            position=position,
+            server_name="Mail",
+            tool_name=tool,
+            status=ToolCallStatus.SUCCEEDED.value,
+        )
+    artifact = Artifact.objects.create(
+        workspace=workspace, conversation=conversation, name=f"{row.pk}.md"
+    )
+    version = ArtifactVersion.objects.create(
+        workspace=workspace,
+        artifact=artifact,
+        number=1,
+        content_type="text/markdown",
+        size=1,
+        origin=ArtifactOrigin.UPLOAD.value,
+    )
+    for position in range(3):
+        Attachment.objects.create(
+            workspace=workspace, message=row, position=position, version=version
+        )
+    return row
+
+
+def test_a_tool_and_a_file_lead_to_their_messages_behind_many_others(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-803: with words and without, in any case, by the tool's name, its server's, or both. Nobody else's are looked at."""
+    mine = talk(tenant, "member")
+    add_marked(mine, "rain in spring", "recall")
+    add_marked(mine, "rain in autumn", "send")
+    for _ in range(5):
+        add_marked(talk(tenant, "admin"), "rain elsewhere", "recall")
+    add_said(mine, "rain", MOST_NEWEST + 1)
+    spring, both = ["[rain] in spring"], ["[rain] in autumn", "[rain] in spring"]
+    for query, texts in (
+        ("rain tool:recall", spring),
+        ("rain tool:MAIL.Recall", spring),
+        ("rain tool:mail", both),
+        ("rain tool:mail is:archived", []),
+        ("rain tool:nobody", []),
+        ("rain has:file", both),
+        ("rain has:file tool:send", both[:1]),
+        ("spr has:file", ["rain in [spr]ing"]),
+        ("tool:mail.recall", ["rain in spring"]),
+    ):
+        with CaptureQueriesContext(connection) as captured, reading(monkeypatch) as read:
+            assert found(tenant, query) == texts
+        assert sum(read) < 20
+        assert len(captured) <= 12
+        assert not asks_for_all(captured)
+
+
+@pytest.mark.parametrize("query", ["rain tool:mail", "tool:mail", "rain has:file"])
+def test_more_files_and_calls_than_are_looked_through_first_hide_nothing(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    """REL-803: what is older than all of them is found too."""
+    monkeypatch.setattr("chat.services.search.MOST_MARKED", 2)
+    monkeypatch.setattr(word_index, "MOST_MARKED", 2)
+    mine = talk(tenant, "member")
+    for n in range(4):
+        add_marked(mine, f"rain {n}", "send")
+    hits = search(workspace=tenant.workspace, person=tenant.member, query=query)
+    texts = ["".join(text for text, _ in hit.excerpt) for hit in hits if hit.message_id]
+    assert texts == ["rain 3", "rain 2", "rain 1", "rain 0"]
 
 
 def test_a_search_over_rest_is_a_few_statements(tenant: Tenant) -> None:

@@ -284,6 +284,84 @@ def test_the_panel_fits_a_phone_and_the_night(new_context: NewContext, browser: 
     expect(sheet).to_have_count(0)
 
 
+def test_on_a_phone_a_deleted_file_can_be_brought_back(new_context: NewContext) -> None:
+    """REL-804: notes are shown over the sheet, and their buttons can be pressed. A refused name is told at its field."""
+    page = new_context(viewport={"width": 390, "height": 740}).new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Writer", "Write a note about bees")
+    expect_idle(page)
+    page.get_by_role("button", name="1 file of this conversation").click()
+    sheet = page.get_by_role("dialog", name="Files of this conversation")
+    with page.expect_file_chooser() as chooser:
+        sheet.get_by_role("button", name="Add a file").click()
+    chooser.value.set_files([FilePayload(name="a.txt", mimeType="text/plain", buffer=b"A text")])
+
+    expect(sheet.get_by_role("heading", name="a.txt")).to_be_visible()
+    sheet.get_by_role("button", name="More about a.txt").click()
+    sheet.get_by_role("button", name="Rename…").click()
+    name = sheet.get_by_role("textbox", name="Name of the file")
+    name.fill("bees.md")
+    name.press("Enter")
+    expect(sheet.get_by_role("alert")).to_contain_text("There is a file named")
+    expect(name).to_be_focused()
+    screenshot(page, "files-refused-name")
+    name.press("Escape")
+
+    sheet.get_by_role("button", name="All files").click()
+    sheet.get_by_role("button", name="More about a.txt").click()
+    sheet.get_by_role("button", name="Delete", exact=True).click()
+    expect(sheet.get_by_role("button", name="More about")).to_have_count(1)
+    expect(sheet.get_by_role("heading", name="Files")).to_be_focused()
+    screenshot(page, "files-undo")
+    page.get_by_role("button", name="Undo").click()
+    expect(sheet.get_by_role("button", name="More about a.txt")).to_be_visible()
+
+
+def test_a_file_dropped_on_the_panel_is_added_and_escape_closes_one_thing(member: Page) -> None:
+    """REL-805: where nothing takes a file, dropping it does not leave the page. One that is too large is named."""
+    open_chat(member, "Writer", "Write a note about bees")
+    expect_idle(member)
+    tool_card(member).get_by_role("button", name="bees.md").click()
+    panel = member.locator("#files-panel")
+    transfer = member.evaluate_handle(
+        "() => { const t = new DataTransfer(); t.items.add(new File(['A text'], 'a.txt')); return t; }"
+    )
+    area = panel.locator(".drop-area")
+    for kind in ("dragenter", "dragover"):
+        area.dispatch_event(kind, {"dataTransfer": transfer})
+    expect(panel).to_contain_text("Drop files to add them to this chat")
+    area.dispatch_event("drop", {"dataTransfer": transfer})
+    expect(panel.get_by_role("heading", name="a.txt")).to_be_visible()
+    expect(panel).to_contain_text("A text")
+    for kind in ("dragover", "drop"):
+        leaves = member.locator("#sidebar").evaluate(
+            "(side, [kind, dataTransfer]) => side.dispatchEvent("
+            "new DragEvent(kind, {dataTransfer, bubbles: true, cancelable: true}))",
+            [kind, transfer],
+        )
+        assert not leaves
+
+    panel.get_by_role("button", name="All files").click()
+    with member.expect_file_chooser() as chooser:
+        panel.get_by_role("button", name="Add a file").click()
+    most = member.evaluate("JSON.parse(document.getElementById('boot').textContent).max_file_bytes")
+    big = FilePayload(name="big.bin", mimeType="application/x-data", buffer=bytes(most + 1))
+    small = FilePayload(name="b.txt", mimeType="text/plain", buffer=b"Small")
+    chooser.value.set_files([big, small])
+    expect(panel.get_by_role("button", name="More about b.txt")).to_be_visible()
+    told = member.get_by_text("“big.bin” was not added. Too large. A file can have up to")
+    expect(told).to_be_visible()
+
+    more = panel.get_by_role("button", name="More about a.txt")
+    more.click()
+    expect(panel.get_by_role("button", name="Delete", exact=True)).to_be_visible()
+    member.keyboard.press("Escape")
+    expect(panel.get_by_role("button", name="Delete", exact=True)).to_have_count(0)
+    expect(more).to_be_focused()
+    member.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+
+
 def test_a_bud_learns_a_file_and_its_answers_lead_to_the_page(page: Page) -> None:
     """REL-494: added in the editor, cited in an answer, opened at the cited page, and removed."""
     enter(page, ADMIN)

@@ -77,6 +77,52 @@ def test_dialogs_of_the_next_message_begin_where_people_work(new_context: NewCon
     expect_focus(page, "Keyboard shortcuts", "a", lambda: key("Control+/"))
 
 
+PRESS_AT_ONCE = """keys => {
+  for (const key of keys) {
+    const options = {key, ctrlKey: key === "K", bubbles: true, cancelable: true};
+    const event = new KeyboardEvent("keydown", {...options, key: key === "K" ? "k" : key});
+    document.activeElement.dispatchEvent(event);
+  }
+}"""
+"""Press keys within one task of the page, so that nothing is drawn between them. K is Ctrl+K."""
+
+
+@pytest.mark.usefixtures("quick")
+def test_keys_pressed_in_the_frame_of_the_shortcut_are_for_the_search(
+    new_context: NewContext,
+) -> None:
+    """REL-800: neither lost nor written into the message; Enter opens what is found, Escape leaves."""
+    page = new_context().new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Quito?")
+    expect_idle(page)
+    path = page.url
+    page.goto("/w/demo/")
+    page.locator(".bud-card").get_by_role("button", name="Notes").first.click()
+    composer = page.get_by_role("textbox", name="Message Notes")
+    composer.fill("A draft")
+    words = page.get_by_role("combobox", name="Search chats")
+
+    page.evaluate(PRESS_AT_ONCE, [*"Kpeass", "Backspace"])
+    expect(words).to_be_focused()
+    expect(words).to_have_value("peas")
+    page.keyboard.type(" now")
+    expect(words).to_have_value("peas now")
+    page.keyboard.press("Escape")
+    expect(composer).to_be_focused()
+    page.keyboard.type("s")
+    expect(composer).to_have_value("A drafts")
+
+    page.evaluate(PRESS_AT_ONCE, [*"Kab", "Escape"])
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(composer).to_be_focused()
+    page.keyboard.type("!")
+    expect(composer).to_have_value("A drafts!")
+
+    page.evaluate(PRESS_AT_ONCE, [*"KQuito", "Enter"])
+    page.wait_for_url(path)
+
+
 @pytest.mark.usefixtures("quick")
 def test_dialogs_of_a_chat_begin_where_people_work(new_context: NewContext) -> None:
     """REL-783: of its answers, of what came with a message, and of what waits."""

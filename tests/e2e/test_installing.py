@@ -62,6 +62,51 @@ def test_what_is_written_without_a_connection_is_sent_when_it_is_back(page: Page
     expect(page.locator("article.user-message")).to_have_count(2)
 
 
+def take_along_notes(page: Page) -> None:
+    """Attach the resource with all notes to the next message."""
+    composer = page.get_by_role("textbox", name="Message").first
+    composer.fill("#all")
+    expect(page.get_by_role("option")).to_contain_text("All notes")
+    composer.press("Enter")
+    expect(page.locator(".composer")).to_contain_text("All notes")
+
+
+def test_what_is_written_without_a_connection_is_sent_with_its_resource(page: Page) -> None:
+    """REL-801: in a chat, and as the beginning of one, there without a word; also after the page was closed."""
+    enter(page, MEMBER)
+    open_chat(page, "Notes", "Show me the formatting")
+    expect_idle(page)
+    chat = page.url
+    wait_for_shell(page)
+    attached = page.locator("article.user-message").last.get_by_role("list", name="Attachments")
+
+    take_along_notes(page)
+    page.context.set_offline(True)
+    say(page, "Sum up what is attached")
+    expect(page.get_by_text("Sends when the connection is back")).to_be_visible()
+    expect(page.get_by_text("with All notes")).to_be_visible()
+    page.goto(chat)
+    expect(page.get_by_text("with All notes")).to_be_visible()
+    page.context.set_offline(False)
+    expect(attached).to_contain_text("All notes")
+    expect_idle(page)
+    expect(page.locator("article.user-message")).to_have_count(2)
+
+    page.goto("/w/demo/")
+    page.locator(".bud-card").get_by_role("button", name="Notes").first.click()
+    take_along_notes(page)
+    page.context.set_offline(True)
+    say(page, "")
+    expect(page.get_by_text("Sends when the connection is back")).to_be_visible()
+    page.goto("/w/demo/")
+    expect(page.get_by_text("with All notes")).to_be_visible()
+    page.context.set_offline(False)
+    page.wait_for_url("**/c/**")
+    expect(attached).to_contain_text("All notes")
+    expect_idle(page)
+    expect(page.locator("article.user-message")).to_have_count(1)
+
+
 PAGES_KEPT = """async () => {
   const found = [];
   for (const name of await caches.keys()) {

@@ -3,21 +3,23 @@ import "./styles/app.css";
 import { effect } from "@preact/signals";
 import { render } from "preact";
 import { conversationPath, homePath, place, startApp } from "./app";
-import { DropArea } from "./artifacts/button";
+import { DropArea, refuseFiles } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
 import { chooser } from "./chat/choice";
 import { ChooserDialog } from "./chat/chooser";
 import { comparing } from "./chat/comparing";
-import { followDrafts, sendDrafts } from "./chat/draft";
+import { followDrafts, HOME, sendDrafts } from "./chat/draft";
+import { takeFiles } from "./chat/uploads";
 import { forgetAtSignOut } from "./forgetting";
 import { Home } from "./home/home";
 import { startWorker } from "./installing";
 import { noteChat } from "./last-chat";
 import { followConnection } from "./sending";
 import { followServerIcons } from "./server-icons";
-import { HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
+import { closeSearch, HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
 import { ConversationDialogs } from "./sidebar/row";
 import { Sidebar } from "./sidebar/sidebar";
+import files from "./texts/files";
 import t from "./texts/shell";
 import { ConnectionBanner } from "./ui/banner";
 import { later } from "./ui/later";
@@ -46,20 +48,14 @@ function App() {
       <Sidebar />
       <main class="app-main">
         <ConnectionBanner />
-        <DropArea conversationId={id ?? undefined}>
+        <DropArea label={files.drop} onFiles={(list) => takeFiles(id ?? HOME, id ?? undefined, list)}>
           {id ? <ConversationView key={id} id={id} /> : <Home />}
         </DropArea>
       </main>
       <FilesSide />
       <Toasts />
       <ConversationDialogs />
-      {isSearchOpen.value && (
-        <SearchDialog
-          onClose={() => {
-            isSearchOpen.value = false;
-          }}
-        />
-      )}
+      {isSearchOpen.value && <SearchDialog onClose={closeSearch} />}
       {chooser.value && (
         <ChooserDialog
           kind={chooser.value}
@@ -103,6 +99,7 @@ if (root) {
   root.replaceChildren();
   installShortcuts();
   askBeforeLeaving();
+  refuseFiles();
   forgetAtSignOut(sendDrafts);
   followDrafts();
   render(<App />, root);

@@ -185,7 +185,8 @@ export async function startConversation(
     return "begun";
   } catch (error) {
     const isAway = error instanceof ApiProblem && error.code === "offline";
-    if (isAway && text.trim() && uploadsOf(HOME).length === 0) {
+    const saysSomething = text.trim() !== "" || (picked.value[HOME] ?? []).length > 0;
+    if (isAway && saysSomething && uploadsOf(HOME).length === 0) {
       keepBeginning(text, bud.id, choice, asked, client_id);
       return "kept";
     }

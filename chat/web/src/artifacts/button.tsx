@@ -1,7 +1,6 @@
 /** What of the files is always there: the button in the header, the link on a tool card, and where files are dropped. */
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { takeFiles } from "../chat/uploads";
 import t from "../texts/files";
 import { Icon } from "../ui/icon";
 import type { ToolCall } from "../wire";
@@ -60,9 +59,14 @@ export function FileOfCall({ call }: { call: ToolCall }) {
 
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
 
-/** Takes files that are dropped anywhere on the conversation or the start page. */
-export function DropArea(props: { conversationId?: string; children: ComponentChildren }) {
-  const { conversationId, children } = props;
+/** Takes files that are dropped anywhere on what it holds. */
+export function DropArea(props: {
+  /** What happens to them, in words. */
+  label: string;
+  onFiles: (files: Iterable<File>) => void;
+  children: ComponentChildren;
+}) {
+  const { label, onFiles, children } = props;
   const [isOver, setOver] = useState(false);
   const depth = useRef(0);
   const leave = () => {
@@ -91,16 +95,26 @@ export function DropArea(props: { conversationId?: string; children: ComponentCh
         if (!hasFiles(event)) return;
         event.preventDefault();
         leave();
-        takeFiles(conversationId ?? "home", conversationId, event.dataTransfer?.files ?? []);
+        onFiles(event.dataTransfer?.files ?? []);
       }}
     >
       {children}
       {isOver && (
         <div class="drop-veil" aria-hidden="true">
           <Icon name="upload" />
-          {t.drop}
+          {label}
         </div>
       )}
     </div>
   );
+}
+
+/** Let a file that is dropped where nothing takes it do nothing: browsers open it in place of the page. */
+export function refuseFiles(): void {
+  for (const kind of ["dragover", "drop"] as const)
+    addEventListener(kind, (event) => {
+      if (event.defaultPrevented || !hasFiles(event)) return;
+      event.preventDefault();
+      if (event.dataTransfer) event.dataTransfer.dropEffect = "none";
+    });
 }

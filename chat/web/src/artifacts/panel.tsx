@@ -63,6 +63,13 @@ function useArrival(key: string) {
 function FileList() {
   const heading = useArrival("list");
   const list = files.value;
+  const before = useRef(list.length);
+  useEffect(() => {
+    // Whoever deleted a file was at its button.
+    const isLost = list.length < before.current && document.activeElement === document.body;
+    if (isLost) heading.current?.focus({ preventScroll: true });
+    before.current = list.length;
+  }, [list.length, heading]);
   return (
     <>
       <header class="files-head">
@@ -213,9 +220,12 @@ function FileView({ file, wanted }: { file: Artifact; wanted: number | null }) {
             ))}
           </select>
           {isReadable(version.kind) && <ModeChoice mode={shown} version={version} onChange={setMode} />}
-          <span class="grow" />
           {isNewest && isReadable(version.kind) && (
-            <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => setMode("edit")}>
+            <button
+              type="button"
+              class="btn btn-sm btn-outline-quiet ml-auto"
+              onClick={() => setMode("edit")}
+            >
               <Icon name="pencil" />
               {common.edit}
             </button>
@@ -223,7 +233,7 @@ function FileView({ file, wanted }: { file: Artifact; wanted: number | null }) {
           {!isNewest && (
             <button
               type="button"
-              class="btn btn-sm btn-outline-quiet"
+              class="btn btn-sm btn-outline-quiet ml-auto"
               onClick={() => restore(file, version.number)}
             >
               <Icon name="archiveRestore" />
@@ -272,6 +282,7 @@ function ModeChoice(props: { mode: Mode; version: ArtifactVersion; onChange: (mo
 
 function NameField({ file, onDone }: { file: Artifact; onDone: () => void }) {
   const field = useRef<HTMLInputElement>(null);
+  const [problem, setProblem] = useState("");
   useLayoutEffect(() => {
     const end = file.name.lastIndexOf(".");
     field.current?.focus();
@@ -279,17 +290,27 @@ function NameField({ file, onDone }: { file: Artifact; onDone: () => void }) {
   }, [file.name]);
   return (
     <form
-      class="flex min-w-0 grow gap-1"
+      class="flex min-w-0 grow flex-wrap gap-1 py-2"
       onSubmit={async (event) => {
         event.preventDefault();
         const name = field.current?.value.trim() ?? "";
-        if (name === "" || name === file.name || (await rename(file, name))) onDone();
+        if (name === "" || name === file.name) return onDone();
+        try {
+          await rename(file, name);
+          onDone();
+        } catch (error) {
+          setProblem(messageOf(error));
+          field.current?.focus();
+        }
       }}
     >
       <input
         ref={field}
         class="files-name"
         aria-label={t.name}
+        aria-invalid={problem !== ""}
+        aria-describedby={problem ? "file-name-problem" : undefined}
+        onInput={() => setProblem("")}
         defaultValue={file.name}
         maxLength={120}
         autocomplete="off"
@@ -303,6 +324,11 @@ function NameField({ file, onDone }: { file: Artifact; onDone: () => void }) {
       <button type="submit" class="btn btn-sm btn-primary">
         {t.rename}
       </button>
+      {problem && (
+        <p id="file-name-problem" class="field-error w-full" role="alert">
+          {problem}
+        </p>
+      )}
     </form>
   );
 }

@@ -3,7 +3,9 @@ import { type FunctionComponent, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { toast } from "../app";
 import t from "../texts/files";
-import { closePanel, isPanelOpen, WIDE } from "./state";
+import { openModal } from "../ui/modal";
+import { DropArea } from "./button";
+import { closePanel, isPanelOpen, upload, WIDE } from "./state";
 
 function useWide(): boolean {
   const [isWide, setWide] = useState(() => matchMedia(WIDE).matches);
@@ -30,7 +32,11 @@ export function FilesSide() {
       });
   }, [isOpen, panel]);
   if (!isOpen) return null;
-  const content = panel ? h(panel.Panel, {}) : <Loading />;
+  const content = (
+    <DropArea label={t.dropHere} onFiles={(list) => void upload(list)}>
+      {panel ? h(panel.Panel, {}) : <Loading />}
+    </DropArea>
+  );
   return isWide ? (
     <aside
       id="files-panel"
@@ -38,6 +44,7 @@ export function FilesSide() {
       aria-label={t.panel}
       onKeyDown={(event) => {
         if (event.key !== "Escape" || event.defaultPrevented) return;
+        if (event.currentTarget.querySelector(":popover-open")) return; // the menu closes, by itself
         closePanel();
       }}
     >
@@ -51,7 +58,7 @@ export function FilesSide() {
 /** Over everything else, where there is no room beside. */
 function Sheet({ children }: { children: preact.ComponentChildren }) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => ref.current?.showModal(), []);
+  useEffect(() => (ref.current ? openModal(ref.current) : undefined), []);
   return (
     <dialog
       ref={ref}

@@ -3,10 +3,12 @@ import { computed, effect, signal } from "@preact/signals";
 import { boot, homePath, messageOf, openState, place, toast } from "../app";
 import { chooseFiles } from "../chat/uploads";
 import { ApiProblem, problemOf } from "../net/api";
+import chat from "../texts/chat";
 import common from "../texts/common";
 import t from "../texts/files";
 import { refocus } from "../ui/refocus";
 import type { Artifact, ArtifactVersion, KnowledgeFile, KnowledgeText } from "../wire";
+import { sizeWord } from "./words";
 
 export interface Opened {
   conversationId: string;
@@ -170,8 +172,9 @@ export async function restore(artifact: Artifact, version: number): Promise<void
   toast(t.restored(version), "ok");
 }
 
-export async function rename(artifact: Artifact, name: string): Promise<boolean> {
-  return (await tried(row(request("PATCH", `artifacts/${artifact.id}/`, { name })))) !== null;
+/** Raises ApiProblem, such as where another file has that name. */
+export async function rename(artifact: Artifact, name: string): Promise<void> {
+  await request("PATCH", `artifacts/${artifact.id}/`, { name });
 }
 
 export async function remove(artifact: Artifact): Promise<void> {
@@ -188,16 +191,27 @@ export async function remove(artifact: Artifact): Promise<void> {
 /** How many files are on their way. */
 export const uploading = signal(0);
 
+/** Add a file; null where it was not, and the person was told of which and why. */
+async function add(conversationId: string, file: File, name: string): Promise<Artifact | null> {
+  try {
+    if (file.size > boot.max_file_bytes) throw new Error(chat.tooLarge(sizeWord(boot.max_file_bytes)));
+    const form = new FormData();
+    form.set("file", file);
+    form.set("name", name);
+    return await row(request("POST", `conversations/${conversationId}/artifacts/`, form));
+  } catch (error) {
+    toast(t.notAdded(name, messageOf(error)), "bad");
+    return null;
+  }
+}
+
 export async function upload(list: Iterable<File>): Promise<void> {
   const conversationId = place.value;
   const chosen = [...list];
   if (!conversationId || chosen.length === 0) return;
   uploading.value += chosen.length;
   for (const file of chosen) {
-    const form = new FormData();
-    form.set("file", file);
-    form.set("name", file.name || t.pasted);
-    const made = await tried(row(request("POST", `conversations/${conversationId}/artifacts/`, form)));
+    const made = await add(conversationId, file, file.name || t.pasted);
     uploading.value -= 1;
     if (made && place.value === conversationId) openPanel(chosen.length === 1 ? made.id : null);
   }

@@ -1,13 +1,18 @@
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { boot, go, homePath } from "../app";
 import { chooser } from "../chat/choice";
 import t from "../texts/shortcuts";
 import { Dialog } from "../ui/dialog";
+import { keepEarly, takeEarly } from "./early";
 import { ShortcutGroups } from "./groups";
 import { CHAT_KEYS, isPressed, type Keys } from "./list";
 
 export const isHelpOpen = signal(false);
 export const isSearchOpen = signal(false);
+
+export function closeSearch(): void {
+  isSearchOpen.value = false;
+}
 
 export function openHelp(): void {
   isHelpOpen.value = true;
@@ -46,6 +51,10 @@ const CHAT: readonly [Keys, () => void][] = [
 ];
 
 export function installShortcuts(): void {
+  effect(() => {
+    if (isSearchOpen.value) keepEarly(closeSearch);
+    else takeEarly();
+  });
   addEventListener("keydown", (event) => {
     const found = CHAT.find(([keys]) => isPressed(keys, event));
     if (!found) return;

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, buds, conversationPath, go, messageAt, reveal } from "../app";
 import { openPanel } from "../artifacts/state";
 import { type Offer, offersFor, termAt } from "../audit-search";
+import { takeEarly } from "../shortcuts/early";
 import common from "../texts/common";
 import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
@@ -128,6 +129,11 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         list="search-results"
         rows={[...offers.map(offerKey), ...found.map(keyOf)]}
         at={at}
+        onFocus={() => {
+          const early = takeEarly();
+          if (early.text) setQuery((before) => before + early.text);
+          if (early.chooses) opensFirst.current = true;
+        }}
         onInput={(text) => {
           setQuery(text);
           setAt(null);

@@ -6,6 +6,7 @@ const files = {
     plural(count, { one: "# file of this conversation", other: "# files of this conversation" }),
   panel: "Files of this conversation",
   drop: "Drop files to add them to your message",
+  dropHere: "Drop files to add them to this chat",
   open: "Open",
   deletedFile: "deleted",
   loadFailed: "This part of the page did not load. Reload the page.",
@@ -27,6 +28,7 @@ const files = {
   renameMore: "Rename…",
   rename: "Rename",
   delete: "Delete",
+  notAdded: (name: string, why: string) => `“${name}” was not added. ${why}`,
   deleted: (name: string) => `Deleted “${name}”.`,
 
   // -- one file

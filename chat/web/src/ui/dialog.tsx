@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import common from "../texts/common";
 import { Icon } from "./icon";
+import { openModal } from "./modal";
 import { refocus } from "./refocus";
 
 interface DialogProps {
@@ -54,10 +55,11 @@ export function Dialog({ title, onClose, children, isBare = false }: DialogProps
   // After the menu that led here has closed: it gives the focus back to its button.
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    ref.current?.showModal();
+    const leave = ref.current ? openModal(ref.current) : undefined;
     const stop = ref.current && body.current && beginAt(ref.current, body.current);
     return () => {
       stop?.();
+      leave?.();
       // Whoever has gone on elsewhere meanwhile keeps the focus.
       const now = document.activeElement;
       // Chromium gives the focus back itself, but to a message field at times without a caret: nothing can be typed.

@@ -11,6 +11,8 @@ interface Props {
   rows: readonly string[];
   /** Which row is marked. */
   at: number;
+  /** It has the focus: whoever kept what was typed before gives it now. */
+  onFocus?: () => void;
   onInput: (typed: string) => void;
   onMark: (at: number) => void;
   onChoose: () => void;
@@ -39,6 +41,7 @@ export function SearchField({ label, placeholder, value, list, rows, at, ...on }
         autocomplete="off"
         autofocus
         value={value}
+        onFocus={on.onFocus}
         onInput={(event) => on.onInput(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === "ArrowDown" || event.key === "ArrowUp") {

@@ -1,8 +1,16 @@
+import { createPortal } from "preact/compat";
 import { dismissToast, toasts } from "../app";
 import common from "../texts/common";
 import { Icon } from "./icon";
+import { topmost } from "./modal";
 
+/** Notes in passing, where they can be seen and their buttons pressed. */
 export function Toasts() {
+  const dialog = topmost();
+  return dialog ? createPortal(<Stack />, dialog) : <Stack />;
+}
+
+function Stack() {
   return (
     <div class="toast-stack" role="status" aria-live="polite">
       {toasts.value.map((toast) => (
