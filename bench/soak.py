@@ -104,15 +104,20 @@ class Soak:
         self.calls = 0
         self.failed = 0
         self.lost: Counter[str] = Counter()
-        """Visits that ended early, by what ended them."""
+        """Visits and calls that ended early, by what ended them."""
 
     async def program(self, token: str, tools: Sequence[UUID]) -> None:
         """The one that calls."""
+        from httpx2 import HTTPError
+
         from bench.over_http import Caller
 
         caller = Caller(self._server, token, tools)
         while time.monotonic() < self._until:
-            await caller.call(1)
+            try:
+                await caller.call(1)
+            except HTTPError as error:
+                self.lost[repr(error)] += 1
             await asyncio.sleep(_BETWEEN_CALLS)
         await caller.close()
         self.calls = caller.statuses[200]
@@ -197,7 +202,7 @@ def _tell(soak: Soak, samples: Samples, grown: dict[str, int]) -> bool:
         f"{soak.turns} turns, {soak.calls} calls, {soak.failed} failed, {len(samples.times)} samples\n"
     )
     for reason, count in soak.lost.most_common():
-        say(f"{count} visits ended early: {reason}\n")
+        say(f"{count} visits or calls ended early: {reason}\n")
     if len(samples.times) < LEAST_SAMPLES:
         say("Too few samples for a slope: run it longer.\n")
         return False
