@@ -183,11 +183,14 @@ def rename_artifact(*, artifact: Artifact, name: str, actor: Actor) -> Artifact:
     """Give a file another name; among texts the newest version's type follows it.
 
     Raises:
+        InvalidInput: it is empty, or a path.
         Conflict: the name is taken.
     """
     require(actor, Permission.USE_CHAT, workspace_id=artifact.workspace_id)
     if not name.strip():
         raise InvalidInput(fields={"name": [_("Give the file a name.")]})
+    if "/" in name or "\\" in name:
+        raise InvalidInput(fields={"name": [_("A name cannot contain / or \\.")]})
     name = clean_name(name)
     read = newest_of(artifact)
     if is_text(read.content_type):

@@ -250,8 +250,9 @@ def test_a_deleted_file_comes_back_and_gives_its_name_away_meanwhile(
     assert services.undelete_artifact(artifact=old, actor=actor).name == "note (2).md"
     with pytest.raises(Conflict, match="already"):
         services.rename_artifact(artifact=old, name="note.md", actor=actor)
-    with pytest.raises(InvalidInput):
-        services.rename_artifact(artifact=old, name="  ", actor=actor)
+    for name in ("  ", "notes/old.md", "notes\\old.md"):
+        with pytest.raises(InvalidInput, match="name"):
+            services.rename_artifact(artifact=old, name=name, actor=actor)
     renamed = services.rename_artifact(artifact=old, name="page.html", actor=actor)
     assert rows.newest_of(renamed).content_type == "text/html"
 
