@@ -169,7 +169,7 @@ def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext)
     """REL-783: of folders and chats, and of chats that were deleted."""
     page = new_context().new_page()
     enter(page, MEMBER)
-    open_chat(page, "Clock", "What time is it in Lima?")
+    open_chat(page, "Clock", "What time is it in Caracas?")
     expect_idle(page)
     side = page.locator("#sidebar")
     new = side.get_by_role("button", name="New folder")
@@ -186,7 +186,7 @@ def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext)
         "button:has-text('Cancel')",
         lambda: pick(page, folder, "Delete"),
     )
-    row = side.locator("li.chat-row", has_text="Lima").first
+    row = side.locator("li.chat-row", has_text="Caracas").first
     chat = row.get_by_role("button", name=re.compile("^More for"))
     expect_focus(page, re.compile("^Rename"), "input", lambda: pick(page, chat, "Rename"))
     expect_focus(page, re.compile("^Move"), "li button", lambda: pick(page, chat, "Move to folder"))
@@ -195,7 +195,7 @@ def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext)
     )
     pick(page, chat, "Delete")
     page.get_by_role("dialog").get_by_role("button", name="Delete").press("Enter")
-    expect(side.locator("li.chat-row", has_text="Lima")).to_have_count(0)
+    expect(side.locator("li.chat-row", has_text="Caracas")).to_have_count(0)
     press(side.get_by_role("button", name="Archive"))
     deleted = side.get_by_role("button", name="Recently deleted")
     expect_focus(page, "Recently deleted", "button:has-text('Restore')", lambda: press(deleted))
