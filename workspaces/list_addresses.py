@@ -49,7 +49,7 @@ def _sorts(order: str, listed: ChangeList) -> bool:
     column = read_whole_number(order.removeprefix("-"), most=len(listed.list_display) - 1)
     if column is None:
         return False
-    return listed.get_ordering_field(str(listed.list_display[column])) is not None
+    return listed.get_ordering_field(listed.list_display[column]) is not None
 
 
 def _fits_nothing(one: ListFilter, listed: ChangeList) -> bool:

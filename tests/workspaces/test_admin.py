@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.core import mail
-from django.db import connection
+from django.db import connection, models
 from django.urls import reverse
 
 from chat.models import Bud, ModelProvider
@@ -154,6 +155,20 @@ def test_a_lists_address_that_fits_is_not_spoken_of(tenant: Tenant, fits: str) -
     shown = tenant.client("admin").get(f"{where}?{fits}").content.decode()
     assert "There is no" not in shown
     assert "No choice" not in shown
+
+
+@pytest.mark.parametrize("model", sorted(admin.site._registry, key=str), ids=str)
+def test_each_column_of_each_list_is_one_to_ask_for(
+    tenant: Tenant, model: type[models.Model]
+) -> None:
+    """REL-815: it sorts the list, or is told as none to sort by; columns may be fields, methods or functions."""
+    tenant.owner.is_superuser = True
+    tenant.owner.save(update_fields=["is_superuser"])
+    shown = admin.site._registry[model]
+    where = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    for column in range(len(shown.list_display) + 1):
+        answer = tenant.client("owner").get(f"{where}?o={column}")
+        assert answer.status_code == 200, column
 
 
 def test_a_page_that_does_not_exist_leads_to_the_first_one_with_its_filters(
