@@ -157,7 +157,9 @@ def test_a_lists_address_that_fits_is_not_spoken_of(tenant: Tenant, fits: str) -
     assert "No choice" not in shown
 
 
-@pytest.mark.parametrize("model", sorted(admin.site._registry, key=str), ids=str)
+@pytest.mark.parametrize(
+    "model", sorted(admin.site._registry, key=str), ids=lambda one: one._meta.label
+)
 def test_each_column_of_each_list_is_one_to_ask_for(
     tenant: Tenant, model: type[models.Model]
 ) -> None:
