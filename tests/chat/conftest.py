@@ -274,3 +274,11 @@ def in_place(tenant: Tenant, model: ScriptedModel, asking: AskingServer) -> Iter
     chatting = chat_in_era(OLD, tenant, model, asking)
     yield chatting
     chatting.watching.close()
+
+
+@pytest.fixture
+def hold() -> Iterator[threading.Event]:
+    """Keeps an answer under way until it is set."""
+    event = threading.Event()
+    yield event
+    event.set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -30,14 +29,6 @@ def provider(chat: Chat) -> ModelProvider:
     chat.model.keys = {OLD}
     assert chat.bud.provider is not None
     return chat.bud.provider
-
-
-@pytest.fixture
-def hold() -> Iterator[threading.Event]:
-    """Keeps an answer under way until it is set."""
-    event = threading.Event()
-    yield event
-    event.set()
 
 
 def change_key(chat: Chat, provider: ModelProvider) -> None:

@@ -46,14 +46,6 @@ def provider(chat: Chat) -> ModelProvider:
     return chat.bud.provider
 
 
-@pytest.fixture
-def hold() -> Iterator[threading.Event]:
-    """Keeps an answer under way until it is set."""
-    event = threading.Event()
-    yield event
-    event.set()
-
-
 def limit(provider: ModelProvider, **values: int) -> ProviderLimits:
     ModelProvider.objects.for_workspace(provider.workspace_id).filter(pk=provider.pk).update(
         **values

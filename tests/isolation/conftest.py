@@ -11,7 +11,8 @@ from django.db import transaction
 from pytest_django.plugin import DjangoDbBlocker
 
 import config.urls  # noqa: F401 - finds the classes of the admin, which the tests here walk
-from tests.isolation.world import World, make_world, state_of
+from tests.isolation.state import state_of
+from tests.isolation.world import World, make_world
 
 
 @pytest.fixture(scope="module")

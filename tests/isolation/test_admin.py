@@ -15,7 +15,8 @@ from mcp_servers.models import McpServer, ServerScope
 from tests.extent import one_of
 from tests.factories import CANARY
 from tests.isolation.conftest import States
-from tests.isolation.world import Side, World, state_of, tenant_models
+from tests.isolation.state import state_of, tenant_models
+from tests.isolation.world import Side, World
 from workspaces.middleware import bind_workspace
 from workspaces.model_admin import WorkspaceModelAdmin
 

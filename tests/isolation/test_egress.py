@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from config.env import ROOT
-from tests.isolation.world import OWN_APPS
+from tests.isolation.state import OWN_APPS
 
 NETWORK = frozenset(
     {

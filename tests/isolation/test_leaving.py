@@ -14,7 +14,8 @@ from django.test import TestCase
 
 from chat.models.turns import ACTIVE
 from mcp_servers.models import McpServer
-from tests.isolation.world import Side, World, tenant_models
+from tests.isolation.state import tenant_models
+from tests.isolation.world import Side, World
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created
 from workspaces.models import Membership, User

@@ -22,7 +22,8 @@ from mcp_servers.registry import services
 from mcp_servers.registry.specs import connection_spec
 from mcp_servers.registry.trace import sink
 from tests.factories import CANARY
-from tests.isolation.world import Side, World, tenant_models
+from tests.isolation.state import tenant_models
+from tests.isolation.world import Side, World
 from workspaces import secret_memory
 from workspaces.redaction import MASK, remember_secret
 from workspaces.secrets import EncryptedJSONField, EncryptedTextField, Secret, encrypted_fields

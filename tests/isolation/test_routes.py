@@ -16,7 +16,8 @@ from tests.extent import first_and_another
 from tests.factories import CANARY
 from tests.isolation.conftest import States
 from tests.isolation.routes import METHODS, SAFE, SAMPLES, Sample, address, route_names
-from tests.isolation.world import Side, World, state_of
+from tests.isolation.state import state_of
+from tests.isolation.world import Side, World
 
 pytestmark = pytest.mark.django_db
 MOST = "owner"

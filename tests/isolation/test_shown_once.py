@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tests.isolation.routes import SAMPLES, address, route_names
+from tests.isolation.state import tenant_models
 from tests.isolation.test_routes import call
-from tests.isolation.world import Side, World, make_world, tenant_models
+from tests.isolation.world import Side, World, make_world
 from workspaces.models import IdempotentRequest
 from workspaces.redaction import EVERY_WORKSPACE, is_secret_key, redact_known
 from workspaces.secrets import encrypted_fields

@@ -15,7 +15,8 @@ from chat.commands import COMMANDS
 from config.asgi import application
 from tests.chat.test_consumers import opened
 from tests.factories import CANARY, MembershipFactory
-from tests.isolation.world import Side, make_world, state_of
+from tests.isolation.state import state_of
+from tests.isolation.world import Side, make_world
 from tests.patience import PATIENCE
 from workspaces.announcements import Announcement, announce
 from workspaces.models import Workspace

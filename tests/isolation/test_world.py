@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.db import models
 
-from tests.isolation.world import World, tenant_models
+from tests.isolation.state import tenant_models
+from tests.isolation.world import World
 from workspaces.scoping import UnscopedQuery
 
 pytestmark = pytest.mark.django_db
