@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -45,7 +46,7 @@ def provider_page(
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
     provider: ModelProvider = ModelProvider.objects.for_workspace(workspace).fetch(provider_id)
-    listing, trial, fault, key_fault, may_skip_test, status = None, None, "", "", False, 200
+    listing, trial, fault, change, status = None, None, "", _KeyChange(), 200
     if request.method == "POST":
         try:
             if "embedding_model" in request.POST:
@@ -60,8 +61,9 @@ def provider_page(
                     return redirect(request.path)
                 listing = check_provider(provider=provider, actor=request.actor)
             elif "api_key" in request.POST:
-                listing, trial, key_fault, may_skip_test = _change_key(request, provider)
-                status = 422 if key_fault else 200
+                change = _change_key(request, provider)
+                listing, trial = change.listing, change.trial
+                status = 422 if change.fault else 200
             else:
                 listing = check_provider(provider=provider, actor=request.actor)
                 trial = try_embedding(provider=provider, actor=request.actor)
@@ -89,8 +91,8 @@ def provider_page(
         "provider": provider,
         "has_key": bool(provider.api_key),
         "fault": fault,
-        "key_fault": key_fault,
-        "may_skip_test": may_skip_test,
+        "key_fault": change.fault,
+        "may_skip_test": change.may_skip_test,
         "listing": listing,
         "models": [
             {"model": one, "is_kept": one.name in kept}
@@ -123,10 +125,21 @@ def provider_page(
     return render(request, "chat/provider.html", context, status=status)
 
 
-def _change_key(
-    request: WorkspaceRequest, provider: ModelProvider
-) -> tuple[Listing | None, EmbeddingTrial | None, str, bool]:
-    """The provider's models for the new key, and how its embedding model answers; or a fault at the key's field.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeyChange:
+    """What came of a new key."""
+
+    listing: Listing | None = None
+    """The models that the provider lists for it."""
+    trial: EmbeddingTrial | None = None
+    fault: str = ""
+    """Why it was not stored, for the key's field."""
+    may_skip_test: bool = False
+    """Whether it may be stored untested: nobody refused it."""
+
+
+def _change_key(request: WorkspaceRequest, provider: ModelProvider) -> _KeyChange:
+    """Store the new key, tested unless the form says otherwise, and leave a note of it.
 
     Raises:
         Conflict: as `rotate_key`.
@@ -140,15 +153,15 @@ def _change_key(
             is_tested=is_tested,
         )
     except InvalidInput as error:
-        return None, None, error.message, False
+        return _KeyChange(fault=error.message)
     except ProviderKeyUntested as error:
-        return None, None, error.message, True
+        return _KeyChange(fault=error.message, may_skip_test=True)
     provider.refresh_from_db()
     if not is_tested:
         told = _("The new key is stored. Nobody knows yet whether it works: test the connection.")
         messages.warning(request, told)
-        return None, None, "", False
+        return _KeyChange()
     told = _("The new key works, and answers from now on. You can revoke the old one.")
     messages.success(request, told)
     trial = try_embedding(provider=provider, actor=request.actor)
-    return listing if listing.models else None, trial, "", False
+    return _KeyChange(listing=listing if listing.models else None, trial=trial)
