@@ -13,6 +13,7 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -87,8 +88,13 @@ class MembershipAdmin(WorkspaceModelAdmin):
     list_filter = ["role", "is_auditor"]
     list_select_related = ["user"]
     search_fields = ["user__email", "user__name"]
-    fields = ["user", "role", "is_auditor"]
-    readonly_fields = ["user"]
+    fields = ["person", "role", "is_auditor"]
+    readonly_fields = ["person"]
+
+    @admin.display(description=_("User"))
+    def person(self, membership: Membership) -> str:
+        """Without the link to the account, which would lead most people back here."""
+        return str(membership.user)
 
     @admin.display(description=_("Address"))
     def address_confirmed(self, membership: Membership) -> Promise:
@@ -239,6 +245,17 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
     ]
     readonly_fields = ["last_login", "created_at"]
     add_fieldsets = [(None, {"fields": ["email", "name", "password1", "password2"]})]
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> Any:
+        """The account; to those who administer a workspace, the person's page there. Many pages link to it."""
+        if not self.has_view_permission(request):
+            workspace = cast("WorkspaceRequest", request).workspace
+            person = self.get_object(request, object_id)
+            if workspace is not None and person is not None:
+                members = Membership.objects.also_suspended(workspace)
+                if (member := members.filter(user=person).first()) is not None:
+                    return redirect("admin:workspaces_membership_change", member.pk)
+        return super().change_view(request, object_id, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

@@ -14,8 +14,7 @@ from django.urls import reverse
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.klavis.instances import is_web_address
 from mcp_servers.klavis.models import InstanceKind, InstanceState, KlavisInstance
-from mcp_servers.klavis.rights import may_follow_sign_in, may_manage, require_to_remove
-from workspaces.errors import PermissionDenied
+from mcp_servers.klavis.rights import may_follow_sign_in, may_manage, may_remove
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
@@ -64,6 +63,11 @@ class InstanceCard:
     can_manage: bool
     can_remove: bool
 
+    @property
+    def is_anothers(self) -> bool:
+        """Somebody else's: administrators see that it is there, but have no page of it."""
+        return bool(self.whose) and not self.is_own
+
 
 def instance_cards(rows: Iterable[KlavisInstance], *, actor: Actor) -> list[InstanceCard]:
     """A card for each, in the given order."""
@@ -95,7 +99,7 @@ def instance_card(row: KlavisInstance, *, actor: Actor) -> InstanceCard:
         server_id=row.server_id,
         server_name=row.server.name if row.server is not None else "",
         can_manage=may_manage(actor, row),
-        can_remove=_may_remove(actor, row),
+        can_remove=may_remove(actor, row),
     )
 
 
@@ -129,11 +133,3 @@ def _coming_back(url: str) -> str:
     ours = settings.TRELLIS.public_origins[0] + reverse("mcp_servers:klavis_signed_in")
     added = urlencode({"redirect_url": ours})
     return parts._replace(query=f"{parts.query}&{added}" if parts.query else added).geturl()
-
-
-def _may_remove(actor: Actor, row: KlavisInstance) -> bool:
-    try:
-        require_to_remove(actor, row)
-    except PermissionDenied:
-        return False
-    return True

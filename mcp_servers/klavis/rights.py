@@ -44,6 +44,15 @@ def require_to_remove(actor: Actor, instance: KlavisInstance) -> None:
     require(actor, Permission.MANAGE_SERVERS, workspace_id=instance.workspace_id)
 
 
+def may_remove(actor: Actor, instance: KlavisInstance) -> bool:
+    """Whether require_to_remove() would let this pass."""
+    try:
+        require_to_remove(actor, instance)
+    except PermissionDenied:
+        return False
+    return True
+
+
 def may_follow_sign_in(actor: Actor, instance: KlavisInstance) -> bool:
     """Whether the actor sees where a sign-in goes, and hears what came of it: who began it; administrators, of the workspace's."""
     if actor.user_id is None or actor.workspace_id != instance.workspace_id:

@@ -15,7 +15,7 @@ from mcp_servers.klavis import instances
 from mcp_servers.klavis.asking import account_of
 from mcp_servers.klavis.limits import count_hosted
 from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
-from mcp_servers.klavis.rights import require_to_remove
+from mcp_servers.klavis.rights import may_remove
 from mcp_servers.models import McpServer
 from mcp_servers.registry.catalogue.values import (
     AuthKind,
@@ -24,7 +24,7 @@ from mcp_servers.registry.catalogue.values import (
     Installing,
 )
 from workspaces.actors import Actor
-from workspaces.errors import Conflict, NotFound, PermissionDenied
+from workspaces.errors import Conflict, NotFound
 from workspaces.models import Workspace
 
 PROVIDER: Final = "Klavis"
@@ -121,17 +121,9 @@ def _entry(
                 id=row.server_id,
                 name=row.server.name,
                 is_own=row.user_id is not None,
-                can_uninstall=_may_remove(actor, row),
+                can_uninstall=may_remove(actor, row),
             )
             for row in of_this
             if row.server is not None and row.server_id is not None
         ),
     )
-
-
-def _may_remove(actor: Actor, instance: KlavisInstance) -> bool:
-    try:
-        require_to_remove(actor, instance)
-    except PermissionDenied:
-        return False
-    return True

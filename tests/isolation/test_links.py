@@ -1,0 +1,99 @@
+"""Every link on every page leads somewhere, for each of those who see it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+from urllib.parse import parse_qsl, urljoin, urlsplit
+
+import pytest
+from django.test import Client
+from django.urls import Resolver404, resolve
+
+from tests.factories import ROLES
+from tests.isolation.world import World
+from workspaces.models import User
+
+pytestmark = pytest.mark.django_db
+
+_ENOUGH = 60
+"""Routes at the least that whoever administers a workspace comes by."""
+_MOST = 3
+"""Addresses of one route that are asked for: a filter more leads to the same links."""
+_WAYS = {"o", "_changelist_filters", "_facets", "p", "_popup"}
+"""How a list is shown, and the way back to it: the tests of lists ask for each of them."""
+_HERE = "http://testserver"
+_TARGET = re.compile(r'\b(?:href|hx-get)="([^"]*)"')
+
+
+@pytest.mark.parametrize("role", [*ROLES, "platform's owner"])
+def test_every_link_leads_somewhere(world: World, role: str) -> None:
+    """REL-840: nobody is led to a page that is missing, or closed to them."""
+    is_owner_of_all = role == "platform's owner"
+    client = _of_the_platform() if is_owner_of_all else world.a.client(role)
+    routes, dead = _follow(client, ["/", "/account/", f"/w/{world.a.slug}/servers/"], world)
+    assert dead == []
+    if role in {"owner", "admin"} or is_owner_of_all:
+        assert routes > _ENOUGH
+
+
+def _of_the_platform() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser(email="platform@trellis.example"))
+    return client
+
+
+def _follow(client: Client, starts: list[str], world: World) -> tuple[int, list[str]]:
+    """Ask for whatever can be reached, a few addresses of each route.
+
+    Returns:
+        How many routes there were, and in words the addresses that lead nowhere.
+    """
+    # An approval waits in this world that the log knows nothing of.
+    found_nowhere = str(world.a["approval"].call_id)
+    kinds: set[tuple[str, frozenset[str]]] = set()
+    routes: Counter[str] = Counter()
+    dead: list[str] = []
+    waiting = [(address, "the start") for address in starts]
+    while waiting:
+        address, source = waiting.pop(0)
+        if (kind := _kind_of(address)) is None:
+            dead.append(f"{address} on {source}: no such address")
+            continue
+        if kind in kinds or routes[kind[0]] == _MOST or found_nowhere in address:
+            continue
+        kinds.add(kind)
+        routes[kind[0]] += 1
+        answer = client.get(address)
+        if answer.status_code in (301, 302):
+            waiting.append((urljoin(address, answer["Location"]), source))
+        elif answer.status_code >= 400:
+            dead.append(f"{address} on {source}: {answer.status_code}")
+        else:
+            waiting += ((link, address) for link in _links(answer, address))
+    return len(routes), dead
+
+
+def _kind_of(address: str) -> tuple[str, frozenset[str]] | None:
+    """The address without what stands for single rows; None if there is no such address."""
+    parts = urlsplit(address)
+    try:
+        match = resolve(parts.path)
+    except Resolver404:
+        return None
+    route = match.route if match.namespace != "admin" else f"{match.route} {match.url_name}"
+    return route, frozenset(name for name, _ in parse_qsl(parts.query)) - _WAYS
+
+
+def _links(answer: Any, address: str) -> Iterator[str]:
+    """Where a page leads within the product."""
+    if answer.streaming or "html" not in answer.get("Content-Type", ""):
+        return
+    for value in _TARGET.findall(answer.content.decode()):
+        target = urlsplit(urljoin(_HERE + address, unescape(value)))
+        is_ours = f"{target.scheme}://{target.netloc}" == _HERE
+        if is_ours and not target.path.startswith("/static/"):
+            yield f"{target.path}?{target.query}" if target.query else target.path
