@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
+import json
 import math
 import sys
 import tempfile
@@ -102,7 +103,8 @@ class Soak:
         self._until = until
         self.turns = 0
         self.calls = 0
-        self.failed = 0
+        self.failed: Counter[str] = Counter()
+        """Turns and calls that were answered with a failure, by which."""
         self.lost: Counter[str] = Counter()
         """Visits and calls that ended early, by what ended them."""
 
@@ -120,8 +122,8 @@ class Soak:
                 self.lost[repr(error)] += 1
             await asyncio.sleep(_BETWEEN_CALLS)
         await caller.close()
-        self.calls = caller.statuses[200]
-        self.failed += sum(caller.statuses.values()) - self.calls
+        self.calls = caller.statuses.pop(200, 0)
+        self.failed.update({f"call, {status}": count for status, count in caller.statuses.items()})
 
     async def person(self, first: Seat) -> None:
         """One of them, who comes back in a new page now and then: by turns for their long chat and for a new one."""
@@ -160,8 +162,9 @@ class Soak:
         ended = asyncio.Event()
 
         def listen(told: str) -> None:
-            if '"status":"failed"' in told:
-                self.failed += 1
+            if told.startswith('{"type":"turn.changed"') and '"status":"failed"' in told:
+                error = json.loads(told)["turn"]["error"] or {}
+                self.failed[f"turn, {error.get('code')}"] += 1
                 ended.set()
             elif told.startswith('{"type":"turn.changed"') and '"status":"completed"' in told:
                 ended.set()
@@ -199,14 +202,16 @@ def _tell(soak: Soak, samples: Samples, grown: dict[str, int]) -> bool:
     """Print what was seen; whether all stayed flat."""
     say = sys.stdout.write
     say(
-        f"{soak.turns} turns, {soak.calls} calls, {soak.failed} failed, {len(samples.times)} samples\n"
+        f"{soak.turns} turns, {soak.calls} calls, {soak.failed.total()} failed, {len(samples.times)} samples\n"
     )
+    for reason, count in soak.failed.most_common():
+        say(f"{count} failed: {reason}\n")
     for reason, count in soak.lost.most_common():
         say(f"{count} visits or calls ended early: {reason}\n")
     if len(samples.times) < LEAST_SAMPLES:
         say("Too few samples for a slope: run it longer.\n")
         return False
-    is_flat = soak.failed == 0 and not soak.lost
+    is_flat = not soak.failed and not soak.lost
     for name, slope in samples.slopes().items():
         grows = slope.grows(FLAT[name])
         is_flat = is_flat and not grows
