@@ -194,9 +194,10 @@ def _show(
         asked,
         _SESSIONS_AFTER,
         by=SESSION_ORDER,
+        most=access.MOST_OF_KIND,
     )
     rows = ApiToken.objects.for_workspace(membership.workspace_id).filter(user=membership.user)
-    tokens = page_in_address(rows, asked, _TOKENS_AFTER, by="name")
+    tokens = page_in_address(rows, asked, _TOKENS_AFTER, by="name", most=access.MOST_OF_KIND)
     path = reverse("workspaces:member", args=[membership.workspace.slug, membership.pk])
     address_faults = unknown_filters(asked, {_SESSIONS_AFTER, _TOKENS_AFTER})
     address_faults += [one.fault for one in (sessions, tokens) if one.fault]

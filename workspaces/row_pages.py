@@ -85,7 +85,12 @@ def page_after(rows: QuerySet[R], mark: str, *, by: str, most: int = MOST_ON_PAG
 
 
 def page_in_address(
-    rows: QuerySet[R], asked: Mapping[str, str], name: str = "after", *, by: str
+    rows: QuerySet[R],
+    asked: Mapping[str, str],
+    name: str = "after",
+    *,
+    by: str,
+    most: int = MOST_ON_PAGE,
 ) -> RowPage[R]:
     """The page that a parameter of an address asks for; the first one where there are no rows after the mark.
 
@@ -93,12 +98,12 @@ def page_in_address(
     """
     fault = ""
     try:
-        page = page_after(rows, asked.get(name, ""), by=by)
+        page = page_after(rows, asked.get(name, ""), by=by, most=most)
         if page.rows or page.is_first:
             return page
     except InvalidInput as error:
         fault = error.fields["after"][0]
-    first = page_after(rows, "", by=by)
+    first = page_after(rows, "", by=by, most=most)
     return RowPage(rows=first.rows, following=first.following, fault=fault)
 
 

@@ -207,7 +207,7 @@ def walk(client: Client, path: str, rows: str, ways: str) -> list[Any]:
     """All rows of a list, from its first page to its last."""
     found: list[Any] = []
     url = path
-    for _ in range(10):
+    for _ in range(20):
         context = client.get(url).context
         found += context[rows]
         if not context[ways].following:
