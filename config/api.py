@@ -24,7 +24,7 @@ import config.workspace_files.api
 import mcp_servers.pages.api
 from config.errors import RETRY_SECONDS
 from mcp_servers.pages import extensions
-from workspaces import members_api, people_api, profile_api, requests_api
+from workspaces import list_views_api, members_api, people_api, profile_api, requests_api
 from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.database import drop_dead_connections, is_unavailable
@@ -132,6 +132,7 @@ def _router() -> SimpleRouter:
     people = (
         *(people_api.routes, members_api.routes, requests_api.routes),
         profile_api.routes,
+        list_views_api.routes,
     )
     own = (*people, config.workspace_files.api.routes)
     for routes in (audit.api.routes, servers, chat.api.routes, *own):

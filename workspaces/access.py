@@ -6,8 +6,6 @@ last row of the one before.
 
 from __future__ import annotations
 
-import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -17,9 +15,9 @@ from django.db.models import Model, Q
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from workspaces.errors import InvalidInput
 from workspaces.models import Membership
 from workspaces.roles import Permission, permissions_of_role
+from workspaces.row_pages import MOST_ON_PAGE, no_page, read_mark, write_mark
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -28,7 +26,6 @@ R = TypeVar("R", bound=Model)
 
 MOST_OF_KIND: Final = 20
 """Where all kinds stand on one page."""
-MOST_ON_PAGE: Final = 100
 KINDS: Final[Mapping[str, Any]] = {
     "permission": _("Rights"),
     "bud": _("Buds"),
@@ -79,20 +76,13 @@ class Mark:
         Raises:
             InvalidInput: it is none of ours.
         """
-        fault = InvalidInput(fields={"after": [gettext("This page does not exist.")]})
-        try:
-            parts = json.loads(urlsafe_b64decode(text))
-            "".join(parts).encode()  # they are texts, and such that a database takes them
-            kind, name, key = parts
-        except (ValueError, TypeError, RecursionError):
-            raise fault from None
-        if kind not in KINDS or "\0" in name or (kind != "permission" and not _is_id(key)):
-            raise fault
+        kind, name, key = read_mark(text, 3)
+        if kind not in KINDS or (kind != "permission" and not _is_id(key)):
+            raise no_page()
         return cls(kind=kind, name=name, key=key)
 
     def __str__(self) -> str:
-        text = json.dumps([self.kind, self.name, self.key])
-        return urlsafe_b64encode(text.encode()).decode()
+        return write_mark(self.kind, self.name, self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

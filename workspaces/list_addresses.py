@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlencode
 
+from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.filters import DateFieldListFilter
-from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR
+from django.contrib.admin.options import IS_POPUP_VAR, TO_FIELD_VAR, IncorrectLookupParameters
+from django.contrib.admin.views.main import (
+    ALL_VAR,
+    ERROR_FLAG,
+    ORDER_VAR,
+    PAGE_VAR,
+    SEARCH_VAR,
+)
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from workspaces.text_values import read_whole_number
 
 if TYPE_CHECKING:
+    from django.contrib.admin import ModelAdmin
     from django.contrib.admin.filters import ListFilter
     from django.contrib.admin.views.main import ChangeList
     from django.http import HttpRequest
 
+VIEW_VAR: Final = "_view"
+"""The parameter that says which saved view the list was opened with."""
 _LONGEST_SHOWN: Final = 50
 _MOST_PAGES: Final = 1_000_000
+_MOST_PARAMETERS: Final = 100
+_NEVER_SAVED: Final = frozenset(
+    {VIEW_VAR, PAGE_VAR, ERROR_FLAG, ALL_VAR, "_facets", IS_POPUP_VAR, TO_FIELD_VAR}
+)
+"""Parameters that say which part of the rows is shown, or how, and not which rows."""
+
+
+def saved_part(query: str) -> str:
+    """What of an address a view saves: search, filters and order, always written in the same way.
+
+    Raises:
+        ValueError: it has too many parameters.
+    """
+    pairs = parse_qsl(query.replace("\x00", ""), max_num_fields=_MOST_PARAMETERS)
+    kept = [(name, value) for name, value in pairs if value and name not in _NEVER_SAVED]
+    return urlencode(sorted(kept))
+
+
+def faults_of_query(query: str, shown: ModelAdmin[Any], request: HttpRequest) -> list[str]:
+    """A sentence for each part of a query that this list does not know."""
+    asked = copy(request)
+    asked.method = "GET"
+    asked.GET = QueryDict(query)
+    if SEARCH_VAR in asked.GET and not shown.get_search_fields(request):
+        return [_("This list cannot be searched.")]
+    try:
+        return faults_of(asked, shown.get_changelist_instance(asked))
+    except (DisallowedModelAdminLookup, IncorrectLookupParameters):
+        return [_("The address has a filter that does not exist, or a value that does not fit.")]
 
 
 def faults_of(request: HttpRequest, listed: ChangeList) -> list[str]:

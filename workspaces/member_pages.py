@@ -11,6 +11,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -21,16 +22,19 @@ from workspaces.models import ROLE_CHOICES, ApiToken, Membership
 from workspaces.ownership import transfer_ownership
 from workspaces.page_parts import id_of, workspace_of
 from workspaces.roles import Permission
+from workspaces.row_pages import Ways, page_in_address, ways_from
 from workspaces.seen_values import hold, saves_one_at_a_time
 from workspaces.services import change_membership, remove_member
 from workspaces.suspending import LONGEST_REASON, resume_member, suspend_member
 from workspaces.text_values import unknown_filters
-from workspaces.visits import device, end_sessions, last_seen_of, sessions_of
+from workspaces.visits import SESSION_ORDER, device, end_sessions, last_seen_of, sessions_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 MOST_SHOWN = 200
+_SESSIONS_AFTER = "sessions_after"
+_TOKENS_AFTER = "tokens_after"
 
 
 def _fetch(request: WorkspaceRequest, membership_id: UUID) -> Membership:
@@ -64,7 +68,7 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def member(request: WorkspaceRequest, workspace_slug: str, membership_id: UUID) -> HttpResponse:
-    """One person: role, access, tokens."""
+    """One person: role, access, and page by page their sessions and tokens."""
     membership = _fetch(request, membership_id)
     return _show(request, membership)
 
@@ -159,10 +163,12 @@ def member_access(
         "kinds": access.KINDS.items(),
         "rows": page.rows,
         "faults": faults,
-        "is_first": after is None,
-        "next_query": urlencode({**following, "after": str(page.following)})
-        if page.following
-        else "",
+        "ways": Ways(
+            first=f"?{urlencode(following)}" if after is not None else "",
+            following=f"?{urlencode({**following, 'after': str(page.following)})}"
+            if page.following
+            else "",
+        ),
     }
     return render(request, "workspaces/member_access.html", context)
 
@@ -182,7 +188,19 @@ def _show(
     faults: dict[str, list[str]] | None = None,
 ) -> HttpResponse:
     actor = request.actor
-    tokens = ApiToken.objects.for_workspace(membership.workspace_id).filter(user=membership.user)
+    asked = request.GET
+    sessions = page_in_address(
+        sessions_of(membership.user_id, membership.workspace),
+        asked,
+        _SESSIONS_AFTER,
+        by=SESSION_ORDER,
+        most=access.MOST_OF_KIND,
+    )
+    rows = ApiToken.objects.for_workspace(membership.workspace_id).filter(user=membership.user)
+    tokens = page_in_address(rows, asked, _TOKENS_AFTER, by="name", most=access.MOST_OF_KIND)
+    path = reverse("workspaces:member", args=[membership.workspace.slug, membership.pk])
+    address_faults = unknown_filters(asked, {_SESSIONS_AFTER, _TOKENS_AFTER})
+    address_faults += [one.fault for one in (sessions, tokens) if one.fault]
     context: dict[str, Any] = {
         "section": "people",
         "one": membership,
@@ -193,11 +211,13 @@ def _show(
         "faults": faults or {},
         "access": access.access_groups(membership),
         "most_of_kind": access.MOST_OF_KIND,
-        "sessions": [
-            (row, device(row.user_agent))
-            for row in sessions_of(membership.user_id, membership.workspace)[:MOST_SHOWN]
-        ],
-        "tokens": list(tokens.order_by("name")[:MOST_SHOWN]),
+        "address_faults": address_faults,
+        "sessions": [(row, device(row.user_agent)) for row in sessions.rows],
+        "session_ways": ways_from(
+            sessions, asked, _SESSIONS_AFTER, path=path, anchor="#sessions-heading"
+        ),
+        "tokens": tokens.rows,
+        "token_ways": ways_from(tokens, asked, _TOKENS_AFTER, path=path, anchor="#tokens-heading"),
         "is_self": membership.user_id == actor.user_id,
         "can_hand_over": actor.role is Role.OWNER and membership.role != Role.OWNER.value,
     }

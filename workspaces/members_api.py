@@ -20,12 +20,11 @@ from workspaces.errors import InvalidInput
 from workspaces.models import ROLE_CHOICES, Membership, WorkspaceSession
 from workspaces.ownership import transfer_ownership
 from workspaces.roles import Permission, require
+from workspaces.row_pages import RowPage, page_after
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.services import change_membership, remove_member
 from workspaces.suspending import LONGEST_REASON, resume_member, suspend_member
-from workspaces.visits import device, end_sessions, sessions_of
-
-MOST_SESSIONS = 200
+from workspaces.visits import SESSION_ORDER, device, end_sessions, sessions_of
 
 
 class MemberOutput(serializers.ModelSerializer[Membership]):
@@ -78,10 +77,7 @@ class AccessPageOutput(serializers.Serializer[Any]):
 
     @extend_schema_field(serializers.URLField(allow_null=True))
     def get_next(self, page: AccessPage) -> str | None:
-        if page.following is None:
-            return None
-        url: str = self.context["request"].build_absolute_uri()
-        return replace_query_param(url, "cursor", str(page.following))
+        return _next(self.context["request"], str(page.following or ""))
 
 
 class AccessInput(serializers.Serializer[Any]):
@@ -102,6 +98,26 @@ class SessionOutput(serializers.Serializer[Any]):
         return device(row.user_agent)
 
 
+class SessionPageOutput(serializers.Serializer[Any]):
+    """Some of a member's sessions."""
+
+    results = SessionOutput(many=True, source="rows")
+    next = serializers.SerializerMethodField()
+
+    @extend_schema_field(serializers.URLField(allow_null=True))
+    def get_next(self, page: RowPage[WorkspaceSession]) -> str | None:
+        return _next(self.context["request"], page.following)
+
+
+class SessionsInput(serializers.Serializer[Any]):
+    cursor = serializers.CharField(max_length=2_000, required=False)
+
+
+def _next(request: Request, mark: str) -> str | None:
+    """The address of the next page."""
+    return replace_query_param(request.build_absolute_uri(), "cursor", mark) if mark else None
+
+
 class SignOutInput(serializers.Serializer[Any]):
     session = serializers.UUIDField(allow_null=True, default=None, help_text="None: all of them.")
 
@@ -117,7 +133,7 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="members:write", write="members:write")
     serializer_class = MemberOutput
     orderings: ClassVar[Any] = ("id", "-id", "created_at")
-    parameters: ClassVar[Any] = {"access": ("kind", "cursor")}
+    parameters: ClassVar[Any] = {"access": ("kind", "cursor"), "sessions": ("cursor",)}
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
@@ -186,13 +202,19 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         page = access_page(self.get_object(), kind=given.get("kind"), after=after)
         return Response(AccessPageOutput(page, context={"request": request}).data)
 
-    @extend_schema(responses=SessionOutput(many=True), filters=False)
+    @extend_schema(parameters=[SessionsInput], responses=SessionPageOutput, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def sessions(self, request: Request, pk: str) -> Response:
-        """The member's browser sessions in this workspace, the latest used first."""
+        """The member's browser sessions in this workspace, the latest used first, 100 on a page."""
         membership = self.get_object()
-        rows = sessions_of(membership.user_id, membership.workspace)[:MOST_SESSIONS]
-        return Response(SessionOutput(rows, many=True).data)
+        asked = SessionsInput(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        rows = sessions_of(membership.user_id, membership.workspace)
+        try:
+            page = page_after(rows, asked.validated_data.get("cursor", ""), by=SESSION_ORDER)
+        except InvalidInput as error:
+            raise ParseError("This cursor is not valid here.") from error
+        return Response(SessionPageOutput(page, context={"request": request}).data)
 
     @extend_schema(request=SignOutInput, responses=SignedOutOutput)
     @action(detail=True, methods=["post"], url_path="sign-out")

@@ -22,6 +22,7 @@ from workspaces.models import (
     JoinLink,
     Membership,
     RequestStatus,
+    SavedListView,
     User,
     WorkspaceSession,
 )
@@ -83,6 +84,9 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
         Q(invited_by_id=user_id) | Q(email__iexact=address), accepted_at=None, revoked_at=None
     )
     WorkspaceSession.objects.for_workspace(workspace_id).filter(user_id=user_id).delete()
+    views = SavedListView.objects.for_workspace(workspace_id).filter(owner_id=user_id)
+    views.filter(is_shared=False).delete()
+    views.update(owner=None)
     asked = AccessRequest.objects.for_workspace(workspace_id).filter(
         requester_id=user_id, status=RequestStatus.OPEN
     )

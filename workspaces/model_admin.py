@@ -24,6 +24,7 @@ from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError
 from workspaces.list_addresses import faults_of, no_page
+from workspaces.list_view_parts import FORM_VAR, ListOfViews, answer_form, saved_views
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel
@@ -64,6 +65,7 @@ class TrackedModelAdmin(ModelAdmin):
     offers_export: ClassVar[bool] = True
     """Whether whoever sees the list may take it as a file."""
     change_form_after_template = "admin/seen_values.html"
+    list_before_template = "admin/list_views.html"
     list_after_template = "admin/list_export.html"
 
     def get_form(
@@ -80,9 +82,33 @@ class TrackedModelAdmin(ModelAdmin):
             hold(request, row)
         return row
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        """Have a list whose address may name a saved view."""
+        return ListOfViews
+
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, str] | None = None
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
+        """The list under its saved views; what their forms send comes to the list, which shows what is refused."""
+        bound = cast("WorkspaceRequest", request)
+        views = saved_views(bound, self) if self.has_view_permission(request) else None
+        if views is None:
+            return self._list(request, extra_context)
+        if request.method == "POST" and FORM_VAR in request.POST:
+            answer = answer_form(bound, self, views)
+            if isinstance(answer, HttpResponseRedirect):
+                return answer
+            views = saved_views(bound, self, answer)
+            response = self._list(request, {**(extra_context or {}), "saved_views": views})
+            if response.status_code == 200:
+                response.status_code = 422
+            return response
+        if views.is_gone:
+            told = _("The saved view in this address does not exist any more, or is not shared.")
+            messages.warning(request, told)
+        return self._list(request, {**(extra_context or {}), "saved_views": views})
+
+    def _list(self, request: HttpRequest, extra_context: dict[str, Any] | None) -> Any:
         """The list, and in words what of its address does not fit. Django refuses a name, and is silent of a value."""
         without_filters = f"{request.path}?{ERROR_FLAG}=1"
         try:

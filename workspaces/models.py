@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.sessions.models import Session
@@ -26,6 +26,7 @@ __all__ = [
     "Membership",
     "RequestKind",
     "RequestStatus",
+    "SavedListView",
     "Theme",
     "User",
     "Workspace",
@@ -209,6 +210,42 @@ class AccessRequest(WorkspaceModel):
 
     def __str__(self) -> str:
         return f"{self.name} for {self.requester}"
+
+
+def own_ones_go(collector: Any, field: Any, rows: Any, using: str) -> None:
+    """When a person is deleted, delete their own views with them, and leave the shared ones without an owner."""
+    models.CASCADE(collector, field, rows.filter(is_shared=False), using)
+    models.SET_NULL(collector, field, rows.filter(is_shared=True), using)
+
+
+class SavedListView(WorkspaceModel):
+    """Filters of a list of the admin under a name, for oneself or for all administrators who see the list."""
+
+    owner = models.ForeignKey(User, on_delete=own_ones_go, null=True, related_name="+")
+    """Who saved it; None for a shared one whose owner has left."""
+    list = models.CharField(max_length=100, help_text=_("App and model, with a dot between them."))
+    name = models.CharField(max_length=80)
+    query = models.TextField(help_text=_("As in the address."))
+    is_shared = models.BooleanField(default=False)
+
+    class Meta(WorkspaceModel.Meta):
+        verbose_name = _("saved view of a list")
+        ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "list", "owner", "name"],
+                condition=models.Q(is_shared=False),
+                name="own_list_view_once",
+            ),
+            models.UniqueConstraint(
+                fields=["workspace", "list", "name"],
+                condition=models.Q(is_shared=True),
+                name="shared_list_view_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class ApiTokenQuerySet(WorkspaceQuerySet["ApiToken"]):

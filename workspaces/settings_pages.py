@@ -18,12 +18,11 @@ from workspaces.models import Membership, Theme
 from workspaces.page_parts import id_of
 from workspaces.profiles import change_profile
 from workspaces.roles import Permission, has_permission
-from workspaces.visits import device, end_sessions, sessions_of
+from workspaces.row_pages import page_in_address, ways_from
+from workspaces.visits import SESSION_ORDER, device, end_sessions, sessions_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
-
-MOST_SHOWN = 200
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -91,26 +90,32 @@ def shortcuts(request: WorkspaceRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def sessions(request: WorkspaceRequest) -> HttpResponse:
-    """Where the person is signed in; sign out of one, or of all others."""
+    """Where the person is signed in, page by page; sign out of one, or of all others on all pages."""
     if request.workspace is None:
         return redirect("workspaces:index")
     rows = Membership.objects.for_workspace(request.workspace).filter(user=request.user)
     membership = rows.select_related("workspace").first()
-    found = list(sessions_of(request.user.pk, request.workspace)[:MOST_SHOWN])
+    rows_of_person = sessions_of(request.user.pk, request.workspace)
     current = request.session.session_key
+    others = rows_of_person.exclude(session_id=current)
     if request.method == "POST" and membership is not None:
         chosen = request.POST.get("session")
-        others = {row.pk for row in found if row.session_id != current}
-        if chosen:
-            others &= {id_of(chosen)}
-        number = end_sessions(membership=membership, session_ids=others, actor=request.actor)
+        ended = others.filter(pk=id_of(chosen)) if chosen else others
+        number = end_sessions(
+            membership=membership,
+            session_ids=set(ended.values_list("pk", flat=True)),
+            actor=request.actor,
+        )
         told = _("Signed out.") if number else _("There was nothing to sign out of.")
         messages.success(request, told)
         return redirect("workspaces:sessions")
+    page = page_in_address(rows_of_person, request.GET, by=SESSION_ORDER)
     context: dict[str, Any] = {
         "section": "account",
         "tab": "sessions",
-        "sessions": [(row, device(row.user_agent), row.session_id == current) for row in found],
-        "has_others": any(row.session_id != current for row in found),
+        "sessions": [(row, device(row.user_agent), row.session_id == current) for row in page.rows],
+        "has_others": others.exists(),
+        "ways": ways_from(page, request.GET),
+        "faults": [page.fault] if page.fault else [],
     }
     return render(request, "workspaces/settings_sessions.html", context)

@@ -21,6 +21,7 @@ from workspaces.forms import SetupForm, TokenForm
 from workspaces.joining import find_join_link, is_for, join_by_link
 from workspaces.middleware import signed_in_user
 from workspaces.models import ApiToken
+from workspaces.row_pages import page_in_address, ways_from
 from workspaces.services import accept_invitation, find_invitation
 from workspaces.suspending import find_suspension
 from workspaces.tokens import issue_token, revoke_token
@@ -175,8 +176,11 @@ def tokens(request: WorkspaceRequest) -> HttpResponse:
         except DomainError as error:
             form.add_error(None, error.message)
     mine = ApiToken.objects.for_workspace(request.workspace).visible_to(request.user)
+    page = page_in_address(mine, request.GET, by="-created_at")
     context = {
-        "tokens": mine.filter(workspace=request.workspace).order_by("-created_at"),
+        "tokens": page.rows,
+        "ways": ways_from(page, request.GET),
+        "faults": [page.fault] if page.fault else [],
         "form": form,
         "new_token": plain,
     }

@@ -22,6 +22,8 @@ from workspaces.services import require_not_above
 from workspaces.session_store import delete_sessions
 from workspaces.sessions import end_access
 
+SESSION_ORDER: Final = "-last_seen_at"
+"""One that is used meanwhile moves to the first page."""
 _KEY: Final = "noted"
 _EVERY: Final = 600
 """Seconds after which a session that goes on is noted again."""
@@ -73,7 +75,7 @@ def sessions_of(user_id: UUID, workspace: Workspace) -> WorkspaceQuerySet[Worksp
     rows = WorkspaceSession.objects.for_workspace(workspace).filter(
         user_id=user_id, session__expire_date__gt=timezone.now()
     )
-    return rows.order_by("-last_seen_at")
+    return rows.order_by(SESSION_ORDER, "-id")
 
 
 def last_seen_of(user_ids: Collection[UUID], workspace: Workspace) -> dict[UUID, datetime]:

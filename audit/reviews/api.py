@@ -16,14 +16,7 @@ from rest_framework.response import Response
 from audit.exports.report_files import SCHEDULED
 from audit.models import ReportSchedule, SavedView, SignOff
 from audit.reviews.previews import preview_schedule
-from audit.reviews.saved_views import (
-    LONGEST_NAME,
-    LONGEST_QUERY,
-    change_view,
-    delete_view,
-    save_view,
-    views_for,
-)
+from audit.reviews.saved_views import change_view, delete_view, save_view, views_for
 from audit.reviews.scheduled_exports import send_now
 from audit.reviews.schedules import (
     ScheduleDraft,
@@ -37,6 +30,7 @@ from audit.reviews.signing import LONGEST_NOTE, sign_off
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.view_names import LONGEST_NAME, LONGEST_QUERY
 
 _SCOPES = Scopes(read="audit:read", write="audit:write")
 _QUERY = "Filters, as people type them or as the page's address has them."

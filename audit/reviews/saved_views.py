@@ -12,14 +12,13 @@ from django.utils.translation import gettext as _
 from audit.models import SavedView
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.roles import Permission, require
+from workspaces.view_names import faults_of_view
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
     from workspaces.scoping import WorkspaceQuerySet
 
 MOST = 100
-LONGEST_NAME = 80
-LONGEST_QUERY = 4_000
 
 
 def views_for(actor: Actor, workspace_id: UUID) -> WorkspaceQuerySet[SavedView]:
@@ -48,13 +47,9 @@ def save_view(
     if actor.user_id is None:
         raise PermissionDenied
     name = name.strip()
-    faults: dict[str, list[str]] = {}
-    if not 0 < len(name) <= LONGEST_NAME:
-        faults["name"] = [_("Give the view a name of at most 80 characters.")]
+    faults = faults_of_view(name=name, query=query)
     if page not in SavedView.Page.values:
         faults["page"] = [_("There is no such page.")]
-    if len(query) > LONGEST_QUERY:
-        faults["query"] = [_("These filters are too long to save. Remove some.")]
     if faults:
         raise InvalidInput(fields=faults)
     mine = SavedView.objects.for_workspace(workspace_id).filter(owner_id=actor.user_id)
@@ -85,10 +80,8 @@ def change_view(*, view: SavedView, actor: Actor, query: str) -> SavedView:
     require(actor, Permission.VIEW_AUDIT, workspace_id=view.workspace_id)
     if view.owner_id != actor.user_id:
         raise Conflict(_("Only the person who made this view can change it."))
-    if len(query) > LONGEST_QUERY:
-        raise InvalidInput(
-            fields={"query": [_("These filters are too long to save. Remove some.")]}
-        )
+    if faults := faults_of_view(query=query):
+        raise InvalidInput(fields=faults)
     view.query = query.replace("\x00", "")
     view.save(update_fields=["query", "updated_at"])
     return view

@@ -15,7 +15,8 @@ BOUNDS = {
     PEOPLE: """
         auth.Permission auth.Group contenttypes.ContentType account.EmailAddress workspaces.User
         workspaces.Workspace workspaces.Membership workspaces.Invitation workspaces.JoinLink
-        workspaces.AccessRequest workspaces.ApiToken workspaces.Installation audit.AlertRule
+        workspaces.AccessRequest workspaces.SavedListView workspaces.ApiToken workspaces.Installation
+        audit.AlertRule
         audit.AuditPolicy audit.LegalHold audit.SavedView audit.ReportSchedule audit.SignOff
         audit.AuditStream mcp_servers.StdioProgram mcp_servers.GlobalServer mcp_servers.McpServer
         mcp_servers.ServerIcon mcp_servers.ServerState mcp_servers.ActionRule

@@ -120,3 +120,36 @@ def test_faults_at_the_fields_of_a_form_can_be_read(new_context: NewContext) -> 
             if report := find_faults(page):
                 found.append(f"{width} px, {theme}: {report}")
     assert not found, "\n".join(found)
+
+
+def test_a_view_of_a_list_is_saved_changed_and_deleted_by_keyboard(
+    new_context: NewContext,
+) -> None:
+    """REL-820: and axe finds nothing in its forms."""
+    page = new_context(bypass_csp=True).new_page()
+    enter(page, ADMIN)
+    page.goto("/admin/mcp_servers/mcptool/?is_enabled__exact=1&o=-1")
+    views = page.get_by_role("region", name="Saved views")
+    views.get_by_text("Save this view").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Tools in use")
+    page.keyboard.press("Enter")
+    link = views.get_by_role("link", name="Tools in use")
+    expect(link).to_have_attribute("aria-current", "true")
+    page.goto("/admin/mcp_servers/mcptool/")
+    link.press("Enter")
+    expect(link).to_have_attribute("aria-current", "true")
+    page.goto(page.url.replace("is_enabled__exact=1", "is_enabled__exact=0"))
+    expect(views).to_contain_text("changes that are not saved")
+    views.get_by_role("button", name="Update this view").press("Enter")
+    expect(views).not_to_contain_text("changes that are not saved")
+    found: list[str] = []
+    for opened in ("Rename or share", "Delete"):
+        views.get_by_text(opened, exact=True).press("Enter")
+        for theme in THEMES:
+            page.evaluate(CHANGE_THEME, theme == "dark")
+            found += faults(page, f"{opened} of a view", theme)
+    assert not found, "\n".join(found)
+    views.get_by_role("button", name="Delete view").press("Enter")
+    expect(link).to_have_count(0)

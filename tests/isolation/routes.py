@@ -742,6 +742,10 @@ SAMPLES: dict[str, Sample] = {
         bodies=(_body(note="=yes"),),
         reads=False,
     ),
+    "api:list-views-list": Sample(
+        bodies=(_body(list="=workspaces.membership", name="=mine", query="=role__exact=member"),)
+    ),
+    "api:list-views-detail": Sample(ids=_pk("list_view"), bodies=(_body(name="=other"),)),
     "api:access-requests-list": Sample(bodies=(_body(kind="=tool", name="=mail", reason="=work"),)),
     "api:access-requests-detail": Sample(ids=_pk("access_request")),
     "api:access-requests-decide": Sample(

@@ -30,6 +30,7 @@ LIVE: dict[str, Q] = {
     "workspaces.JoinLink": Q(revoked_at=None),
     "workspaces.WorkspaceSession": Q(),
     "workspaces.AccessRequest": Q(status="open"),
+    "workspaces.SavedListView": Q(),
     "audit.Notice": Q(),
     "audit.ReportSchedule": Q(is_active=True),
     "mcp_servers.McpServer": Q(),

@@ -106,6 +106,7 @@ from workspaces.models import (
     JoinLink,
     Membership,
     RequestKind,
+    SavedListView,
     WorkspaceSession,
 )
 from workspaces.web_push import vapid_keys
@@ -664,6 +665,14 @@ def make_side(slug: str, text: str) -> Side:
         made_by=tenant.admin,
         expires_at=soon,
     )
+    list_view = SavedListView.objects.create(
+        workspace=workspace,
+        owner=member,
+        list="workspaces.membership",
+        name=text,
+        query="role__exact=member",
+        is_shared=True,
+    )
     access_request = AccessRequest.objects.create(
         workspace=workspace,
         requester=member,
@@ -726,6 +735,7 @@ def make_side(slug: str, text: str) -> Side:
             "artifact": artifact,
             "version": version,
             "view": view,
+            "list_view": list_view,
             "schedule": schedule,
             "sign_off": sign_off,
             "stream": stream,

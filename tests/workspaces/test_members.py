@@ -87,8 +87,8 @@ def test_a_page_leads_to_all_that_somebody_may_use(tenant: Tenant) -> None:
         assert following is not None
         answer = client.get(following)
         found += answer.context["rows"]
-        query = answer.context["next_query"]
-        following = f"{where}?{query}" if query else None
+        query = answer.context["ways"].following
+        following = f"{where}{query}" if query else None
     assert following is None
     names = [row.name for row in found]
     assert names == sorted(names)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from audit.models import AuditEntry
 from tests.factories import Tenant, TwoTenants
 from workspaces.errors import PermissionDenied
-from workspaces.models import Membership, WorkspaceSession
+from workspaces.models import ApiToken, Membership, WorkspaceSession
 from workspaces.visits import device, end_sessions
 
 pytestmark = pytest.mark.django_db
@@ -80,7 +84,7 @@ def test_sessions_are_those_of_the_workspace(two_workspaces: TwoTenants) -> None
     head = {"X-Workspace": a.workspace.slug}
     path = f"/api/members/{of(a, 'member').pk}/"
     admin = a.client("admin")
-    assert admin.get(f"{path}sessions/", headers=head).json() == []
+    assert admin.get(f"{path}sessions/", headers=head).json()["results"] == []
     foreign = WorkspaceSession.objects.for_workspace(b.workspace).get(user=a.member)
     for body, status in (({}, 200), ({"session": str(foreign.pk)}, 422)):
         answer = admin.post(
@@ -89,7 +93,7 @@ def test_sessions_are_those_of_the_workspace(two_workspaces: TwoTenants) -> None
         assert answer.status_code == status
     assert elsewhere.get(f"/w/{b.workspace.slug}/").status_code == 200
     enter(a, "member")
-    shown = admin.get(f"{path}sessions/", headers=head).json()
+    shown = admin.get(f"{path}sessions/", headers=head).json()["results"]
     assert [one["device"] for one in shown] == ["Firefox on Linux"]
     with pytest.raises(PermissionDenied):
         end_sessions(membership=of(a, "owner"), actor=a.actor("admin"))
@@ -166,3 +170,127 @@ def test_a_filter_of_the_members_with_a_typo_is_told_at_the_field(tenant: Tenant
     assert 'id="member-fault" role="alert">There is no filter “rol”.</p>' in page
     assert 'aria-describedby="member-fault"' in page
     assert "member-fault" not in client.get(f"{url}?q=admin").content.decode()
+
+
+def many_sessions(tenant: Tenant, who: str, number: int) -> None:
+    """Sessions of a person that were last used one minute after another, some at the same moment."""
+    now = timezone.now()
+    keys = [f"{who}-{index:04}" for index in range(number)]
+    later = now + timedelta(days=1)
+    Session.objects.bulk_create(Session(session_key=key, expire_date=later) for key in keys)
+    WorkspaceSession.objects.bulk_create(
+        WorkspaceSession(
+            workspace=tenant.workspace,
+            user=tenant.people[who],
+            session_id=key,
+            last_seen_at=now - timedelta(minutes=1 + index // 3),
+        )
+        for index, key in enumerate(keys)
+    )
+
+
+def many_tokens(tenant: Tenant, who: str, number: int) -> None:
+    """Tokens of a person, of which some have the same name."""
+    ApiToken.objects.bulk_create(
+        ApiToken(
+            workspace=tenant.workspace,
+            user=tenant.people[who],
+            name=f"token {index // 3:04}",
+            token_hash=f"{who}-{index}",
+            expires_at=timezone.now() + timedelta(days=1),
+        )
+        for index in range(number)
+    )
+
+
+def walk(client: Client, path: str, rows: str, ways: str) -> list[Any]:
+    """All rows of a list, from its first page to its last."""
+    found: list[Any] = []
+    url = path
+    for _ in range(20):
+        context = client.get(url).context
+        found += context[rows]
+        if not context[ways].following:
+            return found
+        following = context[ways].following
+        url = following if following.startswith("/") else f"{path}{following}"
+    raise AssertionError("the list does not end")
+
+
+def test_all_sessions_of_a_person_are_shown_page_by_page(tenant: Tenant) -> None:
+    """REL-824: on their own page and on the administrators' page of them; none is left out or comes twice."""
+    many_sessions(tenant, "member", 250)
+    member, admin = enter(tenant, "member"), enter(tenant, "admin")
+    stored = set(
+        WorkspaceSession.objects.for_workspace(tenant.workspace)
+        .filter(user=tenant.member)
+        .values_list("pk", flat=True)
+    )
+    path = f"/w/{tenant.workspace.slug}/people/{of(tenant, 'member').pk}/"
+    for client, where, ways in (
+        (member, "/account/sessions/", "ways"),
+        (admin, path, "session_ways"),
+    ):
+        shown = [row for row, *_ in walk(client, where, "sessions", ways)]
+        assert len(shown) == len(stored) == 251
+        assert {row.pk for row in shown} == stored
+        times = [row.last_seen_at for row in shown]
+        assert times == sorted(times, reverse=True)
+    rest = f"/api/members/{of(tenant, 'member').pk}/sessions/"
+    over_rest: list[str] = []
+    url: str | None = rest
+    while url:
+        answer = admin.get(url).json()
+        over_rest += [one["id"] for one in answer["results"]]
+        url = answer["next"]
+    assert over_rest == [str(row.pk) for row in shown]
+    assert admin.get(f"{rest}?cursor=nonsense").status_code == 400
+
+
+def test_all_tokens_of_a_person_are_shown_page_by_page(tenant: Tenant) -> None:
+    """REL-824."""
+    many_tokens(tenant, "member", 250)
+    path = f"/w/{tenant.workspace.slug}/people/{of(tenant, 'member').pk}/"
+    own = walk(tenant.client("member"), reverse("workspaces:tokens"), "tokens", "ways")
+    shown = walk(tenant.client("admin"), path, "tokens", "token_ways")
+    assert len(own) == len({row.pk for row in own}) == 250
+    assert len(shown) == len({row.pk for row in shown}) == 250
+    assert [row.name for row in shown] == sorted(row.name for row in shown)
+
+
+def test_signing_out_everywhere_ends_the_sessions_of_all_pages(tenant: Tenant) -> None:
+    """REL-824: the person's own form leaves the one that sends it."""
+    many_sessions(tenant, "member", 230)
+    member, admin = enter(tenant, "member"), enter(tenant, "admin")
+    rows = WorkspaceSession.objects.for_workspace(tenant.workspace).filter(user=tenant.member)
+    member.post("/account/sessions/")
+    assert [row.user_agent for row in rows] == [FIREFOX]
+    many_sessions(tenant, "member", 230)
+    last = rows.order_by("last_seen_at")[0]
+    member.post("/account/sessions/", {"session": str(last.pk)})
+    assert rows.all().count() == 230
+    admin.post(f"/w/{tenant.workspace.slug}/people/{of(tenant, 'member').pk}/sign-out/")
+    assert not rows.all().exists()
+
+
+def test_a_page_that_does_not_exist_is_told_and_leads_to_the_first_one(tenant: Tenant) -> None:
+    """REL-824: also where the rows after a mark have gone."""
+    many_tokens(tenant, "member", 120)
+    client = tenant.client("member")
+    path = reverse("workspaces:tokens")
+    for mark in ("nonsense", "W10=", "WyJ4IiwgInkiXQ==", "%00"):
+        page = client.get(f"{path}?after={mark}")
+        assert page.context["faults"] == ["This page does not exist."], mark
+        assert len(page.context["tokens"]) == 100
+    following = client.get(path).context["ways"].following
+    newest = ApiToken.objects.for_workspace(tenant.workspace).order_by("-created_at", "-id")[:100]
+    ApiToken.objects.for_workspace(tenant.workspace).exclude(
+        pk__in=list(newest.values_list("pk", flat=True))
+    ).delete()
+    assert len(client.get(f"{path}{following}").context["tokens"]) == 100
+    person = f"/w/{tenant.workspace.slug}/people/{of(tenant, 'member').pk}/"
+    page = tenant.client("admin").get(f"{person}?sessions_after=nonsense&other=1")
+    assert page.context["address_faults"] == [
+        "There is no filter “other”.",
+        "This page does not exist.",
+    ]
