@@ -47,6 +47,7 @@ _TRIAL_QUESTION: Final = "Say yes."
 _LONGEST_WORD: Final = 40
 _TRIED_TEXT: Final = "The quick brown fox jumps over the lazy dog."
 _FACTS: Final = ("context_tokens", "sees_pictures", "prompt_price", "completion_price")
+"""Kept where nobody has entered anything."""
 
 
 def check_provider(*, provider: ModelProvider, actor: Actor) -> Listing:
@@ -270,9 +271,11 @@ def _keep(
     row: ProviderModel | None, told: ListedModel, provider: ModelProvider, actor: Actor
 ) -> None:
     given = {name: getattr(told, name) for name in _FACTS}
+    # Beside what an administrator says of them, which comes first wherever it is asked for.
+    found = {"told_calls_tools": told.calls_tools, "told_reasons": told.reasons}
     if row is None:
         made: ProviderModel = ProviderModel.objects.create(
-            workspace_id=provider.workspace_id, provider=provider, model=told.name, **given
+            workspace_id=provider.workspace_id, provider=provider, model=told.name, **given, **found
         )
         record_created(made, actor=actor)
         return
@@ -280,4 +283,5 @@ def _keep(
         for name, value in given.items():
             if getattr(row, name) is None:
                 setattr(row, name, value)
+        row.told_calls_tools, row.told_reasons = found["told_calls_tools"], found["told_reasons"]
         row.save()
