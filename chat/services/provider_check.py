@@ -138,7 +138,7 @@ def try_key(*, provider: ModelProvider, key: str, actor: Actor) -> None:
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     spec = _trial_of(provider, read_key(key))
     try:
-        _ask_for_a_word(spec)
+        ask_for_a_word(spec)
     except ProviderKeyRefused as error:
         told = _(
             "“%(name)s” did not accept this key, so nothing was changed. Check that you copied all of it, and that it"
@@ -174,7 +174,12 @@ def _trial_of(provider: ModelProvider, key: str) -> ProviderSpec:
     return replace(spec, api_key=Secret(key), provider_id=None, workspace_id=None, limits=None)
 
 
-def _ask_for_a_word(spec: ProviderSpec) -> None:
+def ask_for_a_word(spec: ProviderSpec) -> None:
+    """Have a model answer with a word, as a proof that it does.
+
+    Raises:
+        ProviderError: why it did not, in words.
+    """
     try:
         ask_aside(
             spec,

@@ -16,9 +16,10 @@ from chat.services.providers import (
     change_provider,
     describe_model,
 )
-from config.workspace_files.place import Place, faults_at, stored_or_given, without_secrets
+from config.workspace_files.place import Place, faults_at, stored_or_given
 from config.workspace_files.shapes import ModelFile, ProviderFile
 from workspaces.errors import InvalidInput
+from workspaces.secret_memory import without_secrets
 
 _SAME_NAME: Final = (
     *("name", "default_model", "is_active", "most_at_once", "most_a_minute", "embedding_model"),
