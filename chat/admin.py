@@ -166,6 +166,8 @@ _FACTS = [
     "model",
     "context_tokens",
     "sees_pictures",
+    "calls_tools",
+    "reasons",
     "prompt_price",
     "cached_price",
     "completion_price",
@@ -180,7 +182,19 @@ _LIST_PRICE = format_lazy(
 _PRICES_HELP = {"prompt_price": _LIST_PRICE, "completion_price": _LIST_PRICE}
 
 
-class ProviderModelRowForm(NoticesOthers, forms.ModelForm):
+class _TellsWhatWasFound(forms.ModelForm):
+    """Where an ability may be left to what was found, the choice says what that is."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in ("calls_tools", "reasons"):
+            found = getattr(self.instance, f"told_{name}")
+            told = {None: _("Automatic"), True: _("Automatic: yes"), False: _("Automatic: no")}
+            field = cast("forms.TypedChoiceField", self.fields[name])
+            field.choices = [("", told[found]), (True, _("Yes")), (False, _("No"))]
+
+
+class ProviderModelRowForm(NoticesOthers, _TellsWhatWasFound):
     """One model, within its provider's form."""
 
     class Meta:
@@ -236,7 +250,7 @@ class ProviderModelInline(TabularInline):
         return self._may(request, obj)
 
 
-class ProviderModelForm(forms.ModelForm):
+class ProviderModelForm(_TellsWhatWasFound):
     """One row per model and provider."""
 
     workspace: Any = None

@@ -191,6 +191,12 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
             )
         if known.sees_pictures is not None:
             facts.append(str(_("sees pictures") if known.sees_pictures else _("sees no pictures")))
+        if not known.gets_tools:
+            facts.append(str(_("calls no tools, so this bud's are not offered to it")))
+        elif known.calls_tools is not None:
+            facts.append(str(_("calls tools") if known.calls_tools else _("calls tools in words")))
+        if known.reasons:
+            facts.append(str(_("reasons")))
         if known.prompt_price is not None and known.completion_price is not None:
             prices = {"read": f"{known.prompt_price:f}", "write": f"{known.completion_price:f}"}
             facts.append(str(_("%(read)s in and %(write)s out for a million tokens") % prices))

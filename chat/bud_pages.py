@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -27,6 +28,9 @@ from chat.bud_picker import all_tools, picker_of
 from chat.check_shapes import MOST_CHECKS
 from chat.missing_tools import known_tools
 from chat.models import Bud, BudColour, BudVersion
+from chat.providers.choosing import provider_for
+from chat.providers.errors import ProviderSwitchedOff
+from chat.providers.known_models import known_facts
 from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import (
@@ -200,7 +204,7 @@ def _editor(
         },
         "embedding_page": _embedding_page(request, bud),
         "checks": _checks(request, bud) if bud is not None else None,
-        "problems": resolve_toolset(bud, None).notices if bud is not None else (),
+        "problems": _problems_of(bud) if bud is not None else (),
         "test_url": reverse("chat:bud_test", args=[slug]),
         "may_manage": has_permission(
             request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk
@@ -209,6 +213,16 @@ def _editor(
     if form.is_bound and not form.is_valid() and status == 200:
         status = 422
     return render(request, "chat/bud_editor.html", context, status=status)
+
+
+def _problems_of(bud: Bud) -> tuple[str, ...]:
+    """What is wrong with the bud as it is stored, in words."""
+    toolset = resolve_toolset(bud, None)
+    with suppress(ProviderSwitchedOff):
+        spec = provider_for(bud)
+        if not known_facts(bud.workspace_id, spec).gets_tools:
+            toolset = toolset.withheld_from(spec.model)
+    return toolset.notices
 
 
 def _embedding_page(request: WorkspaceRequest, bud: Bud | None) -> str:

@@ -118,6 +118,7 @@ def provider_page(
             for row in kept.values()
         ],
         "prices_as_of": AS_OF,
+        "found_words": _("yes,no"),
         "load": load_of(provider) if spec_of(provider).limits is not None else None,
         "edit_url": reverse("admin:chat_modelprovider_change", args=[provider.pk]),
         "list_url": reverse("admin:chat_modelprovider_changelist"),

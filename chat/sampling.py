@@ -11,6 +11,7 @@ from chat.providers import limits
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec
 from chat.providers.choosing import platform_model, provider_for
 from chat.providers.errors import ProviderBadAnswer, ProviderSwitchedOff
+from chat.providers.known_models import known_facts
 from chat.providers.specs import spec_of
 from mcp_servers.client.connections import runtime
 from mcp_servers.models import InputRequest, McpServer
@@ -28,9 +29,9 @@ async def ask_model(task: SamplingTask) -> SamplingResult:
         ProviderError: no model answers, in all its kinds.
         NotFound: the provider or the bud is gone.
     """
-    spec = await in_database(_spec_of, task)
+    spec, reasons = await in_database(_asked_of, task)
     # Clients live on the loop thread, whoever asks.
-    return await runtime.run(_answer(spec, task))
+    return await runtime.run(_answer(spec, task, reasons))
 
 
 def model_for(row: InputRequest) -> str:
@@ -55,8 +56,15 @@ def model_for(row: InputRequest) -> str:
         return ""
 
 
-async def _answer(spec: ProviderSpec, task: SamplingTask) -> SamplingResult:
-    async for piece in limits.stream(spec, request_of(spec.model, task)):
+def _asked_of(task: SamplingTask) -> tuple[ProviderSpec, bool | None]:
+    """Where the model is served, and whether it reasons."""
+    spec = _spec_of(task)
+    return spec, known_facts(task.workspace_id, spec).reasons
+
+
+async def _answer(spec: ProviderSpec, task: SamplingTask, reasons: bool | None) -> SamplingResult:
+    request = replace(request_of(spec.model, task), reasons=reasons)
+    async for piece in limits.stream(spec, request):
         if isinstance(piece, Completion):
             return SamplingResult(
                 text=piece.text,

@@ -87,6 +87,13 @@ class Toolset:
         """Those of the offered tools that people call so; to the letter, for what only looks alike is another tool."""
         return tuple(tool for tool in self.tools if name in (tool.full_name, tool.tool_name))
 
+    def withheld_from(self, model: str) -> Toolset:
+        """What is left for a model that calls no tools: nothing, and a word of it where there was something to call."""
+        if not self.of_servers:
+            return Toolset(notices=self.notices)
+        told = _("%(model)s does not call tools, so it is not offered the tools of this bud.")
+        return Toolset(notices=(*self.notices, told % {"model": model}))
+
     def choice_for_step(self, step: int) -> str | dict[str, Any] | None:
         """`tool_choice` as the API wants it for this step of a turn; None when nothing is offered.
 

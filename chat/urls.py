@@ -7,6 +7,7 @@ from django.urls import path
 from chat import (
     bud_pages,
     permission_page,
+    platform_provider_page,
     provider_pages,
     reminder_page,
     turn_page,
@@ -37,6 +38,7 @@ urlpatterns = [
         name="permissions",
     ),
     path("w/<slug:workspace_slug>/usage/", usage_page.usage, name="usage"),
+    path("platform/provider/", platform_provider_page.shared_provider, name="platform_provider"),
     path(_BUDS, bud_pages.bud_list, name="buds"),
     path(f"{_BUDS}new/", bud_pages.bud_new, name="bud_new"),
     path(f"{_BUDS}test/", bud_pages.bud_test, name="bud_test"),

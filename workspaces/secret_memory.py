@@ -113,6 +113,13 @@ def secrets_in_url(url: str) -> list[str]:
     return [form for form in forms if len(form) >= _SHORTEST_IN_URL and not is_plain(form)]
 
 
+def without_secrets(url: str) -> str:
+    """Give an address as it may be written down: what is secret in it is masked."""
+    for secret in sorted(filter(None, secrets_in_url(url)), key=len, reverse=True):
+        url = url.replace(secret, MASK)
+    return url
+
+
 class HeldSecrets:
     """Secrets of something that is in use: while this object lives, none of them is forgotten."""
 

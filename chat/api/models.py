@@ -25,6 +25,15 @@ class ModelOutput(serializers.Serializer[Any]):
         allow_null=True, help_text="How much it reads and writes at most."
     )
     sees_pictures = serializers.BooleanField(allow_null=True)
+    calls_tools = serializers.BooleanField(
+        allow_null=True, help_text="As an administrator says, else as its provider tells."
+    )
+    gets_tools = serializers.BooleanField(
+        help_text="False: an administrator has said that it calls none, so it is offered none."
+    )
+    reasons = serializers.BooleanField(
+        allow_null=True, help_text="Whether it thinks before it answers; from the same sources."
+    )
     prompt_price = serializers.DecimalField(
         max_digits=12, decimal_places=6, allow_null=True, help_text="Per million tokens."
     )

@@ -91,6 +91,11 @@ class StepTask:
         return f"{self.provider.model} cannot see pictures, so {what} not shown to it. Ask a bud with another model."
 
     @property
+    def is_toolless(self) -> bool:
+        """Whether the model hears of no tools at all, and reads earlier calls as text."""
+        return not self.facts.gets_tools
+
+    @property
     def is_fenced(self) -> bool:
         """Whether the model is told of tools in words."""
         return self.protocol is ToolProtocol.FENCED_JSON
@@ -100,7 +105,7 @@ def request_of(task: StepTask) -> CompletionRequest:
     """What is sent, in the form of the task's protocol. Pure."""
     choice = task.toolset.choice_for_step(task.step)
     parameters = task.bud.model_parameters.model_dump(exclude_none=True)
-    if task.is_fenced:
+    if task.is_fenced or task.is_toolless:
         offered = [] if choice == "none" else [tool.as_function() for tool in task.toolset.tools]
         messages = fenced_messages(task.prompt, task.fitted.turns, offered, choice, task.pictures)
         return CompletionRequest(
@@ -108,6 +113,7 @@ def request_of(task: StepTask) -> CompletionRequest:
             messages=messages,
             parameters=parameters,
             is_patient=not task.provider.has_fallback,
+            reasons=task.facts.reasons,
         )
     # Where calls stand in the history, some providers insist on hearing of the tools again.
     has_calls = any(step.calls for turn in task.fitted.turns for step in turn.steps)
@@ -120,6 +126,7 @@ def request_of(task: StepTask) -> CompletionRequest:
         tool_choice=choice,
         parameters=parameters,
         is_patient=not task.provider.has_fallback,
+        reasons=task.facts.reasons,
     )
 
 
@@ -154,7 +161,11 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
     if carried.stand_in is not None:
         provider = carried.stand_in.spec
     facts = carried.facts = carried.facts or known_facts(lease.workspace_id, provider)
-    own = with_knowledge(with_mention(bud.system_prompt, turn), knowledge_of(bud))
+    if not facts.gets_tools:
+        toolset = toolset.withheld_from(provider.model)
+    # Files of knowledge are read with tools.
+    knowledge = knowledge_of(bud) if facts.gets_tools else ()
+    own = with_knowledge(with_mention(bud.system_prompt, turn), knowledge)
     prompt = with_instructions(own, toolset.instructions)
     window = Window(
         context_tokens=facts.context_tokens,
@@ -253,10 +264,13 @@ def _pictures_of(fitted: Fitted) -> dict[str, str]:
 
 
 def _protocol_of(bud: Bud, facts: ModelFacts) -> ToolProtocol:
+    if not facts.gets_tools:
+        return ToolProtocol.NATIVE  # blocks in its answers are text
     wanted = ToolProtocol(bud.tool_protocol)
     if wanted is not ToolProtocol.AUTO:
         return wanted
-    return facts.learned_protocol or ToolProtocol.NATIVE
+    usual = ToolProtocol.FENCED_JSON if facts.takes_functions is False else ToolProtocol.NATIVE
+    return facts.learned_protocol or usual
 
 
 def _fixed_size(prompt: str, toolset: Toolset) -> int:

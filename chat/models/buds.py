@@ -132,6 +132,26 @@ class ProviderModel(WorkspaceModel):
         choices=[(True, _("Yes")), (False, _("No"))],
         help_text=_("Unknown: the first picture tries it."),
     )
+    calls_tools = models.BooleanField(
+        _("calls tools"),
+        null=True,
+        blank=True,
+        choices=[(True, _("Yes")), (False, _("No"))],
+        help_text=_("No: buds with this model get no tools. Automatic: what the provider tells."),
+    )
+    reasons = models.BooleanField(
+        _("reasons"),
+        null=True,
+        blank=True,
+        choices=[(True, _("Yes")), (False, _("No"))],
+        help_text=_(
+            "Whether it thinks before it answers: the length of an answer then counts its thoughts."
+            " Automatic: what the provider tells."
+        ),
+    )
+    told_calls_tools = models.BooleanField(null=True, editable=False)
+    """What its provider told when it was last kept."""
+    told_reasons = models.BooleanField(null=True, editable=False)
     learned_protocol = models.CharField(
         max_length=12,
         blank=True,
@@ -152,6 +172,16 @@ class ProviderModel(WorkspaceModel):
 
     def __str__(self) -> str:
         return self.model
+
+    @property
+    def tools_known(self) -> bool | None:
+        """Whether it calls tools: as an administrator says, else as its provider tells."""
+        return self.told_calls_tools if self.calls_tools is None else self.calls_tools
+
+    @property
+    def reasoning_known(self) -> bool | None:
+        """The same of thinking before it answers."""
+        return self.told_reasons if self.reasons is None else self.reasons
 
 
 class BudColour(models.TextChoices):

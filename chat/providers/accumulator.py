@@ -51,14 +51,14 @@ class _Slot:
 class Accumulator:
     """Takes chunk objects of Chat Completions; gives text as it comes, and the whole at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, splits_thoughts: bool = True) -> None:
         self._text: list[str] = []
         self._joined_text = SurrogateJoiner()
         self._reasoning: list[str] = []
         self._joined_thought = SurrogateJoiner()
         self._is_unclear = False
         self._reasoning_length = 0
-        self._splitter: ThinkingSplitter | None = ThinkingSplitter()
+        self._splitter = ThinkingSplitter() if splits_thoughts else None
         self._slots: list[_Slot] = []
         self.finish_reason = ""
         self.usage = TokenCount()

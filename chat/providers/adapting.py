@@ -20,6 +20,11 @@ RESPONSES = "responses"
 _NAMES_RESPONSES = re.compile(r"\bv1/responses\b|\bresponses (api|endpoint)\b", re.I)
 
 
+def habits_of(reasons: bool | None) -> frozenset[str]:
+    """What is known of a model's form before it has refused anything: thoughts count by the newer name of the limit."""
+    return frozenset({COMPLETION_TOKENS}) if reasons else frozenset()
+
+
 def adapt(arguments: dict[str, Any], habits: frozenset[str]) -> dict[str, Any]:
     """The request's arguments as this model takes them."""
     arguments = dict(arguments)

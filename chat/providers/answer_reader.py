@@ -35,11 +35,18 @@ class AnswerReader:
     """Feed it a response's bytes until `is_done`, or until they end; then close it."""
 
     def __init__(
-        self, *, has_tools: bool = False, translator: ResponseTranslator | None = None
+        self,
+        *,
+        has_tools: bool = False,
+        translator: ResponseTranslator | None = None,
+        splits_thoughts: bool = True,
     ) -> None:
+        """Args:
+        splits_thoughts: False: the model thinks nothing, so marks of thinking in its text are text.
+        """
         self._translator = translator
         self._events = EventStreamReader()
-        self._accumulator = Accumulator()
+        self._accumulator = Accumulator(splits_thoughts=splits_thoughts)
         self._usage = self._accumulator.usage
         self._has_tools = has_tools
         self.is_done = False

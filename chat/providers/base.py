@@ -22,6 +22,8 @@ class CompletionRequest:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     is_patient: bool = True
     """Whether a provider that fails or asks for a pause is asked again."""
+    reasons: bool | None = None
+    """Whether the model thinks before it answers; None: nobody has said."""
 
     @property
     def has_pictures(self) -> bool:

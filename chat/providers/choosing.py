@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from uuid import UUID
 
 import httpx2
@@ -201,6 +202,11 @@ def _held_clients() -> _Clients:
     if _held is None or _held.runtime is not now:
         _held = _Clients(now)
     return _held
+
+
+def networks_of(spec: ProviderSpec) -> Sequence[IPv4Network | IPv6Network] | None:
+    """Private networks where an endpoint may be; None: those that the owner's setting allows."""
+    return _ANYWHERE if spec.is_platforms else None
 
 
 def _http(held: _Clients, is_platforms: bool) -> httpx2.AsyncClient:

@@ -53,6 +53,12 @@ class ModelFacts:
     sees_pictures: bool | None = None
     """None: nobody knows yet; the first picture tries it."""
     learned_protocol: ToolProtocol | None = None
+    gets_tools: bool = True
+    """False: an administrator has said that it calls none, so it is offered none in any form."""
+    takes_functions: bool | None = None
+    """None: nobody knows yet; the first request tries it."""
+    reasons: bool | None = None
+    """Whether it thinks before it answers; None: nobody knows, and its answers show it."""
 
 
 def known_facts(workspace_id: UUID, spec: ProviderSpec) -> ModelFacts:
@@ -71,6 +77,10 @@ _FACTS = (
     "completion_price",
     "sees_pictures",
     "learned_protocol",
+    "calls_tools",
+    "told_calls_tools",
+    "reasons",
+    "told_reasons",
 )
 
 
@@ -105,13 +115,17 @@ def prices_of(
 
 
 def _facts(values: Iterable[Any], spec: ProviderSpec) -> ModelFacts:
-    context_tokens, prompt, cached, completion, sees_pictures, learned_protocol = values
+    context_tokens, prompt, cached, completion, sees_pictures, learned_protocol, *abilities = values
+    calls_tools, told_calls_tools, reasons, told_reasons = abilities
     prices = prices_of(spec.base_url, spec.model, prompt=prompt, completion=completion)
     return ModelFacts(
         context_tokens=context_tokens,
         prices=prices if cached is None else replace(prices, cached=cached),
         sees_pictures=sees_pictures,
         learned_protocol=ToolProtocol(learned_protocol) if learned_protocol else None,
+        gets_tools=calls_tools is not False,
+        takes_functions=told_calls_tools if calls_tools is None else calls_tools,
+        reasons=told_reasons if reasons is None else reasons,
     )
 
 

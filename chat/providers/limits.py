@@ -295,6 +295,12 @@ def load_of(provider: ModelProvider) -> Load:
     return _load(rows, database_now())
 
 
+def platform_load() -> Load:
+    """The same of the platform's own provider, of all workspaces together."""
+    rows = ModelRequest.objects.across_workspaces().filter(provider=None)
+    return _load(rows, database_now())
+
+
 def forget_requests() -> int:
     """Delete what no longer counts; gives how many. Providers that are used do so by themselves."""
     rows = ModelRequest.objects.across_workspaces()

@@ -13,6 +13,7 @@ import httpx2
 from django.utils.translation import gettext_noop as _
 
 from chat.providers.base import ProviderSpec
+from chat.providers.choosing import networks_of
 from chat.providers.embeddings import is_embedding_model
 from chat.providers.errors import (
     ProviderBadAnswer,
@@ -72,7 +73,7 @@ async def list_models(spec: ProviderSpec) -> Listing:
     bounds = outbound.Bounds(connect_seconds=_CONNECT_SECONDS, total_seconds=TOTAL_SECONDS)
     started = time.monotonic()
     try:
-        async with outbound.client(bounds=bounds) as client:
+        async with outbound.client(bounds=bounds, networks=networks_of(spec)) as client:
             answer = await client.get(f"{spec.base_url.rstrip('/')}/models", headers=headers)
     except outbound.NetworkRefused as error:
         raise ProviderUnreachable(

@@ -18,7 +18,7 @@ import httpx2
 from django.utils.translation import gettext_noop as _
 
 from chat.offered_tools import to_json
-from chat.providers.adapting import RESPONSES, adapt, habits_told
+from chat.providers.adapting import RESPONSES, adapt, habits_of, habits_told
 from chat.providers.answer_reader import EVENT_TOO_LONG, AnswerReader
 from chat.providers.base import (
     Completion,
@@ -87,6 +87,7 @@ class OpenAICompatible:
             reader = AnswerReader(
                 has_tools=bool(request.tools),
                 translator=ResponseTranslator() if is_responses else None,
+                splits_thoughts=request.reasons is not False,
             )
             try:
                 async for piece in self._pieces(request, reader):
@@ -173,7 +174,7 @@ class OpenAICompatible:
     def _form_of(self, request: CompletionRequest) -> tuple[str, bytes]:
         """Where the request goes, and its body, as this model takes it."""
         habits = self._habits.get(request.model, frozenset())
-        arguments = adapt(_arguments(request), habits)
+        arguments = adapt(_arguments(request), habits | habits_of(request.reasons))
         if RESPONSES in habits:
             return f"{self._base}/responses", to_json(
                 to_responses(arguments, request.tools)

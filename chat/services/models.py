@@ -31,6 +31,10 @@ class ModelChoice:
     is_demo: bool = False
     context_tokens: int | None = None
     sees_pictures: bool | None = None
+    calls_tools: bool | None = None
+    gets_tools: bool = True
+    """False: an administrator has said that it calls none, so it is offered none."""
+    reasons: bool | None = None
     prompt_price: Decimal | None = None
     completion_price: Decimal | None = None
     prices_listed_on: date | None = None
@@ -82,6 +86,9 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
                 is_demo=is_platforms and platform.is_demo,
                 context_tokens=row.context_tokens if row else None,
                 sees_pictures=row.sees_pictures if row else None,
+                calls_tools=row.tools_known if row else None,
+                gets_tools=row is None or row.calls_tools is not False,
+                reasons=row.reasoning_known if row else None,
                 prompt_price=prices.prompt,
                 completion_price=prices.completion,
                 prices_listed_on=prices.listed_on,

@@ -47,6 +47,7 @@ _TRIAL_QUESTION: Final = "Say yes."
 _LONGEST_WORD: Final = 40
 _TRIED_TEXT: Final = "The quick brown fox jumps over the lazy dog."
 _FACTS: Final = ("context_tokens", "sees_pictures", "prompt_price", "completion_price")
+"""Kept where nobody has entered anything."""
 
 
 def check_provider(*, provider: ModelProvider, actor: Actor) -> Listing:
@@ -137,7 +138,7 @@ def try_key(*, provider: ModelProvider, key: str, actor: Actor) -> None:
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     spec = _trial_of(provider, read_key(key))
     try:
-        _ask_for_a_word(spec)
+        ask_for_a_word(spec)
     except ProviderKeyRefused as error:
         told = _(
             "“%(name)s” did not accept this key, so nothing was changed. Check that you copied all of it, and that it"
@@ -173,7 +174,12 @@ def _trial_of(provider: ModelProvider, key: str) -> ProviderSpec:
     return replace(spec, api_key=Secret(key), provider_id=None, workspace_id=None, limits=None)
 
 
-def _ask_for_a_word(spec: ProviderSpec) -> None:
+def ask_for_a_word(spec: ProviderSpec) -> None:
+    """Have a model answer with a word, as a proof that it does.
+
+    Raises:
+        ProviderError: why it did not, in words.
+    """
     try:
         ask_aside(
             spec,
@@ -270,9 +276,11 @@ def _keep(
     row: ProviderModel | None, told: ListedModel, provider: ModelProvider, actor: Actor
 ) -> None:
     given = {name: getattr(told, name) for name in _FACTS}
+    # Beside what an administrator says of them, which comes first wherever it is asked for.
+    found = {"told_calls_tools": told.calls_tools, "told_reasons": told.reasons}
     if row is None:
         made: ProviderModel = ProviderModel.objects.create(
-            workspace_id=provider.workspace_id, provider=provider, model=told.name, **given
+            workspace_id=provider.workspace_id, provider=provider, model=told.name, **given, **found
         )
         record_created(made, actor=actor)
         return
@@ -280,4 +288,5 @@ def _keep(
         for name, value in given.items():
             if getattr(row, name) is None:
                 setattr(row, name, value)
+        row.told_calls_tools, row.told_reasons = found["told_calls_tools"], found["told_reasons"]
         row.save()

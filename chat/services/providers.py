@@ -146,6 +146,9 @@ class ModelDraft:
     cached_price: Decimal | None
     completion_price: Decimal | None
     sees_pictures: bool | None
+    calls_tools: bool | None
+    reasons: bool | None
+    """Of these three: what an administrator says; None: as it was found."""
 
 
 def describe_model(*, provider: ModelProvider, name: str, draft: ModelDraft, actor: Actor) -> None:

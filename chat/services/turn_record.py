@@ -198,7 +198,10 @@ def prompt_of(turn: Turn) -> list[SentMessage]:
         read_past(turn, window), turn, attached_characters=window.attached_characters
     )
     fitted = fit(history.turns, window, fixed=0)
-    own = with_knowledge(with_mention(_instructions_of(turn)[0], turn), knowledge_of(bud))
+    if not facts.gets_tools:
+        toolset = toolset.withheld_from(turn.model)
+    knowledge = knowledge_of(bud) if facts.gets_tools else ()
+    own = with_knowledge(with_mention(_instructions_of(turn)[0], turn), knowledge)
     prompt = with_instructions(own, toolset.instructions)
     return [_sent(message) for message in native_messages(prompt, fitted.turns, {})]
 

@@ -30,6 +30,7 @@ export default defineConfig({
         "src/site.ts",
         "src/servers.ts",
         "src/audit.ts",
+        "src/turn.ts",
         "src/buds.ts",
         "src/shortcuts.tsx",
         "src/admin.ts",

@@ -7,10 +7,12 @@ it does not name stays as it is. Secrets are never written; they can be given, a
 from config.workspace_files.applying import Applied, apply_file
 from config.workspace_files.exporting import workspace_document, write_workspace
 from config.workspace_files.place import Place
+from config.workspace_files.providers import KeysUntested
 from config.workspace_files.variables import fill_variables
 
 __all__ = [
     "Applied",
+    "KeysUntested",
     "Place",
     "apply_file",
     "fill_variables",

@@ -20,6 +20,7 @@ from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
 
 _DRY_RUN = "dry_run"
+_UNTESTED_KEYS = "untested_keys"
 
 
 class AppliedOutput(serializers.Serializer[Any]):
@@ -40,7 +41,7 @@ class ConfigViewSet(WorkspaceViewSet):
     scopes = Scopes(read="workspace:write", write="workspace:write")
     pagination_class = None  # type: ignore[assignment]  # one document
     serializer_class = AppliedOutput
-    parameters: ClassVar[Mapping[str, Sequence[str]]] = {"create": [_DRY_RUN]}
+    parameters: ClassVar[Mapping[str, Sequence[str]]] = {"create": [_DRY_RUN, _UNTESTED_KEYS]}
 
     @extend_schema(responses=OpenApiTypes.OBJECT, filters=False)
     def list(self, request: Request) -> Response:
@@ -50,16 +51,37 @@ class ConfigViewSet(WorkspaceViewSet):
     @extend_schema(
         request=OpenApiTypes.OBJECT,
         responses={200: AppliedOutput},
-        parameters=[OpenApiParameter(_DRY_RUN, bool, description="Change nothing; only tell.")],
+        parameters=[
+            OpenApiParameter(
+                _DRY_RUN, bool, description="Change nothing; only tell. New keys are tested."
+            ),
+            OpenApiParameter(
+                _UNTESTED_KEYS,
+                bool,
+                description="Store new keys of providers without a test, as while a provider is down.",
+            ),
+        ],
     )
     def create(self, request: Request) -> Response:
-        """Make the workspace as the document says. What it does not name stays as it is."""
-        place = Place(self.workspace, self.actor)
-        asked = request.query_params.get(_DRY_RUN, "false").lower()
-        if asked not in ("true", "false"):
-            raise InvalidInput(fields={_DRY_RUN: [_("Use true or false.")]})
-        applied = apply_file(place, request.data, is_dry_run=asked == "true")
+        """Make the workspace as the document says. What it does not name stays as it is.
+
+        New keys of providers are tested first: 422 at `providers.<name>.api_key` if one is refused or cannot be
+        tested; then nothing is changed.
+        """
+        applied = apply_file(
+            Place(self.workspace, self.actor),
+            request.data,
+            is_dry_run=_is_asked(request, _DRY_RUN),
+            tests_keys=not _is_asked(request, _UNTESTED_KEYS),
+        )
         return self.answer(applied)
+
+
+def _is_asked(request: Request, name: str) -> bool:
+    asked = request.query_params.get(name, "false").lower()
+    if asked not in ("true", "false"):
+        raise InvalidInput(fields={name: [_("Use true or false.")]})
+    return asked == "true"
 
 
 routes: list[tuple[str, type[WorkspaceViewSet]]] = [("config", ConfigViewSet)]

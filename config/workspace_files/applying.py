@@ -23,7 +23,7 @@ from config.workspace_files.log import (
     view_files,
 )
 from config.workspace_files.place import Place, faults_at
-from config.workspace_files.providers import put_providers
+from config.workspace_files.providers import note_untested_keys, put_providers, try_new_keys
 from config.workspace_files.servers import own_servers, put_server, put_tools, server_files
 from config.workspace_files.shapes import WorkspaceFile, read_document
 from mcp_servers.models import McpServer
@@ -44,18 +44,28 @@ class Applied:
     notes: tuple[str, ...]
 
 
-def apply_file(place: Place, document: object, *, is_dry_run: bool = False) -> Applied:
+def apply_file(
+    place: Place, document: object, *, is_dry_run: bool = False, tests_keys: bool = True
+) -> Applied:
     """Make the workspace as the file says. What the file does not name stays.
 
     New servers are added and looked at first, since buds and approval settings name their tools. If anything is wrong
-    with the rest, they are removed again.
+    with the rest, they are removed again. New keys of providers are tested before anything is changed, also in a dry run.
+
+    Args:
+        tests_keys: False: new keys are stored without a test, as while a provider is down.
 
     Raises:
         InvalidInput: with what is wrong at which field; then nothing is changed.
+        KeysUntested: all that is wrong is that new keys could not be tested.
         PermissionDenied: the actor does not own the workspace.
     """
     require(place.actor, Permission.MANAGE_WORKSPACE, workspace_id=place.pk)
     wanted = read_document(document)
+    if tests_keys:
+        try_new_keys(place, wanted.providers)
+    else:
+        note_untested_keys(place, wanted.providers)
     before = write_workspace(place)
     if is_dry_run:
         with transaction.atomic():

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from workspaces.actors import Actor
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Workspace
-from workspaces.secret_memory import MASK, secrets_in_url
+from workspaces.secret_memory import MASK
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,6 @@ def faults_at(place: str, names: Mapping[str, str] = SAME) -> Iterator[None]:
         raise InvalidInput(fields=told or {place: [error.message]}) from error
     except (Conflict, PermissionDenied) as error:
         raise InvalidInput(fields={place: [error.message]}) from error
-
-
-def without_secrets(url: str) -> str:
-    """Give an address as the file has it: what is secret in it is masked."""
-    for secret in sorted(filter(None, secrets_in_url(url)), key=len, reverse=True):
-        url = url.replace(secret, MASK)
-    return url
 
 
 def stored_or_given(field: str, given: str, written: str | None, stored: str | None) -> str:

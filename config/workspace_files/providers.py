@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from uuid import UUID
@@ -9,6 +10,8 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from chat.models import ModelProvider, ProviderModel
+from chat.providers.errors import ProviderKeyUntested
+from chat.services.provider_check import try_draft
 from chat.services.providers import (
     ModelDraft,
     ProviderDraft,
@@ -16,14 +19,21 @@ from chat.services.providers import (
     change_provider,
     describe_model,
 )
-from config.workspace_files.place import Place, faults_at, stored_or_given, without_secrets
+from config.workspace_files.place import Place, faults_at, stored_or_given
 from config.workspace_files.shapes import ModelFile, ProviderFile
 from workspaces.errors import InvalidInput
+from workspaces.secret_memory import without_secrets
 
 _SAME_NAME: Final = (
     *("name", "default_model", "is_active", "most_at_once", "most_a_minute", "embedding_model"),
 )
 _FACTS: Final = tuple(ModelFile.model_fields)
+KEYS_SECONDS: Final = 60.0
+"""How long new keys are tested; then no further test begins."""
+
+
+class KeysUntested(InvalidInput):
+    """New keys could not be tested, and none was refused: they may be stored all the same, if somebody says so."""
 
 
 def provider_files(place: Place) -> list[ProviderFile]:
@@ -53,6 +63,71 @@ def _provider_file(row: ModelProvider, models: dict[str, ModelFile]) -> Provider
 
 def _facts_of(row: ProviderModel) -> ModelFile:
     return ModelFile(**{name: getattr(row, name) for name in _FACTS})
+
+
+def try_new_keys(place: Place, wanted: Sequence[ProviderFile]) -> None:
+    """Ask each provider for a word with the key that the file gives it, unless that is stored already.
+
+    It waits for others, so it goes before the transaction that applies the file.
+
+    Raises:
+        InvalidInput: a provider refused its key, or is faulty; told at the fields.
+        KeysUntested: no key was refused, but some could not be tested.
+    """
+    ends_at = time.monotonic() + KEYS_SECONDS
+    refused: dict[str, list[str]] = {}
+    untested: dict[str, list[str]] = {}
+    for one, row, draft in _with_new_keys(place, wanted):
+        where = f"providers.{one.name}"
+        if time.monotonic() > ends_at:
+            told = _("There was no time left to test this key, so nothing was changed.")
+            untested[f"{where}.api_key"] = [told]
+            continue
+        provider = row or ModelProvider(workspace=place.workspace, name=one.name)
+        try:
+            with faults_at(where):
+                try_draft(provider=provider, draft=draft, actor=place.actor)
+        except ProviderKeyUntested as error:
+            untested[f"{where}.api_key"] = [error.message]
+        except InvalidInput as error:
+            refused |= {field: list(texts) for field, texts in error.fields.items()}
+    if refused:
+        raise InvalidInput(fields=refused | untested)
+    if untested:
+        raise KeysUntested(fields=untested)
+
+
+def note_untested_keys(place: Place, wanted: Sequence[ProviderFile]) -> None:
+    """Say which keys are stored though nobody knows whether they work."""
+    for one, _row, _draft_of in _with_new_keys(place, wanted):
+        place.notes.append(
+            _("The key of “%(name)s” is not tested. Test the connection on its page.")
+            % {"name": one.name}
+        )
+
+
+def _with_new_keys(
+    place: Place, wanted: Sequence[ProviderFile]
+) -> list[tuple[ProviderFile, ModelProvider | None, ProviderDraft]]:
+    """Those with a key that is not stored for this address, as they are stored and as they shall be."""
+    stored = {row.name: row for row in _providers(place)}
+    found = []
+    for one in wanted:
+        if not one.api_key:
+            continue
+        row = stored.get(one.name)
+        now = row.base_url if row is not None else None
+        with faults_at(f"providers.{one.name}"):
+            written = without_secrets(now) if now is not None else None
+            base_url = stored_or_given("base_url", one.base_url, written, now)
+        if row is None or not _is_stored(row, base_url, one.api_key):
+            found.append((one, row, _draft(one, base_url=base_url)))
+    return found
+
+
+def _is_stored(row: ModelProvider, base_url: str, key: str) -> bool:
+    is_key = bool(row.api_key) and row.api_key.reveal("comparing keys") == key.strip()
+    return is_key and row.base_url == base_url.strip()
 
 
 def put_providers(place: Place, wanted: Sequence[ProviderFile]) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from config.workspace_files.place import Place, faults_at, stored_or_given, without_secrets
+from config.workspace_files.place import Place, faults_at, stored_or_given
 from config.workspace_files.shapes import ServerFile, ToolSettings
 from mcp_servers.models import (
     ApprovalOverride,
@@ -29,6 +29,7 @@ from mcp_servers.registry.services import (
 )
 from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.secret_memory import without_secrets
 
 _SAME_NAME: Final = (
     *("name", "transport", "protocol", "program", "parameters", "auth_type", "account_use"),

@@ -79,6 +79,8 @@ class ModelFile(_Part):
     cached_price: Price | None = None
     completion_price: Price | None = None
     sees_pictures: bool | None = None
+    calls_tools: bool | None = None
+    reasons: bool | None = None
 
 
 class ProviderFile(_Part):

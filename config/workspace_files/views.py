@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from config.workspace_files.applying import Applied, apply_file
 from config.workspace_files.exporting import write_workspace
 from config.workspace_files.place import Place
+from config.workspace_files.providers import KeysUntested
 from workspaces.errors import InvalidInput
 from workspaces.roles import Permission, require
 from workspaces.yaml_text import LONGEST, read_yaml
@@ -34,15 +35,20 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
     text = request.POST.get("text", "").replace("\x00", "")
     faults: dict[str, list[str]] = {}
     applied: Applied | None = None
+    is_untested = "untested_keys" in request.POST
+    may_skip_test = is_untested
     if request.method == "POST":
         is_sure = "apply" in request.POST
         try:
             upload = request.FILES.get("file")
             if upload is not None:
                 text = _text_of(upload)
-            applied = apply_file(place, read_yaml(text), is_dry_run=not is_sure)
+            applied = apply_file(
+                place, read_yaml(text), is_dry_run=not is_sure, tests_keys=not is_untested
+            )
         except InvalidInput as error:
             faults = {**error.fields} or {"": [error.message]}
+            may_skip_test = may_skip_test or isinstance(error, KeysUntested)
         else:
             if is_sure:
                 for note in applied.notes:
@@ -53,6 +59,8 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
         "section": "",
         "text": text,
         "faults": faults,
+        "is_untested": is_untested,
+        "may_skip_test": may_skip_test,
         "applied": applied,
         "lines": _lines_of(applied.diff) if applied else [],
     }

@@ -93,3 +93,20 @@ def test_a_deleted_conversation_is_not_read_any_more(chat: Chat) -> None:
         actor=chat.tenant.actor("auditor"),
     )
     assert len(found.entries) == 2
+
+
+def test_question_and_answer_are_rendered_and_the_prompt_stays_as_it_was_sent(chat: Chat) -> None:
+    """REL-835: the page's script renders what the page holds as text; nothing in it is HTML of the page."""
+    answer = "**Bold** <img src=https://evil.example/p.png> <script>alert(1)</script>"
+    chat.model.say(answer)
+    turn = chat.ask("Is it *so*?")
+    page = chat.tenant.client("auditor").get(where(chat, turn.pk)).content.decode()
+    assert 'data-said="question"' in page
+    assert 'data-said="answer"' in page
+    assert page.count("data-source") == 2
+    assert "src/turn" in page or "turn-" in page
+    assert "<img src=https" not in page
+    assert "<script>alert" not in page
+    prompt = page.split('class="prompt-messages"', 1)[1].split("</ol>", 1)[0]
+    assert "data-s" not in prompt
+    assert "Is it *so*?" in prompt

@@ -195,7 +195,12 @@ def test_providers_come_before_what_names_them(tenant: Tenant) -> None:
     [provider] = ModelProvider.objects.for_workspace(place.pk)
     assert McpServer.objects.for_workspace(place.pk).get().sampling_provider_id == provider.pk
     assert Bud.objects.for_workspace(place.pk).get(slug="b").provider == provider
-    document["providers"][0]["models"]["m"] = {"prompt_price": 0.25, "sees_pictures": True}
+    document["providers"][0]["models"]["m"] = {
+        "prompt_price": 0.25,
+        "sees_pictures": True,
+        "calls_tools": False,
+        "reasons": True,
+    }
     assert "prompt_price: 0.25" in apply_file(place, document).diff
     [known] = ProviderModel.objects.for_workspace(place.pk)
     assert (known.context_tokens, known.prompt_price, known.sees_pictures) == (
@@ -203,6 +208,7 @@ def test_providers_come_before_what_names_them(tenant: Tenant) -> None:
         Decimal("0.25"),
         True,
     )
+    assert (known.calls_tools, known.reasons) == (False, True)
     assert apply_file(place, document).diff == ""
 
 
@@ -213,7 +219,7 @@ def test_keys_of_providers_are_given_and_never_written(
     place = place_of(tenant)
     monkeypatch.setenv("OUR_KEY", f"sk-{CANARY}")
     document = {"providers": [{**PROVIDER, "api_key": "${OUR_KEY}"}]}
-    applied = apply_file(place, fill_variables(document, os.environ))
+    applied = apply_file(place, fill_variables(document, os.environ), tests_keys=False)
     assert CANARY not in applied.diff + write_workspace(place)
     provider = ModelProvider.objects.for_workspace(place.pk).get()
     apply_file(place, {"providers": [{**PROVIDER, "default_model": "other"}]})

@@ -601,6 +601,7 @@ SAMPLES: dict[str, Sample] = {
     "audit:platform": Sample(reads=False, writes_on_get=_SESSION),
     "platform_state": Sample(reads=False, writes_on_get=_SESSION),
     "confirm_restore": Sample(reads=False),
+    "chat:platform_provider": Sample(reads=False, writes_on_get=_SESSION),
     "mcp_servers:servers": _page,
     "mcp_servers:icons": _page,
     "mcp_servers:add": Sample(

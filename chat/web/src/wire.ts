@@ -1010,6 +1010,12 @@ export interface Model {
   /** How much it reads and writes at most. */
   context_tokens: number | null;
   sees_pictures: boolean | null;
+  /** As an administrator says, else as its provider tells. */
+  calls_tools: boolean | null;
+  /** False: an administrator has said that it calls none, so it is offered none. */
+  gets_tools: boolean;
+  /** Whether it thinks before it answers; from the same sources. */
+  reasons: boolean | null;
   /** Per million tokens. */
   prompt_price: string | null;
   /** Per million tokens. */

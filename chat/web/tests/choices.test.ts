@@ -26,6 +26,9 @@ const model = (name: string, more: Partial<Model> = {}): Model => ({
   is_demo: false,
   context_tokens: null,
   sees_pictures: null,
+  calls_tools: null,
+  gets_tools: true,
+  reasons: null,
   prompt_price: null,
   completion_price: null,
   prices_listed_on: null,
@@ -83,6 +86,7 @@ it("tells what is known of a model, and nothing else", () => {
   ]);
   const listed = { prompt_price: "1", completion_price: "2", prices_listed_on: "2025-11-01" };
   expect(factsOf(model("m", listed))[1]).toMatch(/^list price of .*2025/);
+  expect(factsOf(model("m", { gets_tools: false, reasons: true }))).toEqual(["no tools", "reasons"]);
   expect(factsOf(model("m", { context_tokens: 1_048_576 }))).toEqual(["1M context"]);
 });
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from config.workspace_files import Place, apply_file, fill_variables
+from config.workspace_files import KeysUntested, Place, apply_file, fill_variables
 from mcp_servers.client.connections import runtime
 from workspaces.commanding import add_who, bad_arguments, find_person, find_workspace
 from workspaces.errors import DomainError, InvalidInput
@@ -30,7 +30,16 @@ class Command(BaseCommand):
         parser.add_argument(
             "file", type=Path, help="as export_workspace writes it; - for the input"
         )
-        parser.add_argument("--dry-run", action="store_true", help="only print what would change")
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="only print what would change; new keys of providers are tested",
+        )
+        parser.add_argument(
+            "--untested-keys",
+            action="store_true",
+            help="store new keys of providers without a test, as while a provider is down",
+        )
         add_who(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -40,9 +49,16 @@ class Command(BaseCommand):
         try:
             text = sys.stdin.read() if str(path) == "-" else path.read_text()
             document = fill_variables(read_yaml(text), os.environ)
-            applied = apply_file(Place(workspace, actor), document, is_dry_run=options["dry_run"])
+            applied = apply_file(
+                Place(workspace, actor),
+                document,
+                is_dry_run=options["dry_run"],
+                tests_keys=not options["untested_keys"],
+            )
         except InvalidInput as error:
             lines = [f"{field}: {text}" for field, texts in error.fields.items() for text in texts]
+            if isinstance(error, KeysUntested):
+                lines.append("With --untested-keys they are stored without a test.")
             bad_arguments("\n".join(["Nothing was changed.", *(lines or [error.message])]))
         except DomainError as error:
             bad_arguments(error.message)

@@ -59,6 +59,8 @@ export function factsOf(model: Model): string[] {
   const facts = [];
   if (model.context_tokens !== null) facts.push(t.context(short(model.context_tokens)));
   if (model.sees_pictures) facts.push(t.seesPictures);
+  if (!model.gets_tools) facts.push(t.getsNoTools);
+  if (model.reasons) facts.push(t.reasons);
   if (model.prompt_price !== null && model.completion_price !== null) {
     facts.push(t.price(String(Number(model.prompt_price)), String(Number(model.completion_price))));
     if (model.prices_listed_on) facts.push(t.listedOn(dayOf(model.prices_listed_on)));

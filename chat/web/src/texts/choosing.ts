@@ -12,6 +12,8 @@ const choosing = {
   noMatches: (words: string) => `No bud or model matches “${words}”.`,
   fixedModel: (bud: string) => `${bud} answers with its own model only.`,
   seesPictures: "sees pictures",
+  getsNoTools: "no tools",
+  reasons: "reasons",
   context: (size: string) => `${size} context`,
   price: (prompt: string, answer: string) => `${prompt} in, ${answer} out per million tokens`,
   listedOn: (day: string) => `list price of ${day}`,

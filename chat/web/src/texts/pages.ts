@@ -3,6 +3,9 @@ import { plural } from "./language";
 
 const pages = {
   confirm: "Continue",
+  asText: "As text",
+  showAll: "Show all",
+  showLess: "Show less",
   copied: "Copied.",
   themeNotSaved: "The theme could not be saved. It holds until you leave this page.",
   unsentAtSignOut: (count: number) =>

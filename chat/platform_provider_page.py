@@ -1,0 +1,80 @@
+"""The page of the model provider that all workspaces share, for the platform's owner."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from chat.providers.choosing import platform_provider
+from chat.providers.known_models import prices_of
+from chat.providers.limits import platform_load
+from chat.providers.list_prices import AS_OF
+from chat.services.platform_provider import (
+    USAGE_DAYS,
+    embedding_model,
+    settings_of,
+    try_shared_provider,
+    usage_by_workspace,
+)
+from workspaces.secret_memory import without_secrets
+
+if TYPE_CHECKING:
+    from chat.providers.base import ProviderSpec
+    from chat.providers.listing import ListedModel
+    from workspaces.middleware import WorkspaceRequest
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def shared_provider(request: WorkspaceRequest) -> HttpResponse:
+    """Show how it is set and who uses it; with POST, ask it whether it answers."""
+    if not request.user.is_superuser:
+        raise Http404
+    provider = platform_provider()
+    variables = settings_of()
+    is_set = {one.variable: one.is_set for one in variables}
+    has_limits = is_set["OPENAI_MOST_AT_ONCE"] or is_set["OPENAI_MOST_A_MINUTE"]
+    trial = try_shared_provider(actor=request.actor) if request.method == "POST" else None
+    listing = trial.listing if trial else None
+    context: dict[str, Any] = {
+        "section": "admin",
+        "provider": provider,
+        "address": "" if provider.is_demo else without_secrets(provider.base_url),
+        "has_key": bool(provider.api_key),
+        "source": _source_of(provider),
+        "embedding_model": embedding_model(),
+        "variables": variables,
+        "load": platform_load() if has_limits and not provider.is_demo else None,
+        "trial": trial,
+        "listing": listing,
+        "has_default": listing is None or any(one.name == provider.model for one in listing.models),
+        "models": [_shown(provider, one) for one in (listing.models if listing else ())],
+        "prices_as_of": AS_OF,
+        "usage": usage_by_workspace(actor=request.actor),
+        "days": USAGE_DAYS,
+    }
+    return render(request, "chat/platform_provider.html", context)
+
+
+def _source_of(provider: ProviderSpec) -> str:
+    """Why it is this one, in words."""
+    if provider.is_demo:
+        return _(
+            "No provider is set, and no local Ollama answered when Trellis started. The built-in demo model answers."
+        )
+    if provider.name == "Ollama":
+        return _("No provider is set, and a local Ollama answered when Trellis started.")
+    return _("It is set in the environment.")
+
+
+def _shown(provider: ProviderSpec, model: ListedModel) -> dict[str, Any]:
+    """A model with its price: the one that it is listed with, or the provider's published one."""
+    prices = prices_of(
+        provider.base_url, model.name, prompt=model.prompt_price, completion=model.completion_price
+    )
+    return {"model": model, "prices": prices}

@@ -1,0 +1,5 @@
+/** Entry of the page of one turn: question and answer rendered as in the chat, as text by a switch, long ones folded. */
+import "./audit";
+import { startSaid } from "./said";
+
+for (const box of document.querySelectorAll<HTMLElement>("[data-said]")) startSaid(box);
