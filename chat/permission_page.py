@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from audit.views.parts import workspace_of
-from chat.services.permissions import given_permissions
-from mcp_servers.models import ToolPermission
+from chat.services.permissions import given_permissions, permissions_of
 from mcp_servers.registry.consent.permissions import forget_permission
 from workspaces.roles import Permission, require
+from workspaces.row_pages import page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def permissions(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """Show them; a POST takes one back."""
+    """Show them, newest first and page by page; a POST takes one back."""
     workspace, person = workspace_of(request), request.user
     require(request.actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     if request.method == "POST":
-        mine = ToolPermission.objects.for_workspace(workspace).visible_to(person)
-        row = mine.select_related("tool__server").fetch(request.POST.get("permission", ""))
+        row = permissions_of(workspace, person).fetch(request.POST.get("permission", ""))
         forget_permission(permission=row, actor=request.actor)
         messages.success(request, _("Revoked. The tool asks again."))
         return redirect("chat:permissions", workspace_slug=workspace_slug)
+    page = page_in_address(permissions_of(workspace, person), request.GET, by="-created_at")
     context: dict[str, Any] = {
-        "permissions": given_permissions(workspace, person),
+        "permissions": given_permissions(workspace, person, page.rows),
+        "ways": ways_from(page, request.GET),
+        "address_faults": [page.fault] if page.fault else [],
         "remembers": workspace.remembers_permissions,
     }
     return render(request, "chat/permissions.html", context)

@@ -32,7 +32,6 @@ from workspaces.visits import SESSION_ORDER, device, end_sessions, last_seen_of,
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
-MOST_SHOWN = 200
 _SESSIONS_AFTER = "sessions_after"
 _TOKENS_AFTER = "tokens_after"
 
@@ -45,22 +44,23 @@ def _fetch(request: WorkspaceRequest, membership_id: UUID) -> Membership:
 @require_safe
 @login_required
 def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """Everybody in the workspace."""
+    """Everybody in the workspace, page by page."""
     workspace = workspace_of(request, Permission.MANAGE_MEMBERS)
     query = request.GET.get("q", "").replace("\x00", "").strip()[:100]
     rows = Membership.objects.also_suspended(workspace).select_related("user")
     if query:
         rows = rows.filter(Q(user__email__icontains=query) | Q(user__name__icontains=query))
-    fault = next(iter(unknown_filters(request.GET, {"q"})), "")
-    found = list(rows.order_by("user__email")[: MOST_SHOWN + 1])
-    seen = last_seen_of([one.user_id for one in found], workspace)
+    fault = next(iter(unknown_filters(request.GET, {"q", "after"})), "")
+    page = page_in_address(rows, request.GET, by="user__email")
+    seen = last_seen_of([one.user_id for one in page.rows], workspace)
     context: dict[str, Any] = {
         "section": "people",
         "tab": "members",
         "query": query,
         "fault": fault,
-        "members": [(one, seen.get(one.user_id)) for one in found[:MOST_SHOWN]],
-        "is_cut": len(found) > MOST_SHOWN,
+        "members": [(one, seen.get(one.user_id)) for one in page.rows],
+        "ways": ways_from(page, request.GET),
+        "address_faults": [page.fault] if page.fault else [],
     }
     return render(request, "workspaces/members.html", context)
 

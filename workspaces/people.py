@@ -29,19 +29,22 @@ from workspaces.mails import public_url
 from workspaces.models import ROLE_CHOICES, Invitation, JoinLink, Workspace
 from workspaces.page_parts import workspace_of
 from workspaces.roles import Permission
+from workspaces.row_pages import page_in_address, ways_from
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.services import revoke_invitation
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
-MOST_SHOWN = 200
+_INVITATIONS_AFTER = "invitations_after"
+_LINKS_AFTER = "links_after"
+_NEWEST_FIRST = "-created_at"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """Invite many people, and see who was invited."""
+    """Invite many people, and see page by page who was invited."""
     workspace = workspace_of(request, Permission.MANAGE_MEMBERS)
     faults: dict[str, list[str]] = {}
     links = []
@@ -73,6 +76,12 @@ def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 return redirect("workspaces:invite", workspace_slug=workspace_slug)
             text = ""
     rows = Invitation.objects.for_workspace(workspace).filter(accepted_at=None, revoked_at=None)
+    invitations = page_in_address(
+        rows.select_related("invited_by"), request.GET, _INVITATIONS_AFTER, by=_NEWEST_FIRST
+    )
+    join_links = page_in_address(
+        _open_links(workspace), request.GET, _LINKS_AFTER, by=_NEWEST_FIRST
+    )
     context: dict[str, Any] = {
         "section": "people",
         "text": text,
@@ -81,8 +90,13 @@ def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "faults": faults,
         "links": links,
         "most": MOST,
-        "invitations": list(rows.select_related("invited_by")[:MOST_SHOWN]),
-        "join_links": list(_open_links(workspace)[:MOST_SHOWN]),
+        "invitations": invitations.rows,
+        "invitation_ways": ways_from(
+            invitations, request.GET, _INVITATIONS_AFTER, anchor="#open-heading"
+        ),
+        "join_links": join_links.rows,
+        "link_ways": ways_from(join_links, request.GET, _LINKS_AFTER, anchor="#join-heading"),
+        "address_faults": [one.fault for one in (invitations, join_links) if one.fault],
     }
     return render(request, "workspaces/invite.html", context, status=422 if faults else 200)
 

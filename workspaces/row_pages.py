@@ -7,11 +7,13 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import DateTimeField, Model, Q, QuerySet
+from django.db.models.constants import LOOKUP_SEP
 from django.utils.translation import gettext as _
 
 from workspaces.errors import InvalidInput
@@ -63,7 +65,8 @@ def page_after(rows: QuerySet[R], mark: str, *, by: str, most: int = MOST_ON_PAG
     """The rows after a mark, or the first ones without a mark.
 
     Args:
-        by: the field of the order, with `-` for the other way round; rows that are equal in it follow by id.
+        by: the field of the order, with `-` for the other way round; rows that are equal in it follow by id. It may be
+            a text of a row that is selected along, as in `user__email`.
 
     Raises:
         InvalidInput: the mark is none of this list.
@@ -78,7 +81,7 @@ def page_after(rows: QuerySet[R], mark: str, *, by: str, most: int = MOST_ON_PAG
     found = list(ordered[: most + 1])
     following = ""
     if len(found) > most:
-        last: Any = getattr(found[most - 1], name)
+        last: Any = reduce(getattr, name.split(LOOKUP_SEP), found[most - 1])
         text = last.isoformat() if isinstance(last, datetime) else str(last)
         following = write_mark(text, str(found[most - 1].pk))
     return RowPage(rows=found[:most], following=following, is_first=not mark)
@@ -143,7 +146,7 @@ def ways_from(
 def _read(mark: str, rows: QuerySet[Any], name: str) -> tuple[Any, UUID]:
     text, key = read_mark(mark, 2)
     value: Any = text
-    if rows.model._meta.get_field(name).get_internal_type() == "DateTimeField":
+    if LOOKUP_SEP not in name and isinstance(rows.model._meta.get_field(name), DateTimeField):
         value = read_moment(text)
     try:
         found = UUID(key)

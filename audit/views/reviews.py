@@ -29,6 +29,7 @@ from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.models import User
 from workspaces.roles import Permission, require
+from workspaces.row_pages import page_in_address, ways_from
 from workspaces.text_values import read_moment
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def delete_view(request: WorkspaceRequest, workspace_slug: str, view_id: UUID) -
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """Who reviewed the log, and when; a form to sign off."""
+    """Who reviewed the log, and when, page by page; a form to sign off."""
     workspace = workspace_of(request)
     require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
     now = timezone.now()
@@ -102,8 +103,10 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         else:
             messages.success(request, _("Your review is part of the log."))
             return redirect("audit:reviews", workspace_slug=workspace_slug)
-    rows = list(SignOff.objects.for_workspace(workspace)[:200])
-    last = rows[0].until if rows else now - timedelta(days=7)
+    rows = SignOff.objects.for_workspace(workspace)
+    page = page_in_address(rows, request.GET, by="-signed_at")
+    newest = (page.rows[0] if page.rows else None) if page.is_first else rows.first()
+    last = newest.until if newest is not None else now - timedelta(days=7)
     audit_url = reverse("audit:entries", args=[workspace_slug])
     context: dict[str, Any] = {
         "section": "audit",
@@ -116,7 +119,9 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             "until": request.POST.get("until") or f"{now.astimezone(UTC):%Y-%m-%dT%H:%M}",
             "note": request.POST.get("note", ""),
         },
-        "sign_offs": [_shown(row, audit_url) for row in rows],
+        "sign_offs": [_shown(row, audit_url) for row in page.rows],
+        "ways": ways_from(page, request.GET),
+        "address_faults": [page.fault] if page.fault else [],
         **header_of(request),
     }
     return render(request, "audit/reviews.html", context, status=422 if fault or faults else 200)

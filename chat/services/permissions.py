@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -12,8 +12,7 @@ from chat.models import Conversation
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.models import ToolPermission
 from workspaces.models import User, Workspace
-
-MOST_SHOWN = 200
+from workspaces.scoping import WorkspaceQuerySet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +28,16 @@ class GivenPermission:
     """Why it has lapsed; "" while it stands."""
 
 
-def given_permissions(workspace: Workspace, person: User) -> list[GivenPermission]:
-    """What this person has allowed here, newest first. Needs four statements at most."""
+def permissions_of(workspace: Workspace, person: User) -> WorkspaceQuerySet[ToolPermission]:
+    """What this person has allowed here."""
     rows = ToolPermission.objects.for_workspace(workspace).visible_to(person)
-    rows = rows.select_related("tool__server", "workspace").order_by("-pk")[:MOST_SHOWN]
+    return rows.select_related("tool__server", "workspace")
+
+
+def given_permissions(
+    workspace: Workspace, person: User, rows: Sequence[ToolPermission]
+) -> list[GivenPermission]:
+    """Put what they have allowed into words. Needs three statements at most."""
     titles = titles_of(workspace, person, (row.conversation_id for row in rows))
     return [
         GivenPermission(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.sessions.models import Session
@@ -14,6 +13,7 @@ from django.utils import timezone
 
 from audit.models import AuditEntry
 from tests.factories import Tenant, TwoTenants
+from tests.paging import rows_of_all_pages
 from workspaces.errors import PermissionDenied
 from workspaces.models import ApiToken, Membership, WorkspaceSession
 from workspaces.visits import device, end_sessions
@@ -203,20 +203,6 @@ def many_tokens(tenant: Tenant, who: str, number: int) -> None:
     )
 
 
-def walk(client: Client, path: str, rows: str, ways: str) -> list[Any]:
-    """All rows of a list, from its first page to its last."""
-    found: list[Any] = []
-    url = path
-    for _ in range(20):
-        context = client.get(url).context
-        found += context[rows]
-        if not context[ways].following:
-            return found
-        following = context[ways].following
-        url = following if following.startswith("/") else f"{path}{following}"
-    raise AssertionError("the list does not end")
-
-
 def test_all_sessions_of_a_person_are_shown_page_by_page(tenant: Tenant) -> None:
     """REL-824: on their own page and on the administrators' page of them; none is left out or comes twice."""
     many_sessions(tenant, "member", 250)
@@ -231,7 +217,7 @@ def test_all_sessions_of_a_person_are_shown_page_by_page(tenant: Tenant) -> None
         (member, "/account/sessions/", "ways"),
         (admin, path, "session_ways"),
     ):
-        shown = [row for row, *_ in walk(client, where, "sessions", ways)]
+        shown = [row for row, *_ in rows_of_all_pages(client, where, "sessions", ways)]
         assert len(shown) == len(stored) == 251
         assert {row.pk for row in shown} == stored
         times = [row.last_seen_at for row in shown]
@@ -251,8 +237,8 @@ def test_all_tokens_of_a_person_are_shown_page_by_page(tenant: Tenant) -> None:
     """REL-824."""
     many_tokens(tenant, "member", 250)
     path = f"/w/{tenant.workspace.slug}/people/{of(tenant, 'member').pk}/"
-    own = walk(tenant.client("member"), reverse("workspaces:tokens"), "tokens", "ways")
-    shown = walk(tenant.client("admin"), path, "tokens", "token_ways")
+    own = rows_of_all_pages(tenant.client("member"), reverse("workspaces:tokens"), "tokens", "ways")
+    shown = rows_of_all_pages(tenant.client("admin"), path, "tokens", "token_ways")
     assert len(own) == len({row.pk for row in own}) == 250
     assert len(shown) == len({row.pk for row in shown}) == 250
     assert [row.name for row in shown] == sorted(row.name for row in shown)
