@@ -163,8 +163,8 @@ def test_a_resource_is_attached(member: Page) -> None:
     dialog.get_by_role("button", name=re.compile("All notes")).click()
     expect(member.get_by_role("list", name="Attachments")).to_contain_text("All notes")
     say(member, "What is in them?")
-    expect_idle(member)
     expect(member.locator("article.answer").last).to_contain_text("this is what came with")
+    expect_idle(member)  # what is above an answer moves while it comes
     expect(member.locator("article.answer").last).to_contain_text("Grow beans up the trellis")
     member.locator("article.user-message .chip").last.click()
     expect(member.get_by_role("dialog")).to_contain_text("note://all")
@@ -191,9 +191,9 @@ def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
     expect_no_faults(member)
     screenshot(member, "mention")
     say(member, "What time is it in Tokyo?")
-    expect_idle(member)
     answer = member.locator("article.answer").last
     expect(answer.get_by_role("heading", name="Clock said")).to_have_count(1)
+    expect_idle(member)
     expect(answer.locator(".answer-who")).to_have_text("Clock")
     expect(answer).to_contain_text("Tokyo")
     expect(chips).to_have_count(0)
