@@ -27,6 +27,7 @@ from playwright.sync_api import (
 
 from config.bootstrap import PYTHON, ROOT, child_environment
 from tests.e2e.chromium import BROWSER_OPTIONS, find_chromium
+from tests.e2e.people import MEMBER, enter
 from tests.e2e.pictures import check_picture
 from tests.fakes.scripted_model import ScriptedModel
 
@@ -200,13 +201,11 @@ def page(new_context: NewContext) -> Page:
     return new_context().new_page()
 
 
-def sign_in(page: Page, email: str, password: str) -> None:
-    """Sign in through the login form, as people do."""
-    page.goto("/accounts/login/")
-    page.locator("input[name=login]").fill(email)
-    page.locator("input[name=password]").fill(password)
-    page.locator("form button[type=submit]").first.click()
-    page.wait_for_url("**/w/**")
+@pytest.fixture
+def member(page: Page) -> Page:
+    """A page of the demo's member, signed in."""
+    enter(page, MEMBER)
+    return page
 
 
 ADD_PROVIDER = """

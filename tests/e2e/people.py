@@ -5,7 +5,6 @@ from __future__ import annotations
 from playwright.sync_api import Locator, Page, expect
 
 from config.demo.people import PASSWORD
-from tests.e2e.conftest import sign_in
 
 MEMBER = "member@demo.example"
 ADMIN = "admin@demo.example"
@@ -13,8 +12,12 @@ AUDITOR = "auditor@demo.example"
 
 
 def enter(page: Page, email: str) -> None:
-    """Sign in to the demo workspace."""
-    sign_in(page, email, PASSWORD)
+    """Sign in to the demo workspace through the login form, as people do."""
+    page.goto("/accounts/login/")
+    page.locator("input[name=login]").fill(email)
+    page.locator("input[name=password]").fill(PASSWORD)
+    page.locator("form button[type=submit]").first.click()
+    page.wait_for_url("**/w/**")
 
 
 def open_chat(page: Page, bud: str, question: str) -> None:

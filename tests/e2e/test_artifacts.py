@@ -19,12 +19,6 @@ from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat, tool_
 TABLE = {"name": "numbers.csv", "mimeType": "text/csv", "buffer": b"city,people\nUlm,126000\n"}
 
 
-@pytest.fixture
-def member(page: Page) -> Page:
-    enter(page, MEMBER)
-    return page
-
-
 class Canary:
     """Counts every connection that is made to it, whatever for."""
 

@@ -1,0 +1,319 @@
+"""What people write, and what goes along with it: files, resources, prompts, tools, another bud."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Page, ViewportSize, expect
+
+from tests import documents
+from tests.e2e.accessibility import expect_no_faults
+from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.people import (
+    MEMBER,
+    enter,
+    expect_idle,
+    open_chat,
+    say,
+    tool_card,
+)
+
+
+def test_a_resource_is_attached(member: Page) -> None:
+    """SEC-73: picked by name, shown on the message, read once it is sent."""
+    open_chat(member, "Notes", 'Read the note "ideas"')
+    expect(tool_card(member)).to_contain_text("succeeded")
+    expect_idle(member)
+    member.get_by_role("button", name="Add to this message").click()
+    member.get_by_role("button", name="Attach a resource").click()
+    dialog = member.get_by_role("dialog")
+    dialog.get_by_role("searchbox").fill("all")
+    dialog.get_by_role("button", name=re.compile("All notes")).click()
+    expect(member.get_by_role("list", name="Attachments")).to_contain_text("All notes")
+    say(member, "What is in them?")
+    expect(member.locator("article.answer").last).to_contain_text("this is what came with")
+    expect_idle(member)  # what is above an answer moves while it comes
+    expect(member.locator("article.answer").last).to_contain_text("Grow beans up the trellis")
+    member.locator("article.user-message .chip").last.click()
+    expect(member.get_by_role("dialog")).to_contain_text("note://all")
+
+
+def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
+    """REL-650: by keyboard: `@` asks another bud this once, `#` takes a resource along; both are seen and taken back."""
+    open_chat(member, "Notes", 'Read the note "ideas"')
+    expect(tool_card(member)).to_contain_text("succeeded")
+    expect_idle(member)
+    composer = member.get_by_role("textbox", name="Message").first
+    composer.press_sequentially("@cl")
+    menu = member.get_by_role("listbox", name="Ask another bud this once")
+    expect(menu.get_by_role("option")).to_contain_text("Clock")
+    composer.press("Enter")
+    expect(menu).to_have_count(0)
+    expect(composer).to_have_value("")
+    chips = member.get_by_role("list", name="With this message")
+    expect(chips).to_contain_text("Asks Clock this once")
+    composer.press("Backspace")
+    expect(chips).to_have_count(0)
+    composer.press_sequentially("@cl")
+    composer.press("Tab")
+    expect_no_faults(member)
+    screenshot(member, "mention")
+    say(member, "What time is it in Tokyo?")
+    answer = member.locator("article.answer").last
+    expect(answer.get_by_role("heading", name="Clock said")).to_have_count(1)
+    expect_idle(member)
+    expect(answer.locator(".answer-who")).to_have_text("Clock")
+    expect(answer).to_contain_text("Tokyo")
+    expect(chips).to_have_count(0)
+    composer.press_sequentially("Sum up #all")
+    offered = member.get_by_role("listbox", name="Files and resources")
+    offered.get_by_role("option", name=re.compile("All notes")).click()
+    expect(composer).to_have_value("Sum up ")
+    expect(member.get_by_role("list", name="Attachments")).to_contain_text("All notes")
+    composer.press("Enter")
+    expect_idle(member)
+    last = member.locator("article.answer").last
+    expect(last.get_by_role("heading", name="Notes said")).to_have_count(1)
+    expect(last).to_contain_text("this is what came with")
+
+
+def test_the_first_message_takes_a_resource_along(member: Page) -> None:
+    """REL-780: found with `#` and in the menu before there is a chat; a bud that does not use its server drops it."""
+
+    def choose(bud: str) -> None:
+        member.locator(".bud-card").get_by_role("button", name=bud).first.click()
+
+    member.goto("/w/demo/")
+    choose("Notes")
+    composer = member.get_by_role("textbox", name="Message Notes")
+    composer.press_sequentially("Sum up #all")
+    offered = member.get_by_role("listbox", name="Files and resources")
+    expect(offered.get_by_role("option")).to_contain_text("All notes")
+    composer.press("Enter")
+    expect(composer).to_have_value("Sum up ")
+    chips = member.get_by_role("list", name="Attachments")
+    expect(chips).to_contain_text("All notes")
+    choose("Clock")
+    expect(chips).to_have_count(0)
+    expect(member.get_by_text("the bud that answers does not use notes")).to_be_visible()
+    choose("Notes")
+    member.get_by_role("button", name="Add to this message").click()
+    member.get_by_role("button", name="Attach a resource…").click()
+    member.get_by_role("dialog", name="Attach a resource").get_by_role(
+        "button", name="All notes"
+    ).click()
+    expect(chips).to_contain_text("All notes")
+    composer.press("Enter")
+    member.wait_for_url("**/c/**")
+    expect_idle(member)
+    expect(member.locator("article.answer").last).to_contain_text("this is what came with")
+    expect(member.get_by_role("list", name="Attachments")).to_contain_text("All notes")
+
+
+def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
+    """REL-660, REL-750: before the first message, also after a reload, and later; from a list of what can be called."""
+    question = "What time is it in Tokyo?"
+
+    def choose(name: str) -> None:
+        member.get_by_role("button", name="Add to this message").click()
+        member.get_by_role("button", name="Servers and tools…").click()
+        dialog = member.get_by_role("dialog", name="Servers and tools of this chat")
+        choice = dialog.get_by_label("Which tools the model calls")
+        expect(choice.locator("option", has_text="First time.get_current_time")).to_have_count(1)
+        choice.select_option(label=name)
+        expect(choice.locator("option:checked")).to_have_text(name)
+        expect(dialog.locator("[aria-busy=true]")).to_have_count(0)
+        expect_no_faults(member)
+        member.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+
+    member.goto("/w/demo/")
+    member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
+    choose("None")
+    member.reload()
+    expect(member.get_by_role("textbox", name="Message Clock")).to_be_visible()
+    say(member, question)
+    member.wait_for_url("**/c/**")
+    expect(member.locator("article.answer").last).to_be_visible()
+    expect_idle(member)
+    expect(member.locator("article.tool-card")).to_have_count(0)
+    choose("As the bud is set")
+    say(member, question)
+    expect(member.locator("article.answer").last).to_contain_text("In Tokyo it is now")
+    expect_idle(member)
+    expect(member.locator("article.tool-card")).to_have_count(1)
+
+
+def test_words_that_begin_no_chat_stand_in_the_field_again(member: Page) -> None:
+    """REL-750, REL-752: a chosen server has gone since; the person is told, and sends them once more."""
+    member.goto("/w/demo/")
+    expect(member.locator(".bud-card").first).to_be_visible()
+    member.evaluate(
+        """() => {
+          const kept = JSON.parse(sessionStorage.getItem("trellis.home"));
+          kept.overrides.additional_servers = [crypto.randomUUID()];
+          sessionStorage.setItem("trellis.home", JSON.stringify(kept));
+        }"""
+    )
+    member.reload()
+    expect(member.locator(".bud-card").first).to_be_visible()
+    say(member, "What can you do?")
+    expect(
+        member.get_by_text("A model or server that you chose is no longer there.")
+    ).to_be_visible()
+    composer = member.get_by_role("textbox", name="Message").first
+    expect(composer).to_have_value("What can you do?")
+    expect_no_faults(member)
+    composer.press("Enter")
+    member.wait_for_url("**/c/**")
+    expect_idle(member)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_a_passage_of_an_answer_is_quoted(
+    new_context: NewContext, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """REL-661: what is selected goes into the next message, below what is written there, and is seen as a quote."""
+    viewport: ViewportSize = {"width": width, "height": 800}
+    page = new_context(viewport=viewport, color_scheme=scheme).new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Tokyo?")
+    said = page.locator("article.answer p", has_text="In Tokyo it is now").last
+    expect(said).to_be_visible()
+    expect_idle(page)
+    composer = page.get_by_role("textbox", name="Message").first
+    composer.fill("Look at this.")
+    button = page.get_by_role("button", name="Quote")
+    expect(button).to_have_count(0)
+    said.click(click_count=3)
+    expect(button).to_be_in_viewport(ratio=1)
+    expect_no_faults(page)
+    screenshot(page, f"quote-{width}")
+    button.click()
+    expect(button).to_have_count(0)
+    expect(composer).to_be_focused()
+    expect(composer).to_have_value(re.compile(r"^Look at this\.\n\n> In Tokyo it is now .*\n\n$"))
+    composer.press_sequentially("Is that right?")
+    composer.press("Enter")
+    sent = page.locator(".user-message").last
+    expect(sent.locator("blockquote")).to_contain_text("In Tokyo it is now")
+    expect(sent.locator(".bubble > p")).to_have_text(["Look at this.", "Is that right?"])
+    expect_idle(page)
+    expect_no_faults(page)
+
+
+def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
+    """Ours: a slash, a choice, an argument with suggestions; the text waits for a look before it is sent."""
+    open_chat(member, "Notes", 'Read the note "ideas"')
+    expect(tool_card(member)).to_contain_text("succeeded")
+    expect_idle(member)
+    composer = member.get_by_role("textbox", name="Message").first
+    composer.fill("/tid")
+    expect(member.get_by_role("listbox", name="Commands and prompts")).to_contain_text(
+        "Tidy up a note"
+    )
+    composer.press("Enter")
+    dialog = member.get_by_role("dialog", name="Tidy up a note")
+    dialog.get_by_role("button", name="Insert into message").click()
+    expect(dialog).to_contain_text("This field is required.")
+    expect(dialog.locator("datalist option").first).to_have_attribute("value", "ideas")
+    dialog.get_by_label(re.compile("^name")).fill("ideas")
+    member.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    expect(composer).to_have_value(re.compile('Read the note "ideas" and say it again, brief'))
+    composer.press("Enter")
+    expect_idle(member)
+    expect(tool_card(member)).to_contain_text("succeeded")
+    # By keyboard as well: another bud goes on in the same conversation.
+    expect(member.locator("article.tool-card")).to_have_count(2)
+    expect(tool_card(member)).to_contain_text("succeeded")
+    expect_idle(member)
+    composer.fill("/bu")
+    composer.press("Enter")
+    choosing = member.get_by_role("dialog", name="Bud and model")
+    choosing.get_by_role("button", name="Pin Writer").press("Enter")
+    expect(choosing.get_by_role("button", name="Unpin Writer")).to_be_visible()
+    expect(choosing.get_by_role("option").first).to_contain_text("Writer")
+    member.get_by_role("combobox", name="Search buds and models").fill("clock")
+    member.keyboard.press("Enter")
+    expect(member.get_by_role("button", name="Bud and model: Clock")).to_be_visible()
+    composer.fill("Put the time into my notes")
+    expect(member.get_by_role("status").filter(has_text="notes is not used")).to_be_visible()
+    member.get_by_role("button", name="Add it").click()
+    say(member, "What time is it in Tokyo?")
+    expect(tool_card(member)).to_contain_text("time")
+    expect_idle(member)
+    member.reload()  # as on another device: what is pinned is the server's to know
+    member.keyboard.press("Control+Shift+M")
+    expect(choosing.get_by_role("button", name="Unpin Writer")).to_be_visible()
+    expect(choosing.get_by_role("option").first).to_contain_text("Writer")
+
+
+def attach(page: Page, folder: Path, *files: tuple[str, bytes]) -> None:
+    """Choose files of a folder by the composer's menu."""
+    for name, content in files:
+        (folder / name).write_bytes(content)
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Add to this message").click()
+        page.get_by_role("button", name="Add files…").click()
+    chooser.value.set_files([folder / name for name, _ in files])
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_files_go_along_with_a_message_and_are_read(
+    new_context: NewContext, tmp_path: Path, width: int
+) -> None:
+    """REL-323, REL-321: from the start page on; one that cannot be read says why, and each opens beside the chat."""
+    size = {"width": width, "height": 800}
+    page = new_context(viewport=size, color_scheme="dark", bypass_csp=True).new_page()
+    enter(page, MEMBER)
+    attach(
+        page,
+        tmp_path,
+        ("plan.docx", documents.docx("Project plan", "We begin on Monday.")),
+        ("red.png", documents.png(600, 300)),
+        ("scan.pdf", documents.pdf([""])),
+    )
+    chosen = page.get_by_role("list", name="Attachments")
+    expect(chosen.get_by_role("listitem")).to_have_count(3)
+    page.get_by_role("button", name="Send").click()
+    answer = page.locator("article.answer")
+    expect(answer).to_contain_text("We begin on Monday.")
+    expect(answer).to_contain_text("the picture “red.png”")
+    question = page.locator(".user-message")
+    expect(question).to_contain_text("Its pages hold no text. It may be a scan.")
+    picture = question.get_by_role("img", name="red.png")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.naturalWidth") == 600
+    expect_idle(page)
+    expect_no_faults(page)
+    screenshot(page, f"attached-{width}")
+    question.get_by_role("button", name="Open plan.docx").click()
+    expect(page.locator("#files-panel")).to_contain_text("# Project plan")
+    page.keyboard.press("Escape")
+    # What is too large is told before it is sent, and can be taken out again.
+    attach(page, tmp_path, ("huge.txt", b"x" * 30_000_000), ("note.txt", b"The word is apple"))
+    expect(page.locator(".composer").get_by_role("alert")).to_contain_text("Too large")
+    expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    page.get_by_role("button", name="Remove huge.txt").click()
+    page.get_by_role("button", name="Send").click()
+    expect(answer.last).to_contain_text("The word is apple")
+
+
+def test_a_draft_moves_between_open_browsers(member: Page, new_context: NewContext) -> None:
+    """REL-754: what is written in one is shown in the other at once, and goes from both when one sends it."""
+    open_chat(member, "Clock", "What time is it in Vienna?")
+    expect_idle(member)
+    other = new_context(storage_state=member.context.storage_state()).new_page()
+    other.goto(member.url)
+    here, there = (one.get_by_role("textbox", name="Message").first for one in (member, other))
+    expect(there).to_be_enabled()
+    here.fill("What time is it in")
+    expect(there).to_have_value("What time is it in")
+    there.fill("What time is it in Graz?")
+    expect(here).to_have_value("What time is it in Graz?")
+    there.press("Enter")
+    expect(here).to_have_value("")
