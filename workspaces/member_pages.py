@@ -22,7 +22,7 @@ from workspaces.models import ROLE_CHOICES, ApiToken, Membership
 from workspaces.ownership import transfer_ownership
 from workspaces.page_parts import id_of, workspace_of
 from workspaces.roles import Permission
-from workspaces.row_pages import Ways, page_in_address, ways_from
+from workspaces.row_pages import Ways, first_page_instead, page_in_address, ways_from
 from workspaces.seen_values import hold, saves_one_at_a_time
 from workspaces.services import change_membership, remove_member
 from workspaces.suspending import LONGEST_REASON, resume_member, suspend_member
@@ -132,6 +132,11 @@ def change_member(
     return redirect("workspaces:member", workspace_slug=workspace_slug, membership_id=membership_id)
 
 
+def _without_them(faults: list[str]) -> list[str]:
+    """What is wrong with an address, and what is shown all the same."""
+    return [f"{fault} {_('The list is shown without it.')}" for fault in faults]
+
+
 def rights_of(membership: Membership) -> str:
     """What the form of a person's role begins with."""
     return f"{membership.role} {membership.is_auditor}"
@@ -149,11 +154,12 @@ def member_access(
     if kind not in access.KINDS:
         faults += [_("There is no kind “%(kind)s”.") % {"kind": kind[:50]}] if kind else []
         kind = None
+    faults = _without_them(faults)
     after = None
     try:
         after = access.Mark.read(request.GET["after"]) if request.GET.get("after") else None
-    except InvalidInput as error:
-        faults.append(error.message)
+    except InvalidInput:
+        faults.append(first_page_instead())
     page = access.access_page(membership, kind=kind, after=after)
     following = {"kind": kind} if kind else {}
     context: dict[str, Any] = {
@@ -199,7 +205,7 @@ def _show(
     rows = ApiToken.objects.for_workspace(membership.workspace_id).filter(user=membership.user)
     tokens = page_in_address(rows, asked, _TOKENS_AFTER, by="name", most=access.MOST_OF_KIND)
     path = reverse("workspaces:member", args=[membership.workspace.slug, membership.pk])
-    address_faults = unknown_filters(asked, {_SESSIONS_AFTER, _TOKENS_AFTER})
+    address_faults = _without_them(unknown_filters(asked, {_SESSIONS_AFTER, _TOKENS_AFTER}))
     address_faults += [one.fault for one in (sessions, tokens) if one.fault]
     context: dict[str, Any] = {
         "section": "people",

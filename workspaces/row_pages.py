@@ -49,6 +49,11 @@ def no_page() -> InvalidInput:
     return InvalidInput(fields={"after": [_("This page does not exist.")]})
 
 
+def first_page_instead() -> str:
+    """What a list says that was asked for a page which does not exist."""
+    return _("This page does not exist. The first one is shown.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowPage(Generic[R]):
     """Some rows of a list."""
@@ -104,8 +109,8 @@ def page_in_address(
         page = page_after(rows, asked.get(name, ""), by=by, most=most)
         if page.rows or page.is_first:
             return page
-    except InvalidInput as error:
-        fault = error.fields["after"][0]
+    except InvalidInput:
+        fault = first_page_instead()
     first = page_after(rows, "", by=by, most=most)
     return RowPage(rows=first.rows, following=first.following, fault=fault)
 

@@ -266,7 +266,7 @@ def test_a_page_that_does_not_exist_is_told_and_leads_to_the_first_one(tenant: T
     path = reverse("workspaces:tokens")
     for mark in ("nonsense", "W10=", "WyJ4IiwgInkiXQ==", "%00"):
         page = client.get(f"{path}?after={mark}")
-        assert page.context["faults"] == ["This page does not exist."], mark
+        assert page.context["faults"] == ["This page does not exist. The first one is shown."], mark
         assert len(page.context["tokens"]) == 100
     following = client.get(path).context["ways"].following
     newest = ApiToken.objects.for_workspace(tenant.workspace).order_by("-created_at", "-id")[:100]
@@ -277,6 +277,6 @@ def test_a_page_that_does_not_exist_is_told_and_leads_to_the_first_one(tenant: T
     person = f"/w/{tenant.workspace.slug}/people/{of(tenant, 'member').pk}/"
     page = tenant.client("admin").get(f"{person}?sessions_after=nonsense&other=1")
     assert page.context["address_faults"] == [
-        "There is no filter “other”.",
-        "This page does not exist.",
+        "There is no filter “other”. The list is shown without it.",
+        "This page does not exist. The first one is shown.",
     ]
