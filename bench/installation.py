@@ -26,7 +26,15 @@ def own_or_none() -> AbstractContextManager[str | None]:
 
 
 def prepare(folder: str, database_url: str | None) -> None:
-    """Django on a fresh database, whatever the caller's environment says."""
+    """Django on a fresh database, with its tables."""
+    set_up(folder, database_url)
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0, interactive=False)
+
+
+def set_up(folder: str, database_url: str | None) -> None:
+    """Django on a fresh database, which has no tables yet, whatever the caller's environment says."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DATABASE_URL", "REDIS_URL"):
         os.environ.pop(name, None)
     if database_url:
@@ -44,10 +52,8 @@ def prepare(folder: str, database_url: str | None) -> None:
         "LOG_LEVEL": "ERROR",
     }
     import django
-    from django.core.management import call_command
 
     django.setup()
-    call_command("migrate", verbosity=0, interactive=False)
 
 
 @contextmanager

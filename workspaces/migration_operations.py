@@ -6,16 +6,19 @@ Nearly every model refers to a workspace, so that is all of them, and most of wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
+from importlib import import_module
 
-from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
+from django.db.models import Model
 
 
-class _Tables(Operation):
-    """New tables whose models are made once, all of them together."""
+class TablesAtOnce(Operation):
+    """New tables of an app as all these operations together leave them. No table is made first and changed afterwards.
+
+    No row is there to be moved yet. So of all operations only `OnDatabase` runs, once the tables are there.
+    """
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         self.operations = list(operations)
@@ -33,9 +36,16 @@ class _Tables(Operation):
         from_state: ProjectState,
         to_state: ProjectState,
     ) -> None:
-        """Make them in their order."""
+        """Make the tables, in the order of their models."""
+        for model in _new_models(app_label, from_state, to_state):
+            schema_editor.create_model(model)
+        self.run_functions(schema_editor)
+
+    def run_functions(self, schema_editor: BaseDatabaseSchemaEditor) -> None:
+        """Do what is to be done to the database besides making tables."""
         for operation in self.operations:
-            operation.database_forwards(app_label, schema_editor, from_state, to_state)
+            if isinstance(operation, OnDatabase | TablesAtOnce):
+                operation.run_functions(schema_editor)
 
     def database_backwards(
         self,
@@ -45,24 +55,16 @@ class _Tables(Operation):
         to_state: ProjectState,
     ) -> None:
         """Drop them, the last one first."""
-        for operation in reversed(self.operations):
-            operation.database_backwards(app_label, schema_editor, from_state, to_state)
+        for model in reversed(_new_models(app_label, to_state, from_state)):
+            schema_editor.delete_model(model)
 
     def describe(self) -> str:
-        """Name each of them."""
-        return "; ".join(operation.describe() for operation in self.operations)
+        """Name what they are made of."""
+        return "Make at once: " + "; ".join(operation.describe() for operation in self.operations)
 
 
-class TablesUnlessThere(_Tables):
-    """New tables that an earlier version may have made as another app's: there they stay as they are.
-
-    Args:
-        then: what else new tables need.
-    """
-
-    def __init__(self, operations: Sequence[Operation], then: Operation) -> None:
-        super().__init__(operations)
-        self.then = then
+class TablesUnlessThere(TablesAtOnce):
+    """New tables that an earlier version may have made by other migrations: there they stay as they are."""
 
     def database_forwards(
         self,
@@ -72,22 +74,21 @@ class TablesUnlessThere(_Tables):
         to_state: ProjectState,
     ) -> None:
         """Make them, unless the first one is there."""
-        first = self.operations[0]
-        assert isinstance(first, migrations.CreateModel)
-        table = to_state.apps.get_model(app_label, first.name)._meta.db_table
-        if table in schema_editor.connection.introspection.table_names():
-            return
-        super().database_forwards(app_label, schema_editor, from_state, to_state)
-        self.then.database_forwards(app_label, schema_editor, from_state, to_state)
+        first, *_ = _new_models(app_label, from_state, to_state)
+        tables = schema_editor.connection.introspection.table_names()
+        if first._meta.db_table not in tables:
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
 
 
-def tables_together(operations: Sequence[Operation]) -> list[Operation]:
-    """Make neighbouring new tables one operation."""
-    made: list[Operation] = []
-    for is_table, run in groupby(operations, lambda one: isinstance(one, migrations.CreateModel)):
-        group = list(run)
-        made += [_Tables(group)] if is_table else group
-    return made
+def operations_of(app_label: str, names: Sequence[str]) -> list[Operation]:
+    """All operations of some migrations of an app, in their order."""
+    modules = [import_module(f"{app_label}.migrations.{name}") for name in names]
+    return [operation for module in modules for operation in module.Migration.operations]
+
+
+def _new_models(app_label: str, before: ProjectState, after: ProjectState) -> list[type[Model]]:
+    names = [key for key in after.models if key[0] == app_label and key not in before.models]
+    return [after.apps.get_model(*key) for key in names]
 
 
 class OnDatabase(Operation):
@@ -109,6 +110,10 @@ class OnDatabase(Operation):
         to_state: ProjectState,
     ) -> None:
         """Run it."""
+        self.run_functions(schema_editor)
+
+    def run_functions(self, schema_editor: BaseDatabaseSchemaEditor) -> None:
+        """Run it, whatever the models are."""
         self.run(schema_editor)
 
     def database_backwards(

@@ -13,7 +13,7 @@ from django.db import migrations, models
 import audit.models.entries
 import workspaces.secrets
 from audit.append_only import create_triggers
-from workspaces.migration_operations import OnDatabase, tables_together
+from workspaces.migration_operations import OnDatabase, TablesAtOnce
 from workspaces.sql_files import run_sql_file
 
 SQL = Path(__file__).parent.parent / "sql"
@@ -1318,4 +1318,4 @@ class Migration(migrations.Migration):
         run_sql_file(SQL, "search"),
         OnDatabase(create_triggers),
     ]
-    operations = tables_together(operations)
+    operations = [TablesAtOnce(operations)]

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import workspaces.secrets
-from workspaces.migration_operations import tables_together
+from workspaces.migration_operations import TablesUnlessThere
 from workspaces.sql_files import run_sql_file
 
 SQL = Path(__file__).parent.parent / "sql"
@@ -18,15 +18,6 @@ SQL = Path(__file__).parent.parent / "sql"
 
 class Migration(migrations.Migration):
     initial = True
-    replaces = [
-        ("chat", "0001_buds_conversations_turns"),
-        ("chat", "0002_tenant_references"),
-        ("chat", "0003_inputs_and_attachments"),
-        ("chat", "0004_attachment_tenant"),
-        ("chat", "0005_branches_queue_artifacts_webhooks"),
-        ("chat", "0006_tenant_references_and_leaves"),
-        ("chat", "0007_artifact_names_and_calls"),
-    ]
 
     dependencies = [
         ("workspaces", "0001_initial"),
@@ -1280,4 +1271,4 @@ class Migration(migrations.Migration):
         ),
         run_sql_file(SQL, "tenant_references"),
     ]
-    operations = tables_together(operations)
+    operations = [TablesUnlessThere(operations)]

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import workspaces.secrets
-from workspaces.migration_operations import tables_together
+from workspaces.migration_operations import TablesUnlessThere
 from workspaces.sql_files import run_sql_file
 
 SQL = Path(__file__).parent / "sql"
@@ -18,20 +18,6 @@ SQL = Path(__file__).parent / "sql"
 
 class Migration(migrations.Migration):
     initial = True
-    replaces = [
-        ("mcp_servers", "0001_servers_tools_and_approvals"),
-        ("mcp_servers", "0002_tenant_references"),
-        ("mcp_servers", "0003_scopes_resources_inputs_trace"),
-        ("mcp_servers", "0004_more_tenant_references"),
-        ("mcp_servers", "0005_program_pins"),
-        ("mcp_servers", "0006_call_counts"),
-        ("mcp_servers", "0007_oauth"),
-        ("mcp_servers", "0008_oauth_tenant_references"),
-        ("mcp_servers", "0009_catalogue_choice"),
-        ("mcp_servers", "0010_klavis"),
-        ("mcp_servers", "0011_klavis_tenant_references"),
-        ("mcp_servers", "0012_grants_looked_at"),
-    ]
 
     dependencies = [
         ("workspaces", "0001_initial"),
@@ -1463,4 +1449,4 @@ class Migration(migrations.Migration):
         ),
         run_sql_file(SQL, "tenant_references"),
     ]
-    operations = tables_together(operations)
+    operations = [TablesUnlessThere(operations)]

@@ -2,43 +2,115 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib import import_module
+
 import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from audit.append_only import create_triggers, remove_triggers, trigger_statements
+from config.env import ROOT
 from mcp_servers.klavis.models import KlavisAccount
 from mcp_servers.models import ServerState
 from tests import idle_transactions
 from tests.factories import make_tenant
 from tests.mcp_servers.factories import http_server
+from tests.patience import PATIENCE
 
-APPS = ("workspaces", "audit", "mcp_servers", "chat")
-
-
-@pytest.fixture
-def recorded_before(db: None) -> MigrationRecorder:
-    """The record of a database that was made before each app's migrations became one."""
-    recorder = MigrationRecorder(connection)
-    loader = MigrationExecutor(connection).loader
-    for app in APPS:
-        replaced = loader.disk_migrations[app, "0001_initial"].replaces
-        recorder.record_unapplied(app, "0001_initial")
-        for name in replaced:
-            recorder.record_applied(*name)
-    return recorder
+SQUASHED = {
+    "chat": "0001_squashed_0031_correct_abilities_of_models",
+    "mcp_servers": "0001_squashed_0008_server_icons",
+}
 
 
-@pytest.mark.both_engines
-def test_a_database_with_all_earlier_migrations_has_nothing_to_migrate(
-    recorded_before: MigrationRecorder,
-) -> None:
+class Record:
+    """Which migrations of an app the database remembers."""
+
+    def __init__(self, app: str) -> None:
+        self.app = app
+        module = import_module(f"{app}.migrations.{SQUASHED[app]}")
+        self.oldest: tuple[str, ...] = module.FIRST
+        self.each: tuple[str, ...] = module.REST
+
+    def becomes(self, *names: str) -> None:
+        """As if these had been applied, and no other."""
+        recorder = MigrationRecorder(connection)
+        recorder.record_unapplied("klavis", "0001_initial")  # it came in the middle of the others
+        for name in (SQUASHED[self.app], *self.oldest, *self.each):
+            recorder.record_unapplied(self.app, name)
+        for name in names:
+            recorder.record_applied(self.app, name)
+
+    def left(self) -> list[str]:
+        """Those that `migrate` would apply now."""
+        executor = MigrationExecutor(connection)
+        executor.loader.check_consistent_history(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        return [one.name for one, _ in plan if one.app_label == self.app]
+
+
+@pytest.fixture(params=sorted(SQUASHED))
+def record(request: pytest.FixtureRequest, db: None) -> Record:
+    return Record(request.param)
+
+
+def test_a_new_database_has_nothing_left_to_migrate(record: Record) -> None:
+    """REL-900: its tables were made at once, and that stands for each migration."""
+    assert record.left() == []
+    applied = MigrationRecorder(connection).applied_migrations()
+    assert {name for app, name in applied if app == record.app} >= {*record.oldest, *record.each}
+
+
+def test_an_upgraded_database_goes_on_where_it_is(record: Record) -> None:
+    """REL-900: those that went through each migration take the next one, wherever they are."""
+    for done in range(1, len(record.each) + 1):
+        record.becomes(*record.oldest, *record.each[:done])
+        assert record.left() == list(record.each[done:])
+
+
+def test_the_oldest_databases_keep_their_tables(record: Record) -> None:
+    """REL-900: where earlier migrations made the tables, each later one comes. The first of them leaves what is there."""
+    record.becomes(*record.oldest)
+    assert record.left() == list(record.each)
+
+
+@pytest.mark.parametrize("app", ["audit", "workspaces"])
+def test_a_database_with_all_earlier_migrations_has_nothing_to_migrate(app: str, db: None) -> None:
     """Ours: an upgrade keeps the data, and makes no table a second time."""
+    recorder = MigrationRecorder(connection)
+    replaced = MigrationExecutor(connection).loader.disk_migrations[app, "0001_initial"].replaces
+    recorder.record_unapplied(app, "0001_initial")
+    for name in replaced:
+        recorder.record_applied(*name)
     executor = MigrationExecutor(connection)
     assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
     executor.loader.check_consistent_history(connection)
+
+
+@pytest.mark.both_engines
+def test_tables_made_at_once_are_those_that_each_migration_makes() -> None:
+    """REL-900: an upgraded installation and a new one differ in nothing but the order of columns."""
+
+    def made(way: str) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.config.made_tables", way],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE * 10,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return set(done.stdout.splitlines())
+
+    at_once, one_by_one = made("at-once"), made("one-by-one")
+    assert len(at_once) > 1000
+    assert not sorted(at_once ^ one_by_one)[:5]
 
 
 @pytest.mark.both_engines
@@ -80,7 +152,10 @@ def test_what_is_known_of_servers_survives_the_way_back_and_forth(transactional_
     }
     server.state.write(**known)
     try:
-        call_command("migrate", "mcp_servers", "0005_use_servers_everywhere", verbosity=0)
+        MigrationRecorder(connection).record_unapplied("mcp_servers", SQUASHED["mcp_servers"])
+        executor = MigrationExecutor(connection)
+        executor.loader = MigrationLoader(connection, replace_migrations=False)
+        executor.migrate([("mcp_servers", "0005_use_servers_everywhere")])
         with connection.cursor() as cursor:
             cursor.execute("SELECT status, status_reason FROM mcp_servers_mcpserver")
             assert cursor.fetchall() == [("error", "It is gone.")]

@@ -7,7 +7,7 @@ import uuid_utils.compat
 from django.conf import settings
 from django.db import migrations, models
 
-from workspaces.migration_operations import tables_together
+from workspaces.migration_operations import TablesAtOnce
 
 
 def make_installation(apps, schema_editor):
@@ -406,6 +406,8 @@ class Migration(migrations.Migration):
                 ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
+    ]
+    operations = [
+        TablesAtOnce(operations),
         migrations.RunPython(make_installation, migrations.RunPython.noop),
     ]
-    operations = tables_together(operations)

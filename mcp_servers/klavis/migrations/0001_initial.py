@@ -321,7 +321,7 @@ class Migration(migrations.Migration):
                         ("unscoped", django.db.models.manager.Manager()),
                     ],
                 ),
-            ],
-            run_sql_file(Path(__file__).parent / "sql", "tenant_references"),
+                run_sql_file(Path(__file__).parent / "sql", "tenant_references"),
+            ]
         )
     ]

@@ -1,0 +1,82 @@
+"""What migrations make of an empty database: all at once, or one by one as in a database that was upgraded each time.
+
+python -m tests.config.made_tables at-once | one-by-one
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+
+from bench.installation import own_or_none, prepare, set_up
+
+_INDEXES = "SELECT name, sql FROM sqlite_master WHERE type <> 'table' OR sql LIKE 'CREATE VIRTUAL%'"
+_COLUMNS = """
+SELECT t.name, c.name, c.type, c."notnull", c.dflt_value, c.pk
+FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'
+"""
+_KEYS = """
+SELECT t.name, f."table", f."from", f."to", f.on_delete
+FROM sqlite_master t, pragma_foreign_key_list(t.name) f WHERE t.type = 'table'
+"""
+_SQLITE = (_INDEXES, _COLUMNS, _KEYS)
+"""Columns without their order: Django makes tables anew on SQLite to change them, and columns then move."""
+_PG_COLUMNS = """
+SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attgenerated,
+    attcollation::regcollation::text, attstorage, pg_get_expr(adbin, adrelid)
+FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
+"""
+_PG_TABLES = """
+SELECT relname, relkind, relrowsecurity, reloptions
+FROM pg_class WHERE relnamespace = 'public'::regnamespace
+"""
+_PG_INDEXES = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"
+_PG_CONSTRAINTS = """
+SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid)
+FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+"""
+_PG_TRIGGERS = """
+SELECT tgrelid::regclass::text, tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+"""
+_PG_FUNCTIONS = """
+SELECT proname, prosrc FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
+WHERE pronamespace = 'public'::regnamespace AND lanname IN ('plpgsql', 'sql')
+"""
+_POSTGRESQL = (_PG_COLUMNS, _PG_TABLES, _PG_INDEXES, _PG_CONSTRAINTS, _PG_TRIGGERS, _PG_FUNCTIONS)
+
+
+def main(way: str) -> None:
+    """Print a line for each column, index, constraint, trigger and function."""
+    with tempfile.TemporaryDirectory() as folder, own_or_none() as database_url:
+        if way == "one-by-one":
+            set_up(folder, database_url)
+            _migrate_one_by_one()
+        else:
+            prepare(folder, database_url)
+        from django.db import connection
+
+        with connection.cursor() as cursor:
+            for query in _SQLITE if connection.vendor == "sqlite" else _POSTGRESQL:
+                cursor.execute(query)
+                for row in sorted(map(repr, cursor.fetchall())):
+                    print(row)
+        connection.close()
+
+
+def _migrate_one_by_one() -> None:
+    from django.core.management.sql import emit_post_migrate_signal
+    from django.db import connection
+    from django.db.migrations.executor import MigrationExecutor
+    from django.db.migrations.loader import MigrationLoader
+
+    executor = MigrationExecutor(connection)
+    executor.loader = MigrationLoader(connection, replace_migrations=False)
+    leaves = executor.loader.graph.leaf_nodes()
+    executor.migrate([(app, name) for app, name in leaves if "_squashed_" not in name])
+    emit_post_migrate_signal(0, interactive=False, db=connection.alias)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
