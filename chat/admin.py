@@ -34,6 +34,7 @@ from workspaces.model_admin import WorkspaceModelAdmin
 from workspaces.outbound import enter_endpoint
 from workspaces.redaction import MASK
 from workspaces.roles import Permission, has_permission
+from workspaces.secret_memory import without_secrets
 from workspaces.seen_values import NoticesOthers
 
 if TYPE_CHECKING:
@@ -130,6 +131,11 @@ class ModelProviderForm(forms.ModelForm):
             *("name", "base_url", "default_model", "is_active", "fallback"),
             *("most_at_once", "most_a_minute", "embedding_model"),
         ]
+        help_texts: ClassVar[Any] = {
+            "base_url": _(
+                "Up to and including /v1, for most providers. A query, such as ?api-version=2024-10-21, may follow."
+            )
+        }
 
     def clean_base_url(self) -> str:
         """Refuse an address that may not be called, at its field."""
@@ -337,7 +343,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     form = ModelProviderForm
     manage_permission = Permission.MANAGE_BUDS
     ordering = ["name"]
-    list_display = ["name", "base_url", "default_model", "key_state", "is_active", "test"]
+    list_display = ["name", "address", "default_model", "key_state", "is_active", "test"]
     list_select_related = ["workspace"]
     search_fields = ["name"]
     fields = [
@@ -406,6 +412,11 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         url = reverse("admin:chat_providermodel_changelist")
         told = ngettext("%(count)s model", "%(count)s models", count) % {"count": intcomma(count)}
         return format_html('<a href="{}?provider__id__exact={}">{}</a>', url, provider.pk, told)
+
+    @admin.display(description=_("base URL"), ordering="base_url")
+    def address(self, provider: ModelProvider) -> str:
+        """Without what is secret in it."""
+        return without_secrets(provider.base_url)
 
     @admin.display(description=_("Key"))
     def key_state(self, provider: ModelProvider) -> Promise:

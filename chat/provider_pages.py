@@ -32,6 +32,7 @@ from chat.services.provider_check import (
 )
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, require
+from workspaces.secret_memory import without_secrets
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -89,6 +90,7 @@ def provider_page(
     context: dict[str, Any] = {
         "section": "models",
         "provider": provider,
+        "address": without_secrets(provider.base_url),
         "has_key": bool(provider.api_key),
         "fault": fault,
         "key_fault": change.fault,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
 
 from workspaces.secrets import Secret
@@ -156,3 +157,8 @@ class ProviderSpec:
     """Another provider answers where this one fails."""
     limits: ProviderLimits | None = None
     """None: requests are sent at once."""
+
+    def address(self, path: str) -> str:
+        """Where one kind of request goes. A query of the endpoint, such as Azure's `api-version`, stays at the end."""
+        parts = urlsplit(self.base_url)
+        return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))

@@ -74,7 +74,7 @@ async def list_models(spec: ProviderSpec) -> Listing:
     started = time.monotonic()
     try:
         async with outbound.client(bounds=bounds, networks=networks_of(spec)) as client:
-            answer = await client.get(f"{spec.base_url.rstrip('/')}/models", headers=headers)
+            answer = await client.get(spec.address("/models"), headers=headers)
     except outbound.NetworkRefused as error:
         raise ProviderUnreachable(
             _(

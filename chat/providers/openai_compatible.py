@@ -62,7 +62,7 @@ class OpenAICompatible:
 
     def __init__(self, spec: ProviderSpec, http: httpx2.AsyncClient) -> None:
         self._http = http
-        self._base = spec.base_url.rstrip("/")
+        self._address = spec.address
         # Servers without keys ignore it; some insist on the header.
         key = spec.api_key.reveal("model request") if spec.api_key else "none"
         self._headers = {
@@ -122,7 +122,7 @@ class OpenAICompatible:
         """
         body = to_json(embedding_body(model, texts)).encode()
         try:
-            async with self._answering(f"{self._base}/embeddings", body) as response:
+            async with self._answering(self._address("/embeddings"), body) as response:
                 found = await _whole_body(response)
         except _Refused as error:
             raise _embedding_error(error, model) from error
@@ -176,10 +176,10 @@ class OpenAICompatible:
         habits = self._habits.get(request.model, frozenset())
         arguments = adapt(_arguments(request), habits | habits_of(request.reasons))
         if RESPONSES in habits:
-            return f"{self._base}/responses", to_json(
+            return self._address("/responses"), to_json(
                 to_responses(arguments, request.tools)
             ).encode()
-        return f"{self._base}/chat/completions", _body(arguments, request.tools)
+        return self._address("/chat/completions"), _body(arguments, request.tools)
 
     @asynccontextmanager
     async def _answering(self, url: str, body: bytes) -> AsyncIterator[httpx2.Response]:

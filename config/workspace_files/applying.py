@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,14 +62,15 @@ def apply_file(
     """
     require(place.actor, Permission.MANAGE_WORKSPACE, workspace_id=place.pk)
     wanted = read_document(document)
+    works_at: dict[str, str] = {}
     if tests_keys:
-        try_new_keys(place, wanted.providers)
+        works_at = try_new_keys(place, wanted.providers)
     else:
         note_untested_keys(place, wanted.providers)
     before = write_workspace(place)
     if is_dry_run:
         with transaction.atomic():
-            _apply(place, wanted, _add_servers(place, wanted))
+            _apply(place, wanted, _add_servers(place, wanted), works_at)
             after = write_workspace(place)
             transaction.set_rollback(True)
         return _told(place, before, after)
@@ -79,7 +80,7 @@ def apply_file(
         _look_at(place, server)
     try:
         with transaction.atomic():
-            _apply(place, wanted, added)
+            _apply(place, wanted, added, works_at)
     except BaseException:
         for server in added:
             delete_server(server=server, actor=place.actor)
@@ -111,7 +112,12 @@ def _look_at(place: Place, server: McpServer) -> None:
         place.notes.append(f"“{server.name}” could not be looked at: {report.message}")
 
 
-def _apply(place: Place, wanted: WorkspaceFile, added: Collection[McpServer]) -> None:
+def _apply(
+    place: Place,
+    wanted: WorkspaceFile,
+    added: Collection[McpServer],
+    works_at: Mapping[str, str],
+) -> None:
     """Everything in one transaction of the caller's."""
     for name, is_on in wanted.rules.items():
         with faults_at(f"rules.{name}", {"rule": ""}):
@@ -119,7 +125,7 @@ def _apply(place: Place, wanted: WorkspaceFile, added: Collection[McpServer]) ->
                 set_workspace_rule(
                     workspace=place.workspace, rule=name, is_on=is_on, actor=place.actor
                 )
-    put_providers(place, wanted.providers)
+    put_providers(place, wanted.providers, works_at)
     servers = {one.name: one for one in server_files(place)}
     new = {row.name: row for row in added}
     for server in wanted.servers:

@@ -65,16 +65,20 @@ def _facts_of(row: ProviderModel) -> ModelFile:
     return ModelFile(**{name: getattr(row, name) for name in _FACTS})
 
 
-def try_new_keys(place: Place, wanted: Sequence[ProviderFile]) -> None:
+def try_new_keys(place: Place, wanted: Sequence[ProviderFile]) -> dict[str, str]:
     """Ask each provider for a word with the key that the file gives it, unless that is stored already.
 
     It waits for others, so it goes before the transaction that applies the file.
+
+    Returns:
+        The address at which each key works, by the provider's name.
 
     Raises:
         InvalidInput: a provider refused its key, or is faulty; told at the fields.
         KeysUntested: no key was refused, but some could not be tested.
     """
     ends_at = time.monotonic() + KEYS_SECONDS
+    works_at: dict[str, str] = {}
     refused: dict[str, list[str]] = {}
     untested: dict[str, list[str]] = {}
     for one, row, draft in _with_new_keys(place, wanted):
@@ -87,6 +91,7 @@ def try_new_keys(place: Place, wanted: Sequence[ProviderFile]) -> None:
         try:
             with faults_at(where):
                 try_draft(provider=provider, draft=draft, actor=place.actor)
+            works_at[one.name] = draft.base_url
         except ProviderKeyUntested as error:
             untested[f"{where}.api_key"] = [error.message]
         except InvalidInput as error:
@@ -95,6 +100,7 @@ def try_new_keys(place: Place, wanted: Sequence[ProviderFile]) -> None:
         raise InvalidInput(fields=refused | untested)
     if untested:
         raise KeysUntested(fields=untested)
+    return works_at
 
 
 def note_untested_keys(place: Place, wanted: Sequence[ProviderFile]) -> None:
@@ -130,8 +136,13 @@ def _is_stored(row: ModelProvider, base_url: str, key: str) -> bool:
     return is_key and row.base_url == base_url.strip()
 
 
-def put_providers(place: Place, wanted: Sequence[ProviderFile]) -> None:
+def put_providers(
+    place: Place, wanted: Sequence[ProviderFile], works_at: Mapping[str, str]
+) -> None:
     """Add providers, or change those of the same names.
+
+    Args:
+        works_at: where new keys were tested. A key goes to no other address.
 
     Raises:
         InvalidInput: with what is wrong at which field.
@@ -143,7 +154,7 @@ def put_providers(place: Place, wanted: Sequence[ProviderFile]) -> None:
             _add(place, one)
     ids = {row.name: row.pk for row in _providers(place)}
     for one in wanted:
-        _change(place, one, present.get(one.name), ids)
+        _change(place, one, present.get(one.name), ids, works_at.get(one.name))
 
 
 def _add(place: Place, wanted: ProviderFile) -> None:
@@ -158,7 +169,11 @@ def _add(place: Place, wanted: ProviderFile) -> None:
 
 
 def _change(
-    place: Place, wanted: ProviderFile, now: ProviderFile | None, ids: Mapping[str, UUID]
+    place: Place,
+    wanted: ProviderFile,
+    now: ProviderFile | None,
+    ids: Mapping[str, UUID],
+    works_at: str | None,
 ) -> None:
     provider = ModelProvider.objects.for_workspace(place.pk).get(name=wanted.name)
     with faults_at(f"providers.{wanted.name}"):
@@ -175,6 +190,9 @@ def _change(
                 now.base_url if now is not None else None,
                 provider.base_url,
             )
+            if works_at is not None and works_at != base_url:
+                told = _("Somebody has changed the address meanwhile. Apply the file again.")
+                raise InvalidInput(fields={"base_url": [told]})
             draft = _draft(wanted, base_url=base_url, fallback_id=fallback)
             change_provider(provider=provider, draft=draft, actor=place.actor)
     known = now.models if now is not None else {}

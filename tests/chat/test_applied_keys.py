@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,13 @@ from django.core.management.base import CommandError
 
 from chat.models import ModelProvider
 from config.workspace_files import KeysUntested, Place, apply_file, providers, write_workspace
+from tests.chaos.scenery import wait_until
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import ScriptedModel
+from tests.patience import PATIENCE
+from tests.threads import Threads
 from workspaces.errors import InvalidInput
+from workspaces.secret_memory import without_secrets
 
 GOOD, BAD = "sk-good-canary-0123456789", "sk-bad-canary-0123456789"
 
@@ -114,3 +119,32 @@ def test_tests_of_keys_end_in_time(
         apply_file(place, document(chat, GOOD))
     assert "no time left" in untested.value.fields["providers.New.api_key"][0]
     assert chat.model.keys_sent == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_key_is_stored_for_no_address_at_which_it_was_not_tested(
+    chat: Chat, place: Place
+) -> None:
+    """REL-837: a file masks what is secret in an address, and somebody changes that part during the test."""
+    own = chat.bud.provider
+    assert own is not None
+    old = f"{chat.model.base_url}?key=first-canary-0123456789"
+    new = old.replace("first", "other")
+    row = ModelProvider.objects.for_workspace(place.pk).filter(pk=own.pk)
+    row.update(base_url=old)
+    release = threading.Event()
+    chat.model.say("Yes.", hold=release)
+    wanted = document(chat, GOOD, own.name, base_url=without_secrets(old))
+    with Threads(1) as pool:
+        applying = pool.submit(apply_file, place, wanted)
+        try:
+            wait_until(lambda: chat.model.keys_sent)
+            row.update(base_url=new)
+        finally:
+            release.set()
+        with pytest.raises(InvalidInput) as refused:
+            applying.result(PATIENCE)
+    assert "Apply the file again" in refused.value.fields[f"providers.{own.name}.base_url"][0]
+    kept = row.get()
+    assert kept.api_key is None or kept.api_key.reveal("a test") != GOOD
+    assert kept.base_url == new

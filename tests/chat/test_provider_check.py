@@ -164,3 +164,18 @@ def test_programs_add_and_change_providers(chat: Chat, provider: ModelProvider) 
     moved = call("PATCH", path, base_url="https://elsewhere.example.org/v1").json()
     assert moved["has_key"] is False
     assert call("PATCH", path, name=provider.name).json()["errors"][0]["attr"] == "name"
+
+
+def test_pages_mask_what_is_secret_in_the_address(chat: Chat) -> None:
+    """REL-838: of a gateway that takes its key there."""
+    secret = "gateway-canary-0123456789"
+    provider = chat.bud.provider
+    assert provider is not None
+    provider.base_url = f"{chat.model.base_url}?key={secret}"
+    provider.save()
+    client = chat.tenant.client("owner")
+    for path in ("/admin/chat/modelprovider/", where(chat, provider)):
+        page = client.get(path)
+        assert page.status_code == 200
+        assert chat.model.base_url in page.content.decode()
+        assert secret not in page.content.decode()

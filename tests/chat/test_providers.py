@@ -22,6 +22,7 @@ from chat.providers.base import Completion, CompletionRequest, ProviderSpec, Tex
 from chat.providers.errors import ProviderError
 from chat.providers.event_stream import EventStreamReader
 from chat.providers.failures import error_of, read_error, wait_of
+from chat.providers.listing import list_models
 from chat.providers.openai_compatible import OpenAICompatible
 from tests.chat.streams import bytes_of, recorded
 from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, event, usage
@@ -47,9 +48,12 @@ def model(server: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> ScriptedMod
     return server
 
 
-async def ask(model: ScriptedModel, **parameters: Any) -> tuple[list[str], Completion]:
+async def ask(
+    model: ScriptedModel, query: str = "", **parameters: Any
+) -> tuple[list[str], Completion]:
     """One request; the pieces of text, and the whole."""
-    spec = ProviderSpec(name="t", base_url=model.base_url, model="m", api_key=Secret(KEY))
+    base_url = model.base_url + query
+    spec = ProviderSpec(name="t", base_url=base_url, model="m", api_key=Secret(KEY))
     pieces: list[str] = []
     async with outbound.client() as http:
         messages = [{"role": "user", "content": "?"}]
@@ -60,6 +64,18 @@ async def ask(model: ScriptedModel, **parameters: Any) -> tuple[list[str], Compl
             elif isinstance(piece, Completion):
                 return pieces, piece
     raise AssertionError("no completion came")
+
+
+async def test_a_query_of_the_endpoint_stays_behind_the_path(model: ScriptedModel) -> None:
+    """REL-838: as Azure's `api-version`, and keys of gateways."""
+    model.say("Yes.")
+    _, whole = await ask(model, "?api-version=2024-10-21")
+    assert whole.text == "Yes."
+    assert model.paths == ["/v1/chat/completions"]
+    assert model.queries == ["api-version=2024-10-21"]
+    model.models = {"data": [{"id": "m"}]}
+    spec = ProviderSpec(name="t", base_url=f"{model.base_url}/?api-version=1", model="m")
+    assert [one.name for one in (await list_models(spec)).models] == ["m"]
 
 
 def call_delta(**parts: Any) -> bytes:

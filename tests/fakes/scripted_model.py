@@ -78,6 +78,7 @@ class ScriptedModel:
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
+        self.queries: list[str] = []
         self.speaks_responses = False
         self.closed = threading.Event()
         """Set when a caller hung up in the middle of an answer."""
@@ -121,6 +122,7 @@ class ScriptedModel:
         """Begin anew: nothing has been asked, and nothing is to be said."""
         self.requests.clear()
         self.paths.clear()
+        self.queries.clear()
         self.keys_sent.clear()
         self.closed.clear()
         self._script.clear()
@@ -223,6 +225,7 @@ class ScriptedModel:
         if (refused := self._refusal(request)) is not None:
             return refused
         self.paths.append(request.url.path)
+        self.queries.append(request.url.query)
         self.requests.append(await request.json())
         if not self._script:
             return Response("the script is at its end", status_code=500)
