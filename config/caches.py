@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from django.core.cache.backends.redis import RedisCache
+from django.core.cache.backends.redis import RedisCache, RedisCacheClient
+from django.utils.functional import cached_property
 from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
@@ -14,6 +16,12 @@ logger = logging.getLogger(__name__)
 
 class ForgetfulRedisCache(RedisCache):
     """Redis, or nothing: counters of rate limits and kept results are not worth an error page."""
+
+    @cached_property
+    def _cache(self) -> RedisCacheClient:
+        # Django makes a cache for each request and each context. With connections of its own, each would connect anew.
+        servers, options = self._servers, self._options  # type: ignore[attr-defined]  # Django's stubs leave them out
+        return _client(tuple(servers), tuple(sorted(options.items())))
 
     def add(self, *args: Any, **kwargs: Any) -> bool:
         return bool(_or(True, super().add, *args, **kwargs))
@@ -44,6 +52,12 @@ class ForgetfulRedisCache(RedisCache):
 
     def delete_many(self, *args: Any, **kwargs: Any) -> None:
         _or(None, super().delete_many, *args, **kwargs)
+
+
+@functools.cache
+def _client(servers: tuple[str, ...], options: tuple[tuple[str, Any], ...]) -> RedisCacheClient:
+    """The process's own. Its pool of connections serves all threads, and begins anew in a forked process."""
+    return RedisCacheClient(list(servers), **dict(options))
 
 
 def _or(instead: Any, do: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
