@@ -23,7 +23,7 @@ class _Shape:
 
     converters: tuple[tuple[int, tuple[Any, ...], Any], ...]
     """Column, what turns the driver's value into ours, and the column's expression."""
-    names: tuple[str, ...]
+    names: frozenset[str]
     columns: slice
     related: tuple[Any, ...]
     annotations: tuple[tuple[str, int], ...]
@@ -152,7 +152,7 @@ def _shape_of(compiler: Any) -> _Shape:
             (place, tuple(converters), expression)
             for place, (converters, expression) in found.items()
         ),
-        names=tuple(one[0].target.attname for one in select[columns]),
+        names=frozenset(one[0].target.attname for one in select[columns]),
         columns=columns,
         related=tuple(
             get_related_populators(info, select, connection.alias)  # type: ignore[call-arg]  # the stubs are of a later Django
