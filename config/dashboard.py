@@ -13,7 +13,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Count, F, Min, Q
 from django.urls import reverse
 from django.utils import timezone
@@ -27,6 +26,7 @@ from chat.models import Bud, ModelProvider, ToolCall
 from chat.providers.choosing import platform_provider
 from chat.values import ToolCallStatus
 from mcp_servers.models import McpServer, McpTool, ServerStatus
+from workspaces.formats import decimal, whole
 from workspaces.models import AccessRequest, Invitation, Membership, RequestStatus
 from workspaces.roles import Permission, has_permission
 
@@ -223,7 +223,7 @@ def _usage(workspace: Workspace) -> list[Tile]:
     costs = [row.cost for row in rows if row.cost is not None]
     tile = Tile(
         label=_("Tokens in seven days"),
-        value=intcomma(tokens),
+        value=whole(tokens),
         note=_("Cost: %(cost)s, where prices are known") % {"cost": _money(costs)} if costs else "",
         url=reverse("audit:reports", args=[workspace.slug]),
     )
@@ -231,7 +231,7 @@ def _usage(workspace: Workspace) -> list[Tile]:
 
 
 def _money(costs: Sequence[Decimal]) -> str:
-    return f"${sum(costs):,.2f}"
+    return f"${decimal(sum(costs), 2)}"
 
 
 def _requests(workspace: Workspace) -> list[Tile]:

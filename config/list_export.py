@@ -9,7 +9,7 @@ import csv
 import io
 import tempfile
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from django.contrib import admin
@@ -120,5 +120,5 @@ def _in_words(column: Any, row: Any, shown: TrackedModelAdmin) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, datetime):
-        return timezone.localtime(value).isoformat(timespec="seconds")
+        return value.astimezone(UTC).isoformat(timespec="seconds")
     return strip_tags(value) if isinstance(value, SafeString) else str(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django import forms
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import QueryDict
 from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext, ngettext
@@ -14,6 +13,7 @@ from audit.models import AuditPolicy
 from audit.models.policies import DEFAULT_BODY_BYTES, MOST_BODY_BYTES
 from audit.retention.policies import LONGEST_DAYS, MOST_KEPT_ENTRIES, PolicyChange
 from workspaces.errors import InvalidInput
+from workspaces.formats import whole
 from workspaces.seen_values import NoticesOthers
 
 _SIZES = (
@@ -123,7 +123,7 @@ def policy_in_words(policy: AuditPolicy) -> list[tuple[str, list[str]]]:
             gettext("Number of entries"),
             [gettext("no limit")]
             if policy.keep_entries is None
-            else [gettext("at most %(count)s") % {"count": intcomma(policy.keep_entries)}],
+            else [gettext("at most %(count)s") % {"count": whole(policy.keep_entries)}],
         ),
         (
             gettext("Arguments and results are kept"),

@@ -28,6 +28,7 @@ from audit.reviews.schedules import filter_of, may_export, next_run, period_befo
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.formats import day_in_utc
 from workspaces.mails import compose
 from workspaces.models import User, Workspace
 from workspaces.outbox import claim_until, unclaimed
@@ -180,8 +181,8 @@ def _mail(
 ) -> None:
     values = {
         "name": schedule.name,
-        "since": f"{since:%Y-%m-%d}",
-        "until": f"{until:%Y-%m-%d}",
+        "since": day_in_utc(since),
+        "until": day_in_utc(until),
         "cadence": schedule.get_cadence_display(),
     }
     attached = _(
