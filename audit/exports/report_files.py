@@ -53,7 +53,7 @@ def report_pdf(
         "since": moment_in_utc(span.since),
         "until": moment_in_utc(span.until),
     }
-    labels = [piece_of_time(piece, span.unit) for piece in report.pieces]
+    labels = [piece_of_time(piece, span.unit, in_utc=True) for piece in report.pieces]
     slow = [
         (
             entry.tool_name,

@@ -253,7 +253,7 @@ def _chart(
     if not any(value for line in lines for value in line.values):
         return None
     return {
-        "labels": [piece_of_time(piece, span.unit) for piece in pieces],
+        "labels": [piece_of_time(piece, span.unit, in_utc=True) for piece in pieces],
         "unit": span.unit,
         "stacked": is_stacked,
         "series": [

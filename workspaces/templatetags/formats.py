@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 from django import template
@@ -12,10 +13,23 @@ from workspaces import formats
 
 register = template.Library()
 
+
+@register.simple_tag
+def formats_of_person() -> SafeString:
+    """Give the attribute of `<html>` with what the person chose; `src/formats.ts` reads it.
+
+    Where nothing was chosen there is none, and the browser's own ways hold.
+    """
+    chosen = formats.current().chosen
+    return format_html(' data-formats="{}"', json.dumps(chosen)) if chosen else SafeString()
+
+
 for _write in (
     formats.day,
+    formats.moment,
     formats.day_in_utc,
     formats.moment_in_utc,
+    formats.moment_and_zone,
     formats.whole,
     formats.decimal,
 ):

@@ -106,6 +106,11 @@ function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
       animation: false,
       interaction: { mode: "index", intersect: false },
       plugins: {
+        tooltip: {
+          callbacks: {
+            label: ({ dataset: { label }, parsed }) => `${label}: ${written(parsed.y)}`,
+          },
+        },
         legend: {
           position: "bottom",
           align: "start",
@@ -123,7 +128,12 @@ function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
           beginAtZero: true,
           border: { display: false },
           grid: { color: colour("var(--color-base-300)") },
-          ticks: { color: quiet, precision: 0, maxTicksLimit: 6 },
+          ticks: {
+            color: quiet,
+            precision: 0,
+            maxTicksLimit: 6,
+            callback: (value) => whole(Number(value)),
+          },
         },
       },
     },

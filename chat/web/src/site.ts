@@ -2,7 +2,7 @@
 import "./styles/app.css";
 import { askFirst } from "./asking";
 import { forgetAtSignOut, forgetOthers } from "./forgetting";
-import { browserTimeZone } from "./formats";
+import { browserTimeZone, type Choice, example } from "./formats";
 import { startWorker } from "./installing";
 import { leadBack } from "./last-chat";
 import { startLiveCounts } from "./live-counts";
@@ -114,6 +114,27 @@ document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "center
 /** The browser's time zone, for whoever has chosen none. */
 const zone = document.querySelector<HTMLInputElement>('[data-time-zone="guess"] input[name="time_zone"]');
 if (zone) zone.value = browserTimeZone() || zone.value;
+
+/** The choice on the page of formats, as it will look. */
+const formats = document.querySelector<HTMLFormElement>("[data-formats-form]");
+function showExample(form: HTMLFormElement): void {
+  const data = new FormData(form);
+  const value = (name: keyof Choice) => String(data.get(name) ?? "");
+  const shown = form.querySelector("[data-formats-example]");
+  if (!shown) return;
+  shown.textContent = example(Date.now(), {
+    time_zone: value("time_zone"),
+    date_format: value("date_format"),
+    clock: value("clock"),
+    number_format: value("number_format"),
+  });
+}
+if (formats) {
+  const browsers = formats.querySelector<HTMLOptionElement>('[name="time_zone"] option[value=""]');
+  if (browsers) browsers.textContent += ` (${browserTimeZone().replaceAll("_", " ")})`;
+  formats.addEventListener("change", () => showExample(formats));
+  showExample(formats);
+}
 
 onSignedIn(({ name, ok }) => {
   if (ok) notify(t.connected(name), "ok");
