@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
@@ -148,6 +148,8 @@ def _tools_to_review(workspace: Workspace) -> Tile:
 def _calls(workspace: Workspace) -> list[Tile]:
     now = timezone.localtime()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    # The log is counted by hours of UTC.
+    midnight = midnight.astimezone(UTC).replace(minute=0)
     today = calls_between(workspace.pk, midnight, now)
     before = calls_between(workspace.pk, midnight - _WEEK, now - _WEEK)
     return [

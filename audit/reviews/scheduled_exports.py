@@ -28,7 +28,7 @@ from audit.reviews.schedules import filter_of, may_export, next_run, period_befo
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import DomainError, InvalidInput
-from workspaces.formats import day_in_utc
+from workspaces.formats import day_in_utc, written_for
 from workspaces.mails import compose
 from workspaces.models import User, Workspace
 from workspaces.outbox import claim_until, unclaimed
@@ -91,7 +91,8 @@ def _run(schedule: ReportSchedule, *, is_extra: bool = False) -> None:
     now = database_now()
     fault, result = "", ""
     try:
-        with override(settings.LANGUAGE_CODE):  # the mail and the result are for others
+        # The mail and the result are for others, and state their time zone.
+        with override(settings.LANGUAGE_CODE), written_for(None):
             result = _send(schedule, schedule.next_run_at if not is_extra else now)
     except DomainError as error:
         fault = error.message

@@ -125,7 +125,7 @@ def test_each_choice_of_the_settings_is_known() -> None:
 
 
 def test_what_says_that_it_is_in_utc_is_in_utc() -> None:
-    """REL-851: in the person's formats, and in no other time zone."""
+    """REL-855: in the person's formats, and in no other time zone."""
     with formats.written_for(CHOSEN):
         assert formats.moment_in_utc(AT) == "26/11/2026, 2:05 PM"
         assert formats.day_in_utc(AT + timedelta(hours=2)) == "26/11/2026"
@@ -136,7 +136,7 @@ def test_what_says_that_it_is_in_utc_is_in_utc() -> None:
 
 
 def test_what_is_for_others_does_not_follow_whoever_acts() -> None:
-    """REL-851: a mail is written for whoever gets it."""
+    """REL-854: a mail is written for whoever gets it."""
     with formats.written_for(CHOSEN):
         with formats.written_for(None):
             assert formats.moment(AT) == "26 Nov 2026, 14:05"

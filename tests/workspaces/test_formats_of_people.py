@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC
+from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEntry
-from tests.factories import Tenant
+from tests.factories import PASSWORD, Tenant
 from workspaces.formats import Formats
+from workspaces.models import Membership
 from workspaces.profiles import change_profile
 
 pytestmark = pytest.mark.django_db
@@ -120,6 +122,60 @@ def test_pages_are_written_in_the_persons_time_zone(tenant: Tenant) -> None:
     )
     utc = entry.created_at.astimezone(UTC)
     assert f"{utc.day} {utc:%b %Y, %H:%M:%S}<" in without
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_mail_is_written_for_whoever_gets_it(tenant: Tenant, time_machine: Any) -> None:
+    """REL-854: the mail about a changed password says when, by the clock of the account's person."""
+    time_machine.move_to(datetime(2026, 11, 26, 14, 5, tzinfo=UTC), tick=False)
+    body = {"oldpassword": PASSWORD, "password1": "another-word-42", "password2": "another-word-42"}
+    change_profile(user=tenant.member, **CHOICE)
+    for role in ("member", "owner"):
+        tenant.client(role).post("/accounts/password/change/", body)
+    texts = [message.body for message in mail.outbox]
+    assert len(texts) == 2
+    assert "Time: 26/11/2026, 11:05 PM (Asia/Tokyo)" in texts[0]
+    assert "Time: 26 Nov 2026, 14:05 UTC" in texts[1]
+
+
+def test_files_and_rest_are_for_programs(tenant: Tenant) -> None:
+    """REL-855: ISO 8601 in UTC and plain numbers, whatever was chosen."""
+    slug = tenant.workspace.slug
+
+    def read(path: str, role: str = "admin") -> str:
+        answer = tenant.client(role).get(path, headers={"X-Workspace": slug})
+        assert answer.status_code == 200, path
+        content = b"".join(answer) if answer.streaming else answer.content
+        return content.decode()
+
+    same = ("/admin/export/workspaces/membership/", "/api/members/")
+    before = [read(path) for path in same]
+    assert "+00:00" in before[0]
+    change_profile(user=tenant.admin, **CHOICE)
+    assert [read(path) for path in same] == before
+    change_profile(user=tenant.auditor, **CHOICE)
+    log = read(f"/w/{slug}/audit/export.csv?range=all", "auditor").splitlines()
+    assert len(log) > 1
+    assert all(re.search(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00", line) for line in log[1:])
+
+
+def test_the_admin_writes_moments_as_the_person_chose(tenant: Tenant) -> None:
+    """REL-857: in lists, and with the numbers of its first page."""
+    membership = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+    when = datetime(2026, 11, 26, 23, 5, tzinfo=UTC)
+    Membership.objects.for_workspace(tenant.workspace).filter(pk=membership.pk).update(
+        created_at=when
+    )
+    path = "/admin/workspaces/membership/"
+    assert "26 Nov 2026, 23:05" in tenant.client("admin").get(path).content.decode()
+    change_profile(user=tenant.admin, **CHOICE)
+    page = tenant.client("admin").get(path).content.decode()
+    assert "27/11/2026, 8:05 AM" in page
+    assert "26 Nov 2026" not in page
+    assert "26 Nov 2026, 23:05" in tenant.client("owner").get(path).content.decode()
+    scripts = tenant.client("admin").get("/admin/jsi18n/")
+    assert scripts.status_code == 200
+    assert '"DATETIME_FORMAT": "' in scripts.content.decode()
 
 
 def test_no_page_asks_the_database_more_for_it(tenant: Tenant) -> None:
