@@ -12,7 +12,7 @@ from chat.models import Bud, BudColour, BudVisibility, ModelProvider
 from chat.providers.choosing import platform_provider
 from chat.services.models import ModelChoice, models_of
 from chat.values import ToolProtocol
-from workspaces.formats import day, whole
+from workspaces.formats import day, plain, whole
 
 PLAIN = (
     *("name", "slug", "description", "avatar", "colour", "system_prompt"),
@@ -197,7 +197,10 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
         if known.reasons:
             facts.append(str(_("reasons")))
         if known.prompt_price is not None and known.completion_price is not None:
-            prices = {"read": f"{known.prompt_price:f}", "write": f"{known.completion_price:f}"}
+            prices = {
+                "read": plain(known.prompt_price),
+                "write": plain(known.completion_price),
+            }
             facts.append(str(_("%(read)s in and %(write)s out for a million tokens") % prices))
             if known.prices_listed_on is not None:
                 listed_on = {"day": day(known.prices_listed_on)}

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple, Protocol
 from zoneinfo import ZoneInfo, available_timezones
 
+from django.template.defaultfilters import filesizeformat
 from django.utils import dateformat
 
 
@@ -198,8 +199,18 @@ def decimal(number: Any, places: int) -> str:
         rounded = exact.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP)
     except InvalidOperation:
         return "" if number is None else str(number)
-    chosen = _NUMBERS.get(_current.get().number_format, _NUMBERS[_USUAL_NUMBERS])
-    return f"{rounded:,f}".translate({ord(","): chosen.group, ord("."): chosen.decimal})
+    return _signed(f"{rounded:,f}")
+
+
+def plain(number: Any) -> str:
+    """Write a number with all its decimals and without groups, as "1234.5"; nothing for None."""
+    written = f"{number:f}" if isinstance(number, Decimal) else str(number)
+    return "" if number is None else _signed(written)
+
+
+def file_size(count: int) -> str:
+    """Write "1.2 MB" for so many bytes."""
+    return _signed(filesizeformat(count))
 
 
 def percent(share: float, places: int = 0) -> str:
@@ -220,6 +231,11 @@ def clock_shape() -> str:
 def moment_shape() -> str:
     """How a moment is written, for what takes a format of Django's."""
     return f"{_dates().day}, {_clock().minute}"
+
+
+def _signed(usual: str) -> str:
+    chosen = _NUMBERS.get(_current.get().number_format, _NUMBERS[_USUAL_NUMBERS])
+    return usual.translate({ord(","): chosen.group, ord("."): chosen.decimal})
 
 
 def _dates() -> _Dates:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
-from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -13,7 +12,7 @@ from audit.models import AuditPolicy
 from audit.models.policies import DEFAULT_BODY_BYTES, MOST_BODY_BYTES
 from audit.retention.policies import LONGEST_DAYS, MOST_KEPT_ENTRIES, PolicyChange
 from workspaces.errors import InvalidInput
-from workspaces.formats import whole
+from workspaces.formats import file_size, whole
 from workspaces.seen_values import NoticesOthers
 
 _SIZES = (
@@ -115,7 +114,7 @@ class PolicyForm(NoticesOthers, forms.Form):
 
 def policy_in_words(policy: AuditPolicy) -> list[tuple[str, list[str]]]:
     """The same for those who may only read it: what each setting is called, and what it is set to, a line each."""
-    size = str(dict(_SIZES).get(policy.body_bytes) or filesizeformat(policy.body_bytes))
+    size = str(dict(_SIZES).get(policy.body_bytes) or file_size(policy.body_bytes))
     found = [gettext(DETECTORS[name][0]) for name in policy.detectors if name in DETECTORS]
     return [
         (gettext("Entries are kept"), [_days(policy.keep_days) or gettext("for ever")]),

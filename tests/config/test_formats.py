@@ -14,8 +14,8 @@ HOMES: Final = {"workspaces/formats.py", "chat/web/src/formats.ts"}
 #: What gives people a moment or a number in a spelling of its own, by the kind of file. What programs read is free:
 #: `date:'c'` in templates; years, months and days as numbers in Python.
 SPELLINGS: Final = {
-    "template": r"""\|(?:date(?!:["']c["'])|time|intcomma|floatformat)\b""",
-    "python": r"""\b(?:date_format|time_format|number_format|intcomma)\("""
+    "template": r"""\|(?:date(?!:["']c["'])|time|intcomma|floatformat|filesizeformat)\b""",
+    "python": r"""\b(?:date_format|time_format|number_format|intcomma|filesizeformat)\("""
     r"""|\bstrftime\((?!"%Y-?%m-?%dT)"""
     r"""|\{[^{}]*:[^{}]*%[aAbBcIpxX][^{}]*\}|\{[^{}]*:,[^{}]*\}""",
     "web": r"\.toLocale(?:Date|Time)?String\(|\bIntl\.(?:DateTime|Number|RelativeTime)Format",
@@ -60,6 +60,7 @@ def test_moments_and_numbers_are_written_in_one_place() -> None:
     [
         ("template", '{{ row.at|date:"j M Y" }}', 1),
         ("template", "{{ row.at|date }}{{ row.count|intcomma }}", 1),
+        ("template", "{{ body.size|filesizeformat }}", 1),
         ("template", "<time datetime=\"{{ row.at|date:'c' }}\">{{ row.at|timesince }}</time>", 0),
         ("template", "{{ row.at|local_moment }} {{ row.count|whole }}", 0),
         ("python", 'label = at.strftime("%H:%M")', 1),

@@ -63,6 +63,14 @@ def test_numbers_are_grouped(number: Any, places: int, written: str) -> None:
     assert drawn("{{ number|decimal:places }}", number=number, places=places) == written
 
 
+def test_prices_and_sizes_keep_their_decimals() -> None:
+    """REL-850: a price without groups, and bytes in a unit that people read."""
+    assert formats.plain(Decimal("1250.50")) == "1250.50"
+    assert formats.plain(Decimal("1E+1")) == "10"
+    assert formats.plain(None) == ""
+    assert formats.file_size(1_300_000) == "1.2\xa0MB"
+
+
 def test_shares_are_in_percent() -> None:
     """REL-850: with as many places as they are known by."""
     assert formats.percent(0.995) == "100%"
@@ -91,6 +99,8 @@ def test_everything_is_written_as_the_person_chose() -> None:
         assert formats.moment_and_zone(AT) == "26/11/2026, 11:05 PM (Asia/Tokyo)"
         assert formats.decimal(1234.5, 1) == "1.234,5"
         assert formats.percent(0.9951, 2) == "99,51%"
+        assert formats.plain(Decimal("1250.50")) == "1250,50"
+        assert formats.file_size(1_300_000) == "1,2\xa0MB"
     assert formats.moment_and_zone(AT) == "26 Nov 2026, 14:05 UTC"
 
 

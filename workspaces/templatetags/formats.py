@@ -32,6 +32,8 @@ for _write in (
     formats.moment_and_zone,
     formats.whole,
     formats.decimal,
+    formats.plain,
+    formats.file_size,
 ):
     register.filter(_write.__name__, _write)
 
