@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import UUID
 
@@ -120,10 +120,10 @@ class WorkspaceMiddleware:
 @contextmanager
 def _written_for(request: WorkspaceRequest) -> Iterator[None]:
     """Write moments and numbers as the person chose; the admin takes what they type in their time zone, too."""
-    user = signed_in_user(request)
-    is_zoned = user is not None and user.time_zone and _source_of(request.path) is Source.ADMIN
-    zone = time_zone_of(user.time_zone) if user is not None and is_zoned else None
-    with written_for(user), timezone.override(zone) if zone else nullcontext():
+    user, zone = signed_in_user(request), None
+    if user is not None and user.time_zone and _source_of(request.path) is Source.ADMIN:
+        zone = time_zone_of(user.time_zone)
+    with written_for(user), timezone.override(zone):
         yield
 
 
