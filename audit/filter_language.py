@@ -13,8 +13,9 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
+
+from workspaces.formats import whole
 
 LONGEST: Final = 2_000
 LONGEST_VALUE: Final = 256
@@ -123,7 +124,7 @@ def read_typed(text: str, keys: Mapping[str, Key], *, words: str) -> Typed:
             values={},
             errors=(
                 _("This is too long. It can have %(longest)s characters.")
-                % {"longest": intcomma(LONGEST)},
+                % {"longest": whole(LONGEST)},
             ),
         )
     terms, fault = _split(text)

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.formats import date_format
 from django.utils.functional import Promise, lazy
 from django.utils.html import format_html
 from django.utils.text import format_lazy
@@ -30,6 +28,7 @@ from chat.services.providers import prepare_provider, read_key
 from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.formats import day, whole
 from workspaces.model_admin import WorkspaceModelAdmin
 from workspaces.outbound import enter_endpoint
 from workspaces.redaction import MASK
@@ -183,7 +182,7 @@ _FACTS = [
 
 _LIST_PRICE = format_lazy(
     _("Per million tokens. Empty: the provider's list price of {day}, if Trellis knows it."),
-    day=lazy(date_format, str)(AS_OF, "j M Y"),
+    day=lazy(day, str)(AS_OF),
 )
 _PRICES_HELP = {"prompt_price": _LIST_PRICE, "completion_price": _LIST_PRICE}
 
@@ -291,7 +290,7 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
 
     @admin.display(description=_("reads tokens"), ordering="context_tokens")
     def reads(self, row: ProviderModel) -> str:
-        return "–" if row.context_tokens is None else intcomma(row.context_tokens)
+        return "–" if row.context_tokens is None else whole(row.context_tokens)
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
@@ -410,7 +409,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         if not count:
             return gettext("None is known yet.")
         url = reverse("admin:chat_providermodel_changelist")
-        told = ngettext("%(count)s model", "%(count)s models", count) % {"count": intcomma(count)}
+        told = ngettext("%(count)s model", "%(count)s models", count) % {"count": whole(count)}
         return format_html('<a href="{}?provider__id__exact={}">{}</a>', url, provider.pk, told)
 
     @admin.display(description=_("base URL"), ordering="base_url")

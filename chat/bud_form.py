@@ -6,14 +6,13 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
-from django.contrib.humanize.templatetags.humanize import intcomma
-from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Bud, BudColour, BudVisibility, ModelProvider
 from chat.providers.choosing import platform_provider
 from chat.services.models import ModelChoice, models_of
 from chat.values import ToolProtocol
+from workspaces.formats import day, plain, whole
 
 PLAIN = (
     *("name", "slug", "description", "avatar", "colour", "system_prompt"),
@@ -187,7 +186,7 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
     if known is not None:
         if known.context_tokens:
             facts.append(
-                str(_("reads %(number)s tokens") % {"number": intcomma(known.context_tokens)})
+                str(_("reads %(number)s tokens") % {"number": whole(known.context_tokens)})
             )
         if known.sees_pictures is not None:
             facts.append(str(_("sees pictures") if known.sees_pictures else _("sees no pictures")))
@@ -198,11 +197,14 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
         if known.reasons:
             facts.append(str(_("reasons")))
         if known.prompt_price is not None and known.completion_price is not None:
-            prices = {"read": f"{known.prompt_price:f}", "write": f"{known.completion_price:f}"}
+            prices = {
+                "read": plain(known.prompt_price),
+                "write": plain(known.completion_price),
+            }
             facts.append(str(_("%(read)s in and %(write)s out for a million tokens") % prices))
             if known.prices_listed_on is not None:
-                day = date_format(known.prices_listed_on, "j M Y")
-                facts.append(str(_("list price of %(day)s") % {"day": day}))
+                listed_on = {"day": day(known.prices_listed_on)}
+                facts.append(str(_("list price of %(day)s") % listed_on))
     return {"value": value, "label": label, "facts": ", ".join(facts)}
 
 

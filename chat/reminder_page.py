@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from audit.views.parts import workspace_of
 from chat.models import PushDevice, ReminderChoice
-from chat.reminders.choices import ReminderDraft, can_mail, choice_of, choose, time_zones
+from chat.reminders.choices import ReminderDraft, can_mail, choice_of, choose
 from chat.reminders.devices import (
     MOST_DEVICES,
     DeviceDraft,
@@ -26,6 +26,7 @@ from chat.reminders.devices import (
 )
 from chat.reminders.pushing import send_test
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.formats import time_zones
 from workspaces.page_parts import id_of
 from workspaces.visits import device as device_name
 
@@ -61,6 +62,12 @@ class ReminderForm(forms.ModelForm):
             "quiet_to": gettext_lazy("What comes in quiet hours reaches you after them."),
         }
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Ask for no time zone where the person has chosen one for all of Trellis."""
+        super().__init__(*args, **options)
+        if self.instance.owner.time_zone:
+            del self.fields["time_zone"]
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
@@ -70,9 +77,7 @@ def reminders(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     choice = choice_of(workspace=workspace, person=person)
     form = ReminderForm(request.POST or None, instance=choice)
     if request.method == "POST" and form.is_valid():
-        draft = ReminderDraft(
-            **{name: form.cleaned_data[name] for name in ReminderForm.Meta.fields}
-        )
+        draft = ReminderDraft(**form.cleaned_data)
         try:
             choose(workspace=workspace, person=person, draft=draft, actor=request.actor)
         except InvalidInput as error:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Count, F, Min, Q
 from django.urls import reverse
 from django.utils import timezone
@@ -27,6 +26,7 @@ from chat.models import Bud, ModelProvider, ToolCall
 from chat.providers.choosing import platform_provider
 from chat.values import ToolCallStatus
 from mcp_servers.models import McpServer, McpTool, ServerStatus
+from workspaces.formats import decimal, whole
 from workspaces.models import AccessRequest, Invitation, Membership, RequestStatus
 from workspaces.roles import Permission, has_permission
 
@@ -148,6 +148,8 @@ def _tools_to_review(workspace: Workspace) -> Tile:
 def _calls(workspace: Workspace) -> list[Tile]:
     now = timezone.localtime()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    # The log is counted by hours of UTC.
+    midnight = midnight.astimezone(UTC).replace(minute=0)
     today = calls_between(workspace.pk, midnight, now)
     before = calls_between(workspace.pk, midnight - _WEEK, now - _WEEK)
     return [
@@ -223,7 +225,7 @@ def _usage(workspace: Workspace) -> list[Tile]:
     costs = [row.cost for row in rows if row.cost is not None]
     tile = Tile(
         label=_("Tokens in seven days"),
-        value=intcomma(tokens),
+        value=whole(tokens),
         note=_("Cost: %(cost)s, where prices are known") % {"cost": _money(costs)} if costs else "",
         url=reverse("audit:reports", args=[workspace.slug]),
     )
@@ -231,7 +233,7 @@ def _usage(workspace: Workspace) -> list[Tile]:
 
 
 def _money(costs: Sequence[Decimal]) -> str:
-    return f"${sum(costs):,.2f}"
+    return f"${decimal(sum(costs), 2)}"
 
 
 def _requests(workspace: Workspace) -> list[Tile]:

@@ -18,7 +18,6 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from django.conf import settings
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core import checks
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -32,6 +31,7 @@ from chat.models import PushDevice
 from config.keys import FILE_NAME
 from workspaces import restore
 from workspaces.database import database_now
+from workspaces.formats import whole
 from workspaces.postgresql import policies
 from workspaces.secrets import count_by_key, find_unreadable, primary_key_id
 from workspaces.web_push import vapid_keys
@@ -249,7 +249,7 @@ def _keys(part: str) -> Finding:
     if left:
         return _look(
             part,
-            f"{intcomma(left)} of {intcomma(usage.total())} stored secrets are still under an old key",
+            f"{whole(left)} of {whole(usage.total())} stored secrets are still under an old key",
             "Run: python3 manage.py rotate_keys. It goes on where it stopped. Do not remove the old key before.",
         )
     unused = [key.id for key in settings.TRELLIS.encryption_keys[1:]]

@@ -9,7 +9,7 @@ import csv
 import io
 import tempfile
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from django.contrib import admin
@@ -28,6 +28,7 @@ from django.utils.translation import gettext as _
 from audit.actions import Action
 from audit.exports.columns import neutral
 from audit.services import EntryDraft, record
+from workspaces.formats import written_for
 from workspaces.model_admin import PlatformModelAdmin, TrackedModelAdmin
 
 if TYPE_CHECKING:
@@ -62,8 +63,9 @@ def export_list(
     title = str(shown.page_name or capfirst(shown.opts.verbose_name_plural))
     file = cast("IO[bytes]", tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY))  # noqa: SIM115  the answer closes it
     number = -1  # the head
-    for number, line in enumerate(_lines(shown, listed), start=-1):  # noqa: B007  its last value counts
-        file.write(line)
+    with written_for(None):  # a file for programs
+        for number, line in enumerate(_lines(shown, listed), start=-1):  # noqa: B007  its last value counts
+            file.write(line)
     bound = cast("WorkspaceRequest", request)
     is_platforms = isinstance(shown, PlatformModelAdmin)
     record(
@@ -120,5 +122,5 @@ def _in_words(column: Any, row: Any, shown: TrackedModelAdmin) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, datetime):
-        return timezone.localtime(value).isoformat(timespec="seconds")
+        return value.astimezone(UTC).isoformat(timespec="seconds")
     return strip_tags(value) if isinstance(value, SafeString) else str(value)

@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from workspaces.email_addresses import is_address_of
 from workspaces.errors import NotFound
+from workspaces.formats import written_for
 from workspaces.joining import find_join_link, is_for
 from workspaces.login_limits import forget_tries, remember_browser, take_a_try
 from workspaces.mails import compose, public_url
@@ -107,13 +108,24 @@ class AccountAdapter(DefaultAccountAdapter):
         self, template_prefix: str, email: Any, context: Any, headers: Any = None
     ) -> EmailMultiAlternatives:
         told = {**context, "home": public_url("/")}
-        plain = super().render_mail(template_prefix, email, told, headers)
+        with written_for(context.get("reader")):
+            plain = super().render_mail(template_prefix, email, told, headers)
         return compose(
             subject=plain.subject,
             text=str(plain.body),
             to=plain.to,
             headers={**plain.extra_headers, "Auto-Submitted": "auto-generated"},
         )
+
+    def send_notification_mail(
+        self,
+        template_prefix: str,
+        user: Any,
+        context: dict[str, Any] | None = None,
+        email: str | None = None,
+    ) -> None:
+        told = {**(context or {}), "reader": user}
+        super().send_notification_mail(template_prefix, user, told, email)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         # Outside of any transaction; a mail server that is away looks the same for taken and free addresses.

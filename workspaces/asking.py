@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlencode
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import Exists, Q
 from django.urls import reverse
@@ -17,6 +16,7 @@ from workspaces.announcements import REQUEST_CHANGED, Announcement, announce
 from workspaces.bell import tell
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.formats import whole
 from workspaces.models import (
     AccessRequest,
     Membership,
@@ -91,7 +91,7 @@ def ask(
         faults["reason"] = [_("Say what you need it for.")]
     elif len(reason) > LONGEST_REASON:
         faults["reason"] = [
-            _("Write at most %(most)s characters.") % {"most": intcomma(LONGEST_REASON)}
+            _("Write at most %(most)s characters.") % {"most": whole(LONGEST_REASON)}
         ]
     if faults:
         raise InvalidInput(fields=faults)

@@ -10,6 +10,7 @@ from allauth.account.forms import AddEmailForm, ResetPasswordForm, SignupForm
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
 from django import forms
+from django.db.models import TextChoices
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -17,9 +18,10 @@ from django.utils.translation import gettext_lazy as _
 from workspaces.actors import Actor
 from workspaces.email_addresses import is_address_of, is_taken
 from workspaces.errors import InvalidInput
+from workspaces.formats import time_zones
 from workspaces.joining import MOST_DAYS, MOST_USES
 from workspaces.joining import ROLES as JOIN_ROLES
-from workspaces.models import User
+from workspaces.models import Clock, DateFormat, NumberFormat, User
 from workspaces.tokens import scopes_for
 
 LIFETIMES = [
@@ -28,6 +30,13 @@ LIFETIMES = [
     ("90", _("90 days")),
     ("365", _("1 year")),
 ]
+
+
+_AS_THE_BROWSER = _("As my browser says")
+
+
+def _or_browser(choices: type[TextChoices]) -> list[tuple[str, Any]]:
+    return [("", _AS_THE_BROWSER), *choices.choices]
 
 
 class TokenForm(forms.Form):
@@ -79,6 +88,36 @@ class ProfileForm(forms.Form):
         label=_("Your name"),
         help_text=_("Others see it beside your address."),
     )
+
+
+class FormatsForm(forms.Form):
+    """How moments and numbers are written for the person."""
+
+    time_zone = forms.ChoiceField(label=_("Time zone"), required=False)
+    date_format = forms.ChoiceField(
+        label=_("Date"), required=False, widget=forms.RadioSelect, choices=_or_browser(DateFormat)
+    )
+    clock = forms.ChoiceField(
+        label=_("Clock"), required=False, widget=forms.RadioSelect, choices=_or_browser(Clock)
+    )
+    number_format = forms.ChoiceField(
+        label=_("Numbers"),
+        required=False,
+        widget=forms.RadioSelect,
+        choices=_or_browser(NumberFormat),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Offer the time zones by their part of the world."""
+        super().__init__(*args, **kwargs)
+        parts: dict[str, list[tuple[str, str]]] = {}
+        for name in time_zones():
+            part, _slash, place = name.partition("/")
+            label = (place or name).replace("_", " ")
+            parts.setdefault(part if place else "", []).append((name, label))
+        others = parts.pop("", [])
+        groups: list[Any] = [("", _AS_THE_BROWSER), *parts.items(), (_("Others"), others)]
+        cast(forms.ChoiceField, self.fields["time_zone"]).choices = groups
 
 
 class SetupForm(forms.Form):

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
@@ -16,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.formats import whole
 from workspaces.mails import public_url
 from workspaces.models import Invitation, Membership, Workspace
 from workspaces.roles import Permission, require
@@ -63,7 +63,7 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
     lines = text.splitlines()
     if len(text) > LONGEST:
         told = _("This list has %(lines)s lines. Give at most %(most)s people at once.") % {
-            "lines": intcomma(len(lines)),
+            "lines": whole(len(lines)),
             "most": MOST,
         }
         raise InvalidInput(fields={"people": [told]})
@@ -116,7 +116,7 @@ def invite_many(
         raise InvalidInput(fields={"people": [_("Give at least one address.")]})
     if len(people) > MOST:
         told = _("These are %(people)s people. Give at most %(most)s at once.") % {
-            "people": intcomma(len(people)),
+            "people": whole(len(people)),
             "most": MOST,
         }
         raise InvalidInput(fields={"people": [told]})

@@ -7,7 +7,6 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
@@ -18,6 +17,7 @@ from django.utils.translation import gettext as _
 from workspaces.actors import Actor, Role
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.formats import whole
 from workspaces.models import JoinLink, Membership, User, Workspace
 from workspaces.roles import Permission, permissions_of_role, require
 from workspaces.row_security import in_workspace
@@ -55,7 +55,7 @@ def make_join_link(
         faults["days"] = [_("Choose between 1 and %(most)s days.") % {"most": MOST_DAYS}]
     if not 1 <= most_uses <= MOST_USES:
         faults["most_uses"] = [
-            _("Choose between 1 and %(most)s people.") % {"most": intcomma(MOST_USES)}
+            _("Choose between 1 and %(most)s people.") % {"most": whole(MOST_USES)}
         ]
     if faults:
         raise InvalidInput(fields=faults)

@@ -7,16 +7,19 @@ The workspace comes from the address (`/w/<slug>/…`), from an API token, from 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import UUID
 
 import structlog
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Actor, ActorKind, Role, Source
+from workspaces.formats import time_zone_of, written_for
 from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceQuery
 from workspaces.prepared import PreparedRows
 from workspaces.row_security import (
@@ -79,7 +82,7 @@ class WorkspaceMiddleware:
         bound = cast("WorkspaceRequest", request)
         # Given by the request log, which has thrown away what the caller may have sent.
         bound.request_id = request.headers.get("X-Request-ID") or str(uuid7())
-        with reaching(NOTHING):
+        with reaching(NOTHING), _written_for(bound):
             workspace, role = _entered_at(bound)
             bind_workspace(bound, workspace, known=role)
             response = self.get_response(request)
@@ -112,6 +115,16 @@ class WorkspaceMiddleware:
         if cast("WorkspaceRequest", request).actor.role is not None:
             note_visit(request, user, workspace, is_new=is_new)
         return None
+
+
+@contextmanager
+def _written_for(request: WorkspaceRequest) -> Iterator[None]:
+    """Write moments and numbers as the person chose; the admin takes what they type in their time zone, too."""
+    user, zone = signed_in_user(request), None
+    if user is not None and user.time_zone and _source_of(request.path) is Source.ADMIN:
+        zone = time_zone_of(user.time_zone)
+    with written_for(user), timezone.override(zone):
+        yield
 
 
 def _entered_at(request: WorkspaceRequest) -> Entered:

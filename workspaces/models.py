@@ -13,17 +13,28 @@ from uuid_utils.compat import uuid7
 
 from workspaces.actors import Role
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-from workspaces.tenancy import Theme, User, Workspace, WorkspaceQuery
+from workspaces.tenancy import (
+    Clock,
+    DateFormat,
+    NumberFormat,
+    Theme,
+    User,
+    Workspace,
+    WorkspaceQuery,
+)
 
 __all__ = [
     "ROLE_CHOICES",
     "AccessRequest",
     "ApiToken",
+    "Clock",
+    "DateFormat",
     "IdempotentRequest",
     "Installation",
     "Invitation",
     "JoinLink",
     "Membership",
+    "NumberFormat",
     "RequestKind",
     "RequestStatus",
     "SavedListView",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import serializers
@@ -10,8 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from workspaces.api import Scopes, WorkspaceViewSet
-from workspaces.models import Membership, Theme, User
+from workspaces.models import Clock, DateFormat, Membership, NumberFormat, Theme, User
 from workspaces.profiles import LONGEST_NAME, change_profile
+
+_AS_THE_BROWSER: Final = "Empty: as the browser says."
 
 
 @extend_schema_serializer(many=False)
@@ -22,9 +24,22 @@ class ProfileOutput(serializers.ModelSerializer[User]):
         Theme.choices, allow_blank=True, read_only=True, help_text="Empty: never chosen."
     )
 
+    date_format = serializers.ChoiceField(
+        DateFormat.choices, allow_blank=True, read_only=True, help_text=_AS_THE_BROWSER
+    )
+    clock = serializers.ChoiceField(
+        Clock.choices, allow_blank=True, read_only=True, help_text=_AS_THE_BROWSER
+    )
+    number_format = serializers.ChoiceField(
+        NumberFormat.choices, allow_blank=True, read_only=True, help_text=_AS_THE_BROWSER
+    )
+
     class Meta:
         model = User
-        fields = ("id", "email", "name", "theme")
+        fields = (
+            *("id", "email", "name", "theme"),
+            *("time_zone", "date_format", "clock", "number_format"),
+        )
         read_only_fields = fields
 
 
@@ -33,6 +48,21 @@ class ProfileInput(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=LONGEST_NAME, allow_blank=True, required=False)
     theme = serializers.ChoiceField(Theme.choices, required=False)
+    time_zone = serializers.CharField(
+        max_length=64,
+        allow_blank=True,
+        required=False,
+        help_text="A name of the IANA database, such as Europe/Zurich. Empty: as the browser says.",
+    )
+    date_format = serializers.ChoiceField(
+        DateFormat.choices, allow_blank=True, required=False, help_text=_AS_THE_BROWSER
+    )
+    clock = serializers.ChoiceField(
+        Clock.choices, allow_blank=True, required=False, help_text=_AS_THE_BROWSER
+    )
+    number_format = serializers.ChoiceField(
+        NumberFormat.choices, allow_blank=True, required=False, help_text=_AS_THE_BROWSER
+    )
 
 
 class ProfileViewSet(WorkspaceViewSet):
@@ -46,7 +76,7 @@ class ProfileViewSet(WorkspaceViewSet):
 
     @extend_schema(responses=ProfileOutput, filters=False, operation_id="profile_retrieve")
     def list(self, request: Request) -> Response:
-        """Name, address and theme. An empty theme was never chosen."""
+        """Name, address, theme, time zone and formats. An empty theme was never chosen."""
         return Response(ProfileOutput(self.person).data)
 
     @extend_schema(request=ProfileInput, responses={200: ProfileOutput})

@@ -8,12 +8,13 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from workspaces.errors import InvalidInput
-from workspaces.forms import ProfileForm
+from workspaces.forms import FormatsForm, ProfileForm
 from workspaces.models import Membership, Theme
 from workspaces.page_parts import id_of
 from workspaces.profiles import change_profile
@@ -70,6 +71,24 @@ def appearance(request: WorkspaceRequest) -> HttpResponse:
     }
     return render(
         request, "workspaces/settings_appearance.html", context, status=422 if fault else 200
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def formats(request: WorkspaceRequest) -> HttpResponse:
+    """How moments and numbers are written for the person."""
+    user = request.user
+    chosen = {name: getattr(user, name) for name in FormatsForm.base_fields}
+    form = FormatsForm(request.POST or None, initial=chosen)
+    is_refused = request.method == "POST"
+    if is_refused and form.is_valid():
+        change_profile(user=user, **form.cleaned_data)
+        messages.success(request, _("Saved."))
+        return redirect("workspaces:formats")
+    context = {"section": "account", "tab": "formats", "form": form, "now": timezone.now()}
+    return render(
+        request, "workspaces/settings_formats.html", context, status=422 if is_refused else 200
     )
 
 

@@ -51,6 +51,30 @@ class Theme(models.TextChoices):
     DARK = "dark", _("Dark")
 
 
+class DateFormat(models.TextChoices):
+    """How days are written, by an example."""
+
+    WORDS = "D MMM YYYY", _("26 Nov 2026")
+    DAY_FIRST = "DD/MM/YYYY", "26/11/2026"
+    MONTH_FIRST = "MM/DD/YYYY", "11/26/2026"
+    ISO = "YYYY-MM-DD", "2026-11-26"
+
+
+class Clock(models.TextChoices):
+    """How times of day are written."""
+
+    HOURS_24 = "24", _("24 hours, 14:05")
+    HOURS_12 = "12", _("12 hours, 2:05 PM")
+
+
+class NumberFormat(models.TextChoices):
+    """How numbers are grouped, and how their decimals begin, by an example that is the value too."""
+
+    COMMA_POINT = "1,234.5", "1,234.5"
+    POINT_COMMA = "1.234,5", "1.234,5"
+    SPACE_COMMA = "1 234,5", "1 234,5"
+
+
 class User(AbstractBaseUser, PermissionsMixin):
     """A person, who signs in with an e-mail address."""
 
@@ -76,6 +100,29 @@ class User(AbstractBaseUser, PermissionsMixin):
         db_default="",
         editable=False,
         help_text=_("Empty: never chosen, so each browser keeps what was chosen in it."),
+    )
+    # How moments and numbers are written for the person (`workspaces.formats`). Empty: as their browser says.
+    time_zone = models.CharField(
+        _("time zone"), max_length=64, blank=True, default="", db_default="", editable=False
+    )
+    date_format = models.CharField(
+        max_length=10,
+        choices=DateFormat.choices,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+    )
+    clock = models.CharField(
+        max_length=2, choices=Clock.choices, blank=True, default="", db_default="", editable=False
+    )
+    number_format = models.CharField(
+        max_length=7,
+        choices=NumberFormat.choices,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

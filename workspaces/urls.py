@@ -17,6 +17,7 @@ urlpatterns = [
     path("join/<str:token>/", views.open_join_link, name="join_link"),
     path("account/", settings_pages.profile, name="profile"),
     path("account/appearance/", settings_pages.appearance, name="appearance"),
+    path("account/formats/", settings_pages.formats, name="formats"),
     path("account/shortcuts/", settings_pages.shortcuts, name="shortcuts"),
     path("account/sessions/", settings_pages.sessions, name="sessions"),
     path("account/tokens/", views.tokens, name="tokens"),

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import yaml
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from workspaces.errors import InvalidInput
+from workspaces.formats import whole
 
 LONGEST: Final = 2_000_000
 """Characters of one text."""
@@ -69,7 +69,7 @@ def read_yaml(text: str, *, longest: int = LONGEST) -> Any:
         raise InvalidInput(
             fields={
                 "file": [
-                    _("The file can have %(longest)s characters.") % {"longest": intcomma(longest)}
+                    _("The file can have %(longest)s characters.") % {"longest": whole(longest)}
                 ]
             }
         )
@@ -116,7 +116,7 @@ def _in_words(fault: ErrorDetails) -> str:
     if fault["type"] in {"literal_error", "enum"}:
         return _("It is one of: %(choices)s.") % {"choices": fault.get("ctx", {})["expected"]}
     if fault["type"] == "string_too_long":
-        most = intcomma(fault.get("ctx", {})["max_length"])
+        most = whole(fault.get("ctx", {})["max_length"])
         return _("It can have %(most)s characters.") % {"most": most}
     return gettext(_WORDS[fault["type"]]) if fault["type"] in _WORDS else fault["msg"]
 

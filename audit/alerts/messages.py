@@ -10,6 +10,7 @@ from audit.alerts.notices import notify, readers_of
 from audit.alerts.words import condition_of, told
 from audit.models import Alert, AlertDelivery, AlertRule
 from workspaces.database import database_now
+from workspaces.formats import written_for
 from workspaces.mails import public_url
 from workspaces.memberships import suspended_addresses
 
@@ -17,7 +18,10 @@ from workspaces.memberships import suspended_addresses
 def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
     """Put "raised", "reminder" or "ended" on its way to everybody the rule names."""
     workspace = rule.workspace
-    with override(settings.LANGUAGE_CODE):  # others read it, whoever's change it came of
+    with (
+        override(settings.LANGUAGE_CODE),
+        written_for(None),
+    ):  # others read it, whoever's change it came of
         message = told(rule, workspace.name, kind=kind, value=alert.value)
         condition = condition_of(rule)
     path = reverse("audit:alerts", args=[workspace.slug])

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from workspaces.formats import moment_in_utc, whole
+
 if TYPE_CHECKING:
     from fpdf import FPDF
 
@@ -171,7 +173,7 @@ class _Writer:
                 _("Filters"),
                 "; ".join(f"{name}: {value}" for name, value in document.filters) or _("none"),
             ),
-            (_("Made"), f"{document.made_at:%Y-%m-%d %H:%M} UTC, {document.made_by}"),
+            (_("Made"), f"{moment_in_utc(document.made_at)} UTC, {document.made_by}"),
         ]
         for name, value in facts:
             self._text(f"{name}: {value}", 9, _QUIET)
@@ -324,7 +326,7 @@ class _Writer:
             pdf.line(left, y, left + width, y)
             pdf.set_xy(pdf.l_margin, y - 2)
             number = most * share
-            text = f"{number:,.0f}" if most > 1 or share != 0.5 else ""
+            text = whole(number) if most > 1 or share != 0.5 else ""
             pdf.cell(_LABEL_WIDTH - 1, 4, f"{text} {chart.unit}".strip() if text else "", align="R")
         step = width / len(chart.labels)
         every = max(1, -(-len(chart.labels) // 6))

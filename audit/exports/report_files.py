@@ -7,8 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from django.contrib.humanize.templatetags.humanize import intcomma
-from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
@@ -21,6 +19,7 @@ from audit.reports.entries import entries_of
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
 from audit.reports.report import BY, Line, Report, report_of
 from audit.reports.searching import matching
+from workspaces.formats import decimal, moment_in_utc, piece_of_time, whole
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -50,17 +49,16 @@ def report_pdf(
     )
     report = report_of(workspace.pk, rows, wanted, by=by, now=now)
     span = report.span
-    shape = "Y-m-d H:i"
     period = _("%(since)s to %(until)s, time zone UTC, whole hours") % {
-        "since": date_format(span.since, shape),
-        "until": date_format(span.until, shape),
+        "since": moment_in_utc(span.since),
+        "until": moment_in_utc(span.until),
     }
-    labels = [date_format(piece, "j M" if span.is_long else "j M H:i") for piece in report.pieces]
+    labels = [piece_of_time(piece, span.unit, in_utc=True) for piece in report.pieces]
     slow = [
         (
             entry.tool_name,
             entry.server_name,
-            date_format(entry.created_at, shape),
+            moment_in_utc(entry.created_at),
             as_time(entry.duration_ms),
         )
         for entry in facts.slowest_calls(rows, span)
@@ -70,7 +68,7 @@ def report_pdf(
             change.tool,
             change.what,
             change.entry.actor_label,
-            date_format(change.entry.created_at, shape),
+            moment_in_utc(change.entry.created_at),
         )
         for change in facts.definition_changes(rows, span)
     ]
@@ -106,8 +104,8 @@ def report_pdf(
                     (
                         row.tool,
                         row.server,
-                        intcomma(row.calls),
-                        intcomma(row.failed),
+                        whole(row.calls),
+                        whole(row.failed),
                         *map(as_time, row.shares),
                     )
                     for row in report.tools
@@ -131,8 +129,8 @@ def report_pdf(
                     (
                         gettext(layer_name(row.layer)),
                         row.rule or "–",
-                        intcomma(row.number),
-                        intcomma(row.before),
+                        whole(row.number),
+                        whole(row.before),
                     )
                     for row in report.refusals
                 ],
@@ -154,9 +152,9 @@ def report_pdf(
                 rows=[
                     (
                         row.model or _("no model"),
-                        intcomma(row.turns),
-                        f"{intcomma(row.prompt_tokens)} + {intcomma(row.completion_tokens)}",
-                        _("unknown") if row.cost is None else f"{row.cost:.4f}",
+                        whole(row.turns),
+                        f"{whole(row.prompt_tokens)} + {whole(row.completion_tokens)}",
+                        _("unknown") if row.cost is None else decimal(row.cost, 4),
                     )
                     for row in usage
                 ],
@@ -198,8 +196,8 @@ def _approvals(report: Report) -> Table:
             *(
                 (
                     label,
-                    intcomma(report.figures[name].now or 0),
-                    intcomma(report.figures[name].before or 0),
+                    whole(report.figures[name].now or 0),
+                    whole(report.figures[name].before or 0),
                 )
                 for name, label in numbers
             ),

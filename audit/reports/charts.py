@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Case, CharField, Count, Min, Q, Value, When
 from django.db.models.functions import Trunc
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.models import AuditEntry
+from workspaces.formats import piece_of_time
 
 if TYPE_CHECKING:
     from workspaces.scoping import WorkspaceQuerySet
@@ -127,9 +127,8 @@ def chart_from(
 ) -> Chart:
     """Draw (piece of time, kind) → number."""
     pieces = _pieces(since, until, unit)
-    labels = {"minute": "H:i", "hour": "j M H:i", "day": "j M", "month": "M Y"}
     return Chart(
-        labels=[date_format(piece, labels[unit]) for piece in pieces],
+        labels=[piece_of_time(piece, unit) for piece in pieces],
         unit=unit,
         series=[
             Series(key=key, label=label, values=[numbers.get((piece, key), 0) for piece in pieces])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from audit.reports.report import Figure
+from workspaces.formats import percent, whole
 
 FIGURES: Final = (
     (
@@ -71,7 +71,7 @@ _TIMES: Final = frozenset({"p95", "wait_p50"})
 
 def value_of(name: str, figure: Figure) -> str:
     """Give a figure's number, with its unit."""
-    return as_time(figure.now) if name in _TIMES else intcomma(figure.now or 0)
+    return as_time(figure.now) if name in _TIMES else whole(figure.now or 0)
 
 
 def change_of(figure: Figure, *, is_bad: bool) -> dict[str, str]:
@@ -86,7 +86,7 @@ def change_of(figure: Figure, *, is_bad: bool) -> dict[str, str]:
         # One refusal after none is no alarm.
         return {"words": _("up from 0"), "sign": "▲", "tone": ""}
     share = abs(figure.now - figure.before) / figure.before
-    amount = f"{share:.0%}" if share < 10 else f"{share + 1:.0f} times"
+    amount = percent(share) if share < 10 else f"{whole(share + 1)} times"
     words = _("%(amount)s %(value)s than in the period before") % {
         "amount": amount,
         "value": "more" if is_more else "less",
@@ -102,7 +102,7 @@ def as_time(milliseconds: int | None) -> str:
 def spoken_time(milliseconds: int) -> str:
     """Give a duration with as many digits as people read."""
     if milliseconds < 10_000:
-        return f"{intcomma(milliseconds)} ms"
+        return f"{whole(milliseconds)} ms"
     seconds = milliseconds / 1000
     if seconds < 600:
         return f"{seconds:.0f} s"

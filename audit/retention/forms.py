@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from django import forms
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import QueryDict
-from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -14,6 +12,7 @@ from audit.models import AuditPolicy
 from audit.models.policies import DEFAULT_BODY_BYTES, MOST_BODY_BYTES
 from audit.retention.policies import LONGEST_DAYS, MOST_KEPT_ENTRIES, PolicyChange
 from workspaces.errors import InvalidInput
+from workspaces.formats import file_size, whole
 from workspaces.seen_values import NoticesOthers
 
 _SIZES = (
@@ -115,7 +114,7 @@ class PolicyForm(NoticesOthers, forms.Form):
 
 def policy_in_words(policy: AuditPolicy) -> list[tuple[str, list[str]]]:
     """The same for those who may only read it: what each setting is called, and what it is set to, a line each."""
-    size = str(dict(_SIZES).get(policy.body_bytes) or filesizeformat(policy.body_bytes))
+    size = str(dict(_SIZES).get(policy.body_bytes) or file_size(policy.body_bytes))
     found = [gettext(DETECTORS[name][0]) for name in policy.detectors if name in DETECTORS]
     return [
         (gettext("Entries are kept"), [_days(policy.keep_days) or gettext("for ever")]),
@@ -123,7 +122,7 @@ def policy_in_words(policy: AuditPolicy) -> list[tuple[str, list[str]]]:
             gettext("Number of entries"),
             [gettext("no limit")]
             if policy.keep_entries is None
-            else [gettext("at most %(count)s") % {"count": intcomma(policy.keep_entries)}],
+            else [gettext("at most %(count)s") % {"count": whole(policy.keep_entries)}],
         ),
         (
             gettext("Arguments and results are kept"),

@@ -28,6 +28,7 @@ from audit.reviews.schedules import filter_of, may_export, next_run, period_befo
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.formats import day_in_utc, written_for
 from workspaces.mails import compose
 from workspaces.models import User, Workspace
 from workspaces.outbox import claim_until, unclaimed
@@ -90,7 +91,8 @@ def _run(schedule: ReportSchedule, *, is_extra: bool = False) -> None:
     now = database_now()
     fault, result = "", ""
     try:
-        with override(settings.LANGUAGE_CODE):  # the mail and the result are for others
+        # The mail and the result are for others, and state their time zone.
+        with override(settings.LANGUAGE_CODE), written_for(None):
             result = _send(schedule, schedule.next_run_at if not is_extra else now)
     except DomainError as error:
         fault = error.message
@@ -180,8 +182,8 @@ def _mail(
 ) -> None:
     values = {
         "name": schedule.name,
-        "since": f"{since:%Y-%m-%d}",
-        "until": f"{until:%Y-%m-%d}",
+        "since": day_in_utc(since),
+        "until": day_in_utc(until),
         "cadence": schedule.get_cadence_display(),
     }
     attached = _(

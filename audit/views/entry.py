@@ -22,6 +22,7 @@ from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.services import EntryDraft, record
 from audit.views.parts import around, call_url, described, found_by, workspace_of
 from audit.views.words import source_in_words
+from workspaces.formats import whole
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
@@ -214,8 +215,12 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
                 _("Outcome"): gettext(outcome_in_words(entry.outcome)),
                 _("Refused by"): gettext(layer_name(entry.refused_by)),
                 _("Rule"): entry.rule,
-                _("Took"): f"{entry.duration_ms} ms" if entry.duration_ms is not None else None,
-                _("Waited in line"): f"{entry.queue_ms} ms" if entry.queue_ms is not None else None,
+                _("Took"): f"{whole(entry.duration_ms)} ms"
+                if entry.duration_ms is not None
+                else None,
+                _("Waited in line"): f"{whole(entry.queue_ms)} ms"
+                if entry.queue_ms is not None
+                else None,
                 _("Arguments"): _size(entry.arguments_size),
                 _("Result"): _size(entry.result_size),
                 _("Masked"): _shown(entry.redactions) if entry.redactions else None,
@@ -275,5 +280,7 @@ def _why_unsealed(entry: AuditEntry) -> str:
 
 def _size(size: int | None) -> str | None:
     return (
-        None if size is None else ngettext("%(size)s byte", "%(size)s bytes", size) % {"size": size}
+        None
+        if size is None
+        else ngettext("%(size)s byte", "%(size)s bytes", size) % {"size": whole(size)}
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_noop
 
 from audit import reports
@@ -28,6 +27,7 @@ from audit.filters import (
     EntryFilter,
 )
 from audit.views.words import choice_in_words
+from workspaces.formats import moment_in_utc
 
 _ORDER = ("sort", "order")
 _OUTCOME_CHOICES = [
@@ -145,7 +145,7 @@ def _chips(
 
 def _moment_in_words(moment: datetime | None) -> str:
     """The zone is that of the two fields beside it."""
-    return f"{date_format(moment.astimezone(UTC), 'j M Y, H:i')} UTC" if moment else ""
+    return f"{moment_in_utc(moment)} UTC" if moment else ""
 
 
 def _known(choices: reports.Choices) -> dict[str, Any]:

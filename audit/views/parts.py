@@ -15,6 +15,7 @@ from audit.actions import sentence_of, title_of
 from audit.filters import ENTRIES
 from audit.models import AuditEntry
 from audit.views.words import ended, layer_in_words, source_in_words
+from workspaces.formats import percent
 
 if TYPE_CHECKING:
     from audit.reports.providers import Strip
@@ -66,7 +67,7 @@ def shown_strip(strip: Strip, url: str) -> dict[str, Any]:
             "none" if piece is None else "ok" if piece >= 1 else "part" if piece > 0 else "down"
             for piece in strip.pieces
         ],
-        "uptime": None if strip.uptime is None else f"{strip.uptime:.2%}",
+        "uptime": None if strip.uptime is None else percent(strip.uptime, 2),
         "url": url,
     }
 

@@ -14,7 +14,6 @@ from django.http import HttpResponse, HttpResponseBadRequest
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -32,6 +31,7 @@ from audit.rollups.reading import Span
 from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views
 from audit.views.parts import described, shown_strip, workspace_of
+from workspaces.formats import percent, piece_of_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -91,7 +91,7 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         ],
         "over_time": _chart(report.pieces, report.over_time, span, is_stacked=True),
         "latency": _chart(report.pieces, report.latency, span, is_stacked=False),
-        "error": f"{ERROR:.1%}",
+        "error": percent(ERROR, 1),
         "slowest": [described(entry) for entry in facts.slowest_calls(narrowed, span)],
         "tools": [
             {"row": row, "url": log.to(tool=row.tool, server=row.server)}
@@ -211,7 +211,7 @@ def _figure(report: Report, log: _Log, shown: tuple[str, str, str, str]) -> dict
     return {
         "name": name,
         "label": gettext(label),
-        "definition": gettext(definition) % {"error": f"{ERROR:.1%}"},
+        "definition": gettext(definition) % {"error": percent(ERROR, 1)},
         "value": value_of(name, figure),
         "change": change_of(figure, is_bad=name in MORE_IS_BAD),
         "url": url,
@@ -252,9 +252,8 @@ def _chart(
 ) -> dict[str, Any] | None:
     if not any(value for line in lines for value in line.values):
         return None
-    shape = "j M" if span.is_long else "j M H:i"
     return {
-        "labels": [date_format(piece, shape) for piece in pieces],
+        "labels": [piece_of_time(piece, span.unit, in_utc=True) for piece in pieces],
         "unit": span.unit,
         "stacked": is_stacked,
         "series": [

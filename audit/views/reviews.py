@@ -9,7 +9,6 @@ from uuid import UUID
 
 from allauth.account.decorators import login_required
 from django.contrib import messages
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -27,6 +26,7 @@ from audit.views.header import header_of
 from audit.views.header import saved_views as saved_views_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput, NotFound
+from workspaces.formats import whole
 from workspaces.models import User
 from workspaces.roles import Permission, require
 from workspaces.row_pages import page_in_address, ways_from
@@ -294,9 +294,7 @@ def _shown(row: SignOff, audit_url: str) -> dict[str, Any]:
     query = urlencode(
         {"range": "custom", "since": row.since.isoformat(), "until": row.until.isoformat()}
     )
-    totals = [
-        f"{intcomma(row.totals[name])} {label}" for name, label in _TOTALS if name in row.totals
-    ]
+    totals = [f"{whole(row.totals[name])} {label}" for name, label in _TOTALS if name in row.totals]
     return {"row": row, "url": f"{audit_url}?{query}", "totals": ", ".join(totals)}
 
 

@@ -39,8 +39,13 @@ class Reminders(serializers.Serializer[Any]):
     )
     quiet_to = ClockField(allow_null=True, default=None, help_text="HH:MM.")
     time_zone = serializers.CharField(
-        max_length=64, default="UTC", help_text="Of the IANA database, such as Europe/Zurich."
+        max_length=64,
+        required=False,
+        help_text="Of the quiet hours, such as Europe/Zurich. If the profile has one, it is that, and no other is taken.",
     )
+
+    def to_representation(self, instance: ReminderChoice) -> Any:
+        return {**super().to_representation(instance), "time_zone": instance.zone}
 
 
 class ReminderViewSet(WorkspaceViewSet):

@@ -55,6 +55,7 @@ class ReminderChoice(WorkspaceModel):
     )
     quiet_from = models.TimeField(_("quiet from"), null=True, blank=True)
     quiet_to = models.TimeField(_("quiet to"), null=True, blank=True)
+    # Browsers tell it, and the quiet hours have no browser to ask; see `zone`.
     time_zone = models.CharField(_("time zone"), max_length=64, default="UTC")
     told_until = models.DateTimeField(
         null=True, editable=False, help_text=_("What began to wait before that was mailed.")
@@ -73,6 +74,11 @@ class ReminderChoice(WorkspaceModel):
 
     def __str__(self) -> str:
         return str(self.After(self.mail_after).label)
+
+    @property
+    def zone(self) -> str:
+        """The time zone of the quiet hours: the one that the person chose for all of Trellis, else the one from here."""
+        return self.owner.time_zone or self.time_zone
 
     def after(self, about: ReminderChoice.About) -> int:
         """Minutes after which these are mailed; 0: never."""

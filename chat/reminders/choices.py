@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, time, timedelta
-from functools import cache
-from zoneinfo import ZoneInfo, available_timezones
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -14,6 +12,7 @@ from chat.models import ReminderChoice
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
+from workspaces.formats import time_zone_of, time_zones
 from workspaces.models import User, Workspace
 
 
@@ -25,19 +24,16 @@ class ReminderDraft:
     answers_after: int = ReminderChoice.After.NEVER
     quiet_from: time | None = None
     quiet_to: time | None = None
-    time_zone: str = "UTC"
-
-
-@cache
-def time_zones() -> tuple[str, ...]:
-    """The names of all time zones, as browsers tell them too."""
-    return tuple(sorted(available_timezones()))
+    time_zone: str | None = None
+    """Of the quiet hours, for who has chosen none in their settings; None: as those say, else UTC."""
 
 
 def choice_of(*, workspace: Workspace, person: User) -> ReminderChoice:
     """The person's choice, or the one that holds for who has made none (not stored)."""
     rows = ReminderChoice.objects.for_workspace(workspace).filter(owner=person)
-    return rows.first() or ReminderChoice(workspace=workspace, owner=person)
+    choice = rows.first() or ReminderChoice(workspace=workspace)
+    choice.owner = person
+    return choice
 
 
 def choose(
@@ -55,8 +51,15 @@ def choose(
     for name in ("mail_after", "answers_after"):
         if getattr(draft, name) not in ReminderChoice.After.values:
             fields[name] = [_("Choose one of the delays.")]
-    if draft.time_zone not in time_zones():
+    chosen = person.time_zone
+    time_zone = draft.time_zone or chosen or "UTC"
+    if time_zone not in time_zones():
         fields["time_zone"] = [_("There is no such time zone.")]
+    elif chosen and time_zone != chosen:
+        fields["time_zone"] = [
+            _("Your settings say %(time_zone)s. Change it there, under “Time and formats”.")
+            % {"time_zone": chosen}
+        ]
     if (draft.quiet_from is None) != (draft.quiet_to is None):
         missing = "quiet_to" if draft.quiet_to is None else "quiet_from"
         fields[missing] = [_("Quiet hours need a beginning and an end.")]
@@ -66,7 +69,7 @@ def choose(
         ]
     if fields:
         raise InvalidInput(fields=fields)
-    values = asdict(draft)
+    values = {**asdict(draft), "time_zone": time_zone}
     before = choice_of(workspace=workspace, person=person).answers_after
     if before == ReminderChoice.After.NEVER != draft.answers_after:
         # From now on: nobody who switches it on wants mails about the answers of the last days.
@@ -74,6 +77,7 @@ def choose(
     choice, _created = ReminderChoice.objects.for_workspace(workspace).update_or_create(
         workspace=workspace, owner=person, defaults=values
     )
+    choice.owner = person
     return choice
 
 
@@ -97,7 +101,7 @@ def is_quiet(choice: ReminderChoice, now: datetime) -> bool:
     start, end = choice.quiet_from, choice.quiet_to
     if start is None or end is None:
         return False
-    here = now.astimezone(_zone(choice.time_zone)).time()
+    here = now.astimezone(time_zone_of(choice.zone)).time()
     return start <= here < end if start < end else here >= start or here < end
 
 
@@ -105,7 +109,7 @@ def until_quiet(choice: ReminderChoice, now: datetime) -> timedelta | None:
     """How long it is until the person's next quiet hours begin, by their clock; None: they have none."""
     if choice.quiet_from is None or choice.quiet_to is None:
         return None
-    here = now.astimezone(_zone(choice.time_zone))
+    here = now.astimezone(time_zone_of(choice.zone))
     start = here.replace(
         hour=choice.quiet_from.hour, minute=choice.quiet_from.minute, second=0, microsecond=0
     )
@@ -118,7 +122,3 @@ def until_quiet(choice: ReminderChoice, now: datetime) -> timedelta | None:
 def can_mail() -> bool:
     """Whether this installation sends mails at all."""
     return settings.TRELLIS.email_host is not None
-
-
-def _zone(name: str) -> ZoneInfo:
-    return ZoneInfo(name if name in time_zones() else "UTC")

@@ -62,8 +62,10 @@ def choices_of_members(people: Times, *, have_address: bool) -> dict[Person, Rem
     if have_address:
         found = found.filter(user__is_address_confirmed=True)
     members = found.values_list("workspace_id", "user_id")
-    chosen = ReminderChoice.objects.across_workspaces().filter(
-        owner_id__in={user_id for _, user_id in people}
+    chosen = (
+        ReminderChoice.objects.across_workspaces()
+        .filter(owner_id__in={user_id for _, user_id in people})
+        .select_related("owner")
     )
     kept = {(one.workspace_id, one.owner_id): one for one in chosen}
     return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
@@ -16,6 +15,7 @@ from chat.services.buds import require_edit
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import InvalidInput
+from workspaces.formats import whole
 from workspaces.yaml_text import check_shape
 
 _WHAT = gettext_noop("A check is a mapping with question, calls and so on.")
@@ -110,7 +110,7 @@ def _check_size(shapes: Sequence[CheckShape]) -> None:
     """All of them go into one file with the bud."""
     if sum(len(shape.model_dump_json()) for shape in shapes) > MOST_CHARACTERS:
         told = _("The checks of a bud can have %(most)s characters together.") % {
-            "most": intcomma(MOST_CHARACTERS)
+            "most": whole(MOST_CHARACTERS)
         }
         raise InvalidInput(fields={"recordings": [told]})
 

@@ -18,6 +18,7 @@ from chat.models import Attachment, Conversation, Message, ToolCall, Turn
 from chat.values import MessageRole
 from chat.wire import moment, summary_json
 from mcp_servers.client.hidden_text import show_hidden
+from workspaces.formats import moment_and_zone
 from workspaces.redaction import redact, redact_text
 
 MOST_RESULT_CHARACTERS = 20_000
@@ -113,7 +114,7 @@ def _markdown(title: str, bud: str, entries: list[dict[str, Any]]) -> str:
     for entry in entries:
         who = "You" if entry["role"] == MessageRole.USER else entry["bud"] or bud
         said_at = datetime.fromisoformat(entry["created_at"])
-        parts.append(f"## {who}, {said_at:%d %B %Y, %H:%M} UTC")
+        parts.append(f"## {who}, {moment_and_zone(said_at)}")
         if entry["text"]:
             parts.append(entry["text"])
         if entry["attachments"]:

@@ -33,6 +33,7 @@ from chat.providers.known_models import embedding_prices
 from chat.vectors import pack
 from mcp_servers.client.connections import runtime
 from workspaces.database import database_now
+from workspaces.formats import whole
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ _CANDIDATES: Final = 10
 _SHORTEST_TEXT: Final = 150
 """Characters that every model reads."""
 TOO_MANY: Final = _("This bud knows more than %(most)s passages. Remove files to make room.") % {
-    "most": f"{MOST_PASSAGES:,}"
+    "most": whole(MOST_PASSAGES)
 }
 
 UNFORESEEN: Final = "It failed for a reason that is in the platform's log."

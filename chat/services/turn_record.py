@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 
 from audit import reports
@@ -27,6 +26,7 @@ from chat.toolset import resolve_toolset
 from chat.values import MessageRole
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
+from workspaces.formats import whole
 from workspaces.roles import Permission, has_permission
 
 MOST_ENTRIES: Final = 200
@@ -240,7 +240,7 @@ def _spans_of(turn: Turn, messages: Sequence[Message], calls: Iterable[ToolCall]
     for message in messages:
         asked = of.get(message.pk, [])
         ends = [call.created_at for call in asked] or [turn.finished_at or message.updated_at]
-        tokens = f"{intcomma(message.prompt_tokens)} + {intcomma(message.completion_tokens)}"
+        tokens = f"{whole(message.prompt_tokens)} + {whole(message.completion_tokens)}"
         add("model", turn.model, (message.created_at, min(ends)), note=tokens)
         for call in asked:
             name = call.tool_title or call.tool_name or call.function_name

@@ -24,6 +24,7 @@ from mcp_servers.gate.recording import (
     record_end,
 )
 from workspaces.database import in_database
+from workspaces.formats import written_for
 
 
 async def pass_through(
@@ -43,7 +44,7 @@ async def pass_through(
         AuditUnavailable: it could not be recorded; nothing was done, or nothing is given away.
         And whatever the operation's admission refuses.
     """
-    with override(settings.LANGUAGE_CODE):
+    with override(settings.LANGUAGE_CODE), written_for(None):
         return await _take_through(operation, carry_out, readmit)
 
 

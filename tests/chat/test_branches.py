@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 
 import pytest
@@ -14,6 +15,7 @@ from chat.services.exports import ExportFormat, export_conversation
 from chat.services.turns import retry_turn, stop_turn
 from tests.chat.conftest import Chat
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.formats import Formats, written_for
 
 
 def said(chat: Chat) -> list[str]:
@@ -182,3 +184,16 @@ def test_an_export_follows_the_shown_path(chat: Chat) -> None:
     assert "first" in made.body
     assert "Tool call" not in made.body
     assert made.name.endswith(".md")
+
+
+def test_an_export_says_when_by_the_readers_clock(chat: Chat) -> None:
+    """REL-853, REL-855: in their formats and with the time zone; for programs it is in UTC."""
+    ask(chat, "hello", "hi")
+    conversation = chat.reload_conversation()
+    for_programs = export_conversation(conversation, ExportFormat.JSON).body
+    usual = export_conversation(conversation, ExportFormat.MARKDOWN).body
+    assert re.search(r"^## You, \d+ \w{3} \d{4}, \d\d:\d\d UTC$", usual, re.M)
+    with written_for(Formats(time_zone="Asia/Tokyo", date_format="YYYY-MM-DD")):
+        chosen = export_conversation(conversation, ExportFormat.MARKDOWN).body
+        assert export_conversation(conversation, ExportFormat.JSON).body == for_programs
+    assert re.search(r"^## You, \d{4}-\d\d-\d\d, \d\d:\d\d \(Asia/Tokyo\)$", chosen, re.M)

@@ -26,6 +26,7 @@ from workspaces.asking import decide_request
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.models import AccessRequest, Membership, User
+from workspaces.profiles import change_profile
 
 After = ReminderChoice.After
 
@@ -205,7 +206,9 @@ def test_quiet_hours_put_mails_off(chat: Chat) -> None:
 
 def test_quiet_hours_go_past_midnight_and_follow_the_time_zone(tenant: Tenant) -> None:
     """REL-551: 22:00 to 07:00 in Zurich, summer and winter."""
-    choice = ReminderChoice(quiet_from=time(22), quiet_to=time(7), time_zone="Europe/Zurich")
+    choice = ReminderChoice(
+        owner=tenant.member, quiet_from=time(22), quiet_to=time(7), time_zone="Europe/Zurich"
+    )
     for hour, is_in_winter, is_in_summer in [
         (4, True, True),
         (5, True, False),
@@ -215,6 +218,61 @@ def test_quiet_hours_go_past_midnight_and_follow_the_time_zone(tenant: Tenant) -
     ]:
         assert is_quiet(choice, datetime(2026, 1, 15, hour, 30, tzinfo=UTC)) is is_in_winter, hour
         assert is_quiet(choice, datetime(2026, 7, 15, hour, 30, tzinfo=UTC)) is is_in_summer, hour
+
+
+def test_quiet_hours_follow_the_time_zone_of_the_settings(
+    tenant: Tenant, django_assert_num_queries: Any
+) -> None:
+    """REL-856: as soon as somebody has chosen one. What they gave with the quiet hours holds again without it."""
+    person = tenant.member
+    chosen(tenant, person, quiet_from=time(22), quiet_to=time(7), time_zone="Europe/Zurich")
+    at = datetime(2026, 1, 15, 21, 30, tzinfo=UTC)
+    now_quiet = is_quiet(choice_of(workspace=tenant.workspace, person=person), at)
+    assert now_quiet
+    change_profile(user=person, time_zone="America/New_York")
+    assert not is_quiet(choice_of(workspace=tenant.workspace, person=person), at)
+    people = {(tenant.workspace.pk, person.pk): [at]}
+    with django_assert_num_queries(2):
+        (choice,) = finding.choices_of_members(people, have_address=False).values()
+        assert not is_quiet(choice, at)
+        assert is_quiet(choice, at + timedelta(hours=6))
+    change_profile(user=person, time_zone="")
+    assert is_quiet(choice_of(workspace=tenant.workspace, person=person), at)
+
+
+def test_the_page_says_which_time_zone_the_quiet_hours_follow(tenant: Tenant) -> None:
+    """REL-856: it asks for one only where the settings have none, and leads there."""
+    client, person = tenant.client("member"), tenant.member
+    url = f"/w/{tenant.workspace.slug}/reminders/"
+    page = client.get(url).content.decode()
+    assert 'name="time_zone"' in page
+    assert 'href="/account/formats/"' in page
+    change_profile(user=person, time_zone="Asia/Tokyo")
+    page = client.get(url).content.decode()
+    assert 'name="time_zone"' not in page
+    assert "Quiet hours follow your time zone, Asia/Tokyo." in page
+    body = {"mail_after": "15", "answers_after": "0", "quiet_from": "22:00", "quiet_to": "07:00"}
+    assert client.post(url, {**body, "time_zone": "Europe/Zurich"}).status_code == 302
+    assert choice_of(workspace=tenant.workspace, person=person).zone == "Asia/Tokyo"
+
+
+def test_programs_are_told_where_the_time_zone_is_changed(tenant: Tenant) -> None:
+    """REL-856: another time zone than the one of the settings would have no effect, so it is refused."""
+    client = tenant.client("member")
+    change_profile(user=tenant.member, time_zone="Asia/Tokyo")
+
+    def send(**body: Any) -> Any:
+        given = {"mail_after": 5, "quiet_from": "22:00", "quiet_to": "07:00", **body}
+        header = {"X-Workspace": tenant.workspace.slug}
+        return client.post(
+            "/api/reminders/", given, content_type="application/json", headers=header
+        )
+
+    assert send().json()["time_zone"] == "Asia/Tokyo"
+    assert send(time_zone="Asia/Tokyo").status_code == 200
+    (fault,) = send(time_zone="Europe/Zurich").json()["errors"]
+    assert fault["attr"] == "time_zone"
+    assert fault["detail"].startswith("Your settings say Asia/Tokyo.")
 
 
 def test_a_choice_is_checked_and_ones_own(tenant: Tenant) -> None:

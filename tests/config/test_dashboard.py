@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote_plus
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
@@ -124,3 +127,21 @@ def test_an_owner_of_the_platform_has_its_pages(tenant: Tenant) -> None:
     page = tenant.client("owner").get("/admin/").content.decode()
     assert "Audit of the platform" in page
     assert "/admin/workspaces/workspace/" in page
+
+
+@pytest.mark.parametrize(
+    ("time_zone", "begins"),
+    [
+        ("UTC", "2026-11-26T00:00:00+00:00"),
+        ("America/New_York", "2026-11-25T05:00:00+00:00"),
+        ("Asia/Kolkata", "2026-11-25T18:00:00+00:00"),
+    ],
+)
+def test_today_begins_where_the_person_is(
+    tenant: Tenant, time_machine: Any, time_zone: str, begins: str
+) -> None:
+    """REL-857: at the whole hour of UTC by which the log is counted, so number and link agree."""
+    time_machine.move_to(datetime(2026, 11, 26, 1, 5, tzinfo=UTC))
+    with timezone.override(ZoneInfo(time_zone)):
+        url = tiles(tenant)["Tool calls today"].url
+    assert f"since={quote_plus(begins)}" in url

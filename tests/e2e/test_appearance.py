@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import ADMIN, MEMBER, enter
+from tests.e2e.people import ADMIN, MEMBER, enter, open_chat, tool_card
 
 
 def theme_of(page: Page) -> str:
@@ -55,6 +59,57 @@ def test_the_theme_follows_the_person(new_context: NewContext, width: int) -> No
     assert theme_of(there) == ""
     here.goto("/admin/")
     expect(here.locator("html")).not_to_have_class("dark")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_time_zone_and_formats_follow_the_person(new_context: NewContext, width: int) -> None:
+    """REL-851, REL-853, REL-857: chosen once, they hold in the chat, the log and the admin, whatever the browser says."""
+    browser = {"locale": "de-DE", "timezone_id": "America/New_York", "bypass_csp": True}
+    page = new_context(viewport={"width": width, "height": 800}, **browser).new_page()
+    enter(page, ADMIN)
+    open_chat(page, "Clock", "What time is it in Berlin?")
+    started = tool_card(page).get_by_text("started")
+    tool_card(page).get_by_role("button").first.click()
+    expect(started).to_contain_text(re.compile(r"started \d\d\.\d\d\.\d{4}, \d\d:\d\d"))
+    chat = page.url
+
+    page.goto("/account/formats/")
+    example = page.locator("[data-formats-example]")
+    expect(example).to_have_text(re.compile(r"\d\d\.\d\d\.\d{4}, \d\d:\d\d · 1\.234,5"))
+    expect(page.get_by_label("Time zone")).to_contain_text("As my browser says (America/New York)")
+    page.get_by_label("Time zone").select_option("Asia/Tokyo")
+    page.get_by_label("2026-11-26").check()
+    page.get_by_label("12 hours").check()
+    page.get_by_label("1 234,5").check()
+    written = re.compile(r"\d{4}-\d\d-\d\d, \d+:\d\d [AP]M")
+    expect(example).to_have_text(re.compile(written.pattern + r" · 1\s234,5"))
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        screenshot(page, f"formats-{width}-{theme}")
+        expect_no_faults(page)
+    expect_fits(page)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+
+    in_tokyo = datetime.now(ZoneInfo("Asia/Tokyo"))
+    page.goto("/w/demo/audit/")
+    cell = page.locator("#entries time").first
+    expect(cell).to_have_text(re.compile(rf"{in_tokyo:%Y-%m-%d}, \d+:\d\d:\d\d [AP]M"))
+    page.goto(chat)
+    tool_card(page).get_by_role("button").first.click()
+    expect(started).to_contain_text(written)
+    page.goto("/admin/workspaces/membership/")
+    expect(page.get_by_text(written).first).to_be_visible()
+
+    page.goto("/account/formats/")
+    page.get_by_label("Time zone").select_option("")
+    for browsers in page.get_by_label("As my browser says", exact=True).all():
+        browsers.check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    page.goto(chat)
+    tool_card(page).get_by_role("button").first.click()
+    expect(started).to_contain_text(re.compile(r"started \d\d\.\d\d\.\d{4}, \d\d:\d\d"))
 
 
 @pytest.mark.parametrize("width", [1280, 390])

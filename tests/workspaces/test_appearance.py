@@ -93,6 +93,10 @@ def test_programs_read_and_change_the_callers_profile(tenant: Tenant) -> None:
         "email": tenant.member.email,
         "name": "Ada",
         "theme": "light",
+        "time_zone": "",
+        "date_format": "",
+        "clock": "",
+        "number_format": "",
     }
     assert profile(client, tenant, name="Ada L.").json()["theme"] == "light"
     assert profile(client, tenant, id=str(tenant.owner.pk), theme="dark").json()["name"] == "Ada L."

@@ -131,6 +131,7 @@ def test_settings_have_a_page_for_each_section(tenant: Tenant) -> None:
         *(
             "/account/",
             "/account/appearance/",
+            "/account/formats/",
             "/account/shortcuts/",
             "/accounts/email/",
             "/accounts/password/change/",

@@ -1,6 +1,7 @@
 /** A list of the log that shows new rows, and the numbers above them, by itself while nobody reads further down. */
-import { localTimes } from "./site";
+
 import t from "./texts/pages";
+import { localTimes } from "./times";
 
 export const EVERY_MS = 5_000;
 /** Without a touch of the page for so long it rests, so that a forgotten tab asks for nothing. */

@@ -15,6 +15,7 @@ import {
 } from "chart.js";
 import { startLive } from "./audit-live";
 import { type Known, startSearch } from "./audit-search";
+import { whole } from "./formats";
 import t from "./texts/pages";
 
 export interface ChartData {
@@ -44,6 +45,8 @@ export function seriesColour(key: string, index: number): string {
   return colour(OUTCOMES[key] ?? `var(--series-${index % SERIES})`);
 }
 
+const written = (value: number | null | undefined): string => (value == null ? t.unknownValue : whole(value));
+
 export function fillTable(table: HTMLTableElement, data: ChartData): void {
   const head = table.createTHead().insertRow();
   for (const title of [t.time, ...data.series.map((s) => s.label)]) {
@@ -55,7 +58,7 @@ export function fillTable(table: HTMLTableElement, data: ChartData): void {
   const body = table.createTBody();
   data.labels.forEach((label, i) => {
     const row = body.insertRow();
-    for (const text of [label, ...data.series.map((s) => s.values[i]?.toLocaleString() ?? t.unknownValue)]) {
+    for (const text of [label, ...data.series.map((s) => written(s.values[i]))]) {
       row.insertCell().textContent = text;
     }
   });
@@ -103,6 +106,11 @@ function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
       animation: false,
       interaction: { mode: "index", intersect: false },
       plugins: {
+        tooltip: {
+          callbacks: {
+            label: ({ dataset: { label }, parsed }) => `${label}: ${written(parsed.y)}`,
+          },
+        },
         legend: {
           position: "bottom",
           align: "start",
@@ -120,7 +128,12 @@ function draw(canvas: HTMLCanvasElement, data: ChartData): Chart {
           beginAtZero: true,
           border: { display: false },
           grid: { color: colour("var(--color-base-300)") },
-          ticks: { color: quiet, precision: 0, maxTicksLimit: 6 },
+          ticks: {
+            color: quiet,
+            precision: 0,
+            maxTicksLimit: 6,
+            callback: (value) => whole(Number(value)),
+          },
         },
       },
     },

@@ -1,10 +1,10 @@
 /** The files that a bud knows, in its editor: adding several at once with progress, and removing. */
 import { kindWord, sizeWord } from "./artifacts/words";
 import { askFirst } from "./asking";
+import { moment } from "./formats";
 import { problemOf } from "./net/api";
 import t from "./texts/buds";
 import common from "./texts/common";
-import { clockTime } from "./ui/time";
 import type { KnowledgeFile } from "./wire";
 
 interface Data {
@@ -184,7 +184,7 @@ function meaningOf(file: KnowledgeFile): string {
   if (!meaning) return "";
   if (meaning.state === "ready") return t.meaningReady;
   if (meaning.state === "words_only")
-    return t.meaningFault(meaning.fault, meaning.again_at ? clockTime(meaning.again_at) : "");
+    return t.meaningFault(meaning.fault, meaning.again_at ? moment(meaning.again_at) : "");
   return meaning.passages ? t.meaningPreparing(meaning.done, meaning.passages) : t.meaningSoon;
 }
 

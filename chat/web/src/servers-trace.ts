@@ -1,6 +1,7 @@
 /** The trace of one server: new messages come by themselves, and JSON becomes a tree. */
 import { readableJson } from "./servers-json";
 import t from "./texts/pages";
+import { localTimes } from "./times";
 
 const EVERY_MS = 1500;
 const MOST_ROWS = 1000;
@@ -38,6 +39,7 @@ export function startTrace(): void {
     if (fresh.length === 0) return;
     const first = rows.querySelector(".trace-row");
     for (const row of fresh) {
+      localTimes(row);
       rows.insertBefore(row, first);
       (globalThis as { htmx?: { process(element: Element): void } }).htmx?.process(row);
     }

@@ -2,6 +2,7 @@
 import "./styles/app.css";
 import { askFirst } from "./asking";
 import { forgetAtSignOut, forgetOthers } from "./forgetting";
+import { browserTimeZone, type Choice, example } from "./formats";
 import { startWorker } from "./installing";
 import { leadBack } from "./last-chat";
 import { startLiveCounts } from "./live-counts";
@@ -12,6 +13,7 @@ import { onSignedIn, startSignIn } from "./sign-in";
 import common from "./texts/common";
 import t from "./texts/pages";
 import { applyTheme, chosenTheme, isTheme } from "./theme";
+import { localTimes, relativeTimes } from "./times";
 
 function showTheme(): void {
   const theme = chosenTheme();
@@ -106,50 +108,33 @@ for (const name of ["htmx:response:error", "htmx:error"]) {
   });
 }
 
-const FORMS: Record<string, Intl.DateTimeFormatOptions> = {
-  day: { dateStyle: "medium" },
-  minute: { dateStyle: "medium", timeStyle: "short" },
-  second: { dateStyle: "medium", timeStyle: "medium" },
-};
-
-/** As exact as the server wrote it: seconds stand where they matter. */
-function exactness(text: string): string {
-  if (/\d:\d\d:\d\d/.test(text)) return "second";
-  return /\d:\d\d|[ap]\.m\.|noon/.test(text) ? "minute" : "day";
-}
-
-/** Moments in the reader's own time zone; the server writes them in its own. */
-export function localTimes(root: ParentNode = document): void {
-  for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-local]")) {
-    const moment = new Date(time.dateTime);
-    if (Number.isNaN(moment.getTime())) continue;
-    time.dataset.local ||= exactness(time.textContent);
-    time.textContent = moment.toLocaleString(undefined, FORMS[time.dataset.local]);
-    time.title = time.dateTime;
-  }
-}
-
-const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "long" });
-
-/** How long ago, in words that stay right while the page is open. */
-export function relativeTimes(root: ParentNode = document): void {
-  for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-relative]")) {
-    const seconds = Math.round((Date.parse(time.dateTime) - Date.now()) / 1000);
-    if (Number.isNaN(seconds)) continue;
-    time.title = new Date(time.dateTime).toLocaleString();
-    if (seconds > -45) time.textContent = common.justNow;
-    else if (seconds > -3600) time.textContent = RELATIVE.format(Math.round(seconds / 60), "minute");
-    else if (seconds > -86_400) time.textContent = RELATIVE.format(Math.round(seconds / 3600), "hour");
-    else time.textContent = RELATIVE.format(Math.round(seconds / 86_400), "day");
-  }
-}
-
-/** The browser's time zone, for whoever has chosen none. */
 // Of more tabs than a narrow page shows, the one that is open is among those.
 document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 
+/** The browser's time zone, for whoever has chosen none. */
 const zone = document.querySelector<HTMLInputElement>('[data-time-zone="guess"] input[name="time_zone"]');
-if (zone) zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone || zone.value;
+if (zone) zone.value = browserTimeZone() || zone.value;
+
+/** The choice on the page of formats, as it will look. */
+const formats = document.querySelector<HTMLFormElement>("[data-formats-form]");
+function showExample(form: HTMLFormElement): void {
+  const data = new FormData(form);
+  const value = (name: keyof Choice) => String(data.get(name) ?? "");
+  const shown = form.querySelector("[data-formats-example]");
+  if (!shown) return;
+  shown.textContent = example(Date.now(), {
+    time_zone: value("time_zone"),
+    date_format: value("date_format"),
+    clock: value("clock"),
+    number_format: value("number_format"),
+  });
+}
+if (formats) {
+  const browsers = formats.querySelector<HTMLOptionElement>('[name="time_zone"] option[value=""]');
+  if (browsers) browsers.textContent += ` (${browserTimeZone().replaceAll("_", " ")})`;
+  formats.addEventListener("change", () => showExample(formats));
+  showExample(formats);
+}
 
 onSignedIn(({ name, ok }) => {
   if (ok) notify(t.connected(name), "ok");

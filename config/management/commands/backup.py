@@ -9,9 +9,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.template.defaultfilters import filesizeformat
 
 from config.backups import BackupError, make_backup
+from workspaces.formats import file_size
 
 
 class Command(BaseCommand):
@@ -32,7 +32,7 @@ class Command(BaseCommand):
             made = make_backup(path)
         except BackupError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"{made.path}  {filesizeformat(made.size)}")
+        self.stdout.write(f"{made.path}  {file_size(made.size)}")
         self.stdout.write(f"In it: the database, and {made.files} files. Checked: it can be read.")
         self.stdout.write("Not in it:")
         for sentence in made.left_out:

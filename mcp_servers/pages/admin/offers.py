@@ -6,7 +6,6 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import models, transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -15,6 +14,7 @@ from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpReso
 from mcp_servers.pages.admin.common import OfServerAdmin, actor_of, tool_state
 from mcp_servers.pages.cards import badges_of
 from mcp_servers.registry import services
+from workspaces.formats import whole
 from workspaces.model_admin import telling
 from workspaces.roles import Permission
 
@@ -175,7 +175,7 @@ class HealthCheckAdmin(OfServerAdmin):
 
     @admin.display(description=_("latency"), ordering="latency_ms")
     def latency(self, check: HealthCheck) -> str:
-        return "–" if check.latency_ms is None else f"{intcomma(check.latency_ms)} ms"
+        return "–" if check.latency_ms is None else f"{whole(check.latency_ms)} ms"
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.db.models import Count, F, OuterRef, Q, Subquery
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -36,6 +35,7 @@ from mcp_servers.registry.discovery import listed_for
 from mcp_servers.registry.rights import may_manage, may_sign_in
 from mcp_servers.registry.services.connections import connections_of
 from mcp_servers.registry.trace.reading import may_see_trace
+from workspaces.formats import clock
 
 if TYPE_CHECKING:
     from mcp_servers.client.connections.facts import ConnectionStatus
@@ -339,7 +339,7 @@ def _in_flight(connections: list[ConnectionStatus]) -> int:
 
 
 def _bar(check: HealthCheck) -> CheckBar:
-    moment = timezone.localtime(check.checked_at).strftime("%H:%M")
+    moment = clock(check.checked_at)
     if check.is_ok:
         if check.latency_ms is None:
             return CheckBar(ok=True, label=_("%(time)s: answered") % {"time": moment})

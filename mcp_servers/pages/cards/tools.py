@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -16,6 +15,7 @@ from mcp_servers.client.values import Effect, ToolAnnotations
 from mcp_servers.models import McpPrompt, McpResource, McpTool
 from mcp_servers.registry.consent import policy
 from mcp_servers.registry.services.tools import may_keep_results
+from workspaces.formats import whole
 
 _EFFECT_LABELS: Final = {
     Effect.AUTO: gettext_lazy("Runs by itself"),
@@ -148,7 +148,7 @@ def offer_of(row: McpResource | McpPrompt) -> OfferRow:
             is_enabled=row.is_enabled,
             is_watched=False,
         )
-    size = _("%(size)s bytes") % {"size": intcomma(row.size)} if row.size is not None else ""
+    size = _("%(size)s bytes") % {"size": whole(row.size)} if row.size is not None else ""
     return OfferRow(
         id=row.pk,
         kind="template" if row.is_template else "resource",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import models, transaction
 
+from workspaces.formats import whole
 from workspaces.secrets import (
     EncryptedTextField,
     Secret,
@@ -38,14 +38,14 @@ class Command(BaseCommand):
                 for number in _rotate(model, field):
                     of_field += number
                     self.stdout.write(
-                        f"{model._meta.verbose_name}: {intcomma(of_field)} {_secrets(of_field)} …"
+                        f"{model._meta.verbose_name}: {whole(of_field)} {_secrets(of_field)} …"
                     )
                 done += of_field
-            self.stdout.write(f"{intcomma(done)} {_secrets(done)} encrypted anew.")
+            self.stdout.write(f"{whole(done)} {_secrets(done)} encrypted anew.")
         usage = count_by_key()
         for key_id, count in sorted(usage.items()):
             note = " (primary)" if key_id == primary_key_id() else ""
-            self.stdout.write(f"key {key_id}{note}: {intcomma(count)} {_secrets(count)}")
+            self.stdout.write(f"key {key_id}{note}: {whole(count)} {_secrets(count)}")
         if set(usage) <= {primary_key_id()}:
             self.stdout.write("No other key is in use: the old ones can be removed.")
         elif options["report"]:

@@ -1,12 +1,12 @@
 /** The files of a conversation: their list, and one of them with its versions. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { messageOf, toast } from "../app";
+import { moment } from "../formats";
 import { ApiProblem } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/files";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
-import { clockTime } from "../ui/time";
 import type { Artifact, ArtifactVersion } from "../wire";
 import { Comparison } from "./compare";
 import { KnowledgeView } from "./knowledge";
@@ -248,7 +248,7 @@ function FileView({ file, wanted }: { file: Artifact; wanted: number | null }) {
             kindWord(version.kind),
             sizeWord(version.size),
             makerWord(version),
-            clockTime(version.created_at),
+            moment(version.created_at),
           )}
         </p>
       )}

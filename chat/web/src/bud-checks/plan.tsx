@@ -1,8 +1,8 @@
 /** When a bud's checks run by themselves: before saving, and on a schedule. */
 import { useEffect, useRef } from "preact/hooks";
-import { localTimes } from "../site";
 import t from "../texts/checks";
 import { filled } from "../texts/language";
+import { localTimes } from "../times";
 import type { CheckPlan } from "../wire";
 
 type Every = NonNullable<CheckPlan["every"]>;

@@ -1,9 +1,9 @@
 /** How a run of checks goes, and what came of each check. */
 import { useEffect, useRef } from "preact/hooks";
 import { renderText } from "../markdown/render";
-import { localTimes } from "../site";
 import t from "../texts/checks";
 import common from "../texts/common";
+import { localTimes } from "../times";
 import { usageWords } from "../ui/usage-words";
 import type { CheckResult, CheckRun } from "../wire";
 

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { boot, changedResources, dropPicked, picked, pickResource } from "../app";
 import { files, openPanel, previewPath } from "../artifacts/state";
 import { ICON_OF, sizeWord } from "../artifacts/words";
+import { moment } from "../formats";
 import t from "../texts/chat";
 import choosing from "../texts/choosing";
 import common from "../texts/common";
@@ -10,7 +11,6 @@ import fileTexts from "../texts/files";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { ServerTile } from "../ui/server-tile";
-import { clockTime } from "../ui/time";
 import type { ArtifactKind, AttachedFile, Attachment, Bud, ChosenModel, ServerName } from "../wire";
 import { isFile, keyOf, type Picked, pickAgain } from "./attachments";
 import { comparedBy, comparing, dropCompared } from "./comparing";
@@ -221,7 +221,7 @@ function ResourceChip(props: { attachment: Attachment; server: ServerName; conve
           <div class="grid gap-3 p-5 pt-3">
             <p class="text-xs text-(--quiet) break-all">
               {attachment.uri} · {server.name}
-              {attachment.read_at && ` · ${t.readAt(clockTime(attachment.read_at))}`}
+              {attachment.read_at && ` · ${t.readAt(moment(attachment.read_at))}`}
             </p>
             {attachment.status === "ready" ? (
               <Result content={attachment.content} truncated={false} origin={{ conversationId, server }} />

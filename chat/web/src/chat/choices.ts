@@ -1,4 +1,5 @@
 /** Which buds, models, commands and servers some typed words mean. Pure. */
+import { calendarDay, plain } from "../formats";
 import t from "../texts/choosing";
 import type {
   AddableServer,
@@ -47,12 +48,9 @@ export const isOfBud = (model: Model, bud: Bud): boolean =>
   model.is_demo ? bud.model.is_demo : isSameModel(model, bud.model);
 
 function short(tokens: number): string {
-  if (tokens >= 1_000_000) return `${Math.round(tokens / 100_000) / 10}M`;
+  if (tokens >= 1_000_000) return `${plain(Math.round(tokens / 100_000) / 10)}M`;
   return tokens >= 1000 ? `${Math.round(tokens / 1000)}k` : String(tokens);
 }
-
-const dayOf = (date: string): string =>
-  new Date(`${date}T12:00:00`).toLocaleDateString(undefined, { dateStyle: "medium" });
 
 /** What is known of a model, in a few words. */
 export function factsOf(model: Model): string[] {
@@ -62,8 +60,8 @@ export function factsOf(model: Model): string[] {
   if (!model.gets_tools) facts.push(t.getsNoTools);
   if (model.reasons) facts.push(t.reasons);
   if (model.prompt_price !== null && model.completion_price !== null) {
-    facts.push(t.price(String(Number(model.prompt_price)), String(Number(model.completion_price))));
-    if (model.prices_listed_on) facts.push(t.listedOn(dayOf(model.prices_listed_on)));
+    facts.push(t.price(plain(Number(model.prompt_price)), plain(Number(model.completion_price))));
+    if (model.prices_listed_on) facts.push(t.listedOn(calendarDay(model.prices_listed_on)));
   }
   return facts;
 }

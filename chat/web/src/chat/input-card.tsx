@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { openState } from "../app";
 import { answerInput } from "../commands";
+import { moment } from "../formats";
 import { FormFieldInput } from "../forms/field";
 import {
   ALL_FORMATS,
@@ -15,7 +16,7 @@ import common from "../texts/common";
 import { filled } from "../texts/language";
 import t from "../texts/questions";
 import { Icon, type IconName } from "../ui/icon";
-import { clockTime, duration, useNow } from "../ui/time";
+import { duration, useNow } from "../ui/time";
 import {
   type InputAction,
   type InputRequest,
@@ -361,7 +362,7 @@ export function AnsweredInput({ request }: { request: InputRequest }) {
       </p>
       <p class="text-(--quiet)">
         {word}
-        {request.answered_at && `, ${clockTime(request.answered_at)}`}
+        {request.answered_at && `, ${moment(request.answered_at)}`}
       </p>
       {given && (
         <dl class="asked-facts">

@@ -2,13 +2,13 @@ import type { RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import { openBud, openExcerpt, openGroups, openTimeline, place, runningTurn } from "../app";
+import { moment } from "../formats";
 import type { Group } from "../store/groups";
 import { type AnswerItem, firstMessage, type TimelineItem } from "../store/timeline";
 import t from "../texts/chat";
 import common from "../texts/common";
 import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icon";
-import { clockTime } from "../ui/time";
 import { usageWords } from "../ui/usage-words";
 import type { Message } from "../wire";
 import { AnswerActions, CopyAnswer, RatingForm } from "./answer-actions";
@@ -31,7 +31,7 @@ const UserMessage = memo(({ message, versions }: { message: Message; versions: r
         <MessageEditor message={message} onClose={() => setEditing(false)} />
       ) : (
         message.text && (
-          <div class="bubble" title={clockTime(message.created_at)}>
+          <div class="bubble" title={moment(message.created_at)}>
             <Written text={message.text} />
           </div>
         )

@@ -1,12 +1,13 @@
 import { useId, useState } from "preact/hooks";
 import { boot, openInputRequests, openProgress, place, waiting } from "../app";
 import { FileOfCall } from "../artifacts/button";
+import { moment } from "../formats";
 import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import { Icon, type IconName } from "../ui/icon";
 import { hasIcon, ServerTile } from "../ui/server-tile";
-import { ago, clockTime, duration, useNow } from "../ui/time";
+import { ago, duration, useNow } from "../ui/time";
 import { DecideAll } from "../waiting/decide-all";
 import { CALL_IS_ACTIVE, type ToolCall } from "../wire";
 import { ApprovalCard } from "./approval-card";
@@ -63,7 +64,7 @@ function ProgressLine({ call }: { call: ToolCall }) {
 function CachedTag({ at }: { at: string }) {
   const now = useNow(30_000);
   return (
-    <span class="tag" data-tone="muted" title={t.cachedTitle(clockTime(at))}>
+    <span class="tag" data-tone="muted" title={t.cachedTitle(moment(at))}>
       <Icon name="clock" />
       {t.cached(ago(now - Date.parse(at)))}
     </span>
@@ -82,7 +83,7 @@ function Decision({ call }: { call: ToolCall }) {
     : isApproved
       ? t.approved
       : t.refused;
-  const words = [what, decided_at && clockTime(decided_at), edited && t.changedArguments].filter(Boolean);
+  const words = [what, decided_at && moment(decided_at), edited && t.changedArguments].filter(Boolean);
   return (
     <p class="text-sm">
       {words.join(", ")}
@@ -151,7 +152,7 @@ function Details({ call }: { call: ToolCall }) {
       )}
       <p class="text-xs text-(--quiet)">
         {filled(t.id, { id: <code class="break-all">{call.id}</code> })}{" "}
-        {call.started_at && t.started(clockTime(call.started_at))}{" "}
+        {call.started_at && t.started(moment(call.started_at))}{" "}
         {boot.urls.audit && (
           <a class="link-brand" href={`${boot.urls.audit}calls/${call.id}/`}>
             {t.inLog}

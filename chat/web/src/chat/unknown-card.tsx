@@ -1,11 +1,11 @@
 /** A call whose connection was lost: what is known of it, and the person's word on what becomes of it. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { resolveCall } from "../commands";
+import { moment } from "../formats";
 import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
-import { clockTime } from "../ui/time";
 import type { Resolution, ToolCall } from "../wire";
 import { isFocusFree } from "./focus";
 import { JsonView } from "./json-tree";
@@ -44,7 +44,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
         </div>
       </div>
       <p id={`${id}-why`} class="text-sm">
-        {call.started_at ? t.connectionLostAt(clockTime(call.started_at)) : t.connectionLost}
+        {call.started_at ? t.connectionLostAt(moment(call.started_at)) : t.connectionLost}
       </p>
       {call.error && <p class="text-sm text-(--quiet)">{call.error}</p>}
       <details>
@@ -87,7 +87,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
           {t.giveUp}
         </button>
         {call.resolution?.due_at && (
-          <span class="text-xs text-(--quiet)">{t.givenUpAt(clockTime(call.resolution.due_at))}</span>
+          <span class="text-xs text-(--quiet)">{t.givenUpAt(moment(call.resolution.due_at))}</span>
         )}
       </div>
     </div>

@@ -1,4 +1,5 @@
 /** A JSON Schema as fields that a person fills in, what is wrong with what they typed, and back to JSON. Pure. */
+import { momentOf, typed } from "../formats";
 import t from "../texts/questions";
 import type { Json, JsonObject } from "../wire";
 
@@ -151,12 +152,9 @@ function initialOf(kind: FieldKind, value: Json | undefined): Value {
   }
 }
 
-/** An ISO moment as the browser's date-and-time field writes it: local, without a zone. */
+/** An ISO moment as a field for date and time holds it. */
 function localMoment(iso: string): string {
-  const moment = new Date(iso);
-  if (iso === "" || Number.isNaN(moment.getTime())) return "";
-  const local = new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 16);
+  return Number.isNaN(Date.parse(iso)) ? "" : typed(iso);
 }
 
 export function initialValues(fields: readonly FormField[]): Values {
@@ -245,7 +243,7 @@ function jsonOf(field: FormField, value: Value): Json | undefined {
     case "one":
       return chosen(value);
     case "date-time":
-      return new Date(value).toISOString();
+      return momentOf(value).toISOString();
     case "json":
       try {
         return JSON.parse(value) as Json;

@@ -5,6 +5,7 @@ import { Composer } from "../chat/composer";
 import { HOME } from "../chat/draft";
 import { DemoLabel, Header } from "../chat/header";
 import { OutgoingMessage } from "../chat/outgoing";
+import { hourOf } from "../formats";
 import { type Beginning, beginnings, keepBeginning, startConversation } from "../sending";
 import { focusComposer } from "../shortcuts/chat";
 import type { Asked } from "../store/conversation";
@@ -18,7 +19,7 @@ import { pageTitle } from "../waiting/state";
 import type { Bud } from "../wire";
 
 function greeting(): string {
-  const hour = new Date().getHours();
+  const hour = hourOf(Date.now());
   const name = boot.user.name.split(" ")[0];
   const words =
     hour < 5 || hour >= 18 ? t.greetings.evening : hour < 12 ? t.greetings.morning : t.greetings.afternoon;

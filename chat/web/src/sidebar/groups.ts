@@ -1,4 +1,5 @@
 /** Conversations under the headings people look for them by: pinned first, then by day. Pure. */
+import { daysBetween, month } from "../formats";
 import t from "../texts/shell";
 import type { Conversation } from "../wire";
 
@@ -7,21 +8,13 @@ export interface Group {
   rows: Conversation[];
 }
 
-const DAY = 86_400_000;
-
-function startOfDay(time: number): number {
-  const date = new Date(time);
-  return new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
-}
-
 export function headingFor(iso: string, now: number): string {
-  const time = Date.parse(iso);
-  const days = Math.round((startOfDay(now) - startOfDay(time)) / DAY);
+  const days = daysBetween(iso, now);
   if (days <= 0) return t.today;
   if (days === 1) return t.yesterday;
   if (days < 7) return t.last7Days;
   if (days < 30) return t.last30Days;
-  return new Date(time).toLocaleDateString(undefined, { month: "long", year: "numeric" });
+  return month(iso);
 }
 
 export function groupByDay(rows: readonly Conversation[], now: number): Group[] {

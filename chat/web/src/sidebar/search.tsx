@@ -2,13 +2,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, buds, conversationPath, go, messageAt, reveal } from "../app";
 import { openPanel } from "../artifacts/state";
 import { type Offer, offersFor, termAt } from "../audit-search";
+import { moment } from "../formats";
 import { takeEarly } from "../shortcuts/early";
 import common from "../texts/common";
 import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { SearchField } from "../ui/search-field";
-import { clockTime } from "../ui/time";
 import type { Conversation, Found } from "../wire";
 import { folders, loadFolders } from "./folders";
 
@@ -199,7 +199,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
                 <Excerpt row={row} />
               </span>
               {row.is_archived && <span class="text-xs text-(--quiet)">{t.inArchive}</span>}
-              <span class="text-xs text-(--quiet) whitespace-nowrap">{clockTime(row.at)}</span>
+              <span class="text-xs text-(--quiet) whitespace-nowrap">{moment(row.at)}</span>
             </div>
           ))}
         </div>

@@ -1,5 +1,6 @@
 /** What every catalogue of texts needs: plurals, numbers, and texts with elements in them. */
 import type { ComponentChildren } from "preact";
+import { whole } from "../formats";
 
 /** The language of the texts. Dates and numbers follow the reader's own settings. */
 const LANGUAGE = "en";
@@ -10,7 +11,7 @@ type Forms = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string };
 
 /** The form for this many, with the number for each `#`. */
 export function plural(count: number, forms: Forms): string {
-  return (forms[rules.select(count)] ?? forms.other).replaceAll("#", count.toLocaleString());
+  return (forms[rules.select(count)] ?? forms.other).replaceAll("#", whole(count));
 }
 
 /** A text with elements for its `{names}`. */

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { decimal } from "../formats";
 import t from "../texts/common";
 
 /** The current time, renewed every `everyMs` while `isOn`. */
@@ -16,7 +17,7 @@ export function useNow(everyMs: number, isOn = true): number {
 /** A duration in words short enough for a line: "840 ms", "3.2 s", "2 min 5 s". */
 export function duration(ms: number): string {
   if (ms < 1000) return t.milliseconds(Math.max(0, Math.round(ms)));
-  if (ms < 10_000) return t.seconds((ms / 1000).toFixed(1));
+  if (ms < 10_000) return t.seconds(decimal(ms / 1000, 1));
   const seconds = Math.round(ms / 1000);
   if (seconds < 60) return t.seconds(seconds);
   const minutes = Math.floor(seconds / 60);
@@ -33,8 +34,4 @@ export function ago(ms: number): string {
   if (minutes < 60) return t.minutesAgo(minutes);
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? t.hoursAgo(hours) : t.daysAgo(Math.floor(hours / 24));
-}
-
-export function clockTime(iso: string): string {
-  return new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }

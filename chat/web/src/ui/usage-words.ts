@@ -1,14 +1,15 @@
 /** Tokens and their cost in words. */
+import { decimal, plain, whole } from "../formats";
 import t from "../texts/chat";
 import type { Usage } from "../wire";
 
 export const short = (count: number): string =>
-  count < 10_000 ? count.toLocaleString() : t.thousands(Math.round(count / 1000).toLocaleString());
+  count < 10_000 ? whole(count) : t.thousands(whole(Math.round(count / 1000)));
 
 /** A decimal number as text: two places, or more where it is small. */
 export function money(cost: string): string {
   const value = Number(cost);
-  return value === 0 || value >= 0.01 ? value.toFixed(2) : value.toPrecision(2);
+  return value === 0 || value >= 0.01 ? decimal(value, 2) : plain(value.toPrecision(2));
 }
 
 export function usageWords(usage: Usage): string {

@@ -1,11 +1,12 @@
 import { useId, useRef, useState } from "preact/hooks";
 import { toast } from "../app";
 import { decideRequest } from "../commands";
+import { moment } from "../formats";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import t from "../texts/waiting";
 import { Icon } from "../ui/icon";
-import { ago, clockTime, useNow } from "../ui/time";
+import { ago, useNow } from "../ui/time";
 import type { RequestToDecide } from "../wire";
 import { loadWaiting } from "./state";
 
@@ -47,7 +48,7 @@ export function RequestCard({ request }: { request: RequestToDecide }) {
           </h3>
           <p class="text-sm text-(--quiet) break-words">
             {t.kinds[request.kind]} · {request.requester_email} ·{" "}
-            <time dateTime={request.created_at} title={clockTime(request.created_at)}>
+            <time dateTime={request.created_at} title={moment(request.created_at)}>
               {ago(now - Date.parse(request.created_at))}
             </time>
           </p>

@@ -1,0 +1,77 @@
+"""How a template writes a moment and a number. Each filter says what is meant; `workspaces.formats` says how it looks."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from workspaces import formats
+
+register = template.Library()
+
+
+@register.simple_tag
+def formats_of_person() -> SafeString:
+    """Give the attribute of `<html>` with what the person chose; `src/formats.ts` reads it.
+
+    Where nothing was chosen there is none, and the browser's own ways hold.
+    """
+    chosen = formats.current().chosen
+    return format_html(' data-formats="{}"', json.dumps(chosen)) if chosen else SafeString()
+
+
+for _write in (
+    formats.day,
+    formats.moment,
+    formats.day_in_utc,
+    formats.moment_in_utc,
+    formats.moment_and_zone,
+    formats.whole,
+    formats.decimal,
+    formats.plain,
+    formats.file_size,
+):
+    register.filter(_write.__name__, _write)
+
+
+@register.filter
+def local_day(at: datetime | None) -> SafeString:
+    """A day that the reader's browser writes."""
+    return _local(at, formats.day(at), "day")
+
+
+@register.filter
+def local_moment(at: datetime | None) -> SafeString:
+    """A moment that the reader's browser writes."""
+    return _local(at, formats.moment(at), "minute")
+
+
+@register.filter
+def local_exact_moment(at: datetime | None) -> SafeString:
+    """A moment with its seconds that the reader's browser writes."""
+    return _local(at, formats.exact_moment(at), "second")
+
+
+@register.filter
+def local_instant(at: datetime | None) -> SafeString:
+    """A time of day with its milliseconds that the reader's browser writes."""
+    clock = f"{formats.exact_clock(at)}.{at.microsecond // 1000:03}" if at else ""
+    return _local(at, clock, "instant")
+
+
+@register.filter
+def typed_in_utc(at: datetime | None) -> str:
+    """The value of a field of the type `datetime-local` that is in UTC."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if at else ""
+
+
+def _local(at: datetime | None, written: str, exactness: str) -> SafeString:
+    """What the server knows, and what `src/site.ts` needs to write it as the browser does."""
+    if not at:
+        return SafeString()
+    element = '<time datetime="{}" data-local="{}">{}</time>'
+    return format_html(element, at.isoformat(), exactness, written)
