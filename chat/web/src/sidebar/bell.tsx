@@ -59,6 +59,11 @@ export function Bell() {
           </li>
         ))}
       </ul>
+      {notices.value.length > 0 && (
+        <a class="btn btn-sm btn-quiet w-full" href={`${url}all/`}>
+          {t.allNotices}
+        </a>
+      )}
     </Menu>
   );
 }

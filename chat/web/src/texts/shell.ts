@@ -111,6 +111,7 @@ const shell = {
   noticesUnread: (count: number) => plural(count, { one: "Notices, # unread", other: "Notices, # unread" }),
   manyUnread: "99+",
   markAllRead: "Mark all read",
+  allNotices: "All notices",
   noNotices: "Nothing yet. Alerts of this workspace appear here.",
   unread: ", unread",
 
