@@ -8,7 +8,7 @@ import { Dialog } from "../ui/dialog";
 import { DecideAll } from "./decide-all";
 import { canNotify, isBlocked, isNotifying, setNotifying } from "./notify";
 import { RequestCard } from "./request-card";
-import { loadWaiting, waitingItems } from "./state";
+import { loadWaiting, waitingItems, waitingProblem } from "./state";
 import { approvalsOf, idOf, type Step, stepsOf } from "./steps";
 
 function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
@@ -54,7 +54,15 @@ export function WaitingDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title={t.title} onClose={onClose}>
       <div class="grid gap-5 p-5 pt-3" aria-busy={waitingItems.value === null}>
-        {steps.length === 0 && <p class="text-sm text-(--quiet)">{t.nothing}</p>}
+        {waitingProblem.value ? (
+          <p class="text-sm" role="alert">
+            {waitingProblem.value}
+          </p>
+        ) : (
+          steps.length === 0 && (
+            <p class="text-sm text-(--quiet)">{waitingItems.value ? t.nothing : common.loading}</p>
+          )
+        )}
         {steps.map((step) => (
           <StepOf key={step.key} step={step} onClose={onClose} />
         ))}
