@@ -259,7 +259,7 @@ class ConversationViewSet(
         """What you deleted and can bring back, the last one first."""
         rows = self._deleted().select_related("bud", "chosen_model").defer(*_NOT_LISTED)
         page = self.paginate_queryset(rows) or []
-        return self.get_paginated_response(ConversationOutput(page, many=True).data)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(request=None, responses=ConversationOutput)
     @action(detail=True, methods=["post"])
