@@ -2,6 +2,7 @@ import { useEffect } from "preact/hooks";
 import { boot, conversationPath, go, reveal } from "../app";
 import { ApprovalCard } from "../chat/approval-card";
 import { InputCard } from "../chat/input-card";
+import { UnknownCard } from "../chat/unknown-card";
 import common from "../texts/common";
 import t from "../texts/waiting";
 import { Dialog } from "../ui/dialog";
@@ -9,7 +10,7 @@ import { DecideAll } from "./decide-all";
 import { canNotify, isBlocked, isNotifying, setNotifying } from "./notify";
 import { RequestCard } from "./request-card";
 import { loadWaiting, waitingItems, waitingProblem } from "./state";
-import { approvalsOf, idOf, type Step, stepsOf } from "./steps";
+import { approvalsOf, idOf, isUnknown, type Step, stepsOf } from "./steps";
 
 function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
   const { conversation } = step;
@@ -37,7 +38,9 @@ function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
       </div>
       <DecideAll calls={approvalsOf(step.items)} />
       {step.items.map((item) =>
-        item.tool_call ? (
+        item.tool_call && isUnknown(item.tool_call) ? (
+          <UnknownCard key={idOf(item)} call={item.tool_call} />
+        ) : item.tool_call ? (
           <ApprovalCard key={idOf(item)} call={item.tool_call} />
         ) : (
           item.input_request && <InputCard key={idOf(item)} request={item.input_request} />

@@ -4,7 +4,7 @@ import { api, messageOf } from "../app";
 import t from "../texts/waiting";
 import type { Waiting } from "../wire";
 import { type About, aboutChat, tell } from "./notify";
-import { newOf } from "./steps";
+import { isUnknown, newOf } from "./steps";
 
 export const waitingItems = signal<Waiting[] | null>(null);
 /** Why it is not known what waits; null: it is. */
@@ -40,7 +40,10 @@ function aboutOf({ conversation, access_request: request }: Waiting): About {
 
 function wordsOf({ tool_call: call, input_request: asked, access_request: request }: Waiting): string {
   if (request) return t.requestWaits(request.requester, request.name);
-  if (call) return t.approvalWaits(call.tool.title || call.tool.name);
+  if (call) {
+    const name = call.tool.title || call.tool.name;
+    return isUnknown(call) ? t.resolutionWaits(name) : t.approvalWaits(name);
+  }
   const server = asked?.server.name ?? "";
   return asked?.kind === "sign_in" ? t.signInWaits(server) : t.questionWaits(server);
 }
