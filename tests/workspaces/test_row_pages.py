@@ -13,9 +13,11 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Action
 from audit.alerts.notices import notify
-from audit.models import Alert, AlertRule, AuditEntry, LegalHold, SignOff
+from audit.models import Alert, AlertRule, AuditEntry, LegalHold, SavedView, SignOff
 from audit.services import EntryDraft, record
 from chat.models import BudVersion
+from mcp_servers.klavis.cards import InstanceCard
+from mcp_servers.klavis.models import KlavisInstance, KlavisRemoval
 from mcp_servers.models import ToolPermission
 from tests.chat.test_bud_editor import make_bud
 from tests.factories import Tenant
@@ -166,6 +168,33 @@ def legal_holds(tenant: Tenant) -> None:
     )
 
 
+def installed_by_members(tenant: Tenant) -> None:
+    KlavisInstance.objects.bulk_create(
+        KlavisInstance(
+            workspace=tenant.workspace,
+            user=tenant.member,
+            begun_by=tenant.member,
+            server_name=f"service {number}",
+            title=f"service {number}",
+            state="failed",
+        )
+        for number in range(MANY)
+    )
+
+
+def klavis_removals(tenant: Tenant) -> None:
+    KlavisRemoval.unscoped.bulk_create(
+        KlavisRemoval(
+            workspace_id=tenant.workspace.pk,
+            base_url="https://klavis.example.org",
+            dialect="current",
+            kind="instance",
+            label=f"service {number}",
+        )
+        for number in range(MANY)
+    )
+
+
 @pytest.mark.parametrize(
     ("fill", "path", "rows", "ways", "others"),
     [
@@ -179,6 +208,8 @@ def legal_holds(tenant: Tenant) -> None:
         (notices, "notices/all/", "notices", "ways", 0),
         (ended_alerts, "audit/alerts/", "past", "ways", 0),
         (legal_holds, "audit/settings/", "holds", "ways", 0),
+        (installed_by_members, "servers/klavis/", "others", "other_ways", 0),
+        (klavis_removals, "servers/klavis/", "removals", "removal_ways", 0),
     ],
 )
 def test_no_list_ends_before_its_last_row(
@@ -229,6 +260,30 @@ def test_the_last_version_of_a_page_says_what_differs_from_the_next_one(tenant: 
         assert client.get(where, {"after": mark}).context["address_faults"]
 
 
+def test_every_saved_view_of_the_log_is_offered(tenant: Tenant) -> None:
+    """REL-872: one's own are not lost behind those that others share."""
+    SavedView.objects.bulk_create(
+        SavedView(
+            workspace=tenant.workspace,
+            owner=tenant.admin,
+            page=SavedView.Page.LOG,
+            name=f"a {number}",
+            query="range=7d",
+            is_shared=True,
+        )
+        for number in range(101)
+    )
+    SavedView.objects.create(
+        workspace=tenant.workspace,
+        owner=tenant.people["auditor"],
+        page=SavedView.Page.LOG,
+        name="z",
+        query="range=7d",
+    )
+    views = tenant.client("auditor").get(f"/w/{tenant.workspace.slug}/audit/").context["views"]
+    assert views[-1].name == "z"
+
+
 def test_the_platforms_owner_reads_of_all_workspaces_and_all_its_entries(
     tenant: Tenant, superuser: User, client: Client
 ) -> None:
@@ -255,4 +310,6 @@ def _key_of(one: Any) -> Any:
     row = one[0] if isinstance(one, tuple) else one
     if isinstance(row, dict):
         return row["row"].pk
+    if isinstance(row, InstanceCard):
+        return row.id
     return (row if hasattr(row, "pk") else row.row).pk
