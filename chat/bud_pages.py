@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -54,11 +55,11 @@ from chat.services.knowledge import MOST_FILES, READABLE
 from chat.toolset import resolve_toolset
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission, require
+from workspaces.row_pages import page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
-MOST_VERSIONS: Final = 100
 MOST_RUNS: Final = 10
 framed: Any = csp_update({"frame-src": ["'self'"]})
 """The test chat is a page of our own in a frame."""
@@ -380,18 +381,28 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[s
 def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
     """Who saved what, and the differences."""
     bud = _bud_of(request, bud_id)
-    versions = list(
-        BudVersion.objects.for_workspace(bud.workspace_id).filter(bud=bud)[: MOST_VERSIONS + 1]
-    )
+    rows = BudVersion.objects.for_workspace(bud.workspace_id).filter(bud=bud)
+    page = page_in_address(rows, request.GET, by="-number")
+    earlier = [*page.rows[1:]]
+    if page.following:
+        earlier += rows.filter(number__lt=page.rows[-1].number).order_by("-number")[:1]
     checked = passed_of_versions(bud)
-    shown = []
-    for place, version in enumerate(versions[:MOST_VERSIONS]):
-        before = versions[place + 1].values if place + 1 < len(versions) else None
-        changes = _changes(before, version.values) if before is not None else []
-        shown.append(
-            {"version": version, "changes": changes, "checked": checked.get(version.number)}
-        )
-    context = {**_common(request, bud), "tab": "versions", "versions": shown}
+    shown = [
+        {
+            "version": version,
+            "is_first": before is None,
+            "changes": _changes(before.values, version.values) if before is not None else [],
+            "checked": checked.get(version.number),
+        }
+        for version, before in zip_longest(page.rows, earlier)
+    ]
+    context = {
+        **_common(request, bud),
+        "tab": "versions",
+        "versions": shown,
+        "ways": ways_from(page, request.GET),
+        "address_faults": [page.fault] if page.fault else [],
+    }
     return render(request, "chat/bud_versions.html", context)
 
 

@@ -25,12 +25,13 @@ from workspaces.errors import DomainError, InvalidInput
 from workspaces.models import AccessRequest, RequestKind, RequestStatus
 from workspaces.page_parts import workspace_of
 from workspaces.roles import Permission, has_permission
+from workspaces.row_pages import page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
-MOST_OPEN_SHOWN = 200
-MOST_DECIDED_SHOWN = 30
+_OPEN_AFTER = "open_after"
+_DECIDED_AFTER = "decided_after"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -62,8 +63,14 @@ def requests(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             messages.success(request, _("Your request waits for an administrator."))
             return redirect("workspaces:requests", workspace_slug=workspace_slug)
     rows = requests_for(workspace, request.actor).select_related("requester", "decided_by")
-    open_ones = (
-        rows.filter(status=RequestStatus.OPEN).select_related("workspace").order_by("created_at")
+    open_ones = page_in_address(
+        rows.filter(status=RequestStatus.OPEN).select_related("workspace"),
+        request.GET,
+        _OPEN_AFTER,
+        by="created_at",
+    )
+    decided = page_in_address(
+        rows.exclude(status=RequestStatus.OPEN), request.GET, _DECIDED_AFTER, by="-decided_at"
     )
     context: dict[str, Any] = {
         **typed,
@@ -75,10 +82,11 @@ def requests(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             request.actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk
         ),
         "longest_note": LONGEST_NOTE,
-        "open": [(row, path_to_set_up(row)) for row in open_ones[:MOST_OPEN_SHOWN]],
-        "decided": list(
-            rows.exclude(status=RequestStatus.OPEN).order_by("-decided_at")[:MOST_DECIDED_SHOWN]
-        ),
+        "open": [(row, path_to_set_up(row)) for row in open_ones.rows],
+        "open_ways": ways_from(open_ones, request.GET, _OPEN_AFTER, anchor="#open-heading"),
+        "decided": decided.rows,
+        "decided_ways": ways_from(decided, request.GET, _DECIDED_AFTER, anchor="#decided-heading"),
+        "address_faults": [one.fault for one in (open_ones, decided) if one.fault],
     }
     return render(request, "workspaces/requests.html", context, status=422 if faults else 200)
 

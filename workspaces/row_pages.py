@@ -12,7 +12,8 @@ from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import DateTimeField, Model, Q, QuerySet
+from django.core.exceptions import ValidationError
+from django.db.models import DateTimeField, Field, Model, Q, QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.utils.translation import gettext as _
 
@@ -151,11 +152,15 @@ def ways_from(
 def _read(mark: str, rows: QuerySet[Any], name: str) -> tuple[Any, UUID]:
     text, key = read_mark(mark, 2)
     value: Any = text
-    if LOOKUP_SEP not in name and isinstance(rows.model._meta.get_field(name), DateTimeField):
-        value = read_moment(text)
     try:
+        if LOOKUP_SEP not in name:
+            field = rows.model._meta.get_field(name)
+            assert isinstance(field, Field)
+            is_moment = isinstance(field, DateTimeField)
+            value = read_moment(text) if is_moment else field.to_python(text)
+            field.run_validators(value)  # what the database would refuse to compare with
         found = UUID(key)
-    except ValueError as error:
+    except (ValueError, ValidationError) as error:
         raise no_page() from error
     if value is None:
         raise no_page()

@@ -14,5 +14,6 @@ urlpatterns = [
     path(f"{_ALERTS}<uuid:rule_id>/", views.edit, name="alert_rule"),
     path(f"{_ALERTS}<uuid:rule_id>/<slug:verb>/", views.change, name="alert_change"),
     path("w/<slug:workspace_slug>/notices/", views.bell, name="notices"),
+    path("w/<slug:workspace_slug>/notices/all/", views.all_notices, name="all_notices"),
     path("w/<slug:workspace_slug>/notices/read/", views.read, name="notices_read"),
 ]

@@ -21,13 +21,12 @@ from audit.models import Alert, AlertDelivery, AlertRule
 from audit.views.header import header_of
 from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.roles import Permission, has_permission, require
+from workspaces.row_pages import page_in_address, ways_from
 from workspaces.seen_values import hold, saves_one_at_a_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import Workspace
-
-_MOST_ALERTS = 50
 
 
 @require_safe
@@ -142,6 +141,22 @@ def bell(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     return render(request, template, {"notices": rows, "unread": count})
 
 
+@require_safe
+@login_required
+def all_notices(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The person's own notices, page by page: the bell shows the newest ones."""
+    assert request.workspace is not None
+    rows = notices.notices_of(request.workspace, request.user)
+    page = page_in_address(rows, request.GET, by="-created_at")
+    context = {
+        "notices": page.rows,
+        "kept_days": notices.KEEP_DAYS,
+        "ways": ways_from(page, request.GET),
+        "address_faults": [page.fault] if page.fault else [],
+    }
+    return render(request, "audit/alerts/notices.html", context)
+
+
 @require_POST
 @login_required
 def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
@@ -175,6 +190,7 @@ def _page(
     open_ones = {alert.rule_id: alert for alert in found.filter(ended_at=None)}
     failing = AlertDelivery.objects.for_workspace(workspace).exclude(last_error="")
     faults = dict(failing.order_by("pk").values_list("rule_id", "last_error"))
+    past = page_in_address(found.exclude(ended_at=None), request.GET, by="-started_at")
     return {
         **header_of(request),
         "tab": "alerts",
@@ -192,7 +208,9 @@ def _page(
             }
             for rule in rules
         ],
-        "past": list(found.exclude(ended_at=None)[:_MOST_ALERTS]),
+        "past": past.rows,
+        "ways": ways_from(past, request.GET, path=_url(workspace), anchor="#past-heading"),
+        "address_faults": [past.fault] if past.fault else [],
         "form": form or RuleForm(),
         "is_form_open": form is not None,
         "new_secret": secret,

@@ -77,6 +77,8 @@ class Table:
     widths: Sequence[int]
     right: frozenset[int] = frozenset()
     empty: str = ""
+    left_out: int = 0
+    """How many more rows there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,10 +281,9 @@ class _Writer:
                 row = drawn.row()
                 for cell in cells:
                     row.cell(self.letters.clean(cell))
-        if len(table.rows) > MOST_ROWS:
-            told = _("%(number)s more are not in this file.") % {
-                "number": len(table.rows) - MOST_ROWS
-            }
+        left_out = max(0, len(table.rows) - MOST_ROWS) + table.left_out
+        if left_out:
+            told = _("%(number)s more are not in this file.") % {"number": left_out}
             self._text(told, 8.5, _QUIET)
 
     def _chart(self, chart: Chart) -> None:

@@ -63,6 +63,7 @@ def report_pdf(
         )
         for entry in facts.slowest_calls(rows, span)
     ]
+    definitions = facts.definition_changes(rows, span)
     changes = [
         (
             change.tool,
@@ -70,7 +71,7 @@ def report_pdf(
             change.entry.actor_label,
             moment_in_utc(change.entry.created_at),
         )
-        for change in facts.definition_changes(rows, span)
+        for change in definitions.newest
     ]
     usage = sorted(
         providers.usage_of(workspace.pk, span.since, span.until), key=lambda row: -row.turns
@@ -144,6 +145,7 @@ def report_pdf(
                 head=(_("Tool"), _("What"), _("Who"), _("When (UTC)")),
                 rows=changes,
                 widths=(4, 2, 5, 3),
+                left_out=definitions.left_out,
                 empty=_("No definition changed in this time."),
             ),
             Table(

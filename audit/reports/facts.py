@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspaces.scoping import WorkspaceQuerySet
 
 SLOWEST = 10
-MOST_CHANGES = 300
+MOST_CHANGES = 100
 MOST_PEOPLE = 200
 """In the review of access; those with most rights come first."""
 _DEFINITION = frozenset({"approved_hash", "definition_hash", "is_quarantined"})
@@ -37,6 +37,15 @@ class DefinitionChange:
     entry: AuditEntry
     tool: str
     what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefinitionChanges:
+    """The newest of them."""
+
+    newest: Sequence[DefinitionChange]
+    left_out: int
+    """How many more there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,24 +103,28 @@ def never_used(workspace_id: UUID, used: frozenset[tuple[str, str]]) -> Sequence
     return sorted(known, key=lambda tool: (tool.server, tool.name))
 
 
-def definition_changes(
-    rows: WorkspaceQuerySet[AuditEntry], span: Span
-) -> Sequence[DefinitionChange]:
-    """Give the newest changes of tools' definitions, and who accepted them."""
+def definition_changes(rows: WorkspaceQuerySet[AuditEntry], span: Span) -> DefinitionChanges:
+    """Give the newest changes of tools' definitions, at most MOST_CHANGES, and who accepted them."""
     found = rows.filter(
         action=Action.CONFIG_CHANGED.value,
         created_at__gte=span.since,
         created_at__lt=span.until,
         details__kind="tool",
+        # Tools are switched on and off far more often than their definitions change.
+        details__after__has_any_keys=sorted(_DEFINITION),
     )
-    changes = []
-    for entry in found.order_by("-created_at", "-id")[:MOST_CHANGES]:
-        after = entry.details.get("after")
-        if isinstance(after, dict) and _DEFINITION & after.keys():
-            what = "accepted" if "approved_hash" in after else "changed"
-            name = str(entry.details.get("name", ""))
-            changes.append(DefinitionChange(entry=entry, tool=name, what=what))
-    return changes
+    changes = [
+        DefinitionChange(
+            entry=entry,
+            tool=str(entry.details.get("name", "")),
+            what="accepted" if "approved_hash" in entry.details["after"] else "changed",
+        )
+        for entry in found.order_by("-created_at", "-id")[: MOST_CHANGES + 1]
+    ]
+    is_cut = len(changes) > MOST_CHANGES
+    return DefinitionChanges(
+        newest=changes[:MOST_CHANGES], left_out=found.count() - MOST_CHANGES if is_cut else 0
+    )
 
 
 def access_review(workspace_id: UUID) -> AccessReview:

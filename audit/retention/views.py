@@ -24,12 +24,11 @@ from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.roles import Permission, has_permission, require
+from workspaces.row_pages import page_in_address, ways_from
 from workspaces.seen_values import hold, saves_one_at_a_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
-
-_MOST_HOLDS = 50
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -132,18 +131,23 @@ def _page(request: WorkspaceRequest, **forms: Form) -> HttpResponse:
         request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
     )
     policy = retention.policy_row(workspace.pk)
-    holds = LegalHold.objects.for_workspace(workspace.pk)[:_MOST_HOLDS]
+    holds = page_in_address(
+        LegalHold.objects.for_workspace(workspace.pk), request.GET, by="-placed_at"
+    )
+    settings_url = reverse("audit:settings", args=[workspace.slug])
     context: dict[str, Any] = {
         "section": "audit",
         "tab": "settings",
         **header_of(request),
-        "settings_url": reverse("audit:settings", args=[workspace.slug]),
+        "settings_url": settings_url,
         "can_manage": can_manage,
         "policy_form": forms.get("policy_form") or PolicyForm(policy=policy),
         "policy": policy_in_words(policy),
         "hold_form": forms.get("hold_form") or HoldForm(),
         "erasure_form": forms.get("erasure_form") or ErasureForm(),
-        "holds": holds,
+        "holds": holds.rows,
+        "ways": ways_from(holds, request.GET, path=settings_url, anchor="#holds-heading"),
+        "address_faults": [holds.fault] if holds.fault else [],
         "hold": retention.active_hold(workspace.pk),
         "everything_kept": everything_kept(),
         "next_removal": retention.what_would_go(workspace.pk, now=timezone.now()),

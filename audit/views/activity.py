@@ -26,10 +26,14 @@ from audit.views.entry import bodies_of, changes_of, facts_of
 from audit.views.parts import described, workspace_of
 from audit.views.rows import shown_rows
 from workspaces.models import Workspace
+from workspaces.row_pages import page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
     from workspaces.scoping import WorkspaceQuerySet
+
+_WORKSPACES_AFTER = "workspaces_after"
+_ENTRIES_AFTER = "entries_after"
 
 
 def _own(request: WorkspaceRequest) -> WorkspaceQuerySet[AuditEntry]:
@@ -106,15 +110,25 @@ def platform(request: WorkspaceRequest) -> HttpResponse:
     now = timezone.now()
     span = Span.around(now - timedelta(days=7), now)
     numbers = platform_rows(span)
-    workspaces = list(Workspace.objects.order_by("name", "pk")[:500])
-    own = AuditEntry.objects.across_workspaces().filter(workspace_id=None)
+    workspaces = page_in_address(Workspace.objects.all(), request.GET, _WORKSPACES_AFTER, by="name")
+    own = page_in_address(
+        AuditEntry.objects.across_workspaces().filter(workspace_id=None),
+        request.GET,
+        _ENTRIES_AFTER,
+        by="-id",
+    )
     context = {
         "section": "audit",
         "health": health(),
         "span": span,
-        "tenants": [_tenant(workspace, numbers.get(workspace.pk)) for workspace in workspaces],
+        "tenants": [_tenant(workspace, numbers.get(workspace.pk)) for workspace in workspaces.rows],
+        "workspace_ways": ways_from(
+            workspaces, request.GET, _WORKSPACES_AFTER, anchor="#workspaces-heading"
+        ),
         "platform_numbers": numbers.get(PLATFORM_CHAIN),
-        "entries": [described(entry) for entry in own.order_by("-id")[:50]],
+        "entries": [described(entry) for entry in own.rows],
+        "entry_ways": ways_from(own, request.GET, _ENTRIES_AFTER, anchor="#own-heading"),
+        "address_faults": [one.fault for one in (workspaces, own) if one.fault],
     }
     return render(request, "audit/platform.html", context)
 

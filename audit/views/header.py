@@ -58,7 +58,7 @@ def header_of(request: WorkspaceRequest, query: str = "") -> dict[str, Any]:
 def saved_views(request: WorkspaceRequest, page: SavedView.Page) -> list[SavedView]:
     """Give the views of a page that are one's own or shared."""
     rows = views_for(request.actor, workspace_of(request).pk)
-    return list(rows.filter(page=page)[:100])
+    return list(rows.filter(page=page))
 
 
 def _formats(slug: str, query: str) -> list[dict[str, str]]:

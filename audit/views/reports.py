@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from audit import exports, reports
-from audit.actions import layer_name
+from audit.actions import Action, layer_name
 from audit.exports import pdf
 from audit.filters import RANGES, EntryFilter, read_filter
 from audit.models import SavedView
@@ -110,6 +110,7 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "approvals": _approvals(report, log),
         "never_used": facts.never_used(workspace.pk, report.used) if not wanted.is_narrowed else [],
         "changes": facts.definition_changes(narrowed, span),
+        "changes_url": log.to(action=Action.CONFIG_CHANGED.value),
         **_around(workspace.pk, span, log),
         **filter_context(wanted, workspace.pk, page_url, usual=_USUAL_RANGE, has_order=False),
         "range_choices": [

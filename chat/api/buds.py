@@ -73,7 +73,10 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = BudOutput
     filterset_class = BudFilters
     orderings: ClassVar[Any] = ("name", "-id", "created_at")
-    parameters: ClassVar[Any] = {"resources": ("search", "added", "off")}
+    parameters: ClassVar[Any] = {
+        "resources": ("search", "added", "off"),
+        "versions": ("cursor", "page_size"),
+    }
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         rows = super().get_queryset().select_related("provider")
@@ -153,12 +156,13 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         return self.answer(bud)
 
     @extend_schema(responses=BudVersionOutput(many=True), filters=False)
-    @action(detail=True, methods=["get"], pagination_class=None)
+    @action(detail=True, methods=["get"], filterset_class=None, orderings=("-number",))
     def versions(self, request: Request, pk: str) -> Response:
-        """The last 100 versions, the newest first, for those who may edit the bud."""
+        """All versions, the newest first, for those who may edit the bud."""
         bud = self._editable()
-        rows = BudVersion.objects.for_workspace(self.workspace).filter(bud=bud)[:100]
-        return Response(BudVersionOutput(rows, many=True).data)
+        rows = BudVersion.objects.for_workspace(self.workspace).filter(bud=bud)
+        page = self.paginate_queryset(rows) or []
+        return self.get_paginated_response(BudVersionOutput(page, many=True).data)
 
     @extend_schema(request=RestoreVersionInput, responses=BudOutput)
     @action(detail=True, methods=["post"])

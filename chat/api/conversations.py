@@ -254,11 +254,12 @@ class ConversationViewSet(
         return Response(self.get_serializer(rows, many=True).data)
 
     @extend_schema(responses=ConversationOutput(many=True), filters=False)
-    @action(detail=False, methods=["get"], pagination_class=None)
+    @action(detail=False, methods=["get"], filterset_class=None, orderings=("-deleted_at",))
     def deleted(self, request: Request) -> Response:
-        """The last 200 that you deleted and can bring back."""
-        rows = self._deleted().select_related("bud", "chosen_model")[:200]
-        return Response(ConversationOutput(rows, many=True).data)
+        """What you deleted and can bring back, the last one first."""
+        rows = self._deleted().select_related("bud", "chosen_model").defer(*_NOT_LISTED)
+        page = self.paginate_queryset(rows) or []
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(request=None, responses=ConversationOutput)
     @action(detail=True, methods=["post"])
@@ -321,6 +322,7 @@ class ConversationViewSet(
         )
 
     parameters: ClassVar[Any] = {
+        "deleted": ("cursor", "page_size"),
         "export": ("as",),
         **OffersOfConversation.parameters,
         "messages": ("cursor", "page_size"),

@@ -230,7 +230,7 @@ def servers_json(
         "servers": [_server_json(one, tools, on, missing, actor) for one in servers],
         "addable": [
             {"id": str(row.pk), "name": row.name, "scope": row.scope, "status": row.state.status}
-            for row in addable[:100]
+            for row in addable
         ],
         "overrides": overrides.model_dump(mode="json"),
     }

@@ -51,7 +51,7 @@ class RequestToDecide(serializers.ModelSerializer[AccessRequest]):
 
 
 class WaitingOutput(serializers.Serializer[Any]):
-    """A call that waits for approval, a question or sign-in of a server, or what a member asks for. The others are null."""
+    """A call that waits for approval or whose outcome is unknown, a question or sign-in of a server, or what a member asks for. The others are null."""
 
     conversation = WaitingPlace(
         allow_null=True, help_text="Null for what a member asks for, which belongs to none."

@@ -165,7 +165,7 @@ def _thing(one: Waiting) -> Thing:
     if one.conversation is None:
         return Thing(kind=Kind.REQUEST, title=_("A request"))
     return Thing(
-        kind=Kind.APPROVAL if one.tool_call is not None else Kind.QUESTION,
+        kind=Kind.APPROVAL if one.is_approval else Kind.QUESTION,
         conversation_id=one.conversation.pk,
         title=one.conversation.title or _("New chat"),
         message_id=one.message_id,

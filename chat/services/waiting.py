@@ -1,4 +1,4 @@
-"""What waits for a person: approvals, questions and sign-ins of all their conversations, and what members ask for."""
+"""What waits for a person: approvals, calls of unknown outcome, questions and sign-ins of all their conversations, and what members ask for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from chat.models import Conversation, ToolCall
+from chat.models.turns import ACTIVE
 from chat.values import ToolCallStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.asking import requests_to_decide
@@ -38,6 +39,12 @@ class Waiting:
         return row
 
     @property
+    def is_approval(self) -> bool:
+        """Whether a call waits to be allowed: not what became of one whose connection was lost."""
+        waits = ToolCallStatus.WAITING_FOR_APPROVAL.value
+        return self.tool_call is not None and self.tool_call.status == waits
+
+    @property
     def since(self) -> datetime:
         """Since when it waits."""
         return self.row.created_at
@@ -58,11 +65,19 @@ def waiting_for(*, workspace: Workspace, person: User, with_requests: bool = Tru
 
 def _calls(workspace: Workspace, person: User) -> list[Waiting]:
     now = database_now()
+    to_approve = Q(
+        Q(approval_expires_at=None) | Q(approval_expires_at__gt=now),
+        status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
+    )
+    to_resolve = Q(
+        status=ToolCallStatus.OUTCOME_UNKNOWN.value,
+        turn__status__in=ACTIVE,
+        resolution_due_at__gt=now,
+    )
     calls = (
         ToolCall.objects.for_workspace(workspace)
         .filter(
-            Q(approval_expires_at=None) | Q(approval_expires_at__gt=now),
-            status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
+            to_approve | to_resolve,
             turn__asked_by=person,
             turn__conversation__owner=person,
         )

@@ -29,12 +29,14 @@ from mcp_servers.pages.views.common import can_manage, servers_url, switch, work
 from mcp_servers.registry.services.actions import remove_action_rule, set_action_rule
 from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied, RateLimited
 from workspaces.roles import Permission, require
+from workspaces.row_pages import page_in_address, ways_from
 from workspaces.seen_values import hold
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
-MOST_SHOWN = 100
+_OTHERS_AFTER = "others_after"
+_REMOVALS_AFTER = "removals_after"
 
 
 @require_GET
@@ -340,16 +342,27 @@ def _page(request: WorkspaceRequest, *, form: KlavisAccountForm | None = None) -
     )
     seen = rows.visible_to(request.user)
     others = rows.exclude(user__isnull=True).exclude(user=request.user)
+    home = _home(request)
+    removing = KlavisRemoval.objects.for_workspace(workspace)
+    if not is_manager:
+        others, removing = others.none(), removing.none()
+    others_page = page_in_address(others, request.GET, _OTHERS_AFTER, by="-created_at")
+    removals = page_in_address(removing, request.GET, _REMOVALS_AFTER, by="created_at")
     context = {
         **_context(request),
         "account": account,
         "has_key": account is not None and bool(account.api_key),
         "form": (form or KlavisAccountForm(account=account)) if is_manager else None,
         "cards": instance_cards(seen, actor=request.actor),
-        "others": instance_cards(others[:MOST_SHOWN], actor=request.actor) if is_manager else [],
-        "removals": list(KlavisRemoval.objects.for_workspace(workspace)[:MOST_SHOWN])
-        if is_manager
-        else [],
+        "others": instance_cards(others_page.rows, actor=request.actor),
+        "other_ways": ways_from(
+            others_page, request.GET, _OTHERS_AFTER, path=home, anchor="#others-title"
+        ),
+        "removals": removals.rows,
+        "removal_ways": ways_from(
+            removals, request.GET, _REMOVALS_AFTER, path=home, anchor="#removals-title"
+        ),
+        "address_faults": [one.fault for one in (others_page, removals) if one.fault],
         "offers": _names(account.catalogue)
         if is_manager and account is not None and account.is_usable
         else [],

@@ -12,11 +12,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pypdfium2 import PdfDocument
 
 from audit import rollups
 from audit.actions import Action, Outcome, RefusedBy
 from audit.filters import read_filter
-from audit.reports import entries_of, matching
+from audit.reports import entries_of, facts, matching
 from audit.reports.figures import change_of
 from audit.reports.report import BY, Figure, report_of
 from audit.services import EntryDraft, record
@@ -154,6 +155,36 @@ def test_the_counters_and_the_entries_make_the_same_report(tenant: Tenant) -> No
     assert {row["row"].tool for row in counted["tools"]}
     waits = [row["number"] for row in counted["approvals"][-2:]]
     assert "–" not in waits
+
+
+def test_no_number_of_other_changes_hides_a_definition_that_changed(tenant: Tenant) -> None:
+    """REL-877: page and file list definitions alone, and say how many older ones they leave out."""
+
+    def changed(name: str, after: dict[str, object]) -> None:
+        record(
+            EntryDraft(
+                action=Action.CONFIG_CHANGED,
+                actor=tenant.actor("admin"),
+                workspace_id=tenant.workspace.pk,
+                details={"kind": "tool", "name": name, "before": {}, "after": after},
+            )
+        )
+
+    most = facts.MOST_CHANGES
+    for number in range(most + 2):
+        changed(f"tool-{number}", {"definition_hash": f"{number}"})
+    for number in range(most + 1):
+        changed(f"tool-{number}", {"is_enabled": False})
+    page = tenant.client("auditor").get(url(tenant, "reports/"))
+    names = [change.tool for change in page.context["changes"].newest]
+    assert names == [f"tool-{number}" for number in range(most + 1, 1, -1)]
+    text = page.content.decode()
+    assert "2 older ones are in the log." in text
+    assert "action=config.changed" in page.context["changes_url"]
+    report = tenant.client("auditor").get(url(tenant, "reports.pdf"))
+    document = PdfDocument(report.content)
+    printed = "".join(page.get_textpage().get_text_bounded() for page in document)
+    assert "2 more are not in this file." in printed
 
 
 def test_generated_entries_are_sealed_and_counted(tenant: Tenant) -> None:

@@ -385,7 +385,8 @@ def test_programs_do_what_the_editor_does(tenant: Tenant) -> None:
     assert post(f"{bud.pk}/restore/", {"number": 99}).status_code == 404
     assert post(f"{bud.pk}/duplicate/", {}).status_code == 201
     versions = client.get(f"/api/buds/{bud.pk}/versions/", headers=head).json()
-    assert [one["number"] for one in versions] == [3, 2, 1]
+    assert [one["number"] for one in versions["results"]] == [3, 2, 1]
+    assert versions["next"] is None
 
 
 def test_thousands_of_tools_come_when_somebody_turns_to_them(tenant: Tenant) -> None:

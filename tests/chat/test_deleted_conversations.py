@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -54,16 +55,34 @@ def test_it_is_gone_from_everywhere_and_comes_back(two_workspaces: TwoTenants) -
     page = tenant.client("member").get(f"/w/{tenant.workspace.slug}/c/{row.pk}/")
     assert page.status_code == 404
     assert search(workspace=tenant.workspace, person=tenant.member, query="vegetables") == []
-    (listed,) = call(tenant, "get", "deleted/").json()
+    (listed,) = call(tenant, "get", "deleted/").json()["results"]
     assert listed["id"] == str(row.pk)
     assert listed["deleted_at"]
     for stranger, role in ((tenant, "admin"), (other, "member")):
-        assert call(stranger, "get", "deleted/", role).json() == []
+        assert call(stranger, "get", "deleted/", role).json()["results"] == []
         assert call(stranger, "post", f"{row.pk}/restore/", role).status_code == 404
         assert call(stranger, "post", f"{row.pk}/erase/", role).status_code == 404
     assert call(tenant, "post", f"{row.pk}/restore/").status_code == 200
     assert [one["title"] for one in call(tenant, "get", "").json()["results"]] == ["vegetables"]
-    assert call(tenant, "get", "deleted/").json() == []
+    assert call(tenant, "get", "deleted/").json()["results"] == []
+
+
+def test_the_deleted_are_listed_to_the_last_one(tenant: Tenant) -> None:
+    """REL-870: page by page, the last one deleted first. One that is brought back in between hides no other."""
+    rows = [a_chat(tenant, f"chat {number}") for number in range(5)]
+    for row in rows:
+        delete_conversation(conversation=row, actor=tenant.actor("member"))
+    first = call(tenant, "get", "deleted/?page_size=2").json()
+    assert [one["title"] for one in first["results"]] == ["chat 4", "chat 3"]
+    assert call(tenant, "post", f"{rows[4].pk}/restore/").status_code == 200
+    found = first["results"]
+    following = first["next"]
+    while following:
+        page = call(tenant, "get", f"deleted/?{urlsplit(following).query}").json()
+        found += page["results"]
+        following = page["next"]
+    assert [one["title"] for one in found] == [f"chat {number}" for number in (4, 3, 2, 1, 0)]
+    assert call(tenant, "get", "deleted/?cursor=none").status_code == 400
 
 
 def test_only_what_was_deleted_can_be_restored_or_erased(tenant: Tenant) -> None:
@@ -106,7 +125,7 @@ def test_a_conversation_that_nobody_uses_is_deleted_where_the_owner_says_so(
     settings.TRELLIS = settings.TRELLIS.model_copy(update={"idle_conversation_days": 90})
     assert delete_idle() == 1
     assert set(rows.filter(deleted_at=None).values_list("title", flat=True)) == {"pinned", "young"}
-    (listed,) = call(tenant, "get", "deleted/").json()
+    (listed,) = call(tenant, "get", "deleted/").json()["results"]
     assert listed["id"] == str(old.pk)
     assert delete_idle() == 0
 

@@ -55,6 +55,17 @@ def used(bud: Bud, person: Any = None) -> dict[str, ServerSource]:
     return {one.label: one.source for one in servers_of(bud, user_id=user_id) if one.is_usable}
 
 
+def test_every_server_can_be_added_to_a_chat(tenant: Tenant) -> None:
+    """REL-875: whoever looks for one in the chat finds it, however many there are."""
+    bud = a_bud(tenant, takes_all_tools=False)
+    for number in range(103):
+        a_server(tenant, f"orders-{number}")
+    answer = tenant.client("member").get(
+        f"/api/buds/{bud.pk}/servers/", headers={"X-Workspace": tenant.workspace.slug}
+    )
+    assert len(answer.json()["addable"]) == 103
+
+
 def test_a_new_bud_takes_all_tools_and_a_new_server_is_for_all(tenant: Tenant) -> None:
     """REL-372: nobody has to open a second page to use what was added."""
     bud = a_bud(tenant)

@@ -19,8 +19,7 @@ from workspaces.database import database_now
 from workspaces.errors import Conflict, PermissionDenied
 
 
-@pytest.fixture
-def unknown(chat: Chat) -> ToolCall:
+def lost_call(chat: Chat) -> ToolCall:
     """A destructive call whose process died while it ran, as whoever took the turn over left it."""
     chat.model.call(("counting__plain", {"text": "boom"}))
     sent = chat.send()
@@ -36,6 +35,11 @@ def unknown(chat: Chat) -> ToolCall:
     chat.watching.turn("waiting_for_input")
     chat.watching.forget()
     return chat.calls()[0]
+
+
+@pytest.fixture
+def unknown(chat: Chat) -> ToolCall:
+    return lost_call(chat)
 
 
 def told(chat: Chat) -> str:

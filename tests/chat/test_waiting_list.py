@@ -9,11 +9,14 @@ import pytest
 from django.test import Client
 
 from chat.models import ToolCall
+from chat.reminders.digest import Kind, waiting_things
 from chat.services.approvals import decide
-from chat.values import Decision
+from chat.services.resolutions import resolve_call
+from chat.values import Decision, Resolution
 from tests.chat.conftest import Chat
 from tests.chat.test_approvals import waiting_call
 from tests.chat.test_inputs import answer, wait_for_question
+from tests.chat.test_resolutions import lost_call
 from tests.factories import Tenant, TwoTenants
 from tests.workspaces.test_asking import send
 from workspaces.asking import decide_request, withdraw_request
@@ -59,6 +62,35 @@ def test_an_approval_is_listed_until_it_is_decided(chat: Chat) -> None:
         assert listed(chat, other) == []
     chat.model.say("gone")
     decide(call=call, decision=Decision.REFUSED, actor=chat.actor)
+    chat.watching.turn("completed")
+    assert listed(chat, mine) == []
+
+
+def test_a_call_of_unknown_outcome_is_listed_until_somebody_says_what_became_of_it(
+    chat: Chat,
+) -> None:
+    """REL-878: it stops the answer as an approval does, and so it is in the list; not when its time is over."""
+    unknown = lost_call(chat)
+    mine = role_of(chat)
+    (one,) = listed(chat, mine)
+    assert one["tool_call"]["id"] == str(unknown.pk)
+    assert one["tool_call"]["status"] == "outcome_unknown"
+    assert one["tool_call"]["resolution"]["due_at"]
+    for other in set(chat.tenant.people) - {mine}:
+        assert listed(chat, other) == []
+    (thing,) = waiting_things(
+        workspace=chat.tenant.workspace,
+        person=chat.conversation.owner,
+        since=unknown.created_at,
+        until=database_now(),
+    )
+    assert thing.kind is Kind.QUESTION
+    rows = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(pk=unknown.pk)
+    rows.update(resolution_due_at=database_now() - timedelta(seconds=1))
+    assert listed(chat, mine) == []
+    rows.update(resolution_due_at=database_now() + timedelta(hours=1))
+    chat.model.say("all right")
+    resolve_call(call=unknown, resolution=Resolution.GIVE_UP, actor=chat.actor)
     chat.watching.turn("completed")
     assert listed(chat, mine) == []
 

@@ -166,7 +166,7 @@ def test_dialogs_of_a_chat_begin_where_people_work(new_context: NewContext) -> N
 
 
 def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext) -> None:
-    """REL-783: of folders and chats, and of chats that were deleted."""
+    """REL-783, REL-876: of folders and chats, and of chats that were deleted, also with a long title."""
     page = new_context().new_page()
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Caracas?")
@@ -187,6 +187,10 @@ def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext)
         lambda: pick(page, folder, "Delete"),
     )
     row = side.locator("li.chat-row", has_text="Caracas").first
+    pick(page, row.get_by_role("button", name=re.compile("^More for")), "Rename")
+    page.get_by_role("dialog").get_by_role("textbox").fill("Caracas " * 24)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     chat = row.get_by_role("button", name=re.compile("^More for"))
     expect_focus(page, re.compile("^Rename"), "input", lambda: pick(page, chat, "Rename"))
     expect_focus(page, re.compile("^Move"), "li button", lambda: pick(page, chat, "Move to folder"))
@@ -199,3 +203,7 @@ def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext)
     press(side.get_by_role("button", name="Archive"))
     deleted = side.get_by_role("button", name="Recently deleted")
     expect_focus(page, "Recently deleted", "button:has-text('Restore')", lambda: press(deleted))
+    press(deleted)
+    dialog = page.get_by_role("dialog", name="Recently deleted")
+    expect(dialog.locator(".deleted-row", has_text="Caracas")).to_be_visible()
+    assert dialog.evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")

@@ -548,6 +548,7 @@ SAMPLES: dict[str, Sample] = {
         ids=lambda side: {**_slug(side), "rule_id": side["rule"].pk, "verb": "on"}, reads=False
     ),
     "audit:notices": _page,
+    "audit:all_notices": _page,
     "audit:notices_read": Sample(ids=_slug, reads=False),
     "audit:settings": _page,
     "audit:hold_place": Sample(ids=_slug, bodies=(_body(reason="=x"),), reads=False),

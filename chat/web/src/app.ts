@@ -152,8 +152,10 @@ export async function loadList(): Promise<void> {
 
 export async function loadMore(): Promise<void> {
   if (!listNext.value) return;
+  const mine = listRequest;
   try {
     const page = await api.conversations({ page: listNext.value });
+    if (mine !== listRequest) return; // another list is shown by now
     batch(() => {
       const known = new Set(list.value?.map((row) => row.id));
       list.value = [...(list.value ?? []), ...page.results.filter((row) => !known.has(row.id))];

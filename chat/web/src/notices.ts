@@ -11,7 +11,10 @@ export interface Notice {
   is_read: boolean;
 }
 
-export const notices = signal<Notice[]>([]);
+/** Null: they were not read yet. */
+export const notices = signal<Notice[] | null>(null);
+/** Whether they could not be read, or not be marked as read, when last asked for. */
+export const hasNoticesFailed = signal(false);
 export const unread = signal(0);
 
 let place: { url: string; csrfToken: string } | null = null;
@@ -21,23 +24,25 @@ export function placeNotices(url: string | null, csrfToken: string): void {
   place = url ? { url, csrfToken } : null;
 }
 
-/** Ask for them; a failure leaves what is shown. */
+/** Ask for them; a failure is said, and leaves what is shown. */
 export async function loadNotices({ marksRead = false } = {}): Promise<void> {
   if (!place) return;
   try {
     if (marksRead) {
-      await fetch(`${place.url}read/?format=json`, {
+      const marked = await fetch(`${place.url}read/?format=json`, {
         method: "POST",
         headers: { "X-CSRFToken": place.csrfToken },
         credentials: "same-origin",
       });
+      if (!marked.ok) throw new Error(`${marked.status}`);
     }
     const answer = await fetch(`${place.url}?format=json`, { credentials: "same-origin" });
-    if (!answer.ok) return;
+    if (!answer.ok) throw new Error(`${answer.status}`);
     const told = (await answer.json()) as { unread: number; notices: Notice[] };
     notices.value = told.notices;
     unread.value = told.unread;
+    hasNoticesFailed.value = false;
   } catch {
-    // The next nudge or page asks again.
+    hasNoticesFailed.value = true; // the next nudge or page asks again
   }
 }

@@ -1336,8 +1336,8 @@ export interface Usage {
 }
 
 /**
- * A call that waits for approval, a question or sign-in of a server, or what a member asks for. The others
- * are null.
+ * A call that waits for approval or whose outcome is unknown, a question or sign-in of a server, or what a
+ * member asks for. The others are null.
  */
 export interface Waiting {
   /** Null for what a member asks for, which belongs to none. */

@@ -25,7 +25,7 @@ test("what the server says is shown, and a failure leaves it", async () => {
   placeNotices("/w/a/notices/", "token");
   await loadNotices();
   expect(unread.value).toBe(1);
-  expect(notices.value[0]?.title).toBe("Alert");
+  expect(notices.value?.[0]?.title).toBe("Alert");
   vi.stubGlobal(
     "fetch",
     vi.fn(async () => new Response("", { status: 500 })),

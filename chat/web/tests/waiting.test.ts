@@ -16,6 +16,12 @@ const call = (id: string, message_id: string) =>
 const asked = (id: string) =>
   ({ conversation: place, message_id: null, tool_call: null, input_request: { id } }) as Waiting;
 
+it("REL-878: does not offer to allow a call whose outcome is unknown", () => {
+  const lost = call("b", "m1");
+  lost.tool_call = { id: "b", status: "outcome_unknown" } as Waiting["tool_call"];
+  expect(approvalsOf([call("a", "m1"), lost]).map((one) => one.id)).toEqual(["a"]);
+});
+
 it("puts the calls of one message together, and each loose question alone", () => {
   const steps = stepsOf([call("a", "m1"), asked("q"), call("b", "m1"), call("c", "m2")]);
   expect(steps.map((step) => [step.messageId, step.items.length])).toEqual([

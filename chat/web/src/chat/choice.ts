@@ -48,6 +48,8 @@ export const answeringModel = computed(() =>
 );
 
 export const models = signal<Model[] | null>(null);
+/** Why they are not known; null: they are, or are asked for. */
+export const modelsProblem = signal<string | null>(null);
 export const pins = signal<Pin[]>([]);
 
 /** Counts what was pinned here: an answer from before must not undo it. */
@@ -80,7 +82,9 @@ export async function togglePin(one: Bud | Model): Promise<void> {
 export async function loadModels(): Promise<void> {
   try {
     models.value = await api.models();
+    modelsProblem.value = null;
   } catch (error) {
+    modelsProblem.value = messageOf(error);
     toast(messageOf(error), "bad");
   }
 }

@@ -2,6 +2,7 @@ import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { buds, place, runningTurn } from "../app";
 import t from "../texts/choosing";
+import common from "../texts/common";
 import compareTexts from "../texts/comparing";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
@@ -17,6 +18,7 @@ import {
   loadModels,
   loadPins,
   models,
+  modelsProblem,
   pins,
   togglePin,
 } from "./choice";
@@ -124,6 +126,7 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
   const [chosenAt, setAt] = useState(0);
   const bud = answeringBud.value;
   const rows = rowsOf(kind, typed, bud);
+  const isUnknown = kind !== "buds" && models.value === null;
   // The mouse may rest on a row that is filtered out.
   const at = Math.max(0, Math.min(chosenAt, rows.length - 1));
   const isCurrent = (row: Row): boolean => {
@@ -167,7 +170,11 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
       <div class="search-results" tabIndex={0} role="region" aria-label={t.title}>
         {rows.length === 0 && (
           <p class="p-6 text-center text-sm text-(--quiet)">
-            {kind === "models" && bud?.is_model_fixed ? t.fixedModel(bud.name) : t.noMatches(typed)}
+            {kind === "models" && bud?.is_model_fixed
+              ? t.fixedModel(bud.name)
+              : isUnknown
+                ? (modelsProblem.value ?? common.loading)
+                : t.noMatches(typed)}
           </p>
         )}
         <div class="choice-grid">

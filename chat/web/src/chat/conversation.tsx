@@ -90,6 +90,7 @@ export function ConversationView({ id }: { id: string }) {
   const title = conversation?.title || (boot.is_kept ? t.conversation : common.newChat);
   const isWaiting = waiting.value.length > 0;
   const isAsked = waiting.value.some((call) => call.status === "waiting_for_input");
+  const isLost = waiting.value.some((call) => call.status === "outcome_unknown");
 
   useEffect(() => {
     pageTitle.value = t.pageTitle(title);
@@ -171,7 +172,7 @@ export function ConversationView({ id }: { id: string }) {
           </button>
         )}
         <div class="sr-only" role="status">
-          {isAsked ? t.isAsked : isWaiting ? t.isWaiting : turn ? t.isAnswering : ""}
+          {isAsked ? t.isAsked : isLost ? t.isLost : isWaiting ? t.isWaiting : turn ? t.isAnswering : ""}
         </div>
         <QueuedMessages />
         <Composer
@@ -181,7 +182,15 @@ export function ConversationView({ id }: { id: string }) {
           placeholder={conversation ? t.messageTo(conversation.bud.name) : t.message}
           isRunning={turn !== null}
           isDisabled={openProblem.value !== null}
-          hint={isAsked ? t.isAskedAbove : isWaiting ? t.isWaitingAbove : comparisonHint()}
+          hint={
+            isAsked
+              ? t.isAskedAbove
+              : isLost
+                ? t.isLostAbove
+                : isWaiting
+                  ? t.isWaitingAbove
+                  : comparisonHint()
+          }
           onSend={(text, whenBusy, asked) => {
             jump();
             return sendMessage(text, whenBusy, asked);

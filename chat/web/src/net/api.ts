@@ -133,7 +133,8 @@ export interface Api {
     },
   ): Promise<Conversation>;
   deleteConversation(id: string): Promise<void>;
-  deletedConversations(): Promise<Conversation[]>;
+  /** The first page without one. */
+  deletedConversations(page?: string): Promise<Page<Conversation>>;
   restoreConversation(id: string): Promise<Conversation>;
   eraseConversation(id: string): Promise<void>;
   serversOf(id: string): Promise<Servers>;
@@ -235,7 +236,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     fork: (messageId, clientId) => call("POST", `messages/${messageId}/fork/`, { client_id: clientId }),
     changeConversation: (id, change) => call("PATCH", `conversations/${id}/`, change),
     deleteConversation: (id) => call("DELETE", `conversations/${id}/`),
-    deletedConversations: () => call("GET", "conversations/deleted/"),
+    deletedConversations: (page) => call("GET", page ? pathOf(page) : "conversations/deleted/"),
     restoreConversation: (id) => call("POST", `conversations/${id}/restore/`),
     eraseConversation: (id) => call("POST", `conversations/${id}/erase/`),
     serversOf: (id) => call("GET", `conversations/${id}/servers/`),

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { boot } from "../app";
-import { loadNotices, notices, unread } from "../notices";
+import { hasNoticesFailed, loadNotices, notices, unread } from "../notices";
+import common from "../texts/common";
 import t from "../texts/shell";
 import { Icon } from "../ui/icon";
 import { Menu } from "../ui/menu";
@@ -13,6 +14,7 @@ export function Bell() {
   const url = boot.urls.notices;
   if (!url) return null;
   const count = unread.value;
+  const rows = notices.value;
   return (
     <Menu
       label={count ? t.noticesUnread(count) : t.notices}
@@ -44,9 +46,15 @@ export function Bell() {
           </button>
         )}
       </div>
-      {notices.value.length === 0 && <p class="quiet p-4">{t.noNotices}</p>}
+      {hasNoticesFailed.value ? (
+        <p class="quiet p-4" role="alert">
+          {t.noticesFailed}
+        </p>
+      ) : (
+        !rows?.length && <p class="quiet p-4">{rows ? t.noNotices : common.loading}</p>
+      )}
       <ul class="bell-list">
-        {notices.value.map((notice) => (
+        {rows?.map((notice) => (
           <li key={notice.id}>
             <a class="bell-item" href={notice.url || "#"} data-unread={notice.is_read ? undefined : ""}>
               <span class="font-medium">{notice.title}</span>
@@ -59,6 +67,11 @@ export function Bell() {
           </li>
         ))}
       </ul>
+      {(rows?.length ?? 0) > 0 && (
+        <a class="btn btn-sm btn-quiet w-full" href={`${url}all/`}>
+          {t.allNotices}
+        </a>
+      )}
     </Menu>
   );
 }

@@ -10,11 +10,20 @@ import type { Conversation } from "../wire";
 /** What was deleted and can be brought back. */
 export function DeletedDialog({ onClose }: { onClose: () => void }) {
   const [rows, setRows] = useState<Conversation[] | null>(null);
+  const [following, setFollowing] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [asked, setAsked] = useState<string | null>(null);
-  useEffect(() => {
-    api.deletedConversations().then(setRows, (error) => setProblem(messageOf(error)));
-  }, []);
+  const load = async (page?: string) => {
+    try {
+      const found = await api.deletedConversations(page);
+      setRows((before) => [...(before ?? []), ...found.results]);
+      setFollowing(found.next);
+      setProblem(null);
+    } catch (error) {
+      setProblem(messageOf(error));
+    }
+  };
+  useEffect(() => void load(), []);
   const drop = (id: string) => setRows((before) => (before ?? []).filter((row) => row.id !== id));
   const restore = async (id: string) => {
     if (await restoreConversation(id)) drop(id);
@@ -34,11 +43,11 @@ export function DeletedDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title={t.recentlyDeleted} onClose={onClose}>
       <div class="grid gap-3 p-5 pt-3" aria-busy={rows === null}>
-        {problem && <p class="text-sm">{problem}</p>}
+        {problem && rows === null && <p class="text-sm">{problem}</p>}
         {rows === null && !problem && <p class="text-sm text-(--quiet)">{common.loading}</p>}
         {rows && (
           <p class="text-sm text-(--quiet)">
-            {rows.length ? t.recentlyDeletedText(boot.deleted_days) : t.nothingDeleted}
+            {rows.length || following ? t.recentlyDeletedText(boot.deleted_days) : t.nothingDeleted}
           </p>
         )}
         <ul class="grid gap-1">
@@ -74,6 +83,16 @@ export function DeletedDialog({ onClose }: { onClose: () => void }) {
             );
           })}
         </ul>
+        {problem && rows !== null && (
+          <p class="text-sm" role="alert">
+            {problem}
+          </p>
+        )}
+        {following && (
+          <button type="button" class="btn btn-sm btn-quiet" onClick={() => void load(following)}>
+            {t.showOlder}
+          </button>
+        )}
       </div>
     </Dialog>
   );

@@ -53,6 +53,18 @@ const asOffer = (name: string): Offer => ({
 const offerKey = (offer: Offer): string => `offer-${offer.text.replace(/\W+/g, "-")}`;
 const keyOf = (row: Found): string => `found-${row.message_id ?? row.artifact_id ?? row.conversation_id}`;
 
+/** How many places of each kind are given at most, as the service has it. */
+const MOST_BY_NAME = 10;
+const MOST_MESSAGES = 30;
+
+/** Whether there may be more than was found. */
+export function isCut(found: readonly Found[]): boolean {
+  const messages = found.filter((row) => row.message_id).length;
+  const files = found.filter((row) => row.artifact_id).length;
+  const titles = found.length - messages - files;
+  return messages >= MOST_MESSAGES || files >= MOST_BY_NAME || titles >= MOST_BY_NAME;
+}
+
 function Excerpt({ row }: { row: Found }) {
   if (row.excerpt.length === 0) return null;
   return (
@@ -203,6 +215,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
             </div>
           ))}
         </div>
+        {isCut(found) && <p class="p-3 text-center text-sm text-(--quiet)">{t.moreFound}</p>}
       </div>
     </Dialog>
   );

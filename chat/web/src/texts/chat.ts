@@ -16,8 +16,10 @@ const chat = {
   jumpToLatest: "Jump to latest",
   isAsked: "A server has a question for you.",
   isWaiting: "A tool call waits for your approval.",
+  isLost: "Say whether a tool call took effect.",
   isAnswering: "Answering.",
   isAskedAbove: "Answer the server's question above.",
+  isLostAbove: "Say above whether the call took effect.",
   isWaitingAbove: "Waiting for your approval above.",
   smallPrint: "Answers can be wrong. Every tool call is recorded.",
 

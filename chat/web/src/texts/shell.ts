@@ -88,6 +88,7 @@ const shell = {
   results: "Results",
   nothingFound: (query: string) => `Nothing found for “${query}”.`,
   noChats: "No chats yet.",
+  moreFound: "There may be more. Add a word or a filter to find it.",
 
   // -- account
   switchWorkspace: (name: string) => `Workspace ${name}: switch`,
@@ -111,6 +112,8 @@ const shell = {
   noticesUnread: (count: number) => plural(count, { one: "Notices, # unread", other: "Notices, # unread" }),
   manyUnread: "99+",
   markAllRead: "Mark all read",
+  noticesFailed: "Trellis can't read or change your notices right now. Reload the page to try again.",
+  allNotices: "All notices",
   noNotices: "Nothing yet. Alerts of this workspace appear here.",
   unread: ", unread",
 

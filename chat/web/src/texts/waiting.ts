@@ -33,6 +33,7 @@ const waiting = {
   byMail: "By mail, while Trellis is closed, and quiet hours",
   blocked: "Your browser blocks notifications of this site. Allow them in its settings.",
   approvalWaits: (tool: string) => `Waiting for your approval: ${tool}`,
+  resolutionWaits: (tool: string) => `Did “${tool}” take effect? Trellis lost the connection.`,
   questionWaits: (server: string) => `${server} has a question for you`,
   signInWaits: (server: string) => `${server} needs you to sign in`,
   requestWaits: (person: string, name: string) => `${person} asks for ${name}`,

@@ -2,14 +2,15 @@ import { useEffect } from "preact/hooks";
 import { boot, conversationPath, go, reveal } from "../app";
 import { ApprovalCard } from "../chat/approval-card";
 import { InputCard } from "../chat/input-card";
+import { UnknownCard } from "../chat/unknown-card";
 import common from "../texts/common";
 import t from "../texts/waiting";
 import { Dialog } from "../ui/dialog";
 import { DecideAll } from "./decide-all";
 import { canNotify, isBlocked, isNotifying, setNotifying } from "./notify";
 import { RequestCard } from "./request-card";
-import { loadWaiting, waitingItems } from "./state";
-import { approvalsOf, idOf, type Step, stepsOf } from "./steps";
+import { loadWaiting, waitingItems, waitingProblem } from "./state";
+import { approvalsOf, idOf, isUnknown, type Step, stepsOf } from "./steps";
 
 function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
   const { conversation } = step;
@@ -37,7 +38,9 @@ function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
       </div>
       <DecideAll calls={approvalsOf(step.items)} />
       {step.items.map((item) =>
-        item.tool_call ? (
+        item.tool_call && isUnknown(item.tool_call) ? (
+          <UnknownCard key={idOf(item)} call={item.tool_call} />
+        ) : item.tool_call ? (
           <ApprovalCard key={idOf(item)} call={item.tool_call} />
         ) : (
           item.input_request && <InputCard key={idOf(item)} request={item.input_request} />
@@ -54,7 +57,15 @@ export function WaitingDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title={t.title} onClose={onClose}>
       <div class="grid gap-5 p-5 pt-3" aria-busy={waitingItems.value === null}>
-        {steps.length === 0 && <p class="text-sm text-(--quiet)">{t.nothing}</p>}
+        {waitingProblem.value ? (
+          <p class="text-sm" role="alert">
+            {waitingProblem.value}
+          </p>
+        ) : (
+          steps.length === 0 && (
+            <p class="text-sm text-(--quiet)">{waitingItems.value ? t.nothing : common.loading}</p>
+          )
+        )}
         {steps.map((step) => (
           <StepOf key={step.key} step={step} onClose={onClose} />
         ))}

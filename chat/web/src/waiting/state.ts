@@ -1,12 +1,14 @@
 /** What waits for the person: in all their conversations, and what members ask them for. */
 import { computed, effect, signal } from "@preact/signals";
-import { api } from "../app";
+import { api, messageOf } from "../app";
 import t from "../texts/waiting";
 import type { Waiting } from "../wire";
 import { type About, aboutChat, tell } from "./notify";
-import { newOf } from "./steps";
+import { isUnknown, newOf } from "./steps";
 
 export const waitingItems = signal<Waiting[] | null>(null);
+/** Why it is not known what waits; null: it is. */
+export const waitingProblem = signal<string | null>(null);
 export const waitingCount = computed(() => waitingItems.value?.length ?? 0);
 export const isWaitingOpen = signal(false);
 /** What the page is about; the number of waiting things goes before it. */
@@ -22,8 +24,9 @@ export async function loadWaiting(): Promise<void> {
     if (mine !== request) return;
     for (const item of newOf(waitingItems.value, items)) tell(wordsOf(item), aboutOf(item));
     waitingItems.value = items;
-  } catch {
-    // The next change, or the next connection, asks again.
+    waitingProblem.value = null;
+  } catch (error) {
+    if (mine === request) waitingProblem.value = messageOf(error); // the next change or connection asks again
   }
 }
 
@@ -37,7 +40,10 @@ function aboutOf({ conversation, access_request: request }: Waiting): About {
 
 function wordsOf({ tool_call: call, input_request: asked, access_request: request }: Waiting): string {
   if (request) return t.requestWaits(request.requester, request.name);
-  if (call) return t.approvalWaits(call.tool.title || call.tool.name);
+  if (call) {
+    const name = call.tool.title || call.tool.name;
+    return isUnknown(call) ? t.resolutionWaits(name) : t.approvalWaits(name);
+  }
   const server = asked?.server.name ?? "";
   return asked?.kind === "sign_in" ? t.signInWaits(server) : t.questionWaits(server);
 }

@@ -30,9 +30,12 @@ export function stepsOf(items: readonly Waiting[]): Step[] {
 export const idOf = (item: Waiting): string =>
   (item.tool_call ?? item.input_request ?? item.access_request)?.id ?? "";
 
+/** Whether a person is asked what became of it: its connection was lost. */
+export const isUnknown = (call: ToolCall): boolean => call.status === "outcome_unknown";
+
 /** The calls that can be decided together. */
 export const approvalsOf = (items: readonly Waiting[]): ToolCall[] =>
-  items.flatMap((item) => (item.tool_call ? [item.tool_call] : []));
+  items.flatMap(({ tool_call: call }) => (call && !isUnknown(call) ? [call] : []));
 
 export function newOf(before: readonly Waiting[] | null, now: readonly Waiting[]): Waiting[] {
   if (before === null) return [];

@@ -1,0 +1,137 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Found } from "../src/wire";
+
+let bell: typeof import("../src/sidebar/bell");
+let notices: typeof import("../src/notices");
+let waiting: typeof import("../src/waiting/dialog");
+let chooser: typeof import("../src/chat/chooser");
+let search: typeof import("../src/sidebar/search");
+/** What the server answers to each path; without an answer it is broken. */
+let answers: Record<string, unknown>;
+let pending: Promise<void> | null;
+
+beforeAll(async () => {
+  const boot = {
+    user: { id: "u", email: "a@b.c", name: "A" },
+    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
+    workspaces: [],
+    conversation_id: null,
+    urls: { api: "/api/", socket: "/ws/", servers: "/s/", notices: "/w/w/notices/" },
+    csrf_token: "t",
+  };
+  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script><div id="at"></div>`;
+  HTMLDialogElement.prototype.showModal = () => {};
+  vi.resetModules();
+  bell = await import("../src/sidebar/bell");
+  notices = await import("../src/notices");
+  waiting = await import("../src/waiting/dialog");
+  chooser = await import("../src/chat/chooser");
+  search = await import("../src/sidebar/search");
+  notices.placeNotices(boot.urls.notices, "t");
+});
+
+const at = (): HTMLElement => document.getElementById("at") as HTMLElement;
+const draw = (node: Parameters<typeof render>[0]): void => act(() => render(node, at())) as unknown as void;
+const settle = (): Promise<void> => act(() => new Promise((resolve) => setTimeout(resolve)));
+
+const openBell = (): void => {
+  draw(<bell.Bell />);
+  const opened = Object.assign(new Event("toggle"), { newState: "open" });
+  act(() => void at().querySelector("[popover]")?.dispatchEvent(opened));
+};
+
+beforeEach(() => {
+  answers = {};
+  pending = null;
+  vi.stubGlobal("fetch", async (url: string) => {
+    await pending;
+    const body = answers[url];
+    return body === undefined
+      ? new Response("", { status: 500 })
+      : new Response(JSON.stringify(body), { status: 200 });
+  });
+});
+afterEach(() => {
+  draw(null);
+  vi.unstubAllGlobals();
+});
+
+/** First it is asked for, then that fails, then there is nothing. */
+async function phases(ask: () => unknown, path: string, empty: unknown): Promise<string[]> {
+  const seen: string[] = [];
+  let go = (): void => {};
+  pending = new Promise((resolve) => {
+    go = resolve;
+  });
+  void ask();
+  await settle();
+  seen.push(at().textContent ?? "");
+  go();
+  await settle();
+  await settle();
+  seen.push(at().textContent ?? "");
+  answers[path] = empty;
+  await act(async () => void (await ask()));
+  await settle();
+  seen.push(at().textContent ?? "");
+  return seen;
+}
+
+describe("REL-873: a list is said to be empty only once it was read", () => {
+  it("what waits for somebody", async () => {
+    const { loadWaiting } = await import("../src/waiting/state");
+    draw(<waiting.WaitingDialog onClose={() => {}} />);
+    const seen = await phases(loadWaiting, "/api/waiting/", []);
+    expect(seen.map((text) => text.includes("Nothing waits"))).toEqual([false, false, true]);
+    expect(seen[0]).toContain("Loading");
+    expect(seen[1]).not.toContain("Loading");
+  });
+
+  it("notices", async () => {
+    openBell();
+    const seen = await phases(() => notices.loadNotices(), "/w/w/notices/?format=json", {
+      unread: 0,
+      notices: [],
+    });
+    expect(seen.map((text) => text.includes("Nothing yet"))).toEqual([false, false, true]);
+    expect(seen[1]).toContain("can't read");
+  });
+
+  it("models", async () => {
+    const { loadModels } = await import("../src/chat/choice");
+    draw(<chooser.ChooserDialog kind="models" onClose={() => {}} />);
+    const seen = await phases(loadModels, "/api/models/", []);
+    expect(seen.map((text) => text.includes("No bud or model"))).toEqual([false, false, true]);
+  });
+});
+
+it("REL-873: notices that could not be marked as read are said to be so", async () => {
+  answers["/w/w/notices/?format=json"] = { unread: 1, notices: [] };
+  openBell();
+  await act(() => notices.loadNotices());
+  await act(() => notices.loadNotices({ marksRead: true }));
+  expect(at().textContent).toContain("can't read or change your notices");
+});
+
+it("REL-874: says that more than what is shown may be found", () => {
+  const row = (kind: Partial<Found>): Found => ({
+    conversation_id: "c",
+    title: "",
+    avatar: "",
+    is_archived: false,
+    message_id: null,
+    artifact_id: null,
+    excerpt: [],
+    at: "",
+    ...kind,
+  });
+  const many = (count: number, kind: Partial<Found>) => Array.from({ length: count }, () => row(kind));
+  expect(
+    search.isCut([...many(29, { message_id: "m" }), ...many(9, {}), ...many(9, { artifact_id: "a" })]),
+  ).toBe(false);
+  expect(search.isCut(many(30, { message_id: "m" }))).toBe(true);
+  expect(search.isCut(many(10, { artifact_id: "a" }))).toBe(true);
+  expect(search.isCut(many(10, {}))).toBe(true);
+});
