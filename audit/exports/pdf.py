@@ -283,7 +283,7 @@ class _Writer:
                     row.cell(self.letters.clean(cell))
         left_out = max(0, len(table.rows) - MOST_ROWS) + table.left_out
         if left_out:
-            told = _("%(number)s more are not in this file.") % {"number": left_out}
+            told = _("%(number)s more are not in this file.") % {"number": whole(left_out)}
             self._text(told, 8.5, _QUIET)
 
     def _chart(self, chart: Chart) -> None:
