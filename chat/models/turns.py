@@ -262,6 +262,13 @@ class ToolCall(WorkspaceModel):
             models.Index("workspace", Upper("tool_name"), "message", name="tool_call_by_tool"),
             models.Index("workspace", Upper("server_name"), "message", name="tool_call_by_server"),
             models.Index("workspace", Upper("builtin"), "message", name="tool_call_by_builtin"),
+            # In words that both engines find again in a query for one of them, or for either.
+            models.Index(
+                fields=["workspace"],
+                condition=models.Q(status=ToolCallStatus.WAITING_FOR_APPROVAL.value)
+                | models.Q(status=ToolCallStatus.OUTCOME_UNKNOWN.value),
+                name="tool_call_waiting",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from copy import copy
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from uuid_utils.compat import uuid7
 
 from chat.models import ToolCall
-from chat.reminders.digest import Kind, waiting_things
-from chat.services.approvals import decide
-from chat.services.resolutions import resolve_call
-from chat.values import Decision, Resolution
+from chat.reminders.digest import Kind, waiting_since, waiting_things
+from chat.reporting import approvals
+from chat.services.approvals import decide, expire_approvals
+from chat.services.resolutions import expire_resolutions, resolve_call, settle_known
+from chat.services.waiting import waiting_for
+from chat.values import Decision, Resolution, ToolCallStatus
 from tests.chat.conftest import Chat
 from tests.chat.test_approvals import waiting_call
 from tests.chat.test_inputs import answer, wait_for_question
@@ -190,3 +195,43 @@ def test_pages_outside_the_chat_tell_how_much_waits(two_workspaces: TwoTenants) 
     assert f'hx-get="{path}"' in admin.get("/admin/").content.decode()
     assert tenant.client("member").get(path).content.strip() == b""
     assert other.client("admin").get(path).status_code == 404
+
+
+LOOKING = {
+    "the list": lambda chat: waiting_for(
+        workspace=chat.tenant.workspace, person=chat.conversation.owner
+    ),
+    "reminders": lambda _chat: waiting_since(None, database_now()),
+    "the overview": lambda chat: approvals(chat.tenant.workspace.pk, 10),
+    "approvals that run out": lambda _chat: expire_approvals(),
+    "words that nobody said in time": lambda _chat: expire_resolutions(),
+    "ends that the log has learned of": lambda _chat: settle_known(),
+}
+
+
+@pytest.mark.both_engines
+def test_what_waits_is_found_without_looking_at_calls_that_have_ended(chat: Chat) -> None:
+    """REL-902: of all the calls that were ever made, an index holds those that wait."""
+    call = waiting_call(chat)
+    rows = [copy(call) for _ in range(3_000)]
+    for number, row in enumerate(rows, 1):
+        row.pk, row.position, row.status = uuid7(), number, ToolCallStatus.SUCCEEDED.value
+    ToolCall.objects.bulk_create(rows, batch_size=500)
+    asked: list[tuple[str, Any]] = []
+
+    def keep(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if 'FROM "chat_toolcall"' in sql:
+            asked.append((sql, params))
+        return execute(sql, params, many, context)
+
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+        explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
+        for name, look in LOOKING.items():
+            asked.clear()
+            with connection.execute_wrapper(keep):
+                look(chat)
+            sql, params = asked[0]
+            cursor.execute(f"{explain} {sql}", params)
+            plan = " ".join(str(row) for row in cursor.fetchall())
+            assert "tool_call_waiting" in plan, name

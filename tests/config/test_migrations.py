@@ -35,7 +35,10 @@ class Record:
         self.app = app
         module = import_module(f"{app}.migrations.{SQUASHED[app]}")
         self.oldest: tuple[str, ...] = module.FIRST
-        self.each: tuple[str, ...] = module.REST
+        on_disk = MigrationLoader(None).disk_migrations or {}
+        names = sorted(name for label, name in on_disk if label == app)
+        self.each: tuple[str, ...] = tuple(name for name in names if name != SQUASHED[app])
+        assert self.each[: len(module.REST)] == module.REST
 
     def becomes(self, *names: str) -> None:
         """As if these had been applied, and no other."""
