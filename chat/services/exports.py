@@ -18,7 +18,7 @@ from chat.models import Attachment, Conversation, Message, ToolCall, Turn
 from chat.values import MessageRole
 from chat.wire import moment, summary_json
 from mcp_servers.client.hidden_text import show_hidden
-from workspaces.formats import moment_and_zone
+from workspaces.formats import moment_and_zone, whole
 from workspaces.redaction import redact, redact_text
 
 MOST_RESULT_CHARACTERS = 20_000
@@ -106,6 +106,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
         "arguments": redact(call.arguments, workspace_id=call.workspace_id),
         "status": call.status,
         "result": result[:MOST_RESULT_CHARACTERS],
+        "result_left_out": max(0, len(result) - MOST_RESULT_CHARACTERS),
     }
 
 
@@ -127,6 +128,8 @@ def _markdown(title: str, bud: str, entries: list[dict[str, Any]]) -> str:
             )
             if call["result"]:
                 parts.append(_fenced(call["result"], ""))
+            if left_out := call["result_left_out"]:
+                parts.append(f"The other {whole(left_out)} characters are in the chat.")
         if summary := entry["summary"]:
             use = "" if summary["is_used"] else ", not used"
             parts.append(f"## Summary of the messages above{use}\n\n{summary['text']}")

@@ -197,3 +197,21 @@ def test_an_export_says_when_by_the_readers_clock(chat: Chat) -> None:
         chosen = export_conversation(conversation, ExportFormat.MARKDOWN).body
         assert export_conversation(conversation, ExportFormat.JSON).body == for_programs
     assert re.search(r"^## You, \d{4}-\d\d-\d\d, \d\d:\d\d \(Asia/Tokyo\)$", chosen, re.M)
+
+
+def test_an_export_says_how_much_of_a_result_it_leaves_out(chat: Chat) -> None:
+    """Ours: in words for people, as a number for programs."""
+    chat.model.call(("counting__plain", {"text": "boom"}))
+    chat.send("Call it.")
+    chat.watching.turn("waiting_for_approval")
+    stop_turn(turn=chat.calls()[0].turn, actor=chat.actor)
+    (call,) = chat.calls()
+    call.model_text = "a word " * 3_000
+    call.save()
+    conversation = chat.reload_conversation()
+    text = export_conversation(conversation, ExportFormat.MARKDOWN).body
+    assert "The other 1,000 characters are in the chat." in text
+    exported = json.loads(export_conversation(conversation, ExportFormat.JSON).body)
+    (told,) = exported["messages"][-1]["tool_calls"]
+    assert told["result_left_out"] == 1_000
+    assert len(told["result"]) == 20_000
