@@ -18,14 +18,10 @@ from config.env import ROOT
 from mcp_servers.klavis.models import KlavisAccount
 from mcp_servers.models import ServerState
 from tests import idle_transactions
+from tests.config.made_tables import SQUASHED
 from tests.factories import make_tenant
 from tests.mcp_servers.factories import http_server
 from tests.patience import PATIENCE
-
-SQUASHED = {
-    "chat": "0001_squashed_0031_correct_abilities_of_models",
-    "mcp_servers": "0001_squashed_0008_server_icons",
-}
 
 
 class Record:
