@@ -25,10 +25,7 @@ beforeEach(() => {
   stop = startLive(get("[data-live]") as HTMLButtonElement, get("#entries"), placed);
 });
 
-afterEach(() => {
-  stop();
-  vi.useRealTimers();
-});
+afterEach(() => stop());
 
 test("new rows come once it is switched on, and no more once it is off", async () => {
   const button = get("[data-live]");

@@ -2,6 +2,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Json, Turn } from "../src/wire";
+import { at, openPage, PLACE } from "./page";
 import { inputRequest, turn } from "./rows";
 
 type Cards = typeof import("../src/chat/input-card");
@@ -11,21 +12,12 @@ let cards: Cards;
 let results: Results;
 
 beforeAll(async () => {
-  const boot = {
-    user: { id: "u", email: "a@b.c", name: "A" },
-    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
-    workspaces: [],
-    conversation_id: null,
-    urls: { api: "/api/", socket: "/ws/", servers: "/s/" },
-    csrf_token: "t",
-  };
-  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script><div id="at"></div>`;
+  openPage({ body: PLACE });
   Element.prototype.scrollIntoView = () => {};
   cards = await import("../src/chat/input-card");
   results = await import("../src/chat/result");
 });
 
-const at = (): HTMLElement => document.getElementById("at") as HTMLElement;
 const draw = (node: Parameters<typeof render>[0]): void => {
   act(() => render(node, at()));
 };

@@ -1,18 +1,11 @@
 /** Drafts of several devices: the last writer wins by time. */
 import { beforeAll, expect, it } from "vitest";
+import { openPage } from "./page";
 
 let drafts: typeof import("../src/chat/draft");
 
 beforeAll(async () => {
-  const boot = {
-    user: { id: "u", email: "a@b.c", name: "A" },
-    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
-    workspaces: [],
-    conversation_id: null,
-    urls: { api: "/api/", socket: "/ws/", servers: "/s/" },
-    csrf_token: "t",
-  };
-  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script>`;
+  openPage();
   drafts = await import("../src/chat/draft");
 });
 

@@ -1,20 +1,13 @@
 import { render } from "preact";
 import { beforeAll, beforeEach, expect, it, vi } from "vitest";
+import { openPage } from "./page";
 
 let later: typeof import("../src/ui/later").later;
 const View = () => <p>here</p>;
 const root = document.createElement("div");
 
 beforeAll(async () => {
-  const boot = {
-    user: { id: "u", email: "a@b.c", name: "A" },
-    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
-    workspaces: [],
-    conversation_id: null,
-    urls: { api: "/api/", socket: "/ws/", servers: "/s/" },
-    csrf_token: "t",
-  };
-  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script>`;
+  openPage();
   later = (await import("../src/ui/later")).later;
 });
 

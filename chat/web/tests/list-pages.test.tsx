@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { at, openPage, PLACE } from "./page";
 import { conversation } from "./rows";
 
 let app: typeof import("../src/app");
@@ -9,23 +10,13 @@ let deleted: typeof import("../src/sidebar/deleted");
 let answers: Record<string, () => Promise<Response> | Response>;
 
 beforeAll(async () => {
-  const boot = {
-    user: { id: "u", email: "a@b.c", name: "A" },
-    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
-    workspaces: [],
-    conversation_id: null,
-    deleted_days: 30,
-    urls: { api: "/api/", socket: "/ws/", servers: "/s/" },
-    csrf_token: "t",
-  };
-  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script><div id="at"></div>`;
+  openPage({ deleted_days: 30, body: PLACE });
   HTMLDialogElement.prototype.showModal = () => {};
   vi.resetModules();
   app = await import("../src/app");
   deleted = await import("../src/sidebar/deleted");
 });
 
-const at = (): HTMLElement => document.getElementById("at") as HTMLElement;
 const settle = (): Promise<void> => act(() => new Promise((resolve) => setTimeout(resolve)));
 const page = (titles: string[], next: string | null = null): Response =>
   new Response(

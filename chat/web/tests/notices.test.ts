@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { loadNotices, notices, placeNotices, unread } from "../src/notices";
 
 const NOTICE = {
@@ -10,8 +10,10 @@ const NOTICE = {
   is_read: false,
 };
 
-afterEach(() => {
-  vi.unstubAllGlobals();
+afterEach(() => vi.unstubAllGlobals());
+
+// Tests of other files may have asked for notices on the same page.
+beforeEach(() => {
   placeNotices(null, "");
   notices.value = [];
   unread.value = 0;

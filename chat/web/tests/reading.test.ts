@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { renderText } from "../src/markdown/render";
 import { MarkdownStream } from "../src/markdown/stream";
 import { notesIn } from "../src/markdown/syntax";
+import { openPage } from "./page";
 
 type Code = typeof import("../src/markdown/code");
 type Table = typeof import("../src/markdown/table");
@@ -15,15 +16,7 @@ let finish: Finish;
 let leaving: Leaving;
 
 beforeAll(async () => {
-  const boot = {
-    user: { id: "u", email: "a@b.c", name: "A" },
-    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
-    workspaces: [],
-    conversation_id: null,
-    urls: { api: "/api/", socket: "/ws/", servers: "/s/" },
-    csrf_token: "t",
-  };
-  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script>`;
+  openPage();
   Element.prototype.scrollIntoView = () => {};
   code = await import("../src/markdown/code");
   table = await import("../src/markdown/table");

@@ -1,18 +1,10 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { beforeAll, expect, it, vi } from "vitest";
+import { openPage, PLACE } from "./page";
 
 beforeAll(() => {
-  const boot = {
-    user: { id: "u", email: "a@b.c", name: "A" },
-    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
-    workspaces: [],
-    conversation_id: null,
-    urls: { api: "/api/", socket: "/ws/", servers: "/s/", server_icons: "/icons/" },
-    server_icons: {},
-    csrf_token: "t",
-  };
-  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script><div id="at"></div>`;
+  openPage({ server_icons: {}, urls: { server_icons: "/icons/" }, body: PLACE });
   vi.resetModules();
 });
 

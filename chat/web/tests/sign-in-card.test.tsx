@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { at, openPage, PLACE } from "./page";
 import { inputRequest } from "./rows";
 
 let cards: typeof import("../src/chat/input-card");
@@ -18,22 +19,13 @@ vi.mock("../src/sign-in", () => ({
 }));
 
 beforeAll(async () => {
-  const boot = {
-    user: { id: "u", email: "a@b.c", name: "A" },
-    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
-    workspaces: [],
-    conversation_id: null,
-    urls: { api: "/api/", socket: "/ws/", servers: "/s/" },
-    csrf_token: "t",
-  };
-  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script><div id="at"></div><textarea id="composer-text"></textarea>`;
+  openPage({ body: `${PLACE}<textarea id="composer-text"></textarea>` });
   Element.prototype.scrollIntoView = () => {};
   // Tests of other files may have loaded the card with the real window.
   vi.resetModules();
   cards = await import("../src/chat/input-card");
 });
 
-const at = (): HTMLElement => document.getElementById("at") as HTMLElement;
 const draw = (node: Parameters<typeof render>[0]): void => {
   act(() => render(node, at()));
 };

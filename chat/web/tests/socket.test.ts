@@ -63,7 +63,6 @@ describe("LiveSocket", () => {
 
   afterEach(() => {
     live.stop();
-    vi.useRealTimers();
     vi.unstubAllGlobals();
   });
 

@@ -1,20 +1,13 @@
 /** What the page says in passing, and at a field. */
 import { beforeEach, expect, it, vi } from "vitest";
 import { ApiProblem } from "../src/net/api";
+import { openPage } from "./page";
 
 let app: typeof import("../src/app");
 
 beforeEach(async () => {
   vi.useFakeTimers();
-  const boot = {
-    user: { id: "u", email: "a@b.c", name: "A" },
-    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
-    workspaces: [],
-    conversation_id: null,
-    urls: { api: "/api/", socket: "/ws/", servers: "/s/" },
-    csrf_token: "t",
-  };
-  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script>`;
+  openPage();
   vi.resetModules();
   app = await import("../src/app");
 });

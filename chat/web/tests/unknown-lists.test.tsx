@@ -2,6 +2,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Found } from "../src/wire";
+import { at, openPage, PLACE } from "./page";
 
 let bell: typeof import("../src/sidebar/bell");
 let notices: typeof import("../src/notices");
@@ -13,15 +14,7 @@ let answers: Record<string, unknown>;
 let pending: Promise<void> | null;
 
 beforeAll(async () => {
-  const boot = {
-    user: { id: "u", email: "a@b.c", name: "A" },
-    workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
-    workspaces: [],
-    conversation_id: null,
-    urls: { api: "/api/", socket: "/ws/", servers: "/s/", notices: "/w/w/notices/" },
-    csrf_token: "t",
-  };
-  document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script><div id="at"></div>`;
+  openPage({ urls: { notices: "/w/w/notices/" }, body: PLACE });
   HTMLDialogElement.prototype.showModal = () => {};
   vi.resetModules();
   bell = await import("../src/sidebar/bell");
@@ -29,10 +22,9 @@ beforeAll(async () => {
   waiting = await import("../src/waiting/dialog");
   chooser = await import("../src/chat/chooser");
   search = await import("../src/sidebar/search");
-  notices.placeNotices(boot.urls.notices, "t");
+  notices.placeNotices("/w/w/notices/", "t");
 });
 
-const at = (): HTMLElement => document.getElementById("at") as HTMLElement;
 const draw = (node: Parameters<typeof render>[0]): void => act(() => render(node, at())) as unknown as void;
 const settle = (): Promise<void> => act(() => new Promise((resolve) => setTimeout(resolve)));
 
