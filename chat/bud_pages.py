@@ -1,11 +1,8 @@
-"""Pages about buds: the list, the editor with its test chat, versions, files and quality."""
+"""Pages about buds: the list, the editor with its test chat, files and quality."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -23,8 +20,9 @@ from audit.reports.figures import spoken_time
 from audit.views.parts import workspace_of
 from chat.artifacts.knowledge import knowledge_of
 from chat.artifacts.meaning import knowledge_listed
-from chat.bud_form import BudEditorForm, initial_of, label_of, model_groups
+from chat.bud_form import BudEditorForm, initial_of, model_groups
 from chat.bud_listing import WantedBuds, list_buds
+from chat.bud_page_parts import changes_in_words, context_of, editable_bud, faults_of, told_by
 from chat.bud_picker import all_tools, picker_of
 from chat.check_shapes import MOST_CHECKS
 from chat.missing_tools import known_tools
@@ -35,27 +33,23 @@ from chat.providers.known_models import known_facts
 from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import (
-    changes_between,
     duplicate_bud,
-    restore_version,
 )
 from chat.services.bud_yaml import LONGEST, apply_bud, write_bud
 from chat.services.buds import (
     create_bud,
-    require_edit,
     update_bud,
     values_of,
 )
 from chat.services.check_keeping import keep_call
 from chat.services.check_plans import plan_of
 from chat.services.check_runs import start_run
-from chat.services.check_showing import check_json, passed_of_versions, plan_json, run_json, runs_of
+from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import checks_of
 from chat.services.knowledge import MOST_FILES, READABLE
 from chat.toolset import resolve_toolset
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission, require
-from workspaces.row_pages import page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -65,36 +59,6 @@ framed: Any = csp_update({"frame-src": ["'self'"]})
 """The test chat is a page of our own in a frame."""
 
 
-def _bud_of(request: WorkspaceRequest, bud_id: UUID) -> Bud:
-    """Give a bud that the person may edit; another's is not found."""
-    rows = Bud.objects.for_workspace(workspace_of(request)).visible_to(request.user)
-    bud: Bud = rows.filter(is_draft=False).select_related("provider", "workspace").fetch(bud_id)
-    require_edit(bud, request.actor)
-    return bud
-
-
-def _common(request: WorkspaceRequest, bud: Bud | None = None) -> dict[str, Any]:
-    workspace = workspace_of(request)
-    slug = workspace.slug
-    tabs = []
-    if bud is not None:
-        url = partial(reverse, args=[slug, bud.pk])
-        tabs = [
-            ("edit", _("Editor"), url("chat:bud")),
-            ("versions", _("Versions"), url("chat:bud_versions")),
-            ("quality", _("Quality"), url("chat:bud_quality")),
-        ]
-    return {
-        "section": "buds",
-        "bud": bud,
-        "tabs": tabs,
-        "buds_url": reverse("chat:buds", args=[slug]),
-        "can_make": has_permission(
-            request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk
-        ),
-    }
-
-
 @require_GET
 @login_required
 def bud_list(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
@@ -102,7 +66,7 @@ def bud_list(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     workspace = workspace_of(request)
     visible = Bud.objects.for_workspace(workspace).visible_to(request.user).filter(is_draft=False)
     page = list_buds(visible, request.actor, workspace.pk, wanted=WantedBuds.read(request.GET))
-    context = {**_common(request), "page": page}
+    context = {**context_of(request), "page": page}
     if request.headers.get("HX-Request") and page.wanted.after:
         return render(request, "chat/_bud_rows.html", context)
     if not page.total:
@@ -127,7 +91,7 @@ def bud_new(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 provider_id=form.provider_id,
             )
         except InvalidInput as error:
-            form.add_faults(_faults_of(error))
+            form.add_faults(faults_of(error))
         else:
             messages.success(request, _("%(name)s is ready.") % {"name": bud.name})
             return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=bud.pk)
@@ -139,7 +103,7 @@ def bud_new(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def bud_editor(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
     """The editor of a bud. What somebody else saved meanwhile is shown before it is replaced."""
-    bud = _bud_of(request, bud_id)
+    bud = editable_bud(request, bud_id)
     form = BudEditorForm(request.POST or None, initial=initial_of(bud))
     if request.method != "POST" or not form.is_valid():
         return _editor(request, form, bud)
@@ -154,10 +118,10 @@ def bud_editor(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> 
             base_version=base if base is not None else bud.version,
         )
     except InvalidInput as error:
-        form.add_faults(_faults_of(error))
+        form.add_faults(faults_of(error))
         return _editor(request, form, bud)
     except Conflict:
-        return _conflict(request, form, _bud_of(request, bud_id), base)
+        return _conflict(request, form, editable_bud(request, bud_id), base)
     messages.success(request, _("Saved. New messages use it from now on."))
     return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=bud.pk)
 
@@ -169,7 +133,7 @@ def _conflict(request: WorkspaceRequest, form: BudEditorForm, bud: Bud, base: in
     newest = rows.filter(number=bud.version).first()
     changed = {
         "by": newest.made_by if newest else "",
-        "fields": _changes(seen.values, values_of(bud)) if seen is not None else [],
+        "fields": changes_in_words(seen.values, values_of(bud)) if seen is not None else [],
     }
     form.data = {**request.POST.dict(), "base_version": str(bud.version)}
     return _editor(request, form, bud, changed=changed, status=409)
@@ -186,7 +150,7 @@ def _editor(
     workspace = workspace_of(request)
     slug = workspace.slug
     context = {
-        **_common(request, bud),
+        **context_of(request, bud),
         "tab": "edit",
         "form": form,
         "changed": changed,
@@ -263,7 +227,7 @@ def _log_url(request: WorkspaceRequest, bud: Bud) -> str:
 @login_required
 def bud_check(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
     """Run the bud's checks with what stands in the editor."""
-    bud = _bud_of(request, bud_id)
+    bud = editable_bud(request, bud_id)
     form = BudEditorForm(request.POST)
     if not form.is_valid():
         return JsonResponse({"errors": form.errors}, status=422)
@@ -276,7 +240,7 @@ def bud_check(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> H
             provider_id=form.provider_id,
         )
     except InvalidInput as error:
-        return JsonResponse({"errors": _faults_of(error)}, status=422)
+        return JsonResponse({"errors": faults_of(error)}, status=422)
     except Conflict as error:
         return JsonResponse({"errors": {"": [error.message]}}, status=409)
     return JsonResponse({"run": run_json(run, request.actor, with_results=True)})
@@ -291,17 +255,11 @@ def bud_keep_call(request: WorkspaceRequest, workspace_slug: str, call_id: UUID)
             workspace_id=workspace_of(request).pk, call_id=call_id, actor=request.actor
         )
     except (InvalidInput, Conflict) as error:
-        messages.error(request, " ".join(_told_by(error)))
+        messages.error(request, told_by(error))
         return redirect("audit:call", workspace_slug=workspace_slug, call_id=call_id)
     messages.success(request, _("The call is a check now. Change what it expects, then run it."))
     url = reverse("chat:bud", args=[workspace_slug, check.bud_id])
     return redirect(f"{url}#checks")
-
-
-def _told_by(error: InvalidInput | Conflict) -> list[str]:
-    if isinstance(error, InvalidInput):
-        return [one for some in _faults_of(error).values() for one in some]
-    return [error.message]
 
 
 def _config_of(form: BudEditorForm, workspace_id: UUID) -> Any:
@@ -323,15 +281,10 @@ def bud_tools(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Give all tools that a bud may use by their servers, for a picker that has been opened."""
     workspace = workspace_of(request)
     if given := request.GET.get("bud", ""):
-        _bud_of(request, _uuid(given))
+        editable_bud(request, _uuid(given))
     else:
         require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
     return JsonResponse({"tools": all_tools(workspace)})
-
-
-def _faults_of(error: InvalidInput) -> dict[str, list[str]]:
-    fields = {name: [str(one) for one in told] for name, told in error.fields.items()}
-    return fields or {"": [error.message]}
 
 
 @require_POST
@@ -343,7 +296,7 @@ def bud_test(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     if not form.is_valid():
         return JsonResponse({"errors": form.errors}, status=422)
     given = request.POST.get("bud", "")
-    bud = _bud_of(request, _uuid(given)) if given else None
+    bud = editable_bud(request, _uuid(given)) if given else None
     try:
         draft = save_draft(
             workspace_id=workspace.pk,
@@ -354,7 +307,7 @@ def bud_test(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             provider_id=form.provider_id,
         )
     except InvalidInput as error:
-        return JsonResponse({"errors": _faults_of(error)}, status=422)
+        return JsonResponse({"errors": faults_of(error)}, status=422)
     if "start" not in request.POST:
         return JsonResponse({"url": None})
     talk = start_test(draft=draft, person=request.user, actor=request.actor)
@@ -369,77 +322,14 @@ def _uuid(text: str) -> UUID:
         raise InvalidInput(fields={"bud": [_("This is not a valid id.")]}) from error
 
 
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"label": label_of(change.field), "lines": change.lines}
-        for change in changes_between(before, after)
-    ]
-
-
-@require_GET
-@login_required
-def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
-    """Who saved what, and the differences."""
-    bud = _bud_of(request, bud_id)
-    rows = BudVersion.objects.for_workspace(bud.workspace_id).filter(bud=bud)
-    page = page_in_address(rows, request.GET, by="-number")
-    earlier = [*page.rows[1:]]
-    if page.following:
-        earlier += rows.filter(number__lt=page.rows[-1].number).order_by("-number")[:1]
-    checked = passed_of_versions(bud)
-    shown = [
-        {
-            "version": version,
-            "is_first": before is None,
-            "changes": _changes(before.values, version.values) if before is not None else [],
-            "checked": checked.get(version.number),
-        }
-        for version, before in zip_longest(page.rows, earlier)
-    ]
-    context = {
-        **_common(request, bud),
-        "tab": "versions",
-        "versions": shown,
-        "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
-    }
-    return render(request, "chat/bud_versions.html", context)
-
-
-@require_POST
-@login_required
-def bud_restore(
-    request: WorkspaceRequest, workspace_slug: str, bud_id: UUID, number: int
-) -> HttpResponse:
-    """Make an earlier version the newest one."""
-    bud = _bud_of(request, bud_id)
-    base = request.POST.get("base_version", "")
-    try:
-        restore_version(
-            bud=bud,
-            number=number,
-            actor=request.actor,
-            base_version=int(base) if base.isdecimal() else None,
-        )
-    except InvalidInput as error:
-        told = " ".join(one for some in _faults_of(error).values() for one in some)
-        messages.error(request, told)
-    except Conflict as error:
-        messages.error(request, error.message)
-    else:
-        messages.success(request, _("Version %(number)s is back.") % {"number": number})
-    return redirect("chat:bud_versions", workspace_slug=workspace_slug, bud_id=bud.pk)
-
-
 @require_POST
 @login_required
 def bud_duplicate(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
     """Make a copy and open it."""
     try:
-        made = duplicate_bud(bud=_bud_of(request, bud_id), actor=request.actor)
+        made = duplicate_bud(bud=editable_bud(request, bud_id), actor=request.actor)
     except InvalidInput as error:
-        told = " ".join(one for some in _faults_of(error).values() for one in some)
-        messages.error(request, told)
+        messages.error(request, told_by(error))
         return redirect("chat:buds", workspace_slug=workspace_slug)
     return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=made.pk)
 
@@ -448,7 +338,7 @@ def bud_duplicate(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) 
 @login_required
 def bud_file(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
     """The bud as YAML."""
-    bud = _bud_of(request, bud_id)
+    bud = editable_bud(request, bud_id)
     response = HttpResponse(write_bud(bud), content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{bud.slug}.yaml"'
     return response
@@ -470,12 +360,12 @@ def bud_import(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 text, workspace_id=workspace.pk, person=request.user, actor=request.actor
             )
         except InvalidInput as error:
-            faults = _faults_of(error)
+            faults = faults_of(error)
         else:
             told = _("%(name)s is ready.") if is_new else _("%(name)s was changed by the file.")
             messages.success(request, told % {"name": bud.name})
             return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=bud.pk)
-    context = {**_common(request), "text": text, "faults": faults}
+    context = {**context_of(request), "text": text, "faults": faults}
     return render(request, "chat/bud_import.html", context, status=422 if faults else 200)
 
 
@@ -491,10 +381,10 @@ def _text_of(upload: Any) -> str:
 @login_required
 def bud_quality(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
     """How a bud did in the last days."""
-    bud = _bud_of(request, bud_id)
+    bud = editable_bud(request, bud_id)
     found = quality_of(bud=bud, actor=request.actor)
     context = {
-        **_common(request, bud),
+        **context_of(request, bud),
         "tab": "quality",
         "found": found,
         "p50": spoken_time(found.p50_ms) if found.p50_ms is not None else "–",

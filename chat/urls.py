@@ -6,6 +6,7 @@ from django.urls import path
 
 from chat import (
     bud_pages,
+    bud_version_pages,
     permission_page,
     platform_provider_page,
     provider_pages,
@@ -46,8 +47,10 @@ urlpatterns = [
     path(f"{_BUDS}import/", bud_pages.bud_import, name="bud_import"),
     path(f"{_BUDS}keep/<uuid:call_id>/", bud_pages.bud_keep_call, name="bud_keep_call"),
     path(_BUD, bud_pages.bud_editor, name="bud"),
-    path(f"{_BUD}versions/", bud_pages.bud_versions, name="bud_versions"),
-    path(f"{_BUD}versions/<int:number>/restore/", bud_pages.bud_restore, name="bud_restore"),
+    path(f"{_BUD}versions/", bud_version_pages.bud_versions, name="bud_versions"),
+    path(
+        f"{_BUD}versions/<int:number>/restore/", bud_version_pages.bud_restore, name="bud_restore"
+    ),
     path(f"{_BUD}duplicate/", bud_pages.bud_duplicate, name="bud_duplicate"),
     path(f"{_BUD}bud.yaml", bud_pages.bud_file, name="bud_file"),
     path(f"{_BUD}check/", bud_pages.bud_check, name="bud_check"),
