@@ -59,8 +59,8 @@ class TablesAtOnce(Operation):
             schema_editor.delete_model(model)
 
     def describe(self) -> str:
-        """Name what they are made of."""
-        return "Make at once: " + "; ".join(operation.describe() for operation in self.operations)
+        """Say it shortly: a squashed migration stands for hundreds of steps."""
+        return "Make tables at once"
 
 
 class TablesUnlessThere(TablesAtOnce):
