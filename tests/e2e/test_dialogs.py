@@ -136,7 +136,12 @@ def test_dialogs_of_a_chat_begin_where_people_work(new_context: NewContext) -> N
     link = answer.get_by_role("link", name="link", exact=True)
     expect_focus(page, "Open this link?", "input[type=checkbox]", lambda: press(link))
     press(link)
-    expect(page.get_by_role("dialog").locator("input")).to_be_focused()
+    box = page.get_by_role("dialog").locator("input")
+    expect(box).to_be_focused()
+    # With Escape, and then again at once: before the browser has said that the former one is closed.
+    link.evaluate("link => { document.querySelector('dialog[open]').requestClose(); link.click() }")
+    page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn)))")
+    expect(box).to_be_visible()
     link.evaluate("link => link.replaceWith(link.text)")  # as when an answer grows under the dialog
     page.keyboard.press("Escape")
     expect(composer).to_be_focused()
@@ -193,6 +198,10 @@ def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext)
     expect(page.get_by_role("dialog")).to_have_count(0)
     chat = row.get_by_role("button", name=re.compile("^More for"))
     expect_focus(page, re.compile("^Rename"), "input", lambda: pick(page, chat, "Rename"))
+    pick(page, chat, "Delete")
+    press(page.get_by_role("dialog").get_by_role("button", name="Cancel"))
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(chat).to_be_focused()  # left with a button of its own, as with Escape
     expect_focus(page, re.compile("^Move"), "li button", lambda: pick(page, chat, "Move to folder"))
     expect_focus(
         page, re.compile("^Delete"), "button:has-text('Cancel')", lambda: pick(page, chat, "Delete")

@@ -11,7 +11,6 @@ let answers: Record<string, () => Promise<Response> | Response>;
 
 beforeAll(async () => {
   openPage({ deleted_days: 30, body: PLACE });
-  HTMLDialogElement.prototype.showModal = () => {};
   vi.resetModules();
   app = await import("../src/app");
   deleted = await import("../src/sidebar/deleted");

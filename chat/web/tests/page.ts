@@ -11,6 +11,9 @@ export function openPage({ urls = {}, body = "", ...more }: PageParts = {}): voi
     csrf_token: "t",
     ...more,
   };
+  // The page of these tests has no top layer.
+  HTMLDialogElement.prototype.showModal = () => {};
+  HTMLDialogElement.prototype.close = () => {};
   document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script>${body}`;
 }
 

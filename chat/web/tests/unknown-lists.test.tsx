@@ -15,7 +15,6 @@ let pending: Promise<void> | null;
 
 beforeAll(async () => {
   openPage({ urls: { notices: "/w/w/notices/" }, body: PLACE });
-  HTMLDialogElement.prototype.showModal = () => {};
   vi.resetModules();
   bell = await import("../src/sidebar/bell");
   notices = await import("../src/notices");

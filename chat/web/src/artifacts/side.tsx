@@ -3,7 +3,7 @@ import { type FunctionComponent, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { toast } from "../app";
 import t from "../texts/files";
-import { openModal } from "../ui/modal";
+import { leavingWith, openModal } from "../ui/modal";
 import { DropArea } from "./button";
 import { closePanel, isPanelOpen, upload, WIDE } from "./state";
 
@@ -65,7 +65,7 @@ function Sheet({ children }: { children: preact.ComponentChildren }) {
       id="files-panel"
       class="files-panel files-sheet"
       aria-label={t.panel}
-      onClose={() => isPanelOpen.value && closePanel()}
+      {...leavingWith(ref, closePanel)}
     >
       {children}
     </dialog>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import common from "../texts/common";
 import { Icon } from "./icon";
-import { openModal } from "./modal";
+import { leavingWith, openModal } from "./modal";
 import { refocus } from "./refocus";
 
 interface DialogProps {
@@ -64,7 +64,7 @@ export function Dialog({ title, onClose, children, isBare = false }: DialogProps
       const now = document.activeElement;
       // Chromium gives the focus back itself, but to a message field at times without a caret: nothing can be typed.
       if (now === before) before?.blur();
-      if (!now || now === document.body || now === before || ref.current?.contains(now)) refocus(before);
+      if (!now || now === document.body || now === before) refocus(before);
     };
   }, []);
   return (
@@ -73,8 +73,8 @@ export function Dialog({ title, onClose, children, isBare = false }: DialogProps
       class={isBare ? "sheet sheet-top" : "sheet"}
       aria-labelledby={isBare ? undefined : id}
       aria-label={isBare ? title : undefined}
-      onClose={onClose}
-      onClick={(event) => event.target === ref.current && ref.current?.close()}
+      {...leavingWith(ref, onClose)}
+      onClick={(event) => event.target === ref.current && onClose()}
     >
       {!isBare && (
         <header class="flex items-center justify-between gap-3 px-5 pt-4">
@@ -85,7 +85,7 @@ export function Dialog({ title, onClose, children, isBare = false }: DialogProps
             type="button"
             class="btn btn-sm btn-square btn-quiet"
             aria-label={common.close}
-            onClick={() => ref.current?.close()}
+            onClick={onClose}
           >
             <Icon name="close" />
           </button>

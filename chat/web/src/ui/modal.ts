@@ -1,5 +1,6 @@
 /** Dialogs over everything else. Nothing outside of the topmost one can be seen in full or pressed, so notes are shown within it. */
 import { signal } from "@preact/signals";
+import type { RefObject } from "preact";
 
 const open = signal<readonly HTMLDialogElement[]>([]);
 
@@ -9,12 +10,33 @@ export const topmost = (): HTMLDialogElement | undefined => open.value.at(-1);
 /**
  * Open a dialog over everything else.
  *
- * @returns what says that it is gone.
+ * @returns what closes it, so that what lies behind can have the focus again.
  */
 export function openModal(dialog: HTMLDialogElement): () => void {
   dialog.showModal();
   open.value = [...open.value, dialog];
   return () => {
     open.value = open.value.filter((one) => one !== dialog);
+    dialog.close();
+  };
+}
+
+/**
+ * Leave a dialog at once when the browser asks for it: with Escape, or the gesture for "back".
+ *
+ * A dialog that the browser closes says so a moment later. By then a quick person may have opened the next one, and
+ * that word would close it.
+ *
+ * @returns what its element hears.
+ */
+export function leavingWith(ref: RefObject<HTMLDialogElement | null>, leave: () => void) {
+  return {
+    onCancel: (event: Event) => {
+      if (event.target !== ref.current) return; // a file picker in it was left
+      event.preventDefault();
+      leave();
+    },
+    // Without the question before, as some browsers do at a second Escape.
+    onClose: () => ref.current && leave(),
   };
 }
