@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -52,7 +54,7 @@ class InsertedOften(models.Model):
         update_fields: Iterable[str] | None = None,
     ) -> None:
         if force_insert is True and using is None:
-            _prepared(type(self)).add(self)
+            _prepared(type(self)).add([self])
             return
         super().save(
             force_insert=force_insert,
@@ -60,6 +62,12 @@ class InsertedOften(models.Model):
             using=using,
             update_fields=update_fields,
         )
+
+
+def insert(rows: Sequence[InsertedOften]) -> None:
+    """Add rows that are not stored yet, all of one model, in the caller's transaction."""
+    if rows:
+        _prepared(type(rows[0])).add(rows)
 
 
 @cache
@@ -76,10 +84,24 @@ class PreparedInsert(Generic[_Row]):
         self._statements: dict[tuple[str, tuple[str, ...]], str] = {}
         self._lock = threading.Lock()
 
-    def add(self, row: _Row) -> None:
-        """Insert a row that is not stored yet."""
+    def add(self, rows: Sequence[_Row]) -> None:
+        """Insert rows that are not stored yet."""
         # The connection itself: the proxy that stands for it looks it up for each of its names.
         connection = connections[DEFAULT_DB_ALIAS]
+        filled = [one for row in rows if (one := self._filled(row, connection)) is not None]
+        with statement_cursor(connection) as cursor:
+            for statement, group in groupby(filled, itemgetter(0)):
+                values = [each for _, each in group]
+                if len(values) == 1:
+                    cursor.execute(statement, values[0])
+                else:
+                    cursor.executemany(statement, values)
+        for row in rows:
+            row._state.adding = False
+            row._state.db = connection.alias
+
+    def _filled(self, row: _Row, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]] | None:
+        """A row's statement and values; None: the database is to make one of them, so Django has added the row."""
         values: list[Any] = []
         marks: list[str] = []
         for column in self._columns:
@@ -90,18 +112,15 @@ class PreparedInsert(Generic[_Row]):
             if kind is UUID and column.is_uuid:
                 value = value if connection.features.has_native_uuid_field else value.hex
             elif kind not in column.as_is:
-                if hasattr(value, "resolve_expression"):  # the database is to make it
+                if hasattr(value, "resolve_expression"):
                     models.Model.save(row, force_insert=True)
-                    return
+                    return None
                 value = column.field.get_db_prep_save(value, connection)
             if column.has_placeholder:
                 field: Any = column.field  # few kinds of fields have this method
                 marks.append(field.get_placeholder(value, self._compiler(connection), connection))
             values.append(value)
-        with statement_cursor(connection) as cursor:
-            cursor.execute(self._statement(connection, tuple(marks)), values)
-        row._state.adding = False
-        row._state.db = connection.alias
+        return self._statement(connection, tuple(marks)), values
 
     def _statement(self, connection: BaseDatabaseWrapper, marks: tuple[str, ...]) -> str:
         key = (connection.vendor, marks)

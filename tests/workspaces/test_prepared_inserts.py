@@ -7,12 +7,15 @@ from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
-from django.db import models
+from django.db import connection, models
+from django.db.models.functions import Lower
 from django.forms import model_to_dict
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from audit.models import AuditBody, AuditEntry
 from tests.factories import Tenant
+from workspaces.prepared_inserts import insert
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
 
@@ -79,3 +82,21 @@ def test_other_ways_to_save_are_djangos(tenant: Tenant) -> None:
     entry = entry_of(tenant)
     entry.save()
     assert model_to_dict(entry) == model_to_dict(AuditEntry._base_manager.get(pk=entry.pk))
+
+
+def test_many_rows_are_added_together(tenant: Tenant) -> None:
+    """REL-354: by one statement, also where the database makes a value of one of them."""
+    entries = [entry_of(tenant) for _ in range(3)]
+    with CaptureQueriesContext(connection) as statements:
+        insert(entries)
+    assert len(statements) == 1
+    assert all(not entry._state.adding for entry in entries)
+    read = AuditEntry._base_manager.in_bulk([entry.pk for entry in entries])
+    assert {pk: entry.call_id for pk, entry in read.items()} == {
+        entry.pk: entry.call_id for entry in entries
+    }
+    made = entry_of(tenant, server_name=Lower(models.Value("MAIL")))
+    insert([entry_of(tenant), made, entry_of(tenant)])
+    assert AuditEntry._base_manager.get(pk=made.pk).server_name == "mail"
+    assert AuditEntry._base_manager.count() == 6
+    insert([])

@@ -19,6 +19,7 @@ from mcp_servers.client.connections.hooks import hooks
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.models import McpServer, TraceMessage
 from mcp_servers.registry.trace.outline import is_open, outline_of
+from workspaces.prepared_inserts import insert
 from workspaces.redaction import redact, redact_text
 from workspaces.row_security import everywhere
 
@@ -105,7 +106,7 @@ def _insert(rows: Sequence[TraceMessage]) -> bool:
     """Store these rows or none; False if the database refuses one. A database that is away raises."""
     try:
         with transaction.atomic():
-            TraceMessage.objects.bulk_create(rows, batch_size=_BATCH)
+            insert(rows)
     except (IntegrityError, DataError, ValueError, TypeError, OverflowError):
         return False
     return True
