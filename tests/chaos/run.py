@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -31,7 +31,10 @@ from tests.chaos.scenery import DESTROY, MERGE, READ, Plan
 SIDE_BY_SIDE = 8
 """Conversations at a time."""
 FINAL = {"completed", "failed", "cancelled", "interrupted"}
-MOST_SECONDS_A_TURN = 150.0
+PATIENCE = 45.0
+"""Seconds that somebody waits for anything amid the trouble."""
+MOST_SECONDS_OF_PEACE = 240.0
+"""After it, what has not come in peace either never comes."""
 SHAPES: tuple[tuple[tuple[str, ...], ...], ...] = (
     (),
     ((READ,),),
@@ -56,12 +59,50 @@ class Account:
     seconds: list[float] = field(default_factory=list)
 
 
+class Peace:
+    """Keeps trouble away while somebody has waited too long: a slow machine gets nothing done between two harms."""
+
+    def __init__(self) -> None:
+        self._wanted_by = 0
+        self._is_over = asyncio.Event()
+        self._is_over.set()
+
+    @contextlib.contextmanager
+    def patience(self) -> Iterator[Callable[[], bool]]:
+        """Gives what says whether it is worth to wait on."""
+        began, wants_peace = time.monotonic(), False
+
+        def lasts() -> bool:
+            nonlocal wants_peace
+            waited = time.monotonic() - began
+            if waited >= PATIENCE and not wants_peace:
+                wants_peace = True
+                self._wanted_by += 1
+                self._is_over.clear()
+            return waited < PATIENCE + MOST_SECONDS_OF_PEACE
+
+        try:
+            yield lasts
+        finally:
+            if wants_peace:
+                self._wanted_by -= 1
+            if not self._wanted_by:
+                self._is_over.set()
+
+    async def end(self) -> None:
+        """Wait until nobody wants it."""
+        await self._is_over.wait()
+
+
 class Person:
     """Talks in one conversation at a time, over REST or a socket, at whichever process answers."""
 
-    def __init__(self, made: Installation, account: Account, dice: random.Random) -> None:
+    def __init__(
+        self, made: Installation, account: Account, peace: Peace, dice: random.Random
+    ) -> None:
         self._made = made
         self._account = account
+        self._peace = peace
         self._dice = dice
         self._client = httpx2.AsyncClient(timeout=20, trust_env=False)
         self._headers = {
@@ -96,26 +137,26 @@ class Person:
 
     async def _see_it_end(self, conversation: str, started: float, stops_at: float | None) -> None:
         path = f"/api/conversations/{conversation}/messages/?page_size=100"
-        while time.monotonic() - started < MOST_SECONDS_A_TURN:
-            messages = (await self._insist("GET", path))["results"]
-            turns = list(dict.fromkeys(one["turn_id"] for one in messages if one["turn_id"]))
-            states = [await self._insist("GET", f"/api/turns/{turn}/") for turn in turns]
-            waiting = await self._insist("GET", f"/api/conversations/{conversation}/")
-            if (
-                states
-                and all(state["status"] in FINAL for state in states)
-                and not waiting.get("queue")
-            ):
+        with self._peace.patience() as it_lasts:
+            while it_lasts():
+                messages = (await self._insist("GET", path))["results"]
+                turns = list(dict.fromkeys(one["turn_id"] for one in messages if one["turn_id"]))
+                states = [await self._insist("GET", f"/api/turns/{turn}/") for turn in turns]
+                waiting = await self._insist("GET", f"/api/conversations/{conversation}/")
+                if (
+                    states
+                    and all(state["status"] in FINAL for state in states)
+                    and not waiting.get("queue")
+                ):
+                    self._account.ended.update(state["status"] for state in states)
+                    return
                 for state in states:
-                    self._account.ended[state["status"]] += 1
-                return
-            for state in states:
-                if state["status"] not in FINAL:
-                    await self._decide(state["id"])
-                    if stops_at is not None and time.monotonic() > stops_at:
-                        stops_at = None
-                        await self._try("POST", f"/api/turns/{state['id']}/stop/", {})
-            await asyncio.sleep(0.15)
+                    if state["status"] not in FINAL:
+                        await self._decide(state["id"])
+                        if stops_at is not None and time.monotonic() > stops_at:
+                            stops_at = None
+                            await self._try("POST", f"/api/turns/{state['id']}/stop/", {})
+                await asyncio.sleep(0.15)
         self._account.stuck.append(conversation)
 
     async def _decide(self, turn: str) -> None:
@@ -144,13 +185,13 @@ class Person:
             "client_id": client_id,
             "text": plan.as_text(),
         }
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with contextlib.suppress(Exception):
-                if await self._say(command):
-                    self._account.accepted.append((conversation, client_id))
-                    return
-            await asyncio.sleep(0.3)
+        with self._peace.patience() as it_lasts:
+            while it_lasts():
+                with contextlib.suppress(Exception):
+                    if await self._say(command):
+                        self._account.accepted.append((conversation, client_id))
+                        return
+                await asyncio.sleep(0.3)
         raise TimeoutError("no process takes messages over sockets")
 
     async def _say(self, command: dict[str, Any]) -> bool:
@@ -174,12 +215,12 @@ class Person:
 
     async def _insist(self, method: str, path: str, body: Any = None) -> Any:
         """Until some process gives a good answer."""
-        deadline = time.monotonic() + 90
-        while time.monotonic() < deadline:
-            answer = await self._try(method, path, body)
-            if answer is not None:
-                return answer
-            await asyncio.sleep(0.3)
+        with self._peace.patience() as it_lasts:
+            while it_lasts():
+                answer = await self._try(method, path, body)
+                if answer is not None:
+                    return answer
+                await asyncio.sleep(0.3)
         raise TimeoutError(f"no process answers {method} {path}")
 
     async def _try(self, method: str, path: str, body: Any = None) -> Any:
@@ -202,10 +243,17 @@ class Trouble:
     """Does one harm after another, each of which ends by itself."""
 
     def __init__(
-        self, made: Installation, account: Account, dice: random.Random, *, lease_seconds: float
+        self,
+        made: Installation,
+        account: Account,
+        peace: Peace,
+        dice: random.Random,
+        *,
+        lease_seconds: float,
     ) -> None:
         self._made = made
         self._account = account
+        self._peace = peace
         self._dice = dice
         self._lease_seconds = lease_seconds
         self._to_servers: list[Harm] = [
@@ -235,6 +283,7 @@ class Trouble:
             self._dice.shuffle(harms)
             for harm in harms:
                 await asyncio.sleep(self._dice.uniform(least, most))
+                await self._peace.end()
                 self._account.faults[harm.__name__.removeprefix("_")] += 1
                 await asyncio.shield(harm())
 
@@ -251,7 +300,7 @@ class Trouble:
         name = self._server()
         process = self._made.processes[name]
         process.terminate()
-        if await asyncio.to_thread(partial(_wait, process, 15.0)) is None:
+        if await asyncio.to_thread(partial(_wait, process, PATIENCE)) is None:
             self._account.odd_statuses[-1] += 1  # it did not end in time
             self._made.kill(name)
         self._made.start(name)
@@ -312,10 +361,11 @@ async def live(
 ) -> None:
     """So many turns, some side by side, with trouble all the while."""
     left = turns
+    peace = Peace()
 
     async def talk(number: int) -> None:
         nonlocal left
-        person = Person(made, account, random.Random(f"{seed} person {number}"))
+        person = Person(made, account, peace, random.Random(f"{seed} person {number}"))
         try:
             while left > 0:
                 left -= 1
@@ -324,7 +374,7 @@ async def live(
             await person.close()
 
     dice = random.Random(f"{seed} trouble")
-    trouble = asyncio.create_task(Trouble(made, account, dice, lease_seconds=lease).go_on())
+    trouble = asyncio.create_task(Trouble(made, account, peace, dice, lease_seconds=lease).go_on())
     try:
         await asyncio.gather(*(talk(number) for number in range(SIDE_BY_SIDE)))
         if trouble.done():
@@ -333,6 +383,19 @@ async def live(
         trouble.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await trouble
+
+
+def _left_transactions(made: Installation) -> int:
+    """How many are open and do nothing, after those that only waited for a core have had time to end."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        left = made.services.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
+            " AND now() - state_change > interval '1 second'"
+        )[0][0]
+        if not left or time.monotonic() > deadline:
+            return int(left)
+        time.sleep(1)
 
 
 def judge(made: Installation, account: Account) -> int:
@@ -347,10 +410,7 @@ def judge(made: Installation, account: Account) -> int:
     stuck = len(account.stuck) + rules.pop("turn.stuck", 0) + rules.pop("turn.unheld", 0)
     log = sum(rules.pop(rule) for rule in list(rules) if rule.startswith("log."))
     log += rules.pop("effect.unrequested", 0)
-    idle = made.services.execute(
-        "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
-        " AND now() - state_change > interval '1 second'"
-    )[0][0]
+    idle = _left_transactions(made)
     print(f"faults              {dict(account.faults)}")
     print(f"turns               {told['turns']}")
     print(f"tool calls          {told['calls']}, {len(effects)} effects")
