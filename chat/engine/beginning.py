@@ -29,6 +29,7 @@ from workspaces.database import database_now
 from workspaces.errors import Conflict
 from workspaces.failpoints import Failpoint, failpoint
 from workspaces.memberships import is_suspended
+from workspaces.prepared_inserts import insert
 
 MOST_COMPARED = 3
 """Answers that stand side by side; a screen has no room for more."""
@@ -140,9 +141,8 @@ def begin_turn(
     if takes_it:
         lease = hold(turn, clock, _carried(turn, known))
         answer = open_answer(turn, 0, parent_id=message.pk, order_key=message.order_key + 1)
-    Message.objects.bulk_create([message, answer] if answer is not None else [message])
-    turn.save(force_insert=True)
-    Turn.objects.bulk_create(beside)
+    insert([message, answer] if answer is not None else [message])
+    insert([turn, *beside])
     names = attach(message, conversation, refs)
     _touch(changes, message, text if text.strip() else ", ".join(names), turn.comparison)
     changes.message(message, has_attachments=bool(refs))

@@ -37,6 +37,7 @@ from chat.recording import Changes
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
+from workspaces.prepared_inserts import insert
 from workspaces.redaction import redact_known
 
 MOST_TRIES = 5
@@ -259,7 +260,7 @@ def _store_answer(
 
 
 def _store_calls(changes: Changes, turn: Turn, calls: Sequence[ToolCall]) -> None:
-    ToolCall.objects.bulk_create(calls)
+    insert(calls)
     for call in calls:
         changes.tool_call(call)
     turn.save(

@@ -17,6 +17,7 @@ from chat.values import (
     TitleSource,
     parse_value,
 )
+from workspaces.prepared_inserts import InsertedOften
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class Conversation(WorkspaceModel):
         )
 
 
-class Message(WorkspaceModel):
+class Message(InsertedOften, WorkspaceModel):
     """What one side said. A tree: siblings are edits and regenerations.
 
     A migration that changes this table runs `sql/message_search` again: see there.

@@ -14,6 +14,7 @@ from chat.models.buds import Bud, ProviderModel
 from chat.models.conversations import Conversation, Message
 from chat.values import Decision, Rating, ToolCallStatus, TurnStatus, Wish
 from workspaces.actors import Source
+from workspaces.prepared_inserts import InsertedOften
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedTextField
 
@@ -47,7 +48,7 @@ class TurnQuerySet(WorkspaceQuerySet["Turn"]):
         return self.filter(own | models.Q(mentioned_bud=bud))
 
 
-class Turn(WorkspaceModel):
+class Turn(InsertedOften, WorkspaceModel):
     """One user message and all that answers it."""
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
@@ -182,7 +183,7 @@ class ToolCallQuerySet(WorkspaceQuerySet["ToolCall"]):
         )
 
 
-class ToolCall(WorkspaceModel):
+class ToolCall(InsertedOften, WorkspaceModel):
     """One call that the model asked for, from the asking to the result."""
 
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="tool_calls")

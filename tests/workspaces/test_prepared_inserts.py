@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from audit.models import AuditBody, AuditEntry
 from tests.factories import Tenant
+from workspaces import row_security
 from workspaces.prepared_inserts import insert
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
@@ -100,3 +101,16 @@ def test_many_rows_are_added_together(tenant: Tenant) -> None:
     assert AuditEntry._base_manager.get(pk=made.pk).server_name == "mail"
     assert AuditEntry._base_manager.count() == 6
     insert([])
+
+
+@pytest.mark.postgresql
+def test_the_database_keeps_an_insertion_of_many_rows(tenant: Tenant) -> None:
+    """REL-740: once for a connection, as it keeps that of one row."""
+    for _ in range(3):
+        insert([entry_of(tenant), entry_of(tenant)])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s",
+            [f'INSERT INTO "{AuditEntry._meta.db_table}"%'],
+        )
+        assert cursor.fetchone()[0] == (0 if row_security.is_on() else 1)
