@@ -54,6 +54,7 @@ from mcp_servers.models import InputRequest
 from workspaces.announcements import Announcement, announce
 from workspaces.errors import NotFound
 from workspaces.prepared import PreparedRows
+from workspaces.prepared_writes import update_if_there
 
 _Row = TypeVar("_Row")
 
@@ -70,9 +71,9 @@ class Changes:
         """Save these fields of the conversation's row in the one statement that numbers the events."""
         self._also |= set(fields)
 
-    def as_update(self) -> dict[str, object]:
+    def fields(self) -> set[str]:
         """What is to be written to the conversation's row."""
-        return {name: getattr(self.conversation, name) for name in {"event_seq", *self._also}}
+        return {"event_seq", *self._also}
 
     def message(self, message: Message, *, has_attachments: bool = True) -> None:
         """A message; `has_attachments` false where it surely has none, so that nobody need look."""
@@ -170,7 +171,5 @@ def changing_with(
         changes = Changes(conversation)
         yield changes, row
         if changes.events:
-            rows = Conversation.objects.for_workspace(conversation.workspace_id)
-            rows = rows.filter(pk=conversation.pk)
-            rows.update(**changes.as_update())
+            update_if_there(conversation, changes.fields())  # pages are told of a deleted one too
             transaction.on_commit(partial(hub.publish, conversation.pk, changes.events))

@@ -6,12 +6,12 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from workspaces.prepared_inserts import InsertedOften
+from workspaces.prepared_writes import WrittenOften
 from workspaces.scoping import WorkspaceManager
 from workspaces.secrets import EncryptedTextField
 
 
-class AuditBody(InsertedOften):
+class AuditBody(WrittenOften):
     """What was sent or came back, redacted, up to the workspace's limit. Deleting the row destroys the key."""
 
     entry_id = models.UUIDField(primary_key=True)

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome, RefusedBy
 from workspaces.actors import ActorKind, Source
-from workspaces.prepared_inserts import InsertedOften
+from workspaces.prepared_writes import WrittenOften
 from workspaces.scoping import WorkspaceManager
 
 _FOUND_BY = (
@@ -51,7 +51,7 @@ def action_choices() -> list[tuple[str, str]]:
     return [(action.value, action.value) for action in Action]
 
 
-class AuditEntry(InsertedOften):
+class AuditEntry(WrittenOften):
     """One thing that happened. Triggers in the database refuse to change it.
 
     It can be deleted only behind a signed tombstone (retention). Its two previews can be emptied only behind one

@@ -29,7 +29,7 @@ from workspaces.database import database_now
 from workspaces.errors import Conflict
 from workspaces.failpoints import Failpoint, failpoint
 from workspaces.memberships import is_suspended
-from workspaces.prepared_inserts import insert
+from workspaces.prepared_writes import insert
 
 MOST_COMPARED = 3
 """Answers that stand side by side; a screen has no room for more."""

@@ -334,6 +334,8 @@ def _is_picture(one: Attachment) -> bool:
 def _pictures(workspace_id: UUID, attachments: Sequence[Attachment]) -> dict[UUID, PastPicture]:
     """The pictures, by their attachments; the newest ones with what can be shown of them."""
     all_of_them = {one.pk: one for one in attachments if _is_picture(one)}
+    if not all_of_them:
+        return {}
     newest = list(all_of_them)[-MOST_PICTURES:]
     wanted = {version for pk in newest if (version := all_of_them[pk].version_id)}
     rows = FileReading.objects.for_workspace(workspace_id).filter(version__in=wanted)

@@ -37,7 +37,7 @@ from chat.recording import Changes
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
 from workspaces.database import database_now
 from workspaces.failpoints import Failpoint, failpoint
-from workspaces.prepared_inserts import insert
+from workspaces.prepared_writes import insert
 from workspaces.redaction import redact_known
 
 MOST_TRIES = 5

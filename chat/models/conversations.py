@@ -17,7 +17,7 @@ from chat.values import (
     TitleSource,
     parse_value,
 )
-from workspaces.prepared_inserts import InsertedOften
+from workspaces.prepared_writes import WrittenOften
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class ConversationQuerySet(WorkspaceQuerySet["Conversation"]):
         )
 
 
-class Conversation(WorkspaceModel):
+class Conversation(WrittenOften, WorkspaceModel):
     """A person's talk with a bud."""
 
     owner = models.ForeignKey(
@@ -148,7 +148,7 @@ class Conversation(WorkspaceModel):
         )
 
 
-class Message(InsertedOften, WorkspaceModel):
+class Message(WrittenOften, WorkspaceModel):
     """What one side said. A tree: siblings are edits and regenerations.
 
     A migration that changes this table runs `sql/message_search` again: see there.

@@ -14,7 +14,7 @@ from chat.models.buds import Bud, ProviderModel
 from chat.models.conversations import Conversation, Message
 from chat.values import Decision, Rating, ToolCallStatus, TurnStatus, Wish
 from workspaces.actors import Source
-from workspaces.prepared_inserts import InsertedOften
+from workspaces.prepared_writes import WrittenOften
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedTextField
 
@@ -48,7 +48,7 @@ class TurnQuerySet(WorkspaceQuerySet["Turn"]):
         return self.filter(own | models.Q(mentioned_bud=bud))
 
 
-class Turn(InsertedOften, WorkspaceModel):
+class Turn(WrittenOften, WorkspaceModel):
     """One user message and all that answers it."""
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
@@ -183,7 +183,7 @@ class ToolCallQuerySet(WorkspaceQuerySet["ToolCall"]):
         )
 
 
-class ToolCall(InsertedOften, WorkspaceModel):
+class ToolCall(WrittenOften, WorkspaceModel):
     """One call that the model asked for, from the asking to the result."""
 
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="tool_calls")

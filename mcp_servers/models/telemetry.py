@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models.servers import McpServer
 from mcp_servers.models.visibility import OfServerQuerySet
-from workspaces.prepared_inserts import InsertedOften
+from workspaces.prepared_writes import WrittenOften
 from workspaces.scoping import WorkspaceModel
 from workspaces.secrets import EncryptedTextField
 
@@ -37,7 +37,7 @@ class HealthCheck(WorkspaceModel):
         return f"{self.checked_at:%Y-%m-%d %H:%M:%S} {'ok' if self.is_ok else 'failed'}"
 
 
-class TraceMessage(InsertedOften, WorkspaceModel):
+class TraceMessage(WrittenOften, WorkspaceModel):
     """One JSON-RPC message, or one event of a connection; kept for a while, redacted before it is stored."""
 
     server = models.ForeignKey(

@@ -7,16 +7,19 @@ from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
-from django.db import connection, models
+from django.db import DatabaseError, connection, models, transaction
 from django.db.models.functions import Lower
 from django.forms import model_to_dict
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from audit.models import AuditBody, AuditEntry
+from chat.models import Bud, Message
+from chat.services.conversations import create_conversation
+from chat.values import MessageRole, MessageStatus
 from tests.factories import Tenant
 from workspaces import row_security
-from workspaces.prepared_inserts import insert
+from workspaces.prepared_writes import insert
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
 
@@ -34,6 +37,20 @@ def entry_of(tenant: Tenant, **more: Any) -> AuditEntry:
         duration_ms=7,
         details={"a": ["b", 1.5, None]},
         **more,
+    )
+
+
+def message_of(tenant: Tenant) -> Message:
+    owner, actor = tenant.member, tenant.actor("member")
+    bud = Bud.objects.create(workspace=tenant.workspace, name="Bud", slug=uuid4().hex)
+    conversation = create_conversation(bud=bud, owner=owner, actor=actor)
+    return Message.objects.create(
+        workspace_id=tenant.workspace.pk,
+        conversation=conversation,
+        role=MessageRole.USER.value,
+        status=MessageStatus.COMPLETE.value,
+        text="Hello",
+        order_key=1,
     )
 
 
@@ -78,10 +95,46 @@ def test_bytes_and_sealed_texts_are_added(tenant: Tenant) -> None:
         assert read.key.reveal("test", is_credential=False) == "secret"
 
 
+def test_named_fields_are_changed_as_django_would(tenant: Tenant) -> None:
+    """REL-903: these and no others, with what a field makes itself; sealed texts, JSON and nothing among them."""
+    rows = [message_of(tenant), message_of(tenant)]
+    for row in rows:
+        row.text, row.reasoning = "Good-bye\u2028", "not stored"
+        row.json_meta, row.turn_id = {"a": [None, 1.5]}, None
+    before = columns(rows[0])["updated_at"]
+    names = {"text", "json_meta", "turn", "updated_at"}
+    with patch("django.db.models.base.Model.save", side_effect=AssertionError):
+        rows[0].save(update_fields=names)
+    models.Model.save(rows[1], update_fields=names)
+    unlike = {"id", "conversation_id", "created_at", "updated_at", "client_id"}
+    assert {k: v for k, v in columns(rows[0]).items() if k not in unlike} == {
+        k: v for k, v in columns(rows[1]).items() if k not in unlike
+    }
+    assert columns(rows[0])["text"] == "Good-bye\u2028"
+    assert columns(rows[0])["reasoning"] == ""
+    assert columns(rows[0])["updated_at"] > before
+
+
+def test_a_change_that_cannot_be_made_is_refused_as_by_django(tenant: Tenant) -> None:
+    """REL-903: of a row that is gone, of no such field; what the database makes Django has it make."""
+    message = message_of(tenant)
+    with pytest.raises(ValueError, match="nothing_such"):
+        message.save(update_fields=["text", "nothing_such"])
+    message.text = Lower(models.Value("HELLO"))  # type: ignore[assignment]  # as Django allows it
+    message.save(update_fields=["text"])
+    message.refresh_from_db()
+    assert message.text == "hello"
+    Message._base_manager.filter(pk=message.pk).delete()
+    with pytest.raises(DatabaseError, match="did not affect"):
+        message.save(update_fields=["text"])
+
+
 def test_other_ways_to_save_are_djangos(tenant: Tenant) -> None:
     """REL-354: triggers refuse a change as ever."""
     entry = entry_of(tenant)
     entry.save()
+    with pytest.raises(DatabaseError), transaction.atomic():
+        entry.save(update_fields=["model"])
     assert model_to_dict(entry) == model_to_dict(AuditEntry._base_manager.get(pk=entry.pk))
 
 

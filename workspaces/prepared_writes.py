@@ -1,0 +1,241 @@
+"""Rows that are written all the time, by statements that are compiled once instead of each time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Field
+from django.db.models.base import ModelBase
+from django.db.models.sql import InsertQuery
+from django.db.transaction import mark_for_rollback_on_error
+
+from workspaces.database import statement_cursor
+
+_Row = TypeVar("_Row", bound=models.Model)
+_PLAIN_FIELDS = (models.CharField, models.TextField, models.IntegerField, models.BooleanField)
+_PLAIN_VALUES: frozenset[type] = frozenset({str, int, bool, type(None)})
+"""Which of these fields' values every driver takes as they are. Not their subclasses, such as choices."""
+_NONE: frozenset[type] = frozenset({type(None)})
+_NOTHING: frozenset[type] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    field: Field[Any, Any]
+    name: str
+    as_is: frozenset[type]
+    """Kinds of values that every driver takes as they are."""
+    is_uuid: bool
+    is_made: bool
+    """The field itself makes the value when a row is saved."""
+    has_placeholder: bool
+
+
+class WrittenOften(models.Model):
+    """A row that such statements add, and change where fields are named; saved in any other way, Django does it."""
+
+    class Meta:
+        abstract = True
+
+    def save(
+        self,
+        *,
+        force_insert: bool | tuple[ModelBase, ...] = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Iterable[str] | None = None,
+    ) -> None:
+        if force_insert is True and using is None:
+            _prepared(type(self)).add([self])
+            return
+        if update_fields and using is None and not (force_insert or force_update):
+            update_fields = frozenset(update_fields)
+            changed = _prepared(type(self)).change(self, update_fields)
+            if changed == 0:
+                raise DatabaseError("Save with update_fields did not affect any rows.")
+            if changed:
+                return
+        super().save(
+            force_insert=force_insert,
+            force_update=force_update,
+            using=using,
+            update_fields=update_fields,
+        )
+
+
+def insert(rows: Sequence[WrittenOften]) -> None:
+    """Add rows that are not stored yet, all of one model, in the caller's transaction."""
+    if rows:
+        _prepared(type(rows[0])).add(rows)
+
+
+def update_if_there(row: WrittenOften, names: Iterable[str]) -> None:
+    """Change these fields of a stored row, none of which the database makes; nothing, if it has been deleted."""
+    changed = _prepared(type(row)).change(row, frozenset(names))
+    assert changed is not None
+
+
+@cache
+def _prepared(model: type[models.Model]) -> PreparedWrites[Any]:
+    return PreparedWrites(model)
+
+
+class PreparedWrites(Generic[_Row]):
+    """Writes rows of one model, with what the instance has. No signal is sent, and nothing is read back."""
+
+    def __init__(self, model: type[_Row]) -> None:
+        self._model = model
+        self._columns = tuple(_column(field) for field in model._meta.local_concrete_fields)
+        self._changed: dict[frozenset[str], tuple[_Column, ...]] = {}
+        self._statements: dict[tuple[str, frozenset[str] | None, tuple[str, ...]], str] = {}
+        self._lock = threading.Lock()
+
+    def add(self, rows: Sequence[_Row]) -> None:
+        """Insert rows that are not stored yet."""
+        # The connection itself: the proxy that stands for it looks it up for each of its names.
+        connection = connections[DEFAULT_DB_ALIAS]
+        filled = [one for row in rows if (one := self._filled(row, connection)) is not None]
+        with mark_for_rollback_on_error(connection.alias), statement_cursor(connection) as cursor:
+            for statement, group in groupby(filled, itemgetter(0)):
+                values = [each for _, each in group]
+                if len(values) == 1:
+                    cursor.execute(statement, values[0])
+                else:
+                    cursor.executemany(statement, values)
+        for row in rows:
+            row._state.adding = False
+            row._state.db = connection.alias
+
+    def change(self, row: _Row, names: frozenset[str]) -> int | None:
+        """Update these fields of a stored row.
+
+        Returns:
+            How many rows were changed: none, if it is gone. None: it is for Django to do, and nothing was done.
+        """
+        connection = connections[DEFAULT_DB_ALIAS]
+        columns = self._columns_of(names)
+        found = _values(row, columns, connection, is_new=False) if columns else None
+        if found is None:
+            return None
+        statement = self._statement(connection, names, found.places)
+        key: Any = self._model._meta.pk
+        own = key.get_db_prep_value(row.pk, connection)
+        with mark_for_rollback_on_error(connection.alias), statement_cursor(connection) as cursor:
+            cursor.execute(statement, [*found.values, own])
+            return int(cursor.rowcount)
+
+    def _columns_of(self, names: frozenset[str]) -> tuple[_Column, ...]:
+        """Their columns; none, if one of the names is of another kind."""
+        columns = self._changed.get(names)
+        if columns is None:
+            columns = tuple(
+                column
+                for column in self._columns
+                if not column.field.primary_key and names & {column.name, column.field.name}
+            )
+            known = {name for column in columns for name in (column.name, column.field.name)}
+            columns = self._changed[names] = columns if names <= known else ()
+        return columns
+
+    def _filled(self, row: _Row, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]] | None:
+        """A row's statement and values; None: the database is to make one of them, so Django has added the row."""
+        found = _values(row, self._columns, connection, is_new=True)
+        if found is None:
+            models.Model.save(row, force_insert=True)
+            return None
+        statement = self._statement(connection, None, found.places)
+        return statement, found.values
+
+    def _statement(
+        self,
+        connection: BaseDatabaseWrapper,
+        names: frozenset[str] | None,
+        places: tuple[str, ...],
+    ) -> str:
+        """The one that changes these fields; None: the one that adds a row."""
+        key = (connection.vendor, names, places)
+        with self._lock:
+            statement = self._statements.get(key)
+            if statement is None:
+                compiled = self._insertion if names is None else self._update
+                columns = self._columns if names is None else self._columns_of(names)
+                quoted = [connection.ops.quote_name(str(one.field.column)) for one in columns]
+                statement = self._statements[key] = compiled(connection, quoted, places)
+            return statement
+
+    def _insertion(
+        self, connection: BaseDatabaseWrapper, columns: list[str], places: tuple[str, ...]
+    ) -> str:
+        table = connection.ops.quote_name(self._model._meta.db_table)
+        return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(places)})"  # noqa: S608  our own columns
+
+    def _update(
+        self, connection: BaseDatabaseWrapper, columns: list[str], places: tuple[str, ...]
+    ) -> str:
+        quote = connection.ops.quote_name
+        key: Any = self._model._meta.pk
+        pairs = ", ".join(f"{name} = {place}" for name, place in zip(columns, places, strict=True))
+        table = quote(self._model._meta.db_table)
+        return f"UPDATE {table} SET {pairs} WHERE {quote(key.column)} = %s"  # noqa: S608  our own columns
+
+
+class _Values(NamedTuple):
+    values: list[Any]
+    places: tuple[str, ...]
+    """What stands for each in the statement."""
+
+
+def _values(
+    row: models.Model,
+    columns: tuple[_Column, ...],
+    connection: BaseDatabaseWrapper,
+    *,
+    is_new: bool,
+) -> _Values | None:
+    """What goes into a row's columns; None: the database is to make one of them."""
+    values: list[Any] = []
+    places: list[str] = []
+    for column in columns:
+        value = column.field.pre_save(row, is_new) if column.is_made else getattr(row, column.name)
+        kind = type(value)
+        if kind is UUID and column.is_uuid:
+            value = value if connection.features.has_native_uuid_field else value.hex
+        elif kind not in column.as_is:
+            if hasattr(value, "resolve_expression"):
+                return None
+            value = column.field.get_db_prep_save(value, connection)
+        if column.has_placeholder:
+            field: Any = column.field  # few kinds of fields have this method
+            compiler = InsertQuery(type(row)).get_compiler(connection=connection)
+            places.append(field.get_placeholder(value, compiler, connection))
+        else:
+            places.append("%s")
+        values.append(value)
+    return _Values(values, tuple(places))
+
+
+def _column(field: Field[Any, Any]) -> _Column:
+    is_plain = (
+        isinstance(field, _PLAIN_FIELDS)
+        and type(field).get_db_prep_save is Field.get_db_prep_save
+        and type(field).get_db_prep_value is Field.get_db_prep_value
+    )
+    keeps_none = type(field).__module__.startswith("django.db.models.")
+    target: Any = field.target_field if isinstance(field, models.ForeignKey) else field
+    return _Column(
+        field=field,
+        name=field.attname,
+        as_is=_PLAIN_VALUES if is_plain else _NONE if keeps_none else _NOTHING,
+        is_uuid=keeps_none and type(target) is models.UUIDField,
+        is_made=type(field).pre_save is not Field.pre_save,
+        has_placeholder=hasattr(field, "get_placeholder"),
+    )
