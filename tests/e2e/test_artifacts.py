@@ -358,8 +358,7 @@ def test_a_file_dropped_on_the_panel_is_added_and_escape_closes_one_thing(member
 
 def test_a_bud_learns_a_file_and_its_answers_lead_to_the_page(page: Page) -> None:
     """REL-494: added in the editor, cited in an answer, opened at the cited page, and removed."""
-    enter(page, ADMIN)
-    page.goto("/w/demo/buds/")
+    enter(page, ADMIN, at="/w/demo/buds/")
     page.get_by_role("link", name="Clock").first.click()
     knowledge = page.get_by_role("region", name="Knowledge")
     book = documents.pdf([f"The vacation rule of part {number}" for number in range(1, 4)])
