@@ -238,7 +238,8 @@ def test_a_body_without_end_is_cut(trellis: RunningTrellis) -> None:
     def answer_to(head: bytes, most: int) -> tuple[bytes, int]:
         chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
         sent = 0
-        with socket.create_connection((place.hostname or "", place.port or 80), 20) as line:
+        where = (place.hostname or "", place.port or 80)
+        with socket.create_connection(where, PATIENCE_MS / 1000) as line:
             line.sendall(head)
             try:
                 while sent < most:

@@ -296,7 +296,7 @@ def test_another_provider_answers_where_the_chosen_one_is_away(page: Page) -> No
         page.keyboard.press("Enter")
         expect(page.get_by_role("dialog", name="Bud and model")).to_be_hidden()
         say(page, "Hello")
-        expect(page.get_by_text("Hello from the spare model").first).to_be_visible(timeout=30_000)
+        expect(page.get_by_text("Hello from the spare model").first).to_be_visible()
         expect(page.get_by_text("spare-model of “Spare” answers instead").first).to_be_visible()
         screenshot(page, "fallback")
     finally:
