@@ -216,9 +216,9 @@ ModelProvider.objects.create(
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def quick(trellis: RunningTrellis) -> Iterator[ScriptedModel]:
-    """A second provider of the demo workspace, as long as the journey lasts."""
+    """A second provider of the demo workspace, for the journeys of one file: it takes two commands."""
     model = ScriptedModel()
     added = trellis.manage("shell", "-c", ADD_PROVIDER.format(url=model.base_url))
     assert added.returncode == 0, added.stderr
@@ -253,8 +253,8 @@ def screenshot(page: Page, name: str) -> None:
     With ``TRELLIS_PICTURES=1`` those that the docs show are written there too. Fonts with emoji have to be installed.
     """
     ARTIFACTS.mkdir(exist_ok=True)
-    path = ARTIFACTS / f"{name}.png"
-    page.screenshot(path=path, full_page=False)
+    # For people who look; the lossless kind takes the browser three times as long.
+    page.screenshot(path=ARTIFACTS / f"{name}.jpg", type="jpeg", quality=80)
     if name in PICTURES and os.environ.get("TRELLIS_PICTURES") == "1":
-        shutil.copy(path, ROOT / "docs" / "images" / f"{PICTURES[name]}.png")
+        page.screenshot(path=ROOT / "docs" / "images" / f"{PICTURES[name]}.png")
     check_picture(page, name)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
 from playwright.sync_api import Locator, Page, expect
 
 from config.demo.people import PASSWORD
@@ -11,18 +15,46 @@ ADMIN = "admin@demo.example"
 AUDITOR = "auditor@demo.example"
 
 
-def enter(page: Page, email: str) -> None:
-    """Sign in to the demo workspace through the login form, as people do."""
-    page.goto("/accounts/login/")
+HOME = "/w/demo/"
+_SIGN_IN = "/accounts/login/"
+_kept: dict[str, list[Any]] = {}
+"""Of each person: the cookie of a session that they began."""
+
+
+def sign_in(page: Page, email: str) -> None:
+    """Sign in to the demo workspace through the login form, as people do; it leads to the workspace."""
+    page.goto(_SIGN_IN)
     page.locator("input[name=login]").fill(email)
     page.locator("input[name=password]").fill(PASSWORD)
     page.locator("form button[type=submit]").first.click()
     page.wait_for_url("**/w/**")
 
 
+def enter(page: Page, email: str, at: str = HOME) -> None:
+    """Be at a page of the demo workspace, as that person.
+
+    They fill the login form once. A browser that holds nothing yet is then given the cookie of that session, and the
+    form is filled again where it has ended meanwhile. Whoever needs a session of their own signs in.
+    """
+    context = page.context
+    if (kept := _kept.get(email)) and not context.cookies():
+        context.add_cookies(kept)
+        page.goto(at)
+        if _SIGN_IN not in page.url:
+            return
+        context.clear_cookies()
+    sign_in(page, email)
+    _kept[email] = [
+        one for one in context.cookies() if one.get("name") == settings.SESSION_COOKIE_NAME
+    ]
+    if at != HOME:
+        page.goto(at)
+
+
 def open_chat(page: Page, bud: str, question: str) -> None:
     """Begin a conversation with a bud by writing to it."""
-    page.goto("/w/demo/")
+    if urlsplit(page.url).path != HOME:
+        page.goto(HOME)
     page.locator(".bud-card").get_by_role("button", name=bud).first.click()
     say(page, question)
     page.wait_for_url("**/c/**")

@@ -69,8 +69,7 @@ def test_axe_finds_nothing_on_any_page_of_the_admin(
     trellis.manage("shell", "-c", MAKE_OWNER.format(email=ADMIN, value=True))
     try:
         page = new_context(bypass_csp=True).new_page()
-        enter(page, ADMIN)
-        page.goto("/admin/")
+        enter(page, ADMIN, at="/admin/")
         links = page.get_by_role("navigation", name="Admin").get_by_role("link")
         expect(links.first).to_be_visible()
         hrefs = [link.get_attribute("href") or "" for link in links.all()]
@@ -127,8 +126,7 @@ def test_a_view_of_a_list_is_saved_changed_and_deleted_by_keyboard(
 ) -> None:
     """REL-820: and axe finds nothing in its forms."""
     page = new_context(bypass_csp=True).new_page()
-    enter(page, ADMIN)
-    page.goto("/admin/mcp_servers/mcptool/?is_enabled__exact=1&o=-1")
+    enter(page, ADMIN, at="/admin/mcp_servers/mcptool/?is_enabled__exact=1&o=-1")
     views = page.get_by_role("region", name="Saved views")
     views.get_by_text("Save this view").focus()
     page.keyboard.press("Enter")

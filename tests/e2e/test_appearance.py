@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import ADMIN, MEMBER, enter, open_chat, tool_card
+from tests.e2e.people import ADMIN, MEMBER, enter, open_chat, sign_in, tool_card
 
 
 def theme_of(page: Page) -> str:
@@ -38,7 +38,7 @@ def test_the_theme_follows_the_person(new_context: NewContext, width: int) -> No
     there.evaluate("localStorage.setItem('trellis.theme', 'light')")
     there.reload()
     assert theme_of(there) == "light", "a visitor keeps the browser's"
-    enter(there, ADMIN)
+    sign_in(there, ADMIN)
     assert theme_of(there) == "dark"
     there.goto("/admin/")
     expect(there.locator("html")).to_have_class("dark")
@@ -133,8 +133,7 @@ def test_all_shortcuts_are_on_one_page(new_context: NewContext, width: int) -> N
         expect_no_faults(page)
     expect_fits(page)
     admin = new_context().new_page()
-    enter(admin, ADMIN)
-    admin.goto("/w/demo/servers/")
+    enter(admin, ADMIN, at="/w/demo/servers/")
     admin.get_by_role("button", name="Your account").click()
     admin.get_by_role("link", name="Keyboard shortcuts").click()
     for name in ("Audit log", "Admin"):

@@ -238,7 +238,8 @@ def test_a_body_without_end_is_cut(trellis: RunningTrellis) -> None:
     def answer_to(head: bytes, most: int) -> tuple[bytes, int]:
         chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
         sent = 0
-        with socket.create_connection((place.hostname or "", place.port or 80), 20) as line:
+        where = (place.hostname or "", place.port or 80)
+        with socket.create_connection(where, PATIENCE_MS / 1000) as line:
             line.sendall(head)
             try:
                 while sent < most:
@@ -358,8 +359,7 @@ def test_a_file_dropped_on_the_panel_is_added_and_escape_closes_one_thing(member
 
 def test_a_bud_learns_a_file_and_its_answers_lead_to_the_page(page: Page) -> None:
     """REL-494: added in the editor, cited in an answer, opened at the cited page, and removed."""
-    enter(page, ADMIN)
-    page.goto("/w/demo/buds/")
+    enter(page, ADMIN, at="/w/demo/buds/")
     page.get_by_role("link", name="Clock").first.click()
     knowledge = page.get_by_role("region", name="Knowledge")
     book = documents.pdf([f"The vacation rule of part {number}" for number in range(1, 4)])

@@ -19,8 +19,7 @@ def test_a_call_is_found_read_and_exported(page: Page, trellis: RunningTrellis) 
         "ask", "--workspace", "demo", "--bud", "clock", "What time is it in Lima?"
     )
     assert asked.returncode == 0, asked.stderr
-    enter(page, AUDITOR)
-    page.goto("/w/demo/audit/")
+    enter(page, AUDITOR, at="/w/demo/audit/")
     expect(page.get_by_role("heading", name="Audit")).to_be_visible()
     expect(page.locator("canvas")).to_be_visible()
     page.emulate_media(media="print")

@@ -13,8 +13,7 @@ from tests.e2e.people import ADMIN, enter, expect_idle, open_chat
 
 def test_a_bud_is_checked_in_its_editor_and_a_call_is_kept_as_a_test(page: Page) -> None:
     """REL-600, REL-601, REL-604, REL-607: add, run, read why it failed, mend, and keep one's own call."""
-    enter(page, ADMIN)
-    page.goto("/w/demo/buds/")
+    enter(page, ADMIN, at="/w/demo/buds/")
     page.get_by_role("link", name="Clock", exact=True).click()
     checks = page.get_by_role("region", name="Checks")
     expect(checks.get_by_text("A check is a test question")).to_be_visible()

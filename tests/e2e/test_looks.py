@@ -109,8 +109,7 @@ def test_pages_look_right_and_are_accessible(new_context: NewContext, width: str
         page.goto(f"/{name}/")
         check(page, name.replace("/", "-"))
     page = context()
-    enter(page, ADMIN)
-    page.goto("/w/demo/servers/")
+    enter(page, ADMIN, at="/w/demo/servers/")
     expect(page.locator("article.server").first).to_be_visible()
     check(page, "servers")
     card = page.locator("article.server", has_text="notes 1.0").first
@@ -152,8 +151,7 @@ def test_pages_look_right_and_are_accessible(new_context: NewContext, width: str
     expect(page.get_by_text("Register this address at the issuer")).to_be_visible()
     check(page, "settings-with-sign-in")
     page = context()
-    enter(page, AUDITOR)
-    page.goto("/w/demo/audit/")
+    enter(page, AUDITOR, at="/w/demo/audit/")
     expect(page.locator("canvas")).to_be_visible()
     check(page, "audit")
     for name in ("audit/overview", "audit/reports", "audit/reviews", "audit/schedules", "activity"):

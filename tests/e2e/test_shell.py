@@ -41,7 +41,7 @@ def entries(page: Page) -> list[str]:
 def test_every_page_has_the_same_frame(new_context: NewContext, width: int) -> None:
     """REL-589: brand, navigation, search, bell and menu, also on phones and in the admin; in the chat beside the conversations."""
     page = new_context(viewport={"width": width, "height": 800}, bypass_csp=True).new_page()
-    enter(page, ADMIN)
+    enter(page, ADMIN, at="/w/demo/servers/")
     for here, path in PAGES.items():
         page.goto(path)
         rooms = page.get_by_role("navigation", name="Main").get_by_role("link")
@@ -103,8 +103,7 @@ def test_what_waits_appears_and_goes_while_another_page_is_open(new_context: New
     """REL-665: the bar asks again when something changed, on pages of the product and of the admin, and not before."""
     context = new_context(viewport={"width": 1280, "height": 800})
     talk, page, admin = context.new_page(), context.new_page(), context.new_page()
-    enter(page, ADMIN)
-    page.goto("/w/demo/servers/")
+    enter(page, ADMIN, at="/w/demo/servers/")
     admin.goto("/admin/")
     waits = [one.locator(".waiting-button") for one in (page, admin)]
     for count in waits:

@@ -81,7 +81,6 @@ def test_nothing_moves_for_those_who_want_no_motion(new_context: NewContext) -> 
     """REL-785: not while a page loads, an answer comes, a dialog opens or a menu does."""
     page = new_context(reduced_motion="reduce").new_page()
     enter(page, MEMBER)
-    page.goto("/w/demo/")
     page.wait_for_timeout(50)
     assert page.evaluate(MOVING) == []
     open_chat(page, "Clock", "What time is it in Tokyo?")
@@ -103,7 +102,6 @@ def test_everything_fits_at_twice_the_size(new_context: NewContext) -> None:
     viewport: ViewportSize = {"width": 640, "height": 400}
     page = new_context(viewport=viewport, device_scale_factor=2).new_page()
     enter(page, MEMBER)
-    page.goto("/w/demo/")
     expect(page.locator(".bud-card").first).to_be_visible()
     expect_fits(page)
     screenshot(page, "zoom-start")

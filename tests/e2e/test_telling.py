@@ -7,7 +7,7 @@ import json
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
-from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
+from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, sign_in
 from tests.isolation.world import BROWSER_KEY
 
 IN_THE_BACKGROUND = (
@@ -59,7 +59,7 @@ def test_a_new_answer_is_marked_on_every_device_until_one_shows_it(
     expect(new_here).to_be_visible()
 
     other = new_context().new_page()
-    enter(other, MEMBER)
+    sign_in(other, MEMBER)
     row = other.locator("#sidebar li.chat-row", has_text="Lisbon").first
     expect(row.get_by_role("img", name="new answer")).to_be_visible()
     row.get_by_role("link").click()
@@ -89,8 +89,7 @@ def test_people_are_notified_on_a_device_while_trellis_is_closed(new_context: Ne
     """REL-616: switched on, known again after a reload, tried, and removed; with permission, and without it."""
     page = new_context(permissions=["notifications"]).new_page()
     page.add_init_script(A_PUSH_SERVICE)
-    enter(page, MEMBER)
-    page.goto("/w/demo/reminders/")
+    enter(page, MEMBER, at="/w/demo/reminders/")
     page.get_by_role("switch", name="Show titles of chats in notifications").check()
     switch_on = page.get_by_role("button", name="Notify me on this device")
     switch_on.click()
@@ -111,8 +110,7 @@ def test_people_are_notified_on_a_device_while_trellis_is_closed(new_context: Ne
 
     blocked = new_context(permissions=[]).new_page()
     blocked.add_init_script("Notification.requestPermission = async () => 'denied'")
-    enter(blocked, MEMBER)
-    blocked.goto("/w/demo/reminders/")
+    enter(blocked, MEMBER, at="/w/demo/reminders/")
     blocked.get_by_role("button", name="Notify me on this device").click()
     expect(blocked.get_by_text("Your browser blocks notifications of this site.")).to_be_visible()
 

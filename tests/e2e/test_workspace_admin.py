@@ -27,8 +27,7 @@ def counting() -> Iterator[CountingServer]:
 
 def test_the_admin_shows_the_workspaces_rooms_and_no_others(page: Page) -> None:
     """Journey 2: how things are; members, invitations, buds, servers, tools, audit; nothing of the platform's."""
-    enter(page, ADMIN)
-    page.goto("/admin/")
+    enter(page, ADMIN, at="/admin/")
     expect(page.get_by_role("heading", name="How things are")).to_be_visible()
     for name in ("Buds", "Servers", "Tools", "Members", "Invitations", "Audit log"):
         expect(page.get_by_role("link", name=name).first).to_be_visible()
@@ -44,15 +43,13 @@ def test_the_admin_shows_the_workspaces_rooms_and_no_others(page: Page) -> None:
 
 def test_a_member_asks_is_shut_out_and_comes_back(page: Page, new_context: NewContext) -> None:
     """SEC-01, REL-520, REL-525: the admin is for admins; a request is answered; a suspension is told on its page."""
-    enter(page, MEMBER)
-    page.goto("/admin/")
+    enter(page, MEMBER, at="/admin/")
     expect(page.get_by_role("link", name="Memberships")).to_have_count(0)
     page.goto("/w/demo/requests/?kind=tool&name=Weather")
     page.get_by_label("What you need it for").fill("Trips to customers")
     page.get_by_role("button", name="Send the request").click()
     admin = new_context().new_page()
-    enter(admin, ADMIN)
-    admin.goto("/w/demo/requests/")
+    enter(admin, ADMIN, at="/w/demo/requests/")
     admin.get_by_label("Note").first.fill("Use it with care")
     admin.get_by_role("button", name="Grant Weather").click()
     page.goto("/w/demo/requests/")
@@ -119,8 +116,7 @@ def test_an_http_server_with_a_secret_header_is_added_tested_and_used(
     page: Page, trellis: RunningTrellis, counting: CountingServer
 ) -> None:
     """Journey 2: added on the servers page; status, latency, revision, badges; its secret is never shown again."""
-    enter(page, ADMIN)
-    page.goto("/w/demo/servers/")
+    enter(page, ADMIN, at="/w/demo/servers/")
     page.get_by_role("link", name="Add a server").click()
     form = page.locator("#add-form")
     form.locator("input[name=name]").fill("counting")
@@ -146,8 +142,7 @@ def test_an_http_server_with_a_secret_header_is_added_tested_and_used(
 
 def test_a_tool_that_is_switched_off_is_gone_at_once(page: Page, trellis: RunningTrellis) -> None:
     """Journey 2: buds lose it at once, and have it back at once."""
-    enter(page, ADMIN)
-    page.goto("/w/demo/servers/")
+    enter(page, ADMIN, at="/w/demo/servers/")
     card = page.locator("article.server", has_text="mcp-time").first
     card.locator("summary.tools-summary").click()
 
@@ -169,8 +164,7 @@ def test_a_tool_that_is_switched_off_is_gone_at_once(page: Page, trellis: Runnin
 
 def test_what_goes_over_a_connection_appears_live(page: Page, trellis: RunningTrellis) -> None:
     """Ours: a call shows up on the open page by itself; its arguments are shown to whoever made it."""
-    enter(page, ADMIN)
-    page.goto("/w/demo/servers/")
+    enter(page, ADMIN, at="/w/demo/servers/")
     card = page.locator("article.server", has_text="mcp-time").first
     card.get_by_role("button", name=re.compile("More for")).click()
     page.get_by_role("link", name="Watch its messages").first.click()
@@ -201,8 +195,7 @@ def test_a_tool_that_asks_first_is_not_called_unconfirmed(
     page: Page, trellis: RunningTrellis
 ) -> None:
     """Ours: the tester keeps to the same rules as everybody."""
-    enter(page, ADMIN)
-    page.goto("/w/demo/servers/")
+    enter(page, ADMIN, at="/w/demo/servers/")
     card = page.locator("article.server", has_text="notes 1.0").first
     card.locator("summary.tools-summary").click()
     card.get_by_role("link", name="Try delete_note").click()
@@ -219,8 +212,7 @@ def test_a_tool_that_asks_first_is_not_called_unconfirmed(
 
 def test_a_pasted_list_is_shown_before_it_is_taken(page: Page, trellis: RunningTrellis) -> None:
     """SEC-116: what will happen to each entry; nothing is switched on by it."""
-    enter(page, ADMIN)
-    page.goto("/w/demo/servers/import/")
+    enter(page, ADMIN, at="/w/demo/servers/import/")
     listed = {
         "pasted": {"url": "https://pasted.example/mcp", "headers": {"X-Key": CANARY}},
         "refused-one": {"command": "npx", "args": ["-y", "thing"]},
@@ -241,8 +233,7 @@ def test_a_server_is_disconnected_and_connected_by_hand(
     page: Page, trellis: RunningTrellis
 ) -> None:
     """Ours: and another open page shows both by itself."""
-    enter(page, ADMIN)
-    page.goto("/w/demo/servers/")
+    enter(page, ADMIN, at="/w/demo/servers/")
     watcher = page.context.new_page()
     watcher.goto("/w/demo/servers/")
     card, seen = (
@@ -262,8 +253,7 @@ def test_a_server_that_somebody_else_adds_appears_by_itself(
     page: Page, trellis: RunningTrellis, counting: CountingServer
 ) -> None:
     """Ours: without a reload, and it goes the same way."""
-    enter(page, ADMIN)
-    page.goto("/w/demo/servers/")
+    enter(page, ADMIN, at="/w/demo/servers/")
     expect(page.locator("article.server").first).to_be_visible()
     other = page.context.new_page()
     other.goto("/w/demo/servers/")
@@ -306,7 +296,7 @@ def test_another_provider_answers_where_the_chosen_one_is_away(page: Page) -> No
         page.keyboard.press("Enter")
         expect(page.get_by_role("dialog", name="Bud and model")).to_be_hidden()
         say(page, "Hello")
-        expect(page.get_by_text("Hello from the spare model").first).to_be_visible(timeout=30_000)
+        expect(page.get_by_text("Hello from the spare model").first).to_be_visible()
         expect(page.get_by_text("spare-model of “Spare” answers instead").first).to_be_visible()
         screenshot(page, "fallback")
     finally:
@@ -320,8 +310,7 @@ def test_another_provider_answers_where_the_chosen_one_is_away(page: Page) -> No
 
 def test_the_catalogue_asks_in_which_buds_a_server_is_used(page: Page) -> None:
     """REL-763: what was opened stays open when the buds have come, and shows them to those who choose."""
-    enter(page, ADMIN)
-    page.goto("/w/demo/catalogue/?q=notion")
+    enter(page, ADMIN, at="/w/demo/catalogue/?q=notion")
     entry = page.get_by_role("listitem", name="Notion")
     entry.get_by_text("Where it is used").first.click()
     buds = entry.locator(".bud-choice")

@@ -168,10 +168,10 @@ class AskingServer:
             return "signed"
 
         @server.tool(annotations=reads)
-        async def slow_echo(text: str, ctx: Context) -> str:
+        async def slow_echo(text: str, ctx: Context, steps: int = 5) -> str:
             """Say it again, with signs of life in between."""
-            for step in range(5):
-                await ctx.report_progress(step, 5, "still here")
+            for step in range(steps):
+                await ctx.report_progress(step, steps, "still here")
                 await asyncio.sleep(0.12)
             return text
 

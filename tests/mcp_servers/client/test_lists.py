@@ -199,12 +199,13 @@ async def test_changes_of_lists_are_heard(
         monkeypatch.setattr(hooks, name, lambda server, name=name: told.append((name, server)))
     spec = everywhere.spec(transport, protocol=era)
     await text_of(send(spec, "echo", {"text": "warm"}))
-    await asyncio.sleep(0.4)  # the way for the server's own messages opens beside the first call
-    for what in ("tools", "prompts", "resources"):
-        await send(spec, "change", {"what": what})
     async with asyncio.timeout(PATIENCE):
-        while len(told) < 3:
-            await asyncio.sleep(0.02)
+        while (
+            len(set(told)) < 3
+        ):  # the way for the server's own messages opens beside the first call
+            for what in ("tools", "prompts", "resources"):
+                await send(spec, "change", {"what": what})
+            await asyncio.sleep(0.1)
     assert set(told) == {
         ("tools_changed", spec.server_id),
         ("prompts_changed", spec.server_id),
@@ -217,10 +218,15 @@ async def test_watched_resources_are_heard_of(
 ) -> None:
     """MCP 2026-07-28, Subscriptions: what is watched may change while the connection is open."""
     told: list[tuple[Any, ...]] = []
+    first: list[Any] = []
     monkeypatch.setattr(hooks, "resource_updated", lambda *facts: told.append(facts))
+    monkeypatch.setattr(hooks, "tools_changed", first.append)
     spec = everywhere.spec("streamable_http", protocol=Protocol.MODERN, watched=("memo://note",))
     await text_of(send(spec, "echo", {"text": "warm"}))
-    await asyncio.sleep(0.4)
+    async with asyncio.timeout(PATIENCE):
+        while not first:  # the way for the server's own messages opens beside the first call
+            await send(spec, "change", {"what": "tools"})
+            await asyncio.sleep(0.1)
     await send(spec, "change", {"what": "memo://note"})
     await send(spec, "change", {"what": "memo://other"})
     async with asyncio.timeout(PATIENCE):

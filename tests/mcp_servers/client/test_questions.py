@@ -91,7 +91,9 @@ async def test_a_question_of_one_among_many_calls_is_nobodys(
     spec = everywhere.spec(transport, protocol=Protocol.LEGACY)
     other, asker = Person(content={"size": "S"}), Person(content={"size": "L"})
     waiting = asyncio.create_task(send(spec, "silent", {"seconds": 1.5}, listener=other))
-    await asyncio.sleep(0.5)
+    async with asyncio.timeout(PATIENCE):
+        while not pool.state_of(spec).in_flight:
+            await asyncio.sleep(0.02)
     assert await text_of(send(spec, "ask_form", listener=asker)) == "cancel"
     assert (other.asked, asker.asked) == ([], [])
     assert await text_of(waiting) == "done"

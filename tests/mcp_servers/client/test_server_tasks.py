@@ -12,6 +12,7 @@ import pytest
 
 from mcp_servers.client.connections import calls
 from mcp_servers.client.connections.failures import CallFailed, RpcError
+from mcp_servers.client.connections.server_tasks import LEAST_POLL_SECONDS
 from mcp_servers.client.inputs import AskedInput, InputAction, InputKind, TaskStarted
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import raw_tool
@@ -117,9 +118,11 @@ async def test_a_task_without_end_is_left(serve: Any, is_modern: bool) -> None:
     server, spec = serve(WORKING, is_modern=is_modern)
     started = time.monotonic()
     with pytest.raises(TimeoutError):
-        await calls.follow_task(spec, "task-1", limits=within(0.6, 1.5))
-    assert 1.2 < time.monotonic() - started < 15
-    assert server.methods().count("tasks/get") <= 9
+        # On a busy machine too, one answer comes within the first limit; all of the second is longer.
+        await calls.follow_task(spec, "task-1", limits=within(3.0, 4.0))
+    seconds = time.monotonic() - started
+    assert 3.5 < seconds < PATIENCE
+    assert server.methods().count("tasks/get") <= 1 + seconds / LEAST_POLL_SECONDS
 
 
 async def test_what_a_task_of_the_extension_asks_is_answered_once(serve: Any) -> None:

@@ -199,7 +199,9 @@ async def test_a_silent_call_keeps_its_stream_alive(
 
     async def slowly(server: SseServer, body: dict[str, Any], answer: Send) -> None:
         await reply(answer, 202)
-        await asyncio.sleep(2.5)
+        async with asyncio.timeout(PATIENCE):
+            while server.pings < 2:
+                await asyncio.sleep(0.02)
         await server.answer(body)
 
     server = serve(on_post={"tools/call": slowly})

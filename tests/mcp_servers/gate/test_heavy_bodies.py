@@ -71,10 +71,11 @@ def test_others_run_while_a_large_text_is_masked() -> None:
     is_done = threading.Event()
 
     def count() -> None:
-        last = time.monotonic()
+        # In the process's own time, so that others who compute on this machine do not count.
+        last = time.process_time()
         while not is_done.wait(0.001):
-            gaps.append(time.monotonic() - last)
-            last = time.monotonic()
+            gaps.append(time.process_time() - last)
+            last = time.process_time()
 
     counting = threading.Thread(target=count)
     counting.start()
