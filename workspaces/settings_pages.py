@@ -15,11 +15,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from workspaces.errors import InvalidInput
 from workspaces.forms import FormatsForm, ProfileForm
+from workspaces.middleware import enterable_workspaces
 from workspaces.models import Membership, Theme
 from workspaces.page_parts import id_of
 from workspaces.profiles import change_profile
 from workspaces.roles import Permission, has_permission
 from workspaces.row_pages import page_in_address, ways_from
+from workspaces.switching import entrances_of
+from workspaces.text_values import unknown_filters
 from workspaces.visits import SESSION_ORDER, device, end_sessions, sessions_of
 
 if TYPE_CHECKING:
@@ -138,3 +141,23 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
         "faults": [page.fault] if page.fault else [],
     }
     return render(request, "workspaces/settings_sessions.html", context)
+
+
+@require_safe
+@login_required
+def all_workspaces(request: WorkspaceRequest) -> HttpResponse:
+    """Every workspace that the person may enter, page by page; menus show the first of them."""
+    query = request.GET.get("q", "").replace("\x00", "").strip()[:100]
+    rows = enterable_workspaces(request.user)
+    page = page_in_address(
+        rows.filter(name__icontains=query) if query else rows, request.GET, by="name"
+    )
+    context = {
+        "section": "account",
+        "query": query,
+        "fault": next(iter(unknown_filters(request.GET, {"q", "after"})), ""),
+        "entrances": entrances_of(request.user, page.rows),
+        "ways": ways_from(page, request.GET),
+        "address_faults": [page.fault] if page.fault else [],
+    }
+    return render(request, "workspaces/all.html", context)
