@@ -128,6 +128,7 @@ const chat = {
   pickResource: "Attach a resource",
   searchResources: "Search by name or address",
   noMatches: "No matches.",
+  moreResources: (most: number) => `These are the first ${most}. Search to find others.`,
   noResources: "The servers of this chat offer no resources.",
   needsDetails: "Needs some details",
   pickResourceAbout:
