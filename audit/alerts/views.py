@@ -20,6 +20,7 @@ from audit.alerts.words import condition_of
 from audit.models import Alert, AlertDelivery, AlertRule
 from audit.views.header import header_of
 from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.page_parts import id_of
 from workspaces.roles import Permission, has_permission, require
 from workspaces.row_pages import page_in_address, ways_from
 from workspaces.seen_values import hold, saves_one_at_a_time
@@ -160,14 +161,16 @@ def all_notices(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """All of the person's notices here are read now."""
+    """All of the person's notices here are read now, or the one that they opened."""
     assert request.workspace is not None
-    notices.mark_read(request.workspace, request.user)
+    only = request.POST.get("notice")
+    notices.mark_read(request.workspace, request.user, only=id_of(only) if only else None)
+    count = notices.unread(request.workspace, request.user)
     if request.GET.get("format") == "json":
-        return JsonResponse({"unread": 0})
+        return JsonResponse({"unread": count})
     rows = notices.notices_of(request.workspace, request.user)[: notices.MOST_SHOWN]
     return render(
-        request, "audit/alerts/_bell.html", {"notices": rows, "unread": 0, "is_marked": True}
+        request, "audit/alerts/_bell.html", {"notices": rows, "unread": count, "is_marked": True}
     )
 
 

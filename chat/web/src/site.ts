@@ -8,6 +8,7 @@ import { leadBack } from "./last-chat";
 import { startLiveCounts } from "./live-counts";
 import "./menus";
 import { startPush } from "./push";
+import { startReadingNotices } from "./reading-notices";
 import { CHAT_KEYS, isPressed } from "./shortcuts/list";
 import { onSignedIn, startSignIn } from "./sign-in";
 import common from "./texts/common";
@@ -148,6 +149,7 @@ const { person } = document.documentElement.dataset;
 if (person) forgetOthers(person);
 void startPush();
 startLiveCounts();
+startReadingNotices();
 
 showTheme();
 leadBack();

@@ -105,7 +105,9 @@ export function Sidebar() {
         data-open={isSidebarOpen.value}
         aria-label={t.chats}
         onKeyDown={(event) => {
-          if (event.key === "Escape" && isSidebarOpen.value) isSidebarOpen.value = false;
+          // In a dialog or menu it closes that alone.
+          if (event.key !== "Escape" || (event.target as Element).closest("dialog, [popover]")) return;
+          isSidebarOpen.value = false;
         }}
       >
         <div class="sidebar-head">
