@@ -105,8 +105,8 @@ export function Sidebar() {
         data-open={isSidebarOpen.value}
         aria-label={t.chats}
         onKeyDown={(event) => {
-          // In a dialog or menu it closes that alone.
-          if (event.key !== "Escape" || (event.target as Element).closest("dialog, [popover]")) return;
+          // A dialog or menu is what it closes, alone.
+          if (event.key !== "Escape" || document.querySelector("dialog[open], :popover-open")) return;
           isSidebarOpen.value = false;
         }}
       >
