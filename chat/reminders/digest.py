@@ -160,10 +160,10 @@ def answered_since(after: datetime, until: datetime, wanted: Wanted) -> Times:
     return _by_person(found[:MOST_AT_ONCE])
 
 
-def _by_person(rows: Iterable[tuple[UUID, UUID | None, datetime]]) -> Times:
+def _by_person(rows: Iterable[tuple[UUID, UUID | None, datetime | None]]) -> Times:
     found: defaultdict[Person, list[datetime]] = defaultdict(list)
     for workspace_id, user_id, since in rows:
-        if user_id is not None:
+        if user_id is not None and since is not None:
             found[workspace_id, user_id].append(since)
     return found
 
