@@ -1,5 +1,6 @@
 /** Entry of every page that Django draws: theme, menus, confirmations, copy buttons, notices of failed requests. */
 import "./styles/app.css";
+import { startAtAnswer } from "./arriving";
 import { askFirst } from "./asking";
 import { forgetAtSignOut, forgetOthers } from "./forgetting";
 import { browserTimeZone, type Choice, example } from "./formats";
@@ -150,6 +151,7 @@ if (person) forgetOthers(person);
 void startPush();
 startLiveCounts();
 startReadingNotices();
+startAtAnswer();
 
 showTheme();
 leadBack();
