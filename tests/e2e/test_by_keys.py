@@ -1,4 +1,4 @@
-"""The sidebar of a phone, by keys."""
+"""What keys open and close."""
 
 from __future__ import annotations
 
@@ -33,3 +33,17 @@ def test_escape_closes_what_lies_over_the_sidebar_and_then_the_sidebar(
     expect(sidebar).to_have_attribute("data-open", "true")
     page.keyboard.press("Escape")
     expect(sidebar).to_have_attribute("data-open", "false")
+
+
+def test_the_list_of_shortcuts_opens_at_its_beginning(new_context: NewContext) -> None:
+    """REL-922: with the focus on a link that stands above it."""
+    page = new_context(viewport={"width": 1280, "height": 500}).new_page()
+    enter(page, MEMBER)
+    page.goto("/w/demo/")
+    page.get_by_role("textbox", name="Message").first.press("Control+/")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(dialog.get_by_role("link", name="Shortcuts of all pages")).to_be_focused()
+    assert dialog.evaluate("node => [node.scrollTop, node.scrollHeight > node.clientHeight]") == [
+        0,
+        True,
+    ]
