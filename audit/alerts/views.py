@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from audit import reports
 from audit.alerts import notices, services
 from audit.alerts.forms import RuleForm
 from audit.alerts.words import condition_of
@@ -52,6 +53,7 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         except InvalidInput as error:
             _put_faults(form, error)
         else:
+            _warn_of_unknown(request, rule)
             if secret:
                 return render(request, "audit/alerts/list.html", _page(request, secret=secret))
             messages.success(request, _("“%(name)s” is watched.") % {"name": rule.name})
@@ -88,6 +90,7 @@ def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpR
         except InvalidInput as error:
             _put_faults(form, error)
         else:
+            _warn_of_unknown(request, rule)
             if secret:
                 return render(request, "audit/alerts/list.html", _page(request, secret=secret))
             messages.success(request, _("Saved."))
@@ -172,6 +175,19 @@ def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     return render(
         request, "audit/alerts/_bell.html", {"notices": rows, "unread": count, "is_marked": True}
     )
+
+
+def _warn_of_unknown(request: WorkspaceRequest, rule: AlertRule) -> None:
+    """A rule may come before its server and tool; a name that is misspelt would never be found."""
+    known = reports.choices_of(rule.workspace_id, None)
+    for name, choices, told in (
+        (rule.server_name, known.servers, _("The log names no server “%(name)s” so far.")),
+        (rule.tool_name, known.tools, _("The log names no tool “%(name)s” so far.")),
+    ):
+        is_cut = len(choices) >= reports.MAX_CHOICES
+        if name and not is_cut and name not in {value for value, _label in choices}:
+            text = told % {"name": name}
+            messages.warning(request, text + " " + _("The rule finds nothing until it does."))
 
 
 def _workspace(request: WorkspaceRequest) -> Workspace:

@@ -403,3 +403,17 @@ def test_opening_a_notice_marks_it_alone_as_read(two_workspaces: TwoTenants) -> 
         client.post("/w/a/notices/read/?format=json", {"notice": other})
     assert notices.unread(a.workspace, a.admin) == 2
     assert notices.unread(a.workspace, a.owner) == 1
+
+
+def test_a_rule_for_a_name_that_the_log_does_not_know_is_told(tenant: Tenant) -> None:
+    """REL-923: it may be misspelt; the rule is kept, since its server may come later."""
+    write(tenant, Action.TOOL_CALL_FINISHED, server=Ref(id=None, name="mail"), outcome=Outcome.OK)
+    client, add = tenant.client("owner"), f"/w/{tenant.workspace.slug}/audit/alerts/add/"
+    values = {"name": "x", "condition": "timeout", "threshold": 1, "window_minutes": 5}
+    values |= {"least_calls": 1, "remind_hours": 0}
+    told = "The log names no server “mial” so far."
+    page = client.post(add, {**values, "server_name": "mial"}, follow=True).content.decode()
+    assert told in page
+    page = client.post(add, {**values, "server_name": "mail"}, follow=True).content.decode()
+    assert "The log names no" not in page
+    assert AlertRule.objects.for_workspace(tenant.workspace).count() == 2
