@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from workspaces.errors import InvalidInput
@@ -23,7 +24,14 @@ from workspaces.roles import Permission, has_permission
 from workspaces.row_pages import page_in_address, ways_from
 from workspaces.switching import entrances_of
 from workspaces.text_values import unknown_filters
-from workspaces.visits import SESSION_ORDER, device, end_sessions, sessions_of
+from workspaces.visits import (
+    SESSION_ORDER,
+    device,
+    end_other_sessions,
+    end_sessions,
+    other_sessions_of,
+    sessions_of,
+)
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -112,7 +120,7 @@ def shortcuts(request: WorkspaceRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def sessions(request: WorkspaceRequest) -> HttpResponse:
-    """Where the person is signed in, page by page; sign out of one, or of all others on all pages."""
+    """Where the person is signed in, page by page; sign out of one, or of all others in all workspaces."""
     if request.workspace is None:
         return redirect("workspaces:index")
     rows = Membership.objects.for_workspace(request.workspace).filter(user=request.user)
@@ -121,14 +129,18 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
     current = request.session.session_key
     others = rows_of_person.exclude(session_id=current)
     if request.method == "POST" and membership is not None:
-        chosen = request.POST.get("session")
-        ended = others.filter(pk=id_of(chosen)) if chosen else others
-        number = end_sessions(
-            membership=membership,
-            session_ids=set(ended.values_list("pk", flat=True)),
-            actor=request.actor,
-        )
-        told = _("Signed out.") if number else _("There was nothing to sign out of.")
+        if chosen := request.POST.get("session"):
+            ended = set(others.filter(pk=id_of(chosen)).values_list("pk", flat=True))
+            number = end_sessions(membership=membership, session_ids=ended, actor=request.actor)
+        else:
+            number = end_other_sessions(user=request.user, session_key=current, actor=request.actor)
+        told = _("There was nothing to sign out of.")
+        if number:
+            told = ngettext(
+                "Signed out of %(number)s other browser.",
+                "Signed out of %(number)s other browsers.",
+                number,
+            ) % {"number": number}
         messages.success(request, told)
         return redirect("workspaces:sessions")
     page = page_in_address(rows_of_person, request.GET, by=SESSION_ORDER)
@@ -136,7 +148,7 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
         "section": "account",
         "tab": "sessions",
         "sessions": [(row, device(row.user_agent), row.session_id == current) for row in page.rows],
-        "has_others": others.exists(),
+        "has_others": other_sessions_of(request.user, current).exists(),
         "ways": ways_from(page, request.GET),
         "faults": [page.fault] if page.fault else [],
     }
