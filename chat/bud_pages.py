@@ -50,11 +50,13 @@ from chat.services.knowledge import MOST_FILES, READABLE
 from chat.toolset import resolve_toolset
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission, require
+from workspaces.row_pages import page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
-MOST_RUNS: Final = 10
+MOST_RUNS: Final = 20
+"""On a page."""
 framed: Any = csp_update({"frame-src": ["'self'"]})
 """The test chat is a page of our own in a frame."""
 
@@ -204,10 +206,10 @@ def _embedding_page(request: WorkspaceRequest, bud: Bud | None) -> str:
 def _checks(request: WorkspaceRequest, bud: Bud) -> dict[str, Any]:
     """Give the test questions with their last run, for the page's script."""
     slug = workspace_of(request).slug
-    last = runs_of(bud, 1)
+    last = runs_of(bud).first()
     return {
         "checks": [check_json(check) for check in checks_of(bud)],
-        "run": run_json(last[0], request.actor, with_results=True) if last else None,
+        "run": run_json(last, request.actor, with_results=True) if last else None,
         "plan": plan_json(plan_of(bud)),
         "slug": slug,
         "run_url": reverse("chat:bud_check", args=[slug, bud.pk]),
@@ -383,6 +385,7 @@ def bud_quality(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) ->
     """How a bud did in the last days."""
     bud = editable_bud(request, bud_id)
     found = quality_of(bud=bud, actor=request.actor)
+    page = page_in_address(runs_of(bud), request.GET, by="-id", most=MOST_RUNS)
     context = {
         **context_of(request, bud),
         "tab": "quality",
@@ -390,6 +393,8 @@ def bud_quality(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) ->
         "p50": spoken_time(found.p50_ms) if found.p50_ms is not None else "–",
         "p95": spoken_time(found.p95_ms) if found.p95_ms is not None else "–",
         "log_url": _log_url(request, bud),
-        "runs": runs_of(bud, MOST_RUNS),
+        "runs": page.rows,
+        "ways": ways_from(page, request.GET, anchor="#checks"),
+        "address_faults": [page.fault] if page.fault else [],
     }
     return render(request, "chat/bud_quality.html", context)

@@ -22,8 +22,8 @@ from chat.services.waiting import waiting_for
 from mcp_servers.registry.icons import icon_addresses
 from workspaces.asking import may_decide
 from workspaces.errors import NotFound
-from workspaces.middleware import enterable_workspaces
 from workspaces.roles import Permission, has_permission
+from workspaces.switching import choices_of
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -63,6 +63,8 @@ class WorkspaceLink(TypedDict):
 class BootUrls(TypedDict):
     """Null: not for this person."""
 
+    workspaces: str | None
+    """All of them, if the menu does not hold them."""
     servers: str
     server_icons: str
     add_server: str | None
@@ -197,6 +199,7 @@ def _add_server_url(workspace: Workspace, actor: Actor) -> str | None:
 def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
     workspace, user, actor = request.workspace, request.user, request.actor
     assert workspace is not None
+    choices = choices_of(user, workspace)
     slug = {"workspace_slug": workspace.slug}
     sees_audit = has_permission(actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
     manages_buds = has_permission(actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
@@ -211,12 +214,11 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "can_manage_buds": manages_buds,
             "decides_requests": may_decide(actor, workspace),
         },
-        "workspaces": [
-            {"slug": other.slug, "name": other.name} for other in enterable_workspaces(user)[:50]
-        ],
+        "workspaces": [{"slug": other.slug, "name": other.name} for other in choices.shown],
         "conversation_id": str(conversation_id) if conversation_id else None,
         "is_kept": False,
         "urls": {
+            "workspaces": reverse("workspaces:all") if choices.has_more else None,
             "servers": reverse("mcp_servers:servers", kwargs=slug),
             "server_icons": reverse("mcp_servers:icons", kwargs=slug),
             "add_server": _add_server_url(workspace, actor),

@@ -22,7 +22,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from workspaces.actors import Role
 from workspaces.admin_sections import Section
 from workspaces.mails import public_url
-from workspaces.middleware import enterable_workspaces, signed_in_user
+from workspaces.middleware import signed_in_user
 from workspaces.model_admin import PlatformModelAdmin, WorkspaceModelAdmin, telling, was_refused
 from workspaces.models import ApiToken, Invitation, Membership, Theme, User, Workspace
 from workspaces.roles import Permission
@@ -34,6 +34,7 @@ from workspaces.services import (
     remove_member,
     revoke_invitation,
 )
+from workspaces.switching import other_admins_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -57,24 +58,24 @@ def theme(request: HttpRequest) -> str | None:
 
 
 def ways_out(request: HttpRequest) -> list[dict[str, str]]:
-    """The other workspaces that the person administers, for the menu at the name of this one."""
+    """The other workspaces that the person administers, for the menu at the name of this one; after many, the page of all."""
     user = signed_in_user(request)
     current = getattr(request, "workspace", None)
     if user is None or current is None:
         return []
-    others = enterable_workspaces(user).exclude(pk=current.pk)
-    if not user.is_superuser:
-        strong = [Role.ADMIN.value, Role.OWNER.value]
-        mine = Membership.objects.across_workspaces().filter(user=user, role__in=strong)
-        others = others.filter(pk__in=mine.values("workspace_id"))
-    return [
+    others = other_admins_of(user, current)
+    ways = [
         {
             "icon": "swap_horiz",
             "title": other.name,
             "link": reverse("workspaces:open_admin", args=[other.slug]),
         }
-        for other in others[:30]
+        for other in others.shown
     ]
+    if others.has_more:
+        title = str(_("All workspaces"))
+        ways.append({"icon": "more_horiz", "title": title, "link": reverse("workspaces:all")})
+    return ways
 
 
 @admin.register(Membership)

@@ -7,16 +7,17 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from workspaces.middleware import enterable_workspaces, signed_in_user
-
-MOST_SHOWN = 50
+from workspaces.middleware import signed_in_user
+from workspaces.switching import Choices, choices_of
 
 
 def workspaces(request: HttpRequest) -> dict[str, Any]:
-    """`workspaces`, for the switcher: asked for only by pages that show it."""
+    """`workspaces` (`.shown`, `.has_more`), for the switcher: asked for only by pages that show it."""
 
-    def read() -> list[Any]:
+    def read() -> Choices:
         user = signed_in_user(request) if hasattr(request, "user") else None
-        return list(enterable_workspaces(user)[:MOST_SHOWN]) if user is not None else []
+        if user is None:
+            return Choices(shown=[], has_more=False)
+        return choices_of(user, getattr(request, "workspace", None))
 
     return {"workspaces": SimpleLazyObject(read)}

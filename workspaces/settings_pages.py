@@ -11,16 +11,27 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from workspaces.errors import InvalidInput
 from workspaces.forms import FormatsForm, ProfileForm
+from workspaces.middleware import enterable_workspaces
 from workspaces.models import Membership, Theme
 from workspaces.page_parts import id_of
 from workspaces.profiles import change_profile
 from workspaces.roles import Permission, has_permission
 from workspaces.row_pages import page_in_address, ways_from
-from workspaces.visits import SESSION_ORDER, device, end_sessions, sessions_of
+from workspaces.switching import entrances_of
+from workspaces.text_values import unknown_filters
+from workspaces.visits import (
+    SESSION_ORDER,
+    device,
+    end_other_sessions,
+    end_sessions,
+    other_sessions_of,
+    sessions_of,
+)
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -109,7 +120,7 @@ def shortcuts(request: WorkspaceRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def sessions(request: WorkspaceRequest) -> HttpResponse:
-    """Where the person is signed in, page by page; sign out of one, or of all others on all pages."""
+    """Where the person is signed in, page by page; sign out of one, or of all others in all workspaces."""
     if request.workspace is None:
         return redirect("workspaces:index")
     rows = Membership.objects.for_workspace(request.workspace).filter(user=request.user)
@@ -118,14 +129,18 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
     current = request.session.session_key
     others = rows_of_person.exclude(session_id=current)
     if request.method == "POST" and membership is not None:
-        chosen = request.POST.get("session")
-        ended = others.filter(pk=id_of(chosen)) if chosen else others
-        number = end_sessions(
-            membership=membership,
-            session_ids=set(ended.values_list("pk", flat=True)),
-            actor=request.actor,
-        )
-        told = _("Signed out.") if number else _("There was nothing to sign out of.")
+        if chosen := request.POST.get("session"):
+            ended = set(others.filter(pk=id_of(chosen)).values_list("pk", flat=True))
+            number = end_sessions(membership=membership, session_ids=ended, actor=request.actor)
+        else:
+            number = end_other_sessions(user=request.user, session_key=current, actor=request.actor)
+        told = _("There was nothing to sign out of.")
+        if number:
+            told = ngettext(
+                "Signed out of %(number)s other browser.",
+                "Signed out of %(number)s other browsers.",
+                number,
+            ) % {"number": number}
         messages.success(request, told)
         return redirect("workspaces:sessions")
     page = page_in_address(rows_of_person, request.GET, by=SESSION_ORDER)
@@ -133,8 +148,28 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
         "section": "account",
         "tab": "sessions",
         "sessions": [(row, device(row.user_agent), row.session_id == current) for row in page.rows],
-        "has_others": others.exists(),
+        "has_others": other_sessions_of(request.user, current).exists(),
         "ways": ways_from(page, request.GET),
         "faults": [page.fault] if page.fault else [],
     }
     return render(request, "workspaces/settings_sessions.html", context)
+
+
+@require_safe
+@login_required
+def all_workspaces(request: WorkspaceRequest) -> HttpResponse:
+    """Every workspace that the person may enter, page by page; menus show the first of them."""
+    query = request.GET.get("q", "").replace("\x00", "").strip()[:100]
+    rows = enterable_workspaces(request.user)
+    page = page_in_address(
+        rows.filter(name__icontains=query) if query else rows, request.GET, by="name"
+    )
+    context = {
+        "section": "account",
+        "query": query,
+        "fault": next(iter(unknown_filters(request.GET, {"q", "after"})), ""),
+        "entrances": entrances_of(request.user, page.rows),
+        "ways": ways_from(page, request.GET),
+        "address_faults": [page.fault] if page.fault else [],
+    }
+    return render(request, "workspaces/all.html", context)

@@ -19,6 +19,7 @@ urlpatterns = [
     path("account/appearance/", settings_pages.appearance, name="appearance"),
     path("account/formats/", settings_pages.formats, name="formats"),
     path("account/shortcuts/", settings_pages.shortcuts, name="shortcuts"),
+    path("account/workspaces/", settings_pages.all_workspaces, name="all"),
     path("account/sessions/", settings_pages.sessions, name="sessions"),
     path("account/tokens/", views.tokens, name="tokens"),
     path("account/tokens/<uuid:token_id>/revoke/", views.revoke, name="revoke_token"),

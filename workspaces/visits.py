@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -113,3 +114,39 @@ def end_sessions(
         delete_sessions(row.session_id for row in ended)
         end_access(membership.user_id)
     return len(ended)
+
+
+def other_sessions_of(user: User, session_key: str | None) -> WorkspaceQuerySet[WorkspaceSession]:
+    """A person's living sessions but this one, as they were used in all workspaces."""
+    rows: WorkspaceQuerySet[WorkspaceSession] = WorkspaceSession.objects.across_workspaces()
+    living = rows.filter(user=user, session__expire_date__gt=timezone.now())
+    return living.exclude(session_id=session_key)
+
+
+@transaction.atomic
+def end_other_sessions(*, user: User, session_key: str | None, actor: Actor) -> int:
+    """Sign a person out of all their browsers but this one, whatever workspaces were used there. Gives how many.
+
+    Each workspace has an entry of each session that was used in it.
+    """
+    ended = list(other_sessions_of(user, session_key).select_related("user"))
+    roles = dict(
+        Membership.objects.across_workspaces()
+        .filter(user=user, workspace_id__in={row.workspace_id for row in ended})
+        .values_list("workspace_id", "role")
+    )
+    for row in ended:
+        role = roles.get(row.workspace_id)
+        there = replace(
+            actor,
+            workspace_id=row.workspace_id,
+            role=Role(role) if role else None,
+            is_auditor=False,
+        )
+        is_here = row.workspace_id == actor.workspace_id
+        record_deleted(row, actor=actor if is_here else there)
+    keys = {row.session_id for row in ended}
+    if keys:
+        delete_sessions(keys)
+        end_access(user.pk)
+    return len(keys)

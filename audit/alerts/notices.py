@@ -58,9 +58,12 @@ def unread(workspace: Workspace, user: User) -> int:
     return notices_of(workspace, user).filter(read_at=None).count()
 
 
-def mark_read(workspace: Workspace, user: User) -> None:
-    """All of them are read now; other pages of the person are told."""
-    if notices_of(workspace, user).filter(read_at=None).update(read_at=database_now()):
+def mark_read(workspace: Workspace, user: User, *, only: UUID | None = None) -> None:
+    """All of them are read now, or one; other pages of the person are told."""
+    rows = notices_of(workspace, user).filter(read_at=None)
+    if only is not None:
+        rows = rows.filter(pk=only)
+    if rows.update(read_at=database_now()):
         _tell(workspace.pk, user.pk)
 
 

@@ -14,12 +14,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from audit import reports
 from audit.alerts import notices, services
 from audit.alerts.forms import RuleForm
 from audit.alerts.words import condition_of
 from audit.models import Alert, AlertDelivery, AlertRule
 from audit.views.header import header_of
 from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.page_parts import id_of
 from workspaces.roles import Permission, has_permission, require
 from workspaces.row_pages import page_in_address, ways_from
 from workspaces.seen_values import hold, saves_one_at_a_time
@@ -51,6 +53,7 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         except InvalidInput as error:
             _put_faults(form, error)
         else:
+            _warn_of_unknown(request, rule)
             if secret:
                 return render(request, "audit/alerts/list.html", _page(request, secret=secret))
             messages.success(request, _("“%(name)s” is watched.") % {"name": rule.name})
@@ -87,6 +90,7 @@ def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpR
         except InvalidInput as error:
             _put_faults(form, error)
         else:
+            _warn_of_unknown(request, rule)
             if secret:
                 return render(request, "audit/alerts/list.html", _page(request, secret=secret))
             messages.success(request, _("Saved."))
@@ -160,15 +164,30 @@ def all_notices(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """All of the person's notices here are read now."""
+    """All of the person's notices here are read now, or the one that they opened."""
     assert request.workspace is not None
-    notices.mark_read(request.workspace, request.user)
+    only = request.POST.get("notice")
+    notices.mark_read(request.workspace, request.user, only=id_of(only) if only else None)
+    count = notices.unread(request.workspace, request.user)
     if request.GET.get("format") == "json":
-        return JsonResponse({"unread": 0})
+        return JsonResponse({"unread": count})
     rows = notices.notices_of(request.workspace, request.user)[: notices.MOST_SHOWN]
     return render(
-        request, "audit/alerts/_bell.html", {"notices": rows, "unread": 0, "is_marked": True}
+        request, "audit/alerts/_bell.html", {"notices": rows, "unread": count, "is_marked": True}
     )
+
+
+def _warn_of_unknown(request: WorkspaceRequest, rule: AlertRule) -> None:
+    """A rule may come before its server and tool; a name that is misspelt would never be found."""
+    known = reports.choices_of(rule.workspace_id, None)
+    for name, choices, told in (
+        (rule.server_name, known.servers, _("The log names no server “%(name)s” so far.")),
+        (rule.tool_name, known.tools, _("The log names no tool “%(name)s” so far.")),
+    ):
+        is_cut = len(choices) >= reports.MAX_CHOICES
+        if name and not is_cut and name not in {value for value, _label in choices}:
+            text = told % {"name": name}
+            messages.warning(request, text + " " + _("The rule finds nothing until it does."))
 
 
 def _workspace(request: WorkspaceRequest) -> Workspace:

@@ -3,6 +3,7 @@
 from audit.reports.calls import CallRow, CallState, call_of, rows_of
 from audit.reports.charts import Chart, Series, Totals, chart_of, totals_of
 from audit.reports.entries import (
+    MAX_CHOICES,
     Choices,
     choices_of,
     entries_of,
@@ -20,6 +21,7 @@ from audit.reports.searching import (
 )
 
 __all__ = [
+    "MAX_CHOICES",
     "PAGE_SIZE",
     "CallRow",
     "CallState",

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from workspaces.actors import Actor
     from workspaces.scoping import WorkspaceQuerySet
 
-MAX_CHOICES = 200
+MAX_CHOICES = 1000
+"""Of each kind. The search field completes them; a list of the panel holds fewer."""
+MOST_RELATED = 100
 _LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
@@ -65,11 +67,20 @@ def choices_of(workspace_id: UUID, since: datetime | None) -> Choices:
     return exactly(workspace_id, read)
 
 
-def related_to(entry: AuditEntry, rows: WorkspaceQuerySet[AuditEntry]) -> Sequence[AuditEntry]:
-    """Give all entries of the entry's call, oldest first; nothing for what is no call."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related:
+    """Entries of one call, oldest first."""
+
+    entries: Sequence[AuditEntry] = ()
+    has_more: bool = False
+
+
+def related_to(entry: AuditEntry, rows: WorkspaceQuerySet[AuditEntry]) -> Related:
+    """Give the entries of the entry's call, at most MOST_RELATED; nothing for what is no call."""
     if entry.call_id is None:
-        return []
-    return list(rows.filter(call_id=entry.call_id).order_by("id")[:100])
+        return Related()
+    found = list(rows.filter(call_id=entry.call_id).order_by("id")[: MOST_RELATED + 1])
+    return Related(entries=found[:MOST_RELATED], has_more=len(found) > MOST_RELATED)
 
 
 def may_see_bodies(entry: AuditEntry, *, actor: Actor) -> bool:

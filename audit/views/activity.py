@@ -86,6 +86,7 @@ def own_entry(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID) ->
     """One entry of one's own, with what was sent and came back."""
     rows = _own(request)
     entry = rows.fetch(entry_id)
+    related = reports.related_to(entry, rows)
     context = {
         "section": "account",
         "audit_url": reverse("audit:activity", args=[workspace_slug]),
@@ -96,7 +97,8 @@ def own_entry(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID) ->
         "can_see_bodies": True,
         "bodies": bodies_of(entry),
         "changes": changes_of(entry),
-        "related": [described(other) for other in reports.related_to(entry, rows)],
+        "related": [described(other) for other in related.entries],
+        "has_more_related": related.has_more,
     }
     return render(request, "audit/entry_detail.html", context)
 

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET
 from audit import reports
 from audit.actions import Action, layer_name, outcome_in_words
 from audit.bodies import read_body
+from audit.filters import ENTRIES
 from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.services import EntryDraft, record
 from audit.views.parts import around, call_url, described, found_by, workspace_of
@@ -105,7 +106,9 @@ def entry_detail(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID)
         "can_see_bodies": can_see_bodies,
         "bodies": bodies,
         "changes": changes_of(entry),
-        "related": [described(other) for other in related],
+        "related": [described(other) for other in related.entries],
+        "has_more_related": related.has_more,
+        "whole_call_url": found_by(audit_url, call=entry.call_id, show=ENTRIES),
     }
     return render(request, "audit/entry_detail.html", context)
 

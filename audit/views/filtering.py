@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.utils.translation import gettext, gettext_noop
@@ -29,6 +29,8 @@ from audit.filters import (
 from audit.views.words import choice_in_words
 from workspaces.formats import moment_in_utc
 
+MOST_IN_LIST: Final = 200
+"""Of values in a list of the panel; the search field takes and completes the others."""
 _ORDER = ("sort", "order")
 _OUTCOME_CHOICES = [
     *((outcome.value, outcome_in_words(outcome)) for outcome in Outcome),
@@ -100,8 +102,12 @@ def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str,
         if name in selects:
             box["empty"], known = selects[name]
             # What is not among those that occur stays chosen; it would else be lost with the next filter.
+            box["most"] = MOST_IN_LIST if len(known) > MOST_IN_LIST else None
+            known = known[:MOST_IN_LIST]
             is_known = not value or any(value == one for one, _ in known)
-            box["choices"] = known if is_known else [*known, (value, value)]
+            box["choices"] = (
+                known if is_known else [*known, (value, dict(choices.users).get(value, value))]
+            )
         elif name in NUMBERS:
             box["least"], box["most"] = typed[f"{name}_min"], typed[f"{name}_max"]
         boxes[name] = box

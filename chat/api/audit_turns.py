@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.models import Turn
-from chat.services.turn_record import TurnRecord, read_turn
+from chat.services.turn_record import MOST_ENTRIES, TurnRecord, read_turn
 from chat.values import TurnStatus
 from workspaces.api import Scopes, WorkspaceViewSet
 
@@ -62,7 +62,10 @@ class TurnRecordOutput(serializers.Serializer[Any]):
         child=serializers.UUIDField(),
         help_text="Turns of other models that answered the same question side by side.",
     )
-    entry_ids = serializers.ListField(child=serializers.UUIDField())
+    entry_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text=f"The newest first, at most {MOST_ENTRIES}."
+    )
+    has_more_entries = serializers.BooleanField(help_text="The log has older ones.")
 
     def to_representation(self, instance: TurnRecord) -> dict[str, Any]:
         turn = instance.turn
@@ -80,6 +83,7 @@ class TurnRecordOutput(serializers.Serializer[Any]):
                 "contents": asdict(instance.contents) if instance.contents else None,
                 "compared_with": [one.pk for one in instance.beside],
                 "entry_ids": [entry.pk for entry in instance.entries],
+                "has_more_entries": instance.has_more_entries,
             }
         )
         return shown

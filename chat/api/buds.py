@@ -56,9 +56,6 @@ from chat.values import McpConfigOverrides, parse_value
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
 
-MOST_RUNS = 20
-"""Of checks, in a list."""
-
 
 class BudFilters(RowFilterSet):
     is_archived = django_filters.BooleanFilter()
@@ -76,6 +73,7 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     parameters: ClassVar[Any] = {
         "resources": ("search", "added", "off"),
         "versions": ("cursor", "page_size"),
+        "check_runs": ("cursor", "page_size"),
     }
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
@@ -238,15 +236,22 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 
     @extend_schema(methods=["GET"], responses=CheckRunOutput(many=True), filters=False)
     @extend_schema(methods=["POST"], request=CheckedDraftInput, responses={201: CheckRunOutput})
-    @action(detail=True, methods=["get", "post"], pagination_class=None, url_path="check-runs")
+    @action(
+        detail=True,
+        methods=["get", "post"],
+        filterset_class=None,
+        orderings=("-id",),
+        url_path="check-runs",
+    )
     def check_runs(self, request: Request, pk: str) -> Response:
-        """List the last runs of the bud's checks, or run them: with the saved bud, or with the values given here.
+        """List the runs of the bud's checks, the newest first, or run them: with the saved bud, or with the values given here.
 
         Tools that may change data are never called. 409: they are running already.
         """
         bud = self._editable()
         if request.method != "POST":
-            return Response([run_json(run, self.actor) for run in runs_of(bud, MOST_RUNS)])
+            page = self.paginate_queryset(runs_of(bud)) or []
+            return self.get_paginated_response([run_json(run, self.actor) for run in page])
         values = self.read(CheckedDraftInput, partial=True)
         values.pop("version", None)
         has_provider = "provider_id" in values

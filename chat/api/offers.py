@@ -145,7 +145,7 @@ SEARCH = OpenApiParameter("search", str, description="Words of its name or addre
 class OffersOfConversation:
     """Further addresses of a conversation; mixed into its viewset."""
 
-    parameters: ClassVar[Any] = {"resources": ("search",)}
+    parameters: ClassVar[Any] = {"resources": ("search",), "prompts": ("search",)}
 
     @extend_schema(responses=ServersOutput, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -162,18 +162,25 @@ class OffersOfConversation:
     )
     @action(detail=True, methods=["get"], pagination_class=None)
     def resources(self: Any, request: Request, pk: str) -> Response:
-        """Resources and templates that can be attached to a message here."""
+        """The first 200 resources and templates that can be attached to a message here."""
         rows = resources_of(self.get_object(), searched(request))
         return Response([resource_json(row) for row in rows])
 
-    @extend_schema(methods=["GET"], responses=PromptOutput(many=True), filters=False)
+    @extend_schema(
+        methods=["GET"],
+        parameters=[SEARCH],
+        responses=PromptOutput(many=True),
+        filters=False,
+    )
     @extend_schema(methods=["POST"], request=PromptInput, responses=FilledPromptOutput)
     @action(detail=True, methods=["get", "post"], pagination_class=None)
     def prompts(self: Any, request: Request, pk: str) -> Response:
-        """Prompts that can be used here; or one of them, filled in by its server."""
+        """The first 200 prompts that can be used here; or one of them, filled in by its server."""
         conversation: Conversation = self.get_object()
         if request.method == "GET":
-            return Response([_prompt_json(row) for row in prompts_of(conversation)])
+            return Response(
+                [_prompt_json(row) for row in prompts_of(conversation, searched(request))]
+            )
         values = self.read(PromptInput)
         outcome = fetch_prompt(
             conversation=conversation,
@@ -271,7 +278,7 @@ def _server_json(
 
 
 def searched(request: Request) -> str:
-    """The words that resources are looked for by."""
+    """The words that resources and prompts are looked for by."""
     return str(request.query_params.get("search", ""))[:200].replace("\x00", "")
 
 

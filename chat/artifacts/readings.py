@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -19,9 +20,15 @@ from chat.file_kinds import (
     kind_of,
     picture_type,
 )
+from chat.file_names import ending_of
 from chat.models import ArtifactVersion, FileReading
 from workspaces.database import in_database
 from workspaces.errors import NotFound
+
+_READ_BY_CONTENT: Final = frozenset(
+    ["pdf", "docx", "xlsx", "pptx", "epub", "png", "jpg", "jpeg", "gif", "webp"]
+)
+"""Endings of files that are read once their content is of that kind."""
 
 LONGEST_OVERVIEW = 4_000
 """Characters of what stands for a file that is too long to be sent whole."""
@@ -97,6 +104,8 @@ def _read_plain(content: bytes, version: ArtifactVersion) -> Extracted | ModelPi
             raise Unreadable(
                 _("It is damaged or not complete. Save it again, and attach the new file.")
             )
+        if ending_of(version.artifact.name) in _READ_BY_CONTENT:
+            raise Unreadable(_("It is damaged, or of another kind than its name says."))
         raise Unreadable(_("Files of this kind cannot be read."))
     return Extracted(text=text)
 

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from chat.models import Message, ToolCall, Turn
+from chat.models.turns import ACTIVE
 from chat.services.waiting import Waiting, waiting_for
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest, InputStatus
@@ -45,6 +46,8 @@ class Kind(StrEnum):
     FAILURE = "failure"
     """An answer that could not be finished."""
     APPROVAL = "approval"
+    UNKNOWN = "unknown"
+    """A call of which nobody knows how it ended."""
     QUESTION = "question"
     REQUEST = "request"
     """What a member asks for."""
@@ -78,13 +81,22 @@ def waiting_since(after: datetime | None, until: datetime, wanted: Wanted | None
         wanted: only for those who are to be told; of what members ask for, for all who decide.
     """
     now = database_now()
-    calls = ToolCall.objects.across_workspaces().filter(
-        Q(approval_expires_at=None) | Q(approval_expires_at__gt=now),
-        status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
-        created_at__lte=until,
+    in_chats = ToolCall.objects.across_workspaces().filter(
         turn__conversation__owner_id=F("turn__asked_by_id"),
         turn__conversation__deleted_at=None,
         turn__conversation__bud__is_draft=False,
+    )
+    calls = in_chats.filter(
+        Q(approval_expires_at=None) | Q(approval_expires_at__gt=now),
+        status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
+        created_at__lte=until,
+    )
+    # Such a call has ended: since then it waits for a word.
+    unknown = in_chats.filter(
+        status=ToolCallStatus.OUTCOME_UNKNOWN.value,
+        turn__status__in=ACTIVE,
+        resolution_due_at__gt=now,
+        finished_at__lte=until,
     )
     asked = InputRequest.objects.across_workspaces().filter(
         status=InputStatus.PENDING.value,
@@ -94,11 +106,16 @@ def waiting_since(after: datetime | None, until: datetime, wanted: Wanted | None
     )
     if after is not None:
         calls, asked = calls.filter(created_at__gt=after), asked.filter(created_at__gt=after)
+        unknown = unknown.filter(finished_at__gt=after)
     if wanted is not None:
         calls = calls.filter(wanted("turn__asked_by_id", "created_at"))
+        unknown = unknown.filter(wanted("turn__asked_by_id", "finished_at"))
         asked = asked.filter(wanted("asked_of_id", "created_at"))
     of_calls = calls.order_by("created_at").values_list(
         "workspace_id", "turn__asked_by_id", "created_at"
+    )
+    of_unknown = unknown.order_by("finished_at").values_list(
+        "workspace_id", "turn__asked_by_id", "finished_at"
     )
     of_questions = asked.order_by("created_at").values_list(
         "workspace_id", "asked_of_id", "created_at"
@@ -106,6 +123,7 @@ def waiting_since(after: datetime | None, until: datetime, wanted: Wanted | None
     return _by_person(
         [
             *of_calls[:MOST_AT_ONCE],
+            *of_unknown[:MOST_AT_ONCE],
             *of_questions[:MOST_AT_ONCE],
             *_requests(after or now - LATEST, until),
         ]
@@ -142,10 +160,10 @@ def answered_since(after: datetime, until: datetime, wanted: Wanted) -> Times:
     return _by_person(found[:MOST_AT_ONCE])
 
 
-def _by_person(rows: Iterable[tuple[UUID, UUID | None, datetime]]) -> Times:
+def _by_person(rows: Iterable[tuple[UUID, UUID | None, datetime | None]]) -> Times:
     found: defaultdict[Person, list[datetime]] = defaultdict(list)
     for workspace_id, user_id, since in rows:
-        if user_id is not None:
+        if user_id is not None and since is not None:
             found[workspace_id, user_id].append(since)
     return found
 
@@ -164,8 +182,9 @@ def waiting_things(
 def _thing(one: Waiting) -> Thing:
     if one.conversation is None:
         return Thing(kind=Kind.REQUEST, title=_("A request"))
+    kind = Kind.UNKNOWN if one.is_unknown else Kind.QUESTION
     return Thing(
-        kind=Kind.APPROVAL if one.is_approval else Kind.QUESTION,
+        kind=Kind.APPROVAL if one.is_approval else kind,
         conversation_id=one.conversation.pk,
         title=one.conversation.title or _("New chat"),
         message_id=one.message_id,

@@ -106,6 +106,9 @@ _SENTENCES: Final = {
     Kind.ANSWER: gettext_lazy("The answer in “%(title)s” is finished."),
     Kind.FAILURE: gettext_lazy("The answer in “%(title)s” could not be finished."),
     Kind.APPROVAL: gettext_lazy("A call waits for your approval in “%(title)s”."),
+    Kind.UNKNOWN: gettext_lazy(
+        "The outcome of a call is unknown in “%(title)s”. Say what became of it."
+    ),
     Kind.QUESTION: gettext_lazy("A question waits for your answer in “%(title)s”."),
     Kind.REQUEST: gettext_lazy("A request of a member waits for your decision."),
 }

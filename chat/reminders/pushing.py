@@ -273,6 +273,7 @@ _HEADLINES: Final = {
     Kind.ANSWER: gettext_lazy("The answer is finished"),
     Kind.FAILURE: gettext_lazy("The answer could not be finished"),
     Kind.APPROVAL: gettext_lazy("A call waits for your approval"),
+    Kind.UNKNOWN: gettext_lazy("Say what became of a call"),
     Kind.QUESTION: gettext_lazy("A question waits for your answer"),
     Kind.REQUEST: gettext_lazy("A request of a member waits for you"),
 }

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from chat.engine.counting import COUNTED
 from chat.models import Bud, BudCheck, CheckPlan, CheckResult, CheckRun, RunStatus
 from workspaces.actors import Actor
@@ -83,10 +85,10 @@ def plan_json(plan: CheckPlan) -> dict[str, Any]:
     }
 
 
-def runs_of(bud: Bud, most: int) -> list[CheckRun]:
-    """Give a bud's runs, the newest first."""
+def runs_of(bud: Bud) -> QuerySet[CheckRun]:
+    """Give a bud's runs, the newest first, with whose they are."""
     rows = CheckRun.objects.for_workspace(bud.workspace_id).filter(bud=bud)
-    return list(rows.select_related("person").order_by("-id")[:most])
+    return rows.select_related("person").order_by("-id")
 
 
 def passed_of_versions(bud: Bud) -> dict[int, Passed]:

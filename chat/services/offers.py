@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
@@ -66,11 +66,22 @@ def _resources(
     return list(ordered[:MOST_RESOURCES])
 
 
-def prompts_of(conversation: Conversation) -> list[McpPrompt]:
-    """Prompts of the servers that the conversation may use. Needs `bud` loaded."""
+def prompts_of(conversation: Conversation, search: str = "") -> list[McpPrompt]:
+    """The first prompts, with these words, of the servers that the conversation may use. Needs `bud` loaded."""
+    rows = _prompts(conversation)
+    for word in search.split()[:5]:
+        rows = rows.filter(
+            Q(name__icontains=word) | Q(title__icontains=word) | Q(server__name__icontains=word)
+        )
+    return list(rows.select_related("server").order_by("server__name", "name", "id")[:MOST_PROMPTS])
+
+
+def _prompts(conversation: Conversation) -> QuerySet[McpPrompt]:
     rows: Any = McpPrompt.objects.for_workspace(conversation.workspace_id).usable()
-    rows = rows.filter(server_id__in=usable_ids(servers_of(conversation.bud, conversation)))
-    return list(rows.select_related("server").order_by("server__name", "name")[:MOST_PROMPTS])
+    found: QuerySet[McpPrompt] = rows.filter(
+        server_id__in=usable_ids(servers_of(conversation.bud, conversation))
+    )
+    return found
 
 
 def fetch_prompt(
@@ -83,7 +94,7 @@ def fetch_prompt(
         And whatever the gate raises.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
-    if prompt_id not in {row.pk for row in prompts_of(conversation)}:
+    if not _prompts(conversation).filter(pk=prompt_id).exists():
         raise NotFound(_("This prompt is not available in this chat."))
     request = PromptRequest(
         call_id=uuid7(),

@@ -83,7 +83,9 @@ class TurnRecord:
     spans: Sequence[Span]
     total_ms: int
     entries: Sequence[AuditEntry]
-    """The newest first."""
+    """The newest first, at most MOST_ENTRIES."""
+    has_more_entries: bool = False
+    """The log has older ones."""
     beside: Sequence[Turn] = ()
     """Those of other models that answered the same question side by side."""
 
@@ -97,7 +99,8 @@ def read_turn(*, workspace_id: UUID, turn_id: UUID, actor: Actor) -> TurnRecord:
         AuditUnavailable: that it was read could not be recorded, so it is not shown.
     """
     rows = reports.entries_of(workspace_id, actor=actor).filter(turn_id=turn_id)
-    entries = list(rows.order_by("-created_at", "-id")[:MOST_ENTRIES])
+    read = list(rows.order_by("-created_at", "-id")[: MOST_ENTRIES + 1])
+    entries, has_more = read[:MOST_ENTRIES], len(read) > MOST_ENTRIES
     turns = Turn.objects.for_workspace(workspace_id).select_related(
         "conversation__bud__provider",
         "conversation__chosen_model__provider",
@@ -117,6 +120,7 @@ def read_turn(*, workspace_id: UUID, turn_id: UUID, actor: Actor) -> TurnRecord:
             spans=(),
             total_ms=0,
             entries=entries,
+            has_more_entries=has_more,
         )
     is_own = turn.asked_by_id == actor.user_id
     may_read = is_own or has_permission(
@@ -147,6 +151,7 @@ def read_turn(*, workspace_id: UUID, turn_id: UUID, actor: Actor) -> TurnRecord:
         spans=spans,
         total_ms=max((span.start + span.length for span in spans), default=0),
         entries=entries,
+        has_more_entries=has_more,
         beside=compared_with(turn),
     )
 

@@ -47,7 +47,15 @@ class Waiting:
     @property
     def since(self) -> datetime:
         """Since when it waits."""
+        if self.is_unknown and self.tool_call is not None and self.tool_call.finished_at:
+            return self.tool_call.finished_at
         return self.row.created_at
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether a person is to say what became of a call."""
+        lost = ToolCallStatus.OUTCOME_UNKNOWN.value
+        return self.tool_call is not None and self.tool_call.status == lost
 
 
 def waiting_for(*, workspace: Workspace, person: User, with_requests: bool = True) -> list[Waiting]:

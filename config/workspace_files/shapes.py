@@ -168,7 +168,9 @@ def read_document(document: object) -> WorkspaceFile:
     Raises:
         InvalidInput: with what is wrong at which field.
     """
-    what = _("The file is a mapping with servers, buds and so on.")
+    what = _(
+        "The file names no sections, such as servers: and buds:. Download one to see its form."
+    )
     read = check_shape(WorkspaceFile, document, what=what)
     faults: dict[str, list[str]] = {}
     for part in ("providers", "servers", "buds", "alerts", "streams", "schedules"):

@@ -43,6 +43,8 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
             upload = request.FILES.get("file")
             if upload is not None:
                 text = _text_of(upload)
+            if not text.strip():
+                raise InvalidInput(fields={"file": [_("Choose a file, or paste its text.")]})
             applied = apply_file(
                 place, read_yaml(text), is_dry_run=not is_sure, tests_keys=not is_untested
             )

@@ -123,8 +123,9 @@ def instance(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) 
     card = instance_card(row, actor=request.actor)
     rules = []
     if card.can_manage and row.server_id is not None:
-        found = ActionRule.objects.for_workspace(row.workspace_id).filter(server=row.server_id)
-        rules = list(found[:500])
+        rules = list(
+            ActionRule.objects.for_workspace(row.workspace_id).filter(server=row.server_id)
+        )
     account = account_of(row.workspace_id)
     context = {
         **_context(request),

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
@@ -16,8 +17,10 @@ from django.utils import timezone
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.models import AuditEntry, ReportSchedule, SavedView
+from audit.reports import entries
 from audit.reports.providers import rule_in_words
-from audit.services import record
+from audit.services import Ref, record
+from audit.views import filtering
 from bench.invented_log import generate
 from tests.audit.test_calls import draft_of
 from tests.audit.test_pages import SECRET_ARGUMENT, a_call, a_refusal, opened, url
@@ -252,3 +255,38 @@ def test_a_schedule_takes_the_filters_of_a_view_by_its_name(two_workspaces: TwoT
     assert client.post(url(tenant, "schedules/"), {**body, "view": str(mine.pk)}).status_code == 302
     made = ReportSchedule.objects.for_workspace(tenant.workspace).get()
     assert made.query == mine.query
+
+
+def test_an_entry_says_if_its_call_has_more_entries_than_it_shows(tenant: Tenant) -> None:
+    """REL-914: and leads to all of them; one's own page says so, too."""
+    call = uuid4()
+    asked = draft_of(tenant, Action.TOOL_CALL_REQUESTED, call_id=call)
+    first = record(asked)
+    record(replace(asked, action=Action.TOOL_CALL_FINISHED, outcome=Outcome.OK))
+    record(replace(asked, action=Action.TOOL_CALL_FINISHED, outcome=Outcome.OK))
+    page, own = url(tenant, f"{first.pk}/"), f"/w/{tenant.workspace.slug}/activity/{first.pk}/"
+    told = "These are the first 2 entries of the call."
+    assert told not in tenant.client("auditor").get(page).content.decode()
+    with patch.object(entries, "MOST_RELATED", 2):
+        found = tenant.client("auditor").get(page)
+        assert told in tenant.client("member").get(own).content.decode()
+    assert told in found.content.decode()
+    listed = tenant.client("auditor").get(found.context["whole_call_url"])
+    assert len(listed.context["rows"]) == 3
+
+
+def test_a_list_of_filters_says_that_it_is_cut_and_the_search_field_completes_all(
+    tenant: Tenant,
+) -> None:
+    """REL-914."""
+    for tool in ("alpha", "beta", "gamma"):
+        record(replace(draft_of(tenant, Action.TOOL_CALL_REQUESTED), tool=Ref(id=None, name=tool)))
+    client = tenant.client("admin")
+    told = "These are the first 2. Type others in the search field above."
+    assert told not in client.get(url(tenant)).content.decode()
+    with patch.object(filtering, "MOST_IN_LIST", 2):
+        page = client.get(url(tenant))
+        chosen = client.get(url(tenant), {"tool": "gamma"}).content.decode()
+    assert told in page.content.decode()
+    assert page.context["known"]["values"]["tool"] == ["alpha", "beta", "gamma"]
+    assert '<option value="gamma" selected' in chosen

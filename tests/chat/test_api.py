@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from django.db.models.base import ModelState
 from django.test import Client
+from uuid_utils.compat import uuid7
 
+from chat.services import offers
 from chat.services.approvals import decide
 from chat.services.offers import prompts_of
 from chat.values import Decision, Remember
-from mcp_servers.models import McpServer, McpTool, ToolPermission
+from mcp_servers.models import McpPrompt, McpServer, McpTool, ToolPermission
 from tests.chat.conftest import Chat
 from tests.chat.test_inputs import ADA, wait_for_question
 from tests.factories import make_tenant
@@ -185,3 +190,22 @@ def test_permissions_are_listed_and_taken_back(parked: Chat, client: Client) -> 
     assert other.post(page, {"permission": row["id"]}).status_code == 404
     assert send(client, "delete", f"tool-permissions/{row['id']}/").status_code == 204
     assert not rows.exists()
+
+
+def test_every_prompt_is_found_by_its_name_and_can_be_used(parked: Chat, client: Client) -> None:
+    """REL-912: also those that a list of the first ones does not reach."""
+    [first] = prompts_of(parked.conversation)
+    path = f"conversations/{parked.conversation.pk}/prompts/"
+    with patch.object(offers, "MOST_PROMPTS", 0):
+        filled = {"prompt_id": str(first.pk), "arguments": {"taste": "mild"}}
+        assert send(client, "post", path, filled).status_code == 200
+    others = []
+    for number in range(offers.MOST_PROMPTS):
+        other = copy(first)
+        other.pk, other._state = uuid7(), ModelState()
+        other.name, other.title = f"A {number:03}", ""
+        others.append(other)
+    McpPrompt.objects.bulk_create(others)
+    assert str(first.pk) not in {one["id"] for one in send(client, "get", path).json()}
+    found = send(client, "get", f"{path}?search={first.name}").json()
+    assert str(first.pk) in {one["id"] for one in found}

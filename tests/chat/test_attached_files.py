@@ -172,6 +172,7 @@ def test_what_cannot_be_read_says_why_to_both(chat: Chat) -> None:
     files = {
         "scan.pdf": documents.pdf([""]),
         "x.bin": b"\x00\x01",
+        "noise.pdf": b"\x00\x01",
         "huge.png": documents.png_that_claims(50_000),
         "half.pdf": documents.pdf(["A page"] * 9)[:-400],
         "half.docx": documents.docx("Plan", "We begin on Monday.")[:-40],
@@ -180,12 +181,13 @@ def test_what_cannot_be_read_says_why_to_both(chat: Chat) -> None:
     send(chat, *(upload(chat, name, content) for name, content in files.items()))
     told = asked(chat)
     assert "“scan.pdf”. Its pages hold no text. It may be a scan." in told
-    scan, other, huge, *halves = attached(chat)
+    scan, other, noise, huge, *halves = attached(chat)
     assert (scan["status"], scan["error"]) == (
         "failed",
         "Its pages hold no text. It may be a scan.",
     )
     assert other["error"] == "Files of this kind cannot be read."
+    assert noise["error"] == "It is damaged, or of another kind than its name says."
     assert huge["error"] == "This picture cannot be read: it has more than 25 million pixels."
     broken = "It is damaged or not complete. Save it again, and attach the new file."
     assert [half["error"] for half in halves] == [broken] * 3

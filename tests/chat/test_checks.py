@@ -10,12 +10,13 @@ from uuid import UUID
 
 import pytest
 from django.db import transaction
+from django.urls import reverse
 from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry, OutsideWrite
 from chat.models import Bud, BudCheck, CheckResult, CheckRun, Conversation, Turn
-from chat.models.checks import ResultStatus
+from chat.models.checks import ResultStatus, RunStatus
 from chat.reporting import usage
 from chat.services import check_runs
 from chat.services.bud_versions import duplicate_bud
@@ -28,6 +29,7 @@ from mcp_servers.models import McpTool
 from tests.chat.conftest import ENDED, Chat, Watching
 from tests.factories import Tenant, TwoTenants
 from tests.locks import until_somebody_waits
+from tests.paging import rows_of_all_pages
 from tests.patience import PATIENCE
 from tests.threads import Threads
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -410,7 +412,7 @@ def test_programs_do_what_the_editor_does(chat: Chat) -> None:
         1,
     )
     assert told["results"][0]["answer"] == "hi there"
-    listed = client.get(f"{where}check-runs/", headers=head).json()
+    listed = client.get(f"{where}check-runs/", headers=head).json()["results"]
     assert [row["id"] for row in listed] == [str(run.pk)]
     member = tenant.client("member")
     for path in (f"{where}checks/", f"{where}check-runs/", one, f"/api/check-runs/{run.pk}/"):
@@ -582,3 +584,24 @@ def test_the_editor_runs_what_stands_in_its_form(chat: Chat) -> None:
     finish(chat, run)
     assert chat.model.requests[0]["messages"][0]["content"] == "From the form"
     assert chat.tenant.client("member").post(where, form).status_code == 403
+
+
+def test_runs_of_checks_come_page_by_page_to_the_last(chat: Chat) -> None:
+    """REL-913: on the bud's page and over REST."""
+    tenant = chat.tenant
+    rows = [
+        CheckRun(workspace=tenant.workspace, bud=chat.bud, status=RunStatus.COMPLETED.value)
+        for _ in range(45)
+    ]
+    CheckRun.objects.bulk_create(rows)
+    newest_first = [row.pk for row in sorted(rows, key=lambda one: one.pk, reverse=True)]
+    client = tenant.client("admin")
+    page = reverse("chat:bud_quality", args=[tenant.workspace.slug, chat.bud.pk])
+    assert [run.pk for run in rows_of_all_pages(client, page, "runs", "ways")] == newest_first
+    assert client.get(page, {"after": "nonsense"}).context["address_faults"]
+    url, found = f"/api/buds/{chat.bud.pk}/check-runs/?page_size=20", []
+    while url:
+        listed = client.get(url, headers=_head(tenant)).json()
+        found += [row["id"] for row in listed["results"]]
+        url = listed["next"]
+    assert found == [str(pk) for pk in newest_first]

@@ -16,10 +16,12 @@ from chat.models import ReminderChoice, ReminderMail, ToolCall
 from chat.reminders import finding, mailing
 from chat.reminders.choices import ReminderDraft, choice_of, choose, is_quiet
 from chat.services.approvals import decide
+from chat.services.resolutions import resolve_call
 from chat.tasks import remind_by_mail
-from chat.values import Decision
+from chat.values import Decision, Resolution
 from tests.chat.conftest import Chat
 from tests.chat.test_approvals import waiting_call
+from tests.chat.test_resolutions import lost_call
 from tests.factories import Tenant
 from tests.workspaces.test_asking import send
 from workspaces.asking import decide_request
@@ -342,3 +344,48 @@ def test_programs_keep_a_choice(tenant: Tenant) -> None:
         )
         assert refused.status_code in {400, 422}, refused.content
         assert refused.json()["errors"][0]["attr"] in wrong
+
+
+@pytest.mark.both_engines
+def test_a_call_of_unknown_outcome_is_mailed_as_what_else_waits(chat: Chat) -> None:
+    """REL-915: after the chosen time since its outcome is unknown, not in quiet hours, and once."""
+    person = person_of(chat)
+    chosen(chat.tenant, person, mail_after=After.QUARTER)
+    call = lost_call(chat)
+    rows = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(pk=call.pk)
+    rows.update(created_at=database_now() - timedelta(hours=2))
+    remind_by_mail()
+    assert mail.outbox == [], "it became unknown just now"
+    rows.update(finished_at=database_now() - timedelta(minutes=16))
+    now = database_now()
+    quiet = {
+        "quiet_from": (now - timedelta(hours=1)).time(),
+        "quiet_to": (now + timedelta(hours=1)).time(),
+    }
+    chosen(chat.tenant, person, mail_after=After.QUARTER, **quiet)
+    remind_by_mail()
+    assert mail.outbox == []
+    chosen(chat.tenant, person, mail_after=After.QUARTER)
+    remind_by_mail()
+    (sent,) = mail.outbox
+    assert "The outcome of a call is unknown in “" in str(sent.body)
+    assert f"/c/{chat.conversation.pk}/#message-{call.message_id}\n" in str(sent.body)
+    remind_by_mail()
+    assert len(mail.outbox) == 1
+
+
+def test_a_call_of_unknown_outcome_that_was_settled_is_not_mailed(chat: Chat) -> None:
+    """REL-915: nor one whose time is over."""
+    person_of(chat)
+    call = lost_call(chat)
+    rows = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(pk=call.pk)
+    rows.update(finished_at=database_now() - timedelta(hours=2))
+    rows.update(resolution_due_at=database_now() - timedelta(seconds=1))
+    assert finding.find_reminders() == 0
+    rows.update(resolution_due_at=database_now() + timedelta(hours=1))
+    assert finding.find_reminders() == 1
+    chat.model.say("all right")
+    resolve_call(call=call, resolution=Resolution.GIVE_UP, actor=chat.actor)
+    chat.watching.turn("completed")
+    assert mailing.deliver_due() == 1
+    assert mail.outbox == []

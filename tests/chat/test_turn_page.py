@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry
 from chat.models import Conversation
+from chat.services import turn_record
 from chat.services.buds import update_bud
 from chat.services.conversations import erase_conversation
 from chat.services.turn_record import read_turn
@@ -110,3 +113,25 @@ def test_question_and_answer_are_rendered_and_the_prompt_stays_as_it_was_sent(ch
     prompt = page.split('class="prompt-messages"', 1)[1].split("</ol>", 1)[0]
     assert "data-s" not in prompt
     assert "Is it *so*?" in prompt
+
+
+def test_a_turn_with_many_entries_says_that_it_shows_the_newest(chat: Chat) -> None:
+    """REL-914: and leads to all of them in the log; programs are told, too."""
+    chat.model.call(("counting__echo", {"text": "hi"}))
+    chat.model.say("It said hi")
+    turn = chat.ask("Say hi, please")
+    client = chat.tenant.client("auditor")
+    told = "come from the newest entry of the turn"
+    headers = {"X-Workspace": chat.tenant.workspace.slug}
+
+    def has_more() -> bool:
+        answer = client.get(f"/api/audit-turns/{turn.pk}/", headers=headers).json()
+        return bool(answer["has_more_entries"])
+
+    assert told not in client.get(where(chat, turn.pk)).content.decode()
+    assert not has_more()
+    with patch.object(turn_record, "MOST_ENTRIES", 1):
+        page = client.get(where(chat, turn.pk)).content.decode()
+        assert has_more()
+    assert told in page
+    assert f"turn={turn.pk}" in page

@@ -89,7 +89,7 @@ def test_a_call_of_unknown_outcome_is_listed_until_somebody_says_what_became_of_
         since=unknown.created_at,
         until=database_now(),
     )
-    assert thing.kind is Kind.QUESTION
+    assert thing.kind is Kind.UNKNOWN
     rows = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(pk=unknown.pk)
     rows.update(resolution_due_at=database_now() - timedelta(seconds=1))
     assert listed(chat, mine) == []

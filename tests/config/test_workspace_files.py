@@ -156,7 +156,7 @@ def test_a_dry_run_tells_what_would_change_and_changes_nothing(tenant: Tenant) -
         ({"alerts": [{"name": "A", "condition": "timeout", "threshold": 0}]}, "", "number"),
         ({"streams": [{"name": "S", "kind": "webhook", "target": "x"}]}, "streams.S.target", ""),
         ({"schedules": [{"name": "S", "recipients": ["who@x.org"]}]}, "", "not a member"),
-        ([], "file", "mapping"),
+        ([], "file", "sections"),
     ],
 )
 def test_a_fault_is_told_at_its_field_and_nothing_is_half_applied(
@@ -392,3 +392,16 @@ servers:
     assert told["servers.zoo.tools"] == "Write names with values below it."
     assert told["servers.1.name"] == "This is required."
     assert not [words for words in told.values() if "Input should" in words], told
+
+
+def test_a_form_without_a_file_asks_for_one(tenant: Tenant) -> None:
+    """REL-921: and what has no sections is told how a file is written."""
+    client = tenant.client("owner")
+    where = f"/w/{tenant.workspace.slug}/file/"
+    for sent, told in (
+        (" \n", "Choose a file, or paste its text."),
+        ("not a file", "The file names no sections, such as servers: and buds:."),
+    ):
+        answer = client.post(where, {"text": sent})
+        assert answer.status_code == 422
+        assert told in answer.content.decode()

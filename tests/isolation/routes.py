@@ -502,6 +502,7 @@ SAMPLES: dict[str, Sample] = {
     ),
     "workspaces:profile": Sample(bodies=(_body(name="=Ada"),)),
     "workspaces:shortcuts": Sample(),
+    "workspaces:all": Sample(),
     "workspaces:appearance": Sample(bodies=(lambda _: {"theme": "dark"},)),
     "workspaces:formats": Sample(bodies=(lambda _: {"time_zone": "Asia/Tokyo", "clock": "12"},)),
     "workspaces:sessions": Sample(bodies=(_body(session="browser_session"),)),

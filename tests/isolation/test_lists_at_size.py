@@ -42,6 +42,7 @@ PAGES = (
     *("audit:entries", "audit:overview", "audit:reports", "audit:reviews", "audit:schedules"),
     *("audit:alerts", "audit:streams", "audit:settings", "audit:activity", "audit:notices"),
     *("workspaces:members", "workspaces:requests", "workspaces:tokens", "chat:buds", "chat:usage"),
+    "workspaces:all",
     *("mcp_servers:servers", "mcp_servers:connections", "mcp_servers:catalogue"),
 )
 FEW, MANY = 3, 10_000 if IS_FULL else 1_000

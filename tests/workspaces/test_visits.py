@@ -281,3 +281,23 @@ def test_a_page_that_does_not_exist_is_told_and_leads_to_the_first_one(tenant: T
         "There is no filter “other”. The list is shown without it.",
         "This page does not exist. The first one is shown.",
     ]
+
+
+def test_signing_out_everywhere_else_ends_sessions_of_other_workspaces(
+    two_workspaces: TwoTenants,
+) -> None:
+    """SEC-450: a browser that was used in another workspace alone is none to keep; each has its entry there."""
+    a, b = two_workspaces.a, two_workspaces.b
+    Membership.objects.create(workspace=b.workspace, user=a.member, role="admin")
+    elsewhere, others = a.client("member"), enter(b, "member")
+    assert elsewhere.get(f"/w/{b.workspace.slug}/").status_code == 200
+    here = enter(a, "member")
+    page = here.get("/account/sessions/")
+    assert page.context["has_others"], "though the list of this workspace has no other"
+    told = here.post("/account/sessions/", follow=True).content.decode()
+    assert "Signed out of 1 other browser." in told
+    assert elsewhere.get(f"/w/{b.workspace.slug}/").status_code == 302
+    for client, tenant in ((here, a), (others, b)):
+        assert client.get(f"/w/{tenant.workspace.slug}/").status_code == 200
+    entry = AuditEntry.objects.for_workspace(b.workspace).filter(actor_id=a.member.pk).latest("id")
+    assert (entry.action, entry.details["kind"]) == ("config.changed", "browser session")

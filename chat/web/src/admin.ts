@@ -1,8 +1,12 @@
 /** Entry of the admin's pages: the product's bar with its menus. The rest of them is the admin's own. */
 import "./styles/admin.css";
+import { startCardLabels } from "./card-labels";
 import { forgetAtSignOut } from "./forgetting";
 import { startLiveCounts } from "./live-counts";
 import "./menus";
+import { startReadingNotices } from "./reading-notices";
 
 forgetAtSignOut();
 startLiveCounts();
+startReadingNotices();
+startCardLabels();

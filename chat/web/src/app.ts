@@ -1,6 +1,6 @@
 /** The application's state and the things one can do; components read signals from here and call these functions. */
 import { batch, computed, signal } from "@preact/signals";
-import { type Picked, withPicked } from "./chat/attachments";
+import { keyOf, MOST_PICKED, type Picked, withPicked } from "./chat/attachments";
 import { forgetOthers, hearOfAnother, isAnothers, personal } from "./forgetting";
 import { keepShell } from "./installing";
 import { ApiProblem, createApi } from "./net/api";
@@ -12,6 +12,7 @@ import { type Group, grouped } from "./store/groups";
 import { Outbox } from "./store/outbox";
 import { inPieces, inPiecesBelow } from "./store/paths";
 import { activeTurn, activeTurns, type TimelineItem, timeline, waitingCalls } from "./store/timeline";
+import chat from "./texts/chat";
 import common from "./texts/common";
 import shell from "./texts/shell";
 import type { Boot, Bud, Conversation, ConversationEvent, Message, Older } from "./wire";
@@ -437,12 +438,13 @@ export const picked = signal<Readonly<Record<string, readonly Picked[]>>>({});
 /** Resources whose servers said that they changed, and when that was heard. */
 export const changedResources = signal<Readonly<Record<string, number>>>({});
 
-/** Take it along; false where there is no room for it any more. */
-export function takeAlong(conversationId: string, one: Picked): boolean {
+/** Take it along; a message that is full says that it left it out. */
+export function takeAlong(conversationId: string, one: Picked): void {
   const before = picked.value[conversationId] ?? [];
   const list = withPicked(before, one);
   picked.value = { ...picked.value, [conversationId]: list };
-  return list !== before;
+  if (list === before && !before.some((other) => keyOf(other) === keyOf(one)))
+    toast(chat.full(MOST_PICKED, one.title), "bad");
 }
 
 export function pickResource(conversationId: string, one: Picked): void {

@@ -1,5 +1,6 @@
 /** The bell's content: read at the start, and again when the server says that it has changed. */
 import { signal } from "@preact/signals";
+import { sendRead } from "./reading-notices";
 
 export interface Notice {
   id: string;
@@ -22,6 +23,15 @@ let place: { url: string; csrfToken: string } | null = null;
 /** Where the notices are; without an address there is no bell. */
 export function placeNotices(url: string | null, csrfToken: string): void {
   place = url ? { url, csrfToken } : null;
+}
+
+/** A person opened this one. */
+export function readNotice(id: string): void {
+  const opened = notices.value?.find((one) => one.id === id);
+  if (!place || !opened || opened.is_read) return;
+  notices.value = (notices.value ?? []).map((one) => (one.id === id ? { ...one, is_read: true } : one));
+  unread.value = Math.max(0, unread.value - 1);
+  void sendRead(`${place.url}read/`, place.csrfToken, id);
 }
 
 /** Ask for them; a failure is said, and leaves what is shown. */

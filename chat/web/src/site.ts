@@ -1,5 +1,6 @@
 /** Entry of every page that Django draws: theme, menus, confirmations, copy buttons, notices of failed requests. */
 import "./styles/app.css";
+import { startAtAnswer } from "./arriving";
 import { askFirst } from "./asking";
 import { forgetAtSignOut, forgetOthers } from "./forgetting";
 import { browserTimeZone, type Choice, example } from "./formats";
@@ -8,6 +9,7 @@ import { leadBack } from "./last-chat";
 import { startLiveCounts } from "./live-counts";
 import "./menus";
 import { startPush } from "./push";
+import { startReadingNotices } from "./reading-notices";
 import { CHAT_KEYS, isPressed } from "./shortcuts/list";
 import { onSignedIn, startSignIn } from "./sign-in";
 import common from "./texts/common";
@@ -148,6 +150,8 @@ const { person } = document.documentElement.dataset;
 if (person) forgetOthers(person);
 void startPush();
 startLiveCounts();
+startReadingNotices();
+startAtAnswer();
 
 showTheme();
 leadBack();

@@ -590,6 +590,7 @@ export interface Attachment {
 
 /** Null: not for this person. */
 export interface BootUrls {
+  workspaces: string | null;
   servers: string;
   server_icons: string;
   add_server: string | null;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { loadNotices, notices, placeNotices, unread } from "../src/notices";
+import { loadNotices, notices, placeNotices, readNotice, unread } from "../src/notices";
+import { startReadingNotices } from "../src/reading-notices";
 
 const NOTICE = {
   id: "1",
@@ -47,4 +48,40 @@ test("marking read is a change with the page's token, before they are asked for 
   expect(calls.map(([url]) => url)).toEqual(["/w/a/notices/read/?format=json", "/w/a/notices/?format=json"]);
   expect(calls[0]?.[1]?.method).toBe("POST");
   expect((calls[0]?.[1]?.headers as Record<string, string>)["X-CSRFToken"]).toBe("token");
+});
+
+test("REL-916: opening one marks it as read, also while the page goes away", async () => {
+  const calls: [string, RequestInit | undefined][] = [];
+  vi.stubGlobal("fetch", async (url: string, init?: RequestInit) => {
+    calls.push([url, init]);
+    return new Response("{}");
+  });
+  placeNotices("/w/a/notices/", "token");
+  notices.value = [NOTICE, { ...NOTICE, id: "2" }];
+  unread.value = 2;
+  readNotice("2");
+  readNotice("2");
+  expect(notices.value.map((one) => one.is_read)).toEqual([false, true]);
+  expect(unread.value).toBe(1);
+  expect(calls).toHaveLength(1);
+  expect(calls[0]?.[0]).toBe("/w/a/notices/read/?format=json");
+  expect(String(calls[0]?.[1]?.body)).toBe("notice=2");
+  expect(calls[0]?.[1]?.keepalive).toBe(true);
+});
+
+test("REL-916: so it is on pages that the server draws", () => {
+  const calls: [string, RequestInit | undefined][] = [];
+  vi.stubGlobal("fetch", async (url: string, init?: RequestInit) => {
+    calls.push([url, init]);
+    return new Response("{}");
+  });
+  document.body.innerHTML =
+    '<input name="csrfmiddlewaretoken" value="t"><a href="#" data-unread data-notice="7" data-read="/w/a/notices/read/"><b>Alert</b></a>';
+  startReadingNotices();
+  document.querySelector("b")?.click();
+  document.querySelector("b")?.click();
+  expect(calls.map(([url, init]) => [url, String(init?.body)])).toEqual([
+    ["/w/a/notices/read/?format=json", "notice=7"],
+  ]);
+  expect(document.querySelector("a")?.hasAttribute("data-unread")).toBe(false);
 });

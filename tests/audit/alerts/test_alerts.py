@@ -375,3 +375,45 @@ def test_open_pages_of_a_person_are_told_of_the_bell(tenant: Tenant) -> None:
     nudges = [call.args[1] for call in told.call_args_list]
     assert [nudge.kind for nudge in nudges] == ["notice.changed"] * 2
     assert {nudge.user_id for nudge in nudges} == {str(tenant.owner.pk)}
+
+
+def test_opening_a_notice_marks_it_alone_as_read(two_workspaces: TwoTenants) -> None:
+    """REL-916: and nobody reads somebody else's."""
+    a = two_workspaces.a
+    for person in (a.owner, a.admin):
+        for title in ("one", "two"):
+            notices.notify(
+                workspace_id=a.workspace.pk,
+                user_ids=[person.pk],
+                kind="alert.raised",
+                title=title,
+                text="",
+                url="",
+            )
+    newest, older = notices.notices_of(a.workspace, a.owner)
+    client = a.client("owner")
+    assert f'data-notice="{older.pk}"' in client.get("/w/a/notices/").content.decode()
+    told = client.post("/w/a/notices/read/?format=json", {"notice": str(older.pk)}).json()
+    assert told == {"unread": 1}
+    older.refresh_from_db()
+    newest.refresh_from_db()
+    assert (older.read_at is not None, newest.read_at) == (True, None)
+    theirs = notices.notices_of(a.workspace, a.admin)[0]
+    for other in (str(theirs.pk), "nonsense"):
+        client.post("/w/a/notices/read/?format=json", {"notice": other})
+    assert notices.unread(a.workspace, a.admin) == 2
+    assert notices.unread(a.workspace, a.owner) == 1
+
+
+def test_a_rule_for_a_name_that_the_log_does_not_know_is_told(tenant: Tenant) -> None:
+    """REL-923: it may be misspelt; the rule is kept, since its server may come later."""
+    write(tenant, Action.TOOL_CALL_FINISHED, server=Ref(id=None, name="mail"), outcome=Outcome.OK)
+    client, add = tenant.client("owner"), f"/w/{tenant.workspace.slug}/audit/alerts/add/"
+    values = {"name": "x", "condition": "timeout", "threshold": 1, "window_minutes": 5}
+    values |= {"least_calls": 1, "remind_hours": 0}
+    told = "The log names no server “mial” so far."
+    page = client.post(add, {**values, "server_name": "mial"}, follow=True).content.decode()
+    assert told in page
+    page = client.post(add, {**values, "server_name": "mail"}, follow=True).content.decode()
+    assert "The log names no" not in page
+    assert AlertRule.objects.for_workspace(tenant.workspace).count() == 2

@@ -62,12 +62,15 @@ const WISHES: [Wish & keyof typeof t.wishes, "minimize" | "maximize" | "sprout"]
   ["simpler", "sprout"],
 ];
 
-function OtherModels({ turn, canCompare }: { turn: Turn; canCompare: boolean }) {
+/** Of models in the menu; a dialog has the others, and looks for them by name. */
+const MOST_MODELS = 8;
+
+export function OtherModels({ turn, canCompare }: { turn: Turn; canCompare: boolean }) {
   useEffect(() => {
     if (!models.value) void loadModels();
   }, []);
   if (answeringBud.value?.is_model_fixed) return null;
-  const others = (models.value ?? []).filter((model) => model.name !== turn.model).slice(0, 20);
+  const others = (models.value ?? []).filter((model) => model.name !== turn.model);
   if (others.length === 0) return null;
   return (
     <>
@@ -82,7 +85,7 @@ function OtherModels({ turn, canCompare }: { turn: Turn; canCompare: boolean }) 
         </MenuButton>
       )}
       <p class="menu-heading">{t.withModel}</p>
-      {others.map(({ provider_id, name, provider_name, ...model }) => (
+      {others.slice(0, MOST_MODELS).map(({ provider_id, name, provider_name, ...model }) => (
         <MenuButton
           key={`${provider_id}/${name}`}
           icon="sparkles"
@@ -94,6 +97,16 @@ function OtherModels({ turn, canCompare }: { turn: Turn; canCompare: boolean }) 
           </span>
         </MenuButton>
       ))}
+      {others.length > MOST_MODELS && (
+        <MenuButton
+          icon="search"
+          onClick={() => {
+            comparing.value = { turn, isInPlace: true };
+          }}
+        >
+          {t.moreModels}
+        </MenuButton>
+      )}
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { boot } from "../app";
-import { compareAnswer } from "../commands";
+import { compareAnswer, regenerate } from "../commands";
+import answers from "../texts/answers";
 import choosing from "../texts/choosing";
 import common from "../texts/common";
 import t from "../texts/comparing";
@@ -102,14 +103,21 @@ function ForMessage({ draft, all, onClose }: { draft: string; all: Model[]; onCl
   );
 }
 
-/** One more beside an answer: a click, and it begins. */
-function BesideAnswer({ turn, all, onClose }: { turn: Turn; all: Model[]; onClose: () => void }) {
+interface OtherModelProps {
+  turn: Turn;
+  isInPlace: boolean;
+  all: Model[];
+  onClose: () => void;
+}
+
+/** Another model answers, beside an answer or in place of it: a click, and it begins. */
+function OtherModel({ turn, isInPlace, all, onClose }: OtherModelProps) {
   const [typed, setTyped] = useState("");
   const others = all.filter((model) => model.name !== turn.model);
   const shown = matchingModels(others, typed);
   return (
     <div class="compare-form">
-      <p class="text-sm text-(--quiet)">{t.withAbout}</p>
+      <p class="text-sm text-(--quiet)">{isInPlace ? answers.withModelAbout : t.withAbout}</p>
       {others.length > SEARCH_FROM && <Search typed={typed} onType={setTyped} />}
       <ul class="compare-list">
         {shown.length === 0 && <li class="text-sm text-(--quiet)">{t.noMatches(typed)}</li>}
@@ -120,7 +128,9 @@ function BesideAnswer({ turn, all, onClose }: { turn: Turn; all: Model[]; onClos
               class="menu-item"
               onClick={() => {
                 onClose();
-                void compareAnswer(turn.id, named(model));
+                void (isInPlace
+                  ? regenerate(turn.id, { model: named(model) })
+                  : compareAnswer(turn.id, named(model)));
               }}
             >
               <Icon name="sparkles" />
@@ -139,8 +149,9 @@ export function CompareDialog({ about, onClose }: { about: Comparing; onClose: (
   }, []);
   const all = models.value;
   const why = all && hindrance(all);
+  const title = "draft" in about ? t.title : about.isInPlace ? answers.withModel : t.withTitle;
   return (
-    <Dialog title={"turn" in about ? t.withTitle : t.title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose}>
       {!all ? (
         <div class="compare-form" aria-busy="true">
           <span class="sr-only">{t.loading}</span>
@@ -157,7 +168,7 @@ export function CompareDialog({ about, onClose }: { about: Comparing; onClose: (
           )}
         </div>
       ) : "turn" in about ? (
-        <BesideAnswer turn={about.turn} all={all} onClose={onClose} />
+        <OtherModel turn={about.turn} isInPlace={about.isInPlace ?? false} all={all} onClose={onClose} />
       ) : (
         <ForMessage draft={about.draft} all={all} onClose={onClose} />
       )}

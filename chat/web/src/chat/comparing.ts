@@ -10,8 +10,8 @@ import { isOfBud, isSameModel } from "./choices";
 
 export const MOST_COMPARED = 3;
 
-/** For the next message of a draft, or beside the answer of a turn. */
-export type Comparing = { draft: string } | { turn: Turn };
+/** For the next message of a draft, beside the answer of a turn, or in place of it. */
+export type Comparing = { draft: string } | { turn: Turn; isInPlace?: boolean };
 export const comparing = signal<Comparing | null>(null);
 
 /** The models that each draft compares. */

@@ -142,7 +142,13 @@ export function Composer(props: ComposerProps) {
         {props.label}
       </label>
       {offers.shown && offers.typed && (
-        <OfferMenu shown={offers.shown} typed={offers.typed} at={offers.at} onChoose={choose} />
+        <OfferMenu
+          shown={offers.shown}
+          hasMore={offers.hasMore}
+          typed={offers.typed}
+          at={offers.at}
+          onChoose={choose}
+        />
       )}
       <MissingServer text={text} conversationId={props.conversationId} />
       <PickedChips draftKey={draftKey} conversationId={props.conversationId} />

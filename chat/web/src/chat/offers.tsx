@@ -22,6 +22,8 @@ export type Offer =
 export interface Offers {
   /** What the menu shows; null: nothing is being typed that it could complete. */
   shown: Offer[] | null;
+  /** There are others, which more letters lead to. */
+  hasMore: boolean;
   typed: Typed | null;
   at: number;
   setAt: (at: number) => void;
@@ -31,26 +33,28 @@ export interface Offers {
 const MOST = 30;
 const WAIT_MS = 150;
 
-/** The prompts of a chat's servers; read once per conversation, when the first command is typed. */
-function usePrompts(conversationId: string | undefined, isWanted: boolean): Prompt[] {
-  const [prompts, setPrompts] = useState<Prompt[] | null>(null);
-  useEffect(() => setPrompts(null), [conversationId]);
+/** The prompts of a chat's servers whose names hold the word; `null` as the word: none is wanted. */
+function usePrompts(conversationId: string | undefined, word: string | null): Prompt[] {
+  const [prompts, setPrompts] = useState<Prompt[]>([]);
+  useEffect(() => setPrompts([]), [conversationId]);
   useEffect(() => {
-    if (!isWanted || !conversationId || prompts !== null) return;
+    if (word === null || !conversationId) return;
     let isCurrent = true;
-    api.prompts(conversationId).then(
-      (rows) => isCurrent && setPrompts(rows),
-      (error) => {
-        if (!isCurrent) return;
-        setPrompts([]);
-        toast(messageOf(error), "bad");
+    const timer = setTimeout(
+      () => {
+        api.prompts(conversationId, word).then(
+          (rows) => isCurrent && setPrompts(rows),
+          (error) => isCurrent && toast(messageOf(error), "bad"),
+        );
       },
+      word === "" ? 0 : WAIT_MS,
     );
     return () => {
       isCurrent = false;
+      clearTimeout(timer);
     };
-  }, [isWanted, conversationId, prompts]);
-  return prompts ?? [];
+  }, [conversationId, word]);
+  return prompts;
 }
 
 /** The resources whose names hold the word, of a chat or of the next one; `null` as the word: none is wanted. */
@@ -112,13 +116,15 @@ export function useOffers(conversationId: string | undefined, text: string, care
   const [dismissed, setDismissed] = useState<string | null>(null);
   const typed = typedAt(text, caret);
   const key = typed && `${typed.sign}${typed.word}`;
-  const prompts = usePrompts(conversationId, typed?.sign === "/");
+  const prompts = usePrompts(conversationId, typed?.sign === "/" ? typed.word : null);
   const resources = useResources(conversationId, typed?.sign === "#" ? typed.word : null);
   useEffect(() => setAt(0), [key]);
-  const found = typed && dismissed !== text ? fitting(typed, prompts, resources).slice(0, MOST) : null;
+  const all = typed && dismissed !== text ? fitting(typed, prompts, resources) : null;
+  const found = all && all.slice(0, MOST);
   const isShown = found !== null && (typed?.sign === "/" || found.length > 0);
   return {
     shown: isShown ? found : null,
+    hasMore: (all?.length ?? 0) > MOST,
     typed,
     at: Math.max(0, Math.min(at, (found?.length ?? 0) - 1)),
     setAt,
@@ -149,11 +155,13 @@ function keyOfOffer(offer: Offer): string {
 
 export function OfferMenu({
   shown,
+  hasMore,
   typed,
   at,
   onChoose,
 }: {
   shown: Offer[];
+  hasMore: boolean;
   typed: Typed;
   at: number;
   onChoose: (offer: Offer) => void;
@@ -180,6 +188,7 @@ export function OfferMenu({
           <OfferFace offer={offer} />
         </div>
       ))}
+      {hasMore && <p class="px-3 py-2 text-xs text-(--quiet)">{choosing.moreMatches}</p>}
     </div>
   );
 }

@@ -11,6 +11,8 @@ import { HOME } from "./draft";
 import { SuggestField } from "./suggest-field";
 
 const WAIT_MS = 200;
+/** The server gives as many at most. */
+const MOST = 200;
 
 function Template({
   resource,
@@ -174,6 +176,9 @@ export function ResourcePicker(props: { conversationId: string | undefined; onCl
             ))
           )}
         </div>
+        {rows !== null && rows.length >= MOST && (
+          <p class="text-sm text-(--quiet)">{t.moreResources(MOST)}</p>
+        )}
         <p class="text-xs text-(--quiet)">{t.pickResourceAbout}</p>
       </div>
     </Dialog>

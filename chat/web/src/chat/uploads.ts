@@ -1,6 +1,6 @@
 /** Files on their way into a message: several at once, with progress, to be taken back or tried again. */
 import { signal } from "@preact/signals";
-import { boot, messageOf, takeAlong, toast } from "../app";
+import { boot, messageOf, picked, takeAlong, toast } from "../app";
 import { sizeWord } from "../artifacts/words";
 import { ApiProblem, problemOf } from "../net/api";
 import t from "../texts/chat";
@@ -42,9 +42,9 @@ export function takeFiles(draft: string, conversationId: string | undefined, fil
     toast(t.noFilesAway, "bad");
     return;
   }
-  const room = MOST_PICKED - uploadsOf(draft).length;
+  const room = Math.max(0, MOST_PICKED - uploadsOf(draft).length - (picked.value[draft]?.length ?? 0));
   const chosen = [...files];
-  if (chosen.length > room) toast(t.tooMany(MOST_PICKED), "bad");
+  if (chosen.length > room) toast(t.tooMany(MOST_PICKED, chosen.length - room), "bad");
   for (const file of chosen.slice(0, room)) {
     counter += 1;
     const name = file.name || t.pastedFile;

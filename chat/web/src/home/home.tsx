@@ -186,7 +186,11 @@ export function Home() {
               <Icon name="info" />
               <span>
                 {filled(t.demoText, { model: <strong>{t.demoModel}</strong> })}{" "}
-                {boot.urls.providers && <a href={boot.urls.providers}>{t.connectModel}</a>}
+                {boot.urls.providers && (
+                  <a class="link-brand" href={boot.urls.providers}>
+                    {t.connectModel}
+                  </a>
+                )}
               </span>
             </div>
           )}

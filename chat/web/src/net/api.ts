@@ -143,7 +143,7 @@ export interface Api {
   resources(id: string, search: string): Promise<Resource[]>;
   /** Those that a new conversation with a bud could use, if it begins with these changes. */
   resourcesOfBud(budId: string, search: string, overrides: McpConfigOverrides): Promise<Resource[]>;
-  prompts(id: string): Promise<Prompt[]>;
+  prompts(id: string, search: string): Promise<Prompt[]>;
   fillPrompt(id: string, promptId: string, values: Record<string, string>): Promise<FilledPrompt>;
   complete(id: string, wanted: Suggestion): Promise<string[]>;
 }
@@ -252,7 +252,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
       if (disabled_servers.length > 0) query.set("off", disabled_servers.join(","));
       return call("GET", `buds/${budId}/resources/?${query}`);
     },
-    prompts: (id) => call("GET", `conversations/${id}/prompts/`),
+    prompts: (id, search) => call("GET", `conversations/${id}/prompts/?${new URLSearchParams({ search })}`),
     fillPrompt: (id, promptId, values) =>
       call("POST", `conversations/${id}/prompts/`, { prompt_id: promptId, arguments: values }),
     async complete(id, wanted) {

@@ -72,10 +72,11 @@ export function HelpDialog() {
       }}
     >
       <div class="grid gap-5 p-5 pt-3">
-        <ShortcutGroups places={["chat"]} />
+        {/* First, since the focus goes to it: below the list, it would show the list from its end. */}
         <a class="link-brand justify-self-start text-sm" href={boot.urls.shortcuts}>
           {t.all}
         </a>
+        <ShortcutGroups places={["chat"]} />
       </div>
     </Dialog>
   );

@@ -29,7 +29,7 @@ function ThemeChoice() {
 }
 
 export function WorkspaceSwitcher() {
-  const { workspace, workspaces } = boot;
+  const { workspace, workspaces, urls } = boot;
   const face = (
     <>
       <span class="brand-mark">
@@ -66,6 +66,14 @@ export function WorkspaceSwitcher() {
           {other.slug === workspace.slug && <Icon name="check" />}
         </a>
       ))}
+      {urls.workspaces && (
+        <>
+          <div class="menu-line" />
+          <MenuLink icon="ellipsis" href={urls.workspaces}>
+            {t.allWorkspaces}
+          </MenuLink>
+        </>
+      )}
     </Menu>
   );
 }

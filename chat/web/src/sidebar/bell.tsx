@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { boot } from "../app";
-import { hasNoticesFailed, loadNotices, notices, unread } from "../notices";
+import { hasNoticesFailed, loadNotices, notices, readNotice, unread } from "../notices";
 import common from "../texts/common";
 import t from "../texts/shell";
 import { Icon } from "../ui/icon";
@@ -56,7 +56,13 @@ export function Bell() {
       <ul class="bell-list">
         {rows?.map((notice) => (
           <li key={notice.id}>
-            <a class="bell-item" href={notice.url || "#"} data-unread={notice.is_read ? undefined : ""}>
+            <a
+              class="bell-item"
+              href={notice.url || "#"}
+              data-unread={notice.is_read ? undefined : ""}
+              onClick={() => readNotice(notice.id)}
+              onAuxClick={(event) => event.button === 1 && readNotice(notice.id)}
+            >
               <span class="font-medium">{notice.title}</span>
               {notice.text && <span class="quiet text-sm">{notice.text}</span>}
               <span class="quiet text-xs">

@@ -105,7 +105,9 @@ export function Sidebar() {
         data-open={isSidebarOpen.value}
         aria-label={t.chats}
         onKeyDown={(event) => {
-          if (event.key === "Escape" && isSidebarOpen.value) isSidebarOpen.value = false;
+          // A dialog or menu is what it closes, alone.
+          if (event.key !== "Escape" || document.querySelector("dialog[open], :popover-open")) return;
+          isSidebarOpen.value = false;
         }}
       >
         <div class="sidebar-head">

@@ -8,6 +8,8 @@ const answers = {
   answerOtherwise: "Answer in another way",
   wishes: { shorter: "Shorter", longer: "Longer", simpler: "Simpler" },
   withModel: "With another model",
+  withModelAbout: "The model you choose answers again. The answer so far is kept.",
+  moreModels: "More models",
   goOn: "Continue the answer",
 
   rate: { good: "Good answer", bad: "Bad answer" },

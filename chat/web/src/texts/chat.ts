@@ -32,7 +32,9 @@ const chat = {
   takePhoto: "Take a photo…",
   uploading: (percent: number) => `uploading, ${percent} %`,
   tooLarge: (size: string) => `Too large. A file can have up to ${size}.`,
-  tooMany: (count: number) => `A message takes up to ${count} files.`,
+  tooMany: (most: number, left: number) =>
+    `A message takes up to ${most} files. ${plural(left, { one: "# file was", other: "# files were" })} left out.`,
+  full: (most: number, title: string) => `A message takes up to ${most} files. “${title}” was left out.`,
   pastedFile: "pasted",
   waitForUpload: "You can send when the files have arrived.",
   uploadFailed: "Remove the file that did not arrive, or try it again.",
@@ -128,6 +130,7 @@ const chat = {
   pickResource: "Attach a resource",
   searchResources: "Search by name or address",
   noMatches: "No matches.",
+  moreResources: (most: number) => `These are the first ${most}. Search to find others.`,
   noResources: "The servers of this chat offer no resources.",
   needsDetails: "Needs some details",
   pickResourceAbout:

@@ -35,6 +35,7 @@ const choosing = {
   // -- commands
   commands: "Commands and prompts",
   noCommand: "No command or prompt matches.",
+  moreMatches: "There are more. Type on to find them.",
   commandTitles: {
     bud: "Choose the bud",
     model: "Choose the model",

@@ -93,6 +93,7 @@ const shell = {
   // -- account
   switchWorkspace: (name: string) => `Workspace ${name}: switch`,
   workspaces: "Workspaces",
+  allWorkspaces: "All workspaces",
   accountMenu: "Your account and settings",
   connections: "My connections",
   audit: "Audit",

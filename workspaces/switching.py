@@ -1,0 +1,75 @@
+"""From one workspace to another: what menus offer, and all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from workspaces.actors import Role
+from workspaces.middleware import enterable_workspaces
+from workspaces.models import Membership, User, Workspace, WorkspaceQuery
+
+MOST_IN_MENU: Final = 30
+"""Of workspaces in a menu; the page of all of them goes on."""
+_ADMINISTERING: Final = (Role.ADMIN.value, Role.OWNER.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """The workspaces that a menu offers."""
+
+    shown: list[Workspace]
+    has_more: bool
+
+
+def choices_of(user: User, current: Workspace | None) -> Choices:
+    """Those a person may enter, by name. The current one is among them wherever its name stands."""
+    choices = _first(enterable_workspaces(user))
+    if current is None or current in choices.shown:
+        return choices
+    return Choices(shown=[current, *choices.shown[: MOST_IN_MENU - 1]], has_more=choices.has_more)
+
+
+def other_admins_of(user: User, current: Workspace) -> Choices:
+    """The other workspaces whose admin a person may enter, by name."""
+    others = enterable_workspaces(user).exclude(pk=current.pk)
+    if not user.is_superuser:
+        mine = Membership.objects.across_workspaces().filter(user=user, role__in=_ADMINISTERING)
+        others = others.filter(pk__in=mine.values("workspace_id"))
+    return _first(others)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrance:
+    """A workspace in the list of all that a person may enter."""
+
+    workspace: Workspace
+    role: str
+    """In words; empty: the platform's owner is no member there."""
+    is_auditor: bool
+    opens_admin: bool
+
+
+def entrances_of(user: User, workspaces: Iterable[Workspace]) -> list[Entrance]:
+    """As what the person enters these workspaces, in one statement."""
+    rows = list(workspaces)
+    mine = Membership.objects.across_workspaces().filter(user=user, workspace__in=rows)
+    roles: dict[UUID, Membership] = {one.workspace_id: one for one in mine}
+    return [_entrance(one, roles.get(one.pk), user) for one in rows]
+
+
+def _entrance(workspace: Workspace, membership: Membership | None, user: User) -> Entrance:
+    is_admin = membership is not None and membership.role in _ADMINISTERING
+    return Entrance(
+        workspace=workspace,
+        role=membership.get_role_display() if membership is not None else "",
+        is_auditor=membership is not None and membership.is_auditor,
+        opens_admin=is_admin or user.is_superuser,
+    )
+
+
+def _first(rows: WorkspaceQuery) -> Choices:
+    found = list(rows[: MOST_IN_MENU + 1])
+    return Choices(shown=found[:MOST_IN_MENU], has_more=len(found) > MOST_IN_MENU)
