@@ -1,7 +1,7 @@
 /** Where a page begins that answers a form: at its first fault, or at what was asked for; both may be far below the top. */
 
 const FAULTS = '[aria-invalid="true"], .field-error, .errorlist, [role="alert"]';
-const FIELDS = "input:not([type=hidden]), select, textarea";
+const FIELDS = "input:not([type=hidden]),select,textarea";
 
 export function startAtAnswer(root: ParentNode = document): void {
   const found = [...root.querySelectorAll<HTMLElement>("main form[method=post]")]
