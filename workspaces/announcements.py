@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import contextlib
 import logging
+import os
+import threading
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -12,7 +16,8 @@ from uuid import UUID
 from channels.layers import InMemoryChannelLayer, get_channel_layer
 from django.db import transaction
 
-from workspaces.database import wait_for
+from workspaces.database import leave_database
+from workspaces.loop_threads import LoopThread
 
 logger = logging.getLogger(__name__)
 
@@ -80,17 +85,32 @@ def send_to_group(group: str, message: dict[str, object]) -> None:
         return
     if isinstance(get_channel_layer(), InMemoryChannelLayer):
         return  # nobody is served in this process, and the layer reaches no other
+    sent = _sender().submit(_send(group, message))
+    if not _is_in_loop():
+        leave_database()
+        with contextlib.suppress(concurrent.futures.TimeoutError):  # a process may end right after
+            sent.result(_SEND_TIMEOUT_SECONDS + 1)
+
+
+def _is_in_loop() -> bool:
     try:
-        running = asyncio.get_running_loop()
+        asyncio.get_running_loop()
     except RuntimeError:
-        wait_for(_send, group, message)
-    else:
-        task = running.create_task(_send(group, message))
-        _pending.add(task)
-        task.add_done_callback(_pending.discard)
+        return False
+    return True
 
 
-_pending: set[asyncio.Task[None]] = set()
+_lock = threading.Lock()
+_thread: LoopThread | None = None
+
+
+def _sender() -> LoopThread:
+    """The loop of a process that serves nobody; it keeps its connection to Redis from one message to the next."""
+    global _thread
+    with _lock:
+        if _thread is None or _thread.pid != os.getpid():
+            _thread = LoopThread("announcements")
+        return _thread
 
 
 async def _send(group: str, message: dict[str, object]) -> None:

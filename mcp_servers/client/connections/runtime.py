@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 
 from workspaces import garbage
 from workspaces.database import leave_database
+from workspaces.loop_threads import LoopThread
 
 logger = logging.getLogger(__name__)
 
@@ -28,29 +29,12 @@ DRAIN_SECONDS: Final = 8.0
 """How long shutdown() waits for connections to close; below the ten seconds that process managers give."""
 
 
-class Runtime:
+class Runtime(LoopThread):
     """A loop thread, and what has to be closed before it ends."""
 
     def __init__(self) -> None:
-        self.pid = os.getpid()
-        self.loop = asyncio.new_event_loop()
         self.closers: list[Callable[[], Awaitable[None]]] = []
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="mcp-connections", daemon=True)
-        self._thread.start()
-        self._started.wait()
-
-    def _work(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        self.loop.call_soon(self._started.set)
-        try:
-            self.loop.run_forever()
-        finally:
-            self.loop.close()
-
-    def submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        """Start a coroutine on the loop; the caller's context variables go with it."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        super().__init__("mcp-connections")
 
     def shutdown(self, drain_seconds: float) -> None:
         """Close what registered itself, cancel the rest, stop the thread."""
@@ -71,8 +55,7 @@ class Runtime:
             self.submit(drain()).result(drain_seconds + 4.0)
         except concurrent.futures.TimeoutError:
             logger.warning("connections did not close in time")
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(2.0)
+        self.stop()
 
 
 _lock = threading.Lock()
