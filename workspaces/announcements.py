@@ -78,7 +78,11 @@ def announce(workspace_id: UUID, announcement: Announcement) -> None:
 
 
 def send_to_group(group: str, message: dict[str, object]) -> None:
-    """Put a message on the channel layer, from any thread; a failure is logged, never raised."""
+    """Put a message on the channel layer, from any thread; a failure of the layer is logged.
+
+    Raises:
+        RuntimeError: a transaction is open in a thread of a process that serves nobody.
+    """
     loop = next((loop for loop in _loops if loop.is_running()), None)
     if loop is not None:
         asyncio.run_coroutine_threadsafe(_send(group, message), loop)

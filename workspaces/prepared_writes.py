@@ -41,7 +41,7 @@ class _Column:
 
 
 class WrittenOften(models.Model):
-    """A row that such statements add, and change where fields are named; saved in any other way, Django does it."""
+    """A row that such statements add, and change where `update_fields` names what; all else Django does."""
 
     class Meta:
         abstract = True
@@ -79,7 +79,7 @@ def insert(rows: Sequence[WrittenOften]) -> None:
 
 
 def update_if_there(row: WrittenOften, names: Iterable[str]) -> None:
-    """Change these fields of a stored row, none of which the database makes; nothing, if it has been deleted."""
+    """Change these fields of a stored row; a row that has been deleted stays so. Their values are plain, no expressions."""
     changed = _prepared(type(row)).change(row, frozenset(names))
     assert changed is not None
 

@@ -1,4 +1,4 @@
-"""Rows that are added by a statement that is compiled once; it stands on parts of Django that it does not promise."""
+"""Rows that are written by statements that are compiled once; they stand on parts of Django that it does not promise."""
 
 from __future__ import annotations
 
