@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -194,8 +195,9 @@ def _run_checks(folder: Path, checks: Sequence[Stage]) -> list[Result]:
     """Run the checks two at a time; print the output of those that fail."""
     print("Checks", flush=True)
     results = []
+    quiet = _mending_types_cache(_quiet)
     with ThreadPoolExecutor(2) as pool:
-        for future in [pool.submit(_quiet, stage, folder) for stage in checks]:
+        for future in [pool.submit(quiet, stage, folder) for stage in checks]:
             result = future.result()
             if result.name == "vulnerabilities":
                 result = _as_advice(result)
@@ -219,10 +221,38 @@ def _run_beside(stages: Sequence[Stage], folder: Path) -> list[Result]:
     """Run stages one after another; each writes to a file, and tells here when it has ended."""
     print(f"\nBeside the tests: {', '.join(stage.name for stage in stages)}", flush=True)
     results = []
+    logged = _mending_types_cache(_logged)
     for stage in stages:
-        results.append(_logged(stage, folder))
+        results.append(logged(stage, folder))
         _print_result(results[-1])
     return results
+
+
+def _mending_types_cache(run: Callable[[Stage, Path], Result]) -> Callable[[Stage, Path], Result]:
+    """Run a stage; if its fault is one that only an old cache of mypy can make, empty that cache and run it again."""
+
+    def run_stage(stage: Stage, folder: Path) -> Result:
+        result = run(stage, folder)
+        if result.is_good or not names_lost_modules(result.output):
+            return result
+        shutil.rmtree(_environment(folder, stage.environment)["MYPY_CACHE_DIR"], ignore_errors=True)
+        again = run(stage, folder)
+        return replace(again, seconds=result.seconds + again.seconds)
+
+    return run_stage
+
+
+def names_lost_modules(output: str) -> bool:
+    """Tell whether mypy misses modules that no line of the code imports.
+
+    Its cache keeps what a plugin said that a file needs. A module that was renamed since is missed, in files that did
+    not change.
+    """
+    return bool(_LOST_MODULE.search(output))
+
+
+_LOST_MODULE = re.compile(r"^[^:\n]+: error: .*\[import-not-found\]$", re.MULTILINE)
+"""A fault in the code has the number of its line after the name of the file."""
 
 
 def _quiet(stage: Stage, folder: Path) -> Result:
