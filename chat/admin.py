@@ -12,9 +12,8 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.functional import Promise, lazy
+from django.utils.functional import Promise
 from django.utils.html import format_html
-from django.utils.text import format_lazy
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
@@ -22,13 +21,12 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 
 from chat.models import Bud, ModelProvider, ProviderModel, Turn
 from chat.providers.errors import ProviderKeyUntested
-from chat.providers.list_prices import AS_OF
 from chat.services.provider_check import try_key
 from chat.services.providers import prepare_provider, read_key
 from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import DomainError, InvalidInput
-from workspaces.formats import day, whole
+from workspaces.formats import whole
 from workspaces.model_admin import WorkspaceModelAdmin
 from workspaces.outbound import enter_endpoint
 from workspaces.redaction import MASK
@@ -180,10 +178,7 @@ _FACTS = [
 ]
 
 
-_LIST_PRICE = format_lazy(
-    _("Per million tokens. Empty: the provider's list price of {day}, if Trellis knows it."),
-    day=lazy(day, str)(AS_OF),
-)
+_LIST_PRICE = _("Per million tokens. Empty: the provider's list price, if Trellis knows it.")
 _PRICES_HELP = {"prompt_price": _LIST_PRICE, "completion_price": _LIST_PRICE}
 
 

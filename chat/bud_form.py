@@ -58,7 +58,9 @@ class BudEditorForm(forms.Form):
         min_value=0,
         max_value=2,
         label=_("Temperature"),
-        help_text=_("From 0 (always alike) to 2. Empty: the provider decides."),
+        help_text=_(
+            "From 0 (always alike) to 2. Empty: the provider decides, as it does for models that take no temperature."
+        ),
     )
     top_p = forms.FloatField(
         required=False,

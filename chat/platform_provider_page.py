@@ -11,9 +11,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from chat.providers.choosing import platform_provider
-from chat.providers.known_models import prices_of
+from chat.providers.known_models import days_of, prices_of
 from chat.providers.limits import platform_load
-from chat.providers.list_prices import AS_OF
 from chat.services.platform_provider import (
     USAGE_DAYS,
     embedding_model,
@@ -41,6 +40,7 @@ def shared_provider(request: WorkspaceRequest) -> HttpResponse:
     has_limits = is_set["OPENAI_MOST_AT_ONCE"] or is_set["OPENAI_MOST_A_MINUTE"]
     trial = try_shared_provider(actor=request.actor) if request.method == "POST" else None
     listing = trial.listing if trial else None
+    models = [_shown(provider, one) for one in (listing.models if listing else ())]
     context: dict[str, Any] = {
         "section": "admin",
         "provider": provider,
@@ -53,8 +53,9 @@ def shared_provider(request: WorkspaceRequest) -> HttpResponse:
         "trial": trial,
         "listing": listing,
         "has_default": listing is None or any(one.name == provider.model for one in listing.models),
-        "models": [_shown(provider, one) for one in (listing.models if listing else ())],
-        "prices_as_of": AS_OF,
+        "default_ends_on": listing.end_of(provider.model) if listing else None,
+        "models": models,
+        **days_of(one["prices"] for one in models),
         "usage": usage_by_workspace(actor=request.actor),
         "days": USAGE_DAYS,
     }

@@ -17,9 +17,8 @@ from django.views.decorators.http import require_http_methods
 from audit.views.parts import workspace_of
 from chat.models import ModelProvider, ProviderModel
 from chat.providers.errors import ProviderError, ProviderKeyUntested
-from chat.providers.known_models import prices_of
+from chat.providers.known_models import days_of, prices_of
 from chat.providers.limits import load_of
-from chat.providers.list_prices import AS_OF
 from chat.providers.listing import Listing
 from chat.providers.specs import spec_of
 from chat.services.provider_check import (
@@ -86,7 +85,18 @@ def provider_page(
         except (Conflict, InvalidInput) as error:
             fault, status = error.message, error.status
     rows = ProviderModel.objects.for_workspace(workspace).filter(provider=provider)
-    kept = {row.model: row for row in rows}
+    kept = {
+        row.model: (
+            row,
+            prices_of(
+                provider.base_url,
+                row.model,
+                prompt=row.prompt_price,
+                completion=row.completion_price,
+            ),
+        )
+        for row in rows
+    }
     context: dict[str, Any] = {
         "section": "models",
         "provider": provider,
@@ -106,20 +116,10 @@ def provider_page(
         else [],
         "has_default": listing is None
         or any(one.name == provider.default_model for one in listing.models),
-        "kept": [
-            (
-                row,
-                prices_of(
-                    provider.base_url,
-                    row.model,
-                    prompt=row.prompt_price,
-                    completion=row.completion_price,
-                ),
-                row.prompt_price is None and row.completion_price is None,
-            )
-            for row in kept.values()
-        ],
-        "prices_as_of": AS_OF,
+        "kept": list(kept.values()),
+        "default_ends_on": listing.end_of(provider.default_model) if listing else None,
+        "unknown_word": _("unknown"),
+        **days_of(prices for _row, prices in kept.values()),
         "found_words": _("yes,no"),
         "load": load_of(provider) if spec_of(provider).limits is not None else None,
         "edit_url": reverse("admin:chat_modelprovider_change", args=[provider.pk]),

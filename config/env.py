@@ -337,7 +337,9 @@ class Environment(BaseSettings):
         description="Any OpenAI-compatible endpoint. Absent, and no key: a local Ollama if it answers, else the demo model.",
     )
     openai_model: str | None = Field(
-        None, validation_alias="OPENAI_MODEL", description="Model name for that provider."
+        None,
+        validation_alias="OPENAI_MODEL",
+        description="Model name for that provider. Absent, and no address: `gpt-6.1-terra` of OpenAI.",
     )
     openai_embedding_model: str | None = Field(
         None,

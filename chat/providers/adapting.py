@@ -17,7 +17,14 @@ AUTO_CHOICE = "auto_choice"
 RESPONSES = "responses"
 """It speaks OpenAI's Responses API, and no Chat Completions."""
 
+WITHOUT = {name: f"without_{name}" for name in ("temperature", "top_p", "stop")}
+"""By parameter: it takes none, and answers with a setting of its own. Models that think first often do."""
+
 _NAMES_RESPONSES = re.compile(r"\bv1/responses\b|\bresponses (api|endpoint)\b", re.I)
+_TAKES_NONE = re.compile(
+    r"unsupported (parameter|value)|not support|deprecated|only the default|cannot both|not (allowed|permitted)",
+    re.I,
+)
 
 
 def habits_of(reasons: bool | None) -> frozenset[str]:
@@ -34,6 +41,9 @@ def adapt(arguments: dict[str, Any], habits: frozenset[str]) -> dict[str, Any]:
         arguments["max_completion_tokens"] = arguments.pop("max_tokens")
     if AUTO_CHOICE in habits and _is_forced(arguments):
         arguments["tool_choice"] = "auto"
+    for name, habit in WITHOUT.items():
+        if habit in habits:
+            arguments.pop(name, None)
     return arguments
 
 
@@ -59,6 +69,10 @@ def habits_told(
         found.add(AUTO_CHOICE)
     if _NAMES_RESPONSES.search(words):
         found.add(RESPONSES)
+    if _TAKES_NONE.search(words):
+        named = [name for name in WITHOUT if name in arguments and re.search(rf"\b{name}\b", words)]
+        # Where it takes one of two, the first stays.
+        found.update(WITHOUT[name] for name in named[-1:])
     return frozenset(found)
 
 

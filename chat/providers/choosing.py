@@ -28,6 +28,8 @@ from workspaces import outbound
 from workspaces.secrets import Secret
 
 DEMO_MODEL = "demo"
+OPENAI_MODEL = "gpt-6.1-terra"
+"""The one that is asked where the owner has set a key and nothing else; docs/configuration.md names it."""
 _MOST_CLIENTS = 200
 _ANYWHERE = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 _PROBE_SECONDS = 0.5
@@ -153,7 +155,7 @@ def platform_provider() -> ProviderSpec:
         return ProviderSpec(
             name="OpenAI" if not config.openai_base_url else "Platform",
             base_url=config.openai_base_url or "https://api.openai.com/v1",
-            model=config.openai_model or "gpt-5-mini",
+            model=config.openai_model or OPENAI_MODEL,
             api_key=Secret(key) if key else None,
             is_platforms=True,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from django.db.models import Model, Subquery
 
 from chat.models import ProviderModel
 from chat.providers.base import ProviderSpec, TokenCount
-from chat.providers.list_prices import AS_OF, list_price
+from chat.providers.list_prices import Rates, list_price
 from chat.values import ToolProtocol
 from workspaces.prepared import PreparedRows
 
@@ -28,20 +28,31 @@ class Prices:
     prompt: Decimal | None = None
     cached: Decimal | None = None
     completion: Decimal | None = None
+    long_above: int | None = None
+    """Tokens of a prompt. The whole of a request with a longer one goes by `long_rates`."""
+    long_rates: Rates | None = None
     listed_on: date | None = field(default=None, compare=False)
     """The day of the provider's list that they are from; None: the workspace has entered them."""
 
     def cost_of(self, usage: TokenCount) -> Decimal | None:
         """What this many tokens cost; None: a price is unknown, and half a cost would read as a whole one."""
+        rates = self._rates_of(usage)
+        if rates is None:
+            return None
+        cost = (
+            rates.prompt * (usage.prompt - usage.cached)
+            + rates.cached * usage.cached
+            + rates.completion * usage.completion
+        )
+        return (cost / _MILLION).quantize(_SMALLEST, ROUND_HALF_UP)
+
+    def _rates_of(self, usage: TokenCount) -> Rates | None:
+        if self.long_above is not None and usage.prompt > self.long_above:
+            return self.long_rates
         if self.prompt is None or self.completion is None:
             return None
         cached = self.cached if self.cached is not None else self.prompt
-        cost = (
-            self.prompt * (usage.prompt - usage.cached)
-            + cached * usage.cached
-            + self.completion * usage.completion
-        )
-        return (cost / _MILLION).quantize(_SMALLEST, ROUND_HALF_UP)
+        return Rates(self.prompt, cached, self.completion)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,13 +116,23 @@ def facts_of(row: Model, spec: ProviderSpec) -> ModelFacts:
 def prices_of(
     base_url: str, model: str, *, prompt: Decimal | None, completion: Decimal | None
 ) -> Prices:
-    """What the workspace has entered, or what the provider is known to ask."""
-    listed = list_price(base_url, model) if prompt is None and completion is None else None
+    """What the workspace has entered, or what the provider is known to ask today."""
+    is_entered = prompt is not None or completion is not None
+    listed = None if is_entered else list_price(base_url, model, on=datetime.now(UTC).date())
     if listed is None:
         return Prices(prompt=prompt, completion=completion)
     return Prices(
-        prompt=listed.prompt, cached=listed.cached, completion=listed.completion, listed_on=AS_OF
+        **listed.rates._asdict(),
+        long_above=listed.long_above,
+        long_rates=listed.long_rates,
+        listed_on=listed.listed_on,
     )
+
+
+def days_of(prices: Iterable[Prices]) -> dict[str, date | None]:
+    """From when to when the list prices among these are, as templates tell it."""
+    days = [one.listed_on for one in prices if one.listed_on is not None]
+    return {"listed_from": min(days, default=None), "listed_to": max(days, default=None)}
 
 
 def _facts(values: Iterable[Any], spec: ProviderSpec) -> ModelFacts:

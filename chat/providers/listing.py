@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
@@ -45,6 +46,8 @@ class ListedModel:
     prompt_price: Decimal | None = None
     """Per million tokens."""
     completion_price: Decimal | None = None
+    ends_on: date | None = None
+    """The day from which the provider serves it no more, as OpenAI tells it."""
 
     @property
     def embeds(self) -> bool:
@@ -60,6 +63,10 @@ class Listing:
     left_out: int
     """Models beyond MOST_MODELS."""
     took_ms: int
+
+    def end_of(self, name: str) -> date | None:
+        """The day on which the provider ends a model; None where it tells none."""
+        return next((one.ends_on for one in self.models if one.name == name), None)
 
 
 async def list_models(spec: ProviderSpec) -> Listing:
@@ -143,6 +150,7 @@ def _read(row: object) -> ListedModel | None:
         reasons="reasoning" in takes if isinstance(takes, list) else None,
         prompt_price=_price(pricing.get("prompt")),
         completion_price=_price(pricing.get("completion")),
+        ends_on=_day(row.get("shutdown_date")),
     )
 
 
@@ -153,6 +161,13 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _tokens(value: object) -> int | None:
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and 0 < value <= _MOST_TOKENS else None  # type: ignore[operator,return-value]
+
+
+def _day(value: object) -> date | None:
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def _price(value: object) -> Decimal | None:

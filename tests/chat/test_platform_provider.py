@@ -87,6 +87,21 @@ def test_it_is_asked_for_its_models_and_for_a_word(shared: Chat, owner: Client) 
     assert KEY not in refused.content.decode()
 
 
+def test_a_model_that_its_provider_ends_is_told(shared: Chat, owner: Client) -> None:
+    """REL-972: with the day, at the model and, for the default one, as a warning; other values say nothing."""
+    shared.model.models = {
+        "data": [
+            {"id": "m", "shutdown_date": "2026-12-11"},
+            {"id": "stays", "shutdown_date": None},
+            {"id": "odd", "shutdown_date": "soon"},
+        ]
+    }
+    shared.model.say("Yes")
+    told = owner.post(URL).content.decode()
+    assert "The provider ends the default model “m” on 11 Dec 2026." in told
+    assert told.count("ends on 11 Dec 2026") == 1
+
+
 @pytest.mark.django_db
 def test_nobody_else_finds_it(two_workspaces: TwoTenants) -> None:
     """SEC-435: an admin of a workspace, its owner too, may neither see nor try it."""

@@ -392,6 +392,51 @@ def test_a_model_on_which_no_tool_can_be_forced_is_left_to_choose(forced: Any) -
     assert not habits_told(words, {"tool_choice": forced}, 500)
 
 
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        ("Unsupported parameter: 'temperature' is not supported with this model.", {"top_p"}),
+        (
+            "Unsupported value: 'temperature' does not support 0.7 with this model. Only the default is supported.",
+            {"top_p"},
+        ),
+        ("`temperature` is deprecated for this model.", {"top_p"}),
+        (
+            "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
+            {"temperature"},
+        ),
+    ],
+    ids=["OpenAI", "OpenAI, another value", "Anthropic", "Anthropic, one of two"],
+)
+async def test_a_setting_that_a_model_does_not_take_is_left_out(
+    model: ScriptedModel, words: str, left: set[str]
+) -> None:
+    """REL-970: the question is asked again at once, and the next one without it from the start."""
+    model.give(refusal(400, {"message": words, "type": "invalid_request_error"}))
+    model.say("first")
+    model.say("second")
+    request = CompletionRequest(
+        model="m",
+        messages=[{"role": "user", "content": "?"}],
+        parameters={"temperature": 0.7, "top_p": 0.9},
+    )
+    spec = ProviderSpec(name="t", base_url=model.base_url, model="m")
+    async with outbound.client() as http:
+        client = OpenAICompatible(spec, http)
+        for _ in range(2):
+            _ = [piece async for piece in client.stream(request)]
+    sent = [{"temperature", "top_p"} & set(one) for one in model.requests]
+    assert sent == [{"temperature", "top_p"}, left, left]
+
+
+async def test_a_setting_out_of_range_is_told(model: ScriptedModel) -> None:
+    """REL-970: a model that takes the setting takes no other in its place."""
+    model.give(refusal(400, {"message": "temperature: range: 0..1"}))
+    with pytest.raises(ProviderError, match="did not accept the request"):
+        await ask(model, temperature=1.5)
+    assert len(model.requests) == 1
+
+
 async def test_a_server_that_does_not_stream(model: ScriptedModel) -> None:
     """REL-33: the whole answer in one body is an answer too."""
     message = {"role": "assistant", "content": "all at once"}

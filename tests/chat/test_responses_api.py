@@ -41,6 +41,18 @@ ONLY_RESPONSES = json.dumps(
         }
     }
 ).encode()
+TOOLS_IN_RESPONSES = json.dumps(
+    {
+        "error": {
+            "message": "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. "
+            "To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+            "type": "invalid_request_error",
+            "param": "reasoning_effort",
+            "code": None,
+        }
+    }
+).encode()
+"""What models of 2026 say that think before they answer; without tools they speak either form."""
 USAGE = {
     "input_tokens": 36,
     "input_tokens_details": {"cached_tokens": 12},
@@ -136,7 +148,10 @@ async def ask(
     raise AssertionError("no completion came")
 
 
-@pytest.mark.parametrize("refusal", [(400, ONLY_RESPONSES), (404, b'{"detail":"Not Found"}')])
+@pytest.mark.parametrize(
+    "refusal",
+    [(400, ONLY_RESPONSES), (400, TOOLS_IN_RESPONSES), (404, b'{"detail":"Not Found"}')],
+)
 async def test_it_is_found_out_once_and_remembered(
     model: ScriptedModel, refusal: tuple[int, bytes]
 ) -> None:
