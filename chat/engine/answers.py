@@ -8,6 +8,7 @@ from typing import Any
 
 from chat.offered_tools import OfferedTool
 from chat.providers.base import TokenCount
+from chat.providers.given_back import GivenBack
 from chat.providers.known_models import Prices
 
 
@@ -40,6 +41,10 @@ class AnsweredStep:
 
     text: str
     reasoning: str = ""
+    given_back: GivenBack | None = None
+    """What goes back to the model with its calls."""
+    recipient: str = ""
+    """Who that model is."""
     usage: TokenCount = field(default_factory=TokenCount)
     prices: Prices = field(default_factory=Prices)
     work_ms: int = 0

@@ -234,6 +234,8 @@ def _finished(task: StepTask, completion: Completion, said: AnsweredStep) -> Ans
         reasoning=completion.reasoning,
         proposals=propose(offered, completion.calls, task.earlier, in_words=task.is_fenced),
         blocks=completion.blocks,
+        given_back=completion.given_back,
+        recipient=task.provider.recipient,
         estimated_tokens=task.fitted.estimated,
         context_used=counted.prompt + counted.completion,
         context_limit=task.facts.context_tokens,

@@ -7,8 +7,9 @@ estimates, set right by what the provider counted for the step before.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 DEFAULT_CONTEXT = 100_000
 """Tokens that a model is believed to read where nobody has said how many."""
@@ -50,6 +51,8 @@ class PastCall:
     arguments: str
     result: str
     pictures: tuple[PastPicture, ...] = ()
+    given_back: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that its provider wants back beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,12 @@ class PastStep:
     calls: tuple[PastCall, ...] = ()
     blocks: tuple[str, ...] = ()
     """In which the model wrote the calls down, if it could only write."""
+    given_back: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that its provider wants back in it."""
+    recipient: str = ""
+    """Who that is; nobody else gets these fields and those of the calls."""
+    given_size: int = 0
+    """Characters of all these fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +275,7 @@ def size_of(turn: PastTurn) -> int:
     size += sum(picture.tokens for picture in turn.pictures)
     for step in turn.steps:
         size += _AROUND_MESSAGE + estimate(step.text)
+        size += math.ceil(step.given_size / _BYTES_A_TOKEN)
         # Sent instead of names and arguments, and may be a little longer.
         size += max(0, sum(map(estimate, step.blocks)) - sum(map(_asked_size, step.calls)))
         for call in step.calls:

@@ -381,6 +381,8 @@ def _step(
 ) -> list[PastStep]:
     asked: list[Mapping[str, Any]] = message.json_meta.get("tool_calls") or []
     results = {row.provider_call_id: row for row in rows}
+    back: Mapping[str, Any] = message.json_meta.get("given_back") or {}
+    beside: Sequence[Mapping[str, Any]] = [*back.get("calls", ()), *({} for _ in asked)]
     # An id that nobody answered would make the provider refuse the whole conversation.
     calls = tuple(
         PastCall(
@@ -389,12 +391,24 @@ def _step(
             arguments=call["function"]["arguments"],
             result=shorten(results[call["id"]].model_text or "(no result)", MOST_CHARACTERS),
             pictures=pictures.get(results[call["id"]].pk, ()),
+            given_back=fields,
         )
-        for call in asked
+        for call, fields in zip(asked, beside, strict=False)
         if call["id"] in results
     )
     blocks = tuple(message.json_meta.get("blocks") or ()) if len(calls) == len(asked) else ()
-    return [PastStep(message.text, calls, blocks)] if message.text or calls else []
+    if not message.text and not calls:
+        return []
+    return [
+        PastStep(
+            message.text,
+            calls,
+            blocks,
+            given_back=back.get("message") or {},
+            recipient=back.get("to", ""),
+            given_size=back.get("size", 0),
+        )
+    ]
 
 
 def _factor_of(message: Message) -> float | None:

@@ -60,12 +60,13 @@ def with_instructions(prompt: str, instructions: Iterable[ServerInstructions]) -
 
 
 def native_messages(
-    prompt: str, turns: Sequence[PastTurn], pictures: Mapping[str, str]
+    prompt: str, turns: Sequence[PastTurn], pictures: Mapping[str, str], *, recipient: str = ""
 ) -> list[dict[str, Any]]:
     """Messages of Chat Completions, with calls and results in their own fields.
 
     Args:
         pictures: as data URLs, by their paths.
+        recipient: the model that reads them, which gets back what it gave with its calls; empty: nobody does.
     """
     messages: list[dict[str, Any]] = [{"role": "system", "content": prompt}] if prompt else []
     for turn in turns:
@@ -74,16 +75,23 @@ def native_messages(
             if not step.calls:
                 messages.append({"role": "assistant", "content": step.text})
                 continue
+            is_its_own = bool(recipient) and step.recipient == recipient
             asked = [
                 {
                     "id": call.id,
                     "type": "function",
                     "function": {"name": call.name, "arguments": call.arguments},
+                    **(call.given_back if is_its_own else {}),
                 }
                 for call in step.calls
             ]
             messages.append(
-                {"role": "assistant", "content": step.text or None, "tool_calls": asked}
+                {
+                    "role": "assistant",
+                    "content": step.text or None,
+                    "tool_calls": asked,
+                    **(step.given_back if is_its_own else {}),
+                }
             )
             messages += [
                 {"role": "tool", "tool_call_id": call.id, "content": call.result}

@@ -119,7 +119,9 @@ def request_of(task: StepTask) -> CompletionRequest:
     has_calls = any(step.calls for turn in task.fitted.turns for step in turn.steps)
     return CompletionRequest(
         model=task.provider.model,
-        messages=native_messages(task.prompt, task.fitted.turns, task.pictures),
+        messages=native_messages(
+            task.prompt, task.fitted.turns, task.pictures, recipient=task.provider.recipient
+        ),
         tools=[tool.as_json().text for tool in task.toolset.tools]
         if choice != "none" or has_calls
         else (),

@@ -16,6 +16,14 @@ from uuid_utils.compat import uuid7
 
 from chat.providers import finish_reasons
 from chat.providers.base import AskedCall, Completion, ReasoningPiece, TextPiece, TokenCount
+from chat.providers.given_back import (
+    DETAILS,
+    ITEMS,
+    OF_CALL,
+    THOUGHTS,
+    DetailsJoiner,
+    GivenBack,
+)
 from chat.providers.thinking import ThinkingSplitter
 from mcp_servers.client.canonical import clean_text
 
@@ -39,13 +47,15 @@ class CallsUnclear(ValueError):
 
 
 class _Slot:
-    __slots__ = ("arguments", "id", "index", "name")
+    __slots__ = ("arguments", "beside", "id", "index", "name")
 
     def __init__(self, index: int | None) -> None:
         self.index = index
         self.id = ""
         self.name = ""
         self.arguments: list[str] = []
+        self.beside: dict[str, Any] = {}
+        """What the provider wants back with it."""
 
 
 class Accumulator:
@@ -60,6 +70,9 @@ class Accumulator:
         self._reasoning_length = 0
         self._splitter = ThinkingSplitter() if splits_thoughts else None
         self._slots: list[_Slot] = []
+        self._details = DetailsJoiner()
+        self._items: list[Mapping[str, Any]] = []
+        self._thinks_in_its_field = False
         self.finish_reason = ""
         self.usage = TokenCount()
         self.progress = 0
@@ -127,19 +140,21 @@ class Accumulator:
 
     def completion(self, ignored: int = 0) -> Completion:
         """The whole answer; `ignored` events more than it has seen itself."""
+        named = [slot for slot in self._slots if slot.name]
         calls = tuple(
             AskedCall(
                 id=slot.id or f"call_{uuid7().hex}",
                 name=slot.name,
                 arguments=_arguments_of(slot),
             )
-            for slot in self._slots
-            if slot.name
+            for slot in named
         )
+        reasoning = "".join(self._reasoning)
         return Completion(
             text=self.text(),
-            reasoning="".join(self._reasoning),
+            reasoning=reasoning,
             calls=calls,
+            given_back=self._given_back(named, reasoning),
             finish_reason=self.finish_reason,
             prompt_tokens=self.usage.prompt,
             cached_tokens=self.usage.cached,
@@ -147,14 +162,32 @@ class Accumulator:
             ignored_events=ignored + self.ignored,
         )
 
+    def _given_back(self, slots: list[_Slot], reasoning: str) -> GivenBack | None:
+        """Of an answer with calls; without, nobody asks for it."""
+        message: dict[str, Any] = {}
+        if self._thinks_in_its_field:
+            message[THOUGHTS] = reasoning
+        if details := self._details.whole():
+            message[DETAILS] = details
+        if self._items:
+            message[ITEMS] = self._items
+        found = GivenBack(message, [slot.beside for slot in slots])
+        return None if not slots or found.is_empty else found
+
     def _take_texts(self, delta: Mapping[str, Any]) -> Pieces:
         pieces: Pieces = ()
         for name in _THOUGHT_FIELDS:
             thought = delta.get(name)
             if isinstance(thought, str) and thought:
+                self._thinks_in_its_field |= name == THOUGHTS
                 # Some servers send the same thought under two names.
                 pieces = self._think(self._joined_thought.feed(thought))
                 break
+        if DETAILS in delta:
+            self._add(self._details.take(delta[DETAILS]))
+        if ITEMS in delta:
+            self._items += delta[ITEMS]
+            self._add(len(json.dumps(delta[ITEMS], default=str)))
         content = delta.get("content") or delta.get("refusal")
         if isinstance(content, list):
             content, thought = _joined(content)
@@ -230,6 +263,10 @@ class Accumulator:
         slot = self._slot_for(index, call_id, name)
         slot.id = slot.id or call_id
         slot.name = slot.name or name
+        for field in OF_CALL:
+            if isinstance(value := call.get(field), Mapping):
+                slot.beside[field] = {**slot.beside.get(field, {}), **value}
+                self._add(len(json.dumps(value, default=str)))
         arguments = function.get("arguments")
         if isinstance(arguments, Mapping):
             arguments = json.dumps(arguments)

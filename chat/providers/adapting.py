@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from chat.providers.given_back import give_back, wanted_back
+
 NO_STREAM_OPTIONS = "no_stream_options"
 """It does not know them; then it tells no usage, or tells it unasked."""
 COMPLETION_TOKENS = "completion_tokens"
@@ -44,6 +46,9 @@ def adapt(arguments: dict[str, Any], habits: frozenset[str]) -> dict[str, Any]:
     for name, habit in WITHOUT.items():
         if habit in habits:
             arguments.pop(name, None)
+    arguments["messages"] = give_back(
+        arguments["messages"], habits, is_responses=RESPONSES in habits
+    )
     return arguments
 
 
@@ -69,6 +74,7 @@ def habits_told(
         found.add(AUTO_CHOICE)
     if _NAMES_RESPONSES.search(words):
         found.add(RESPONSES)
+    found |= wanted_back(words, arguments.get("messages", ()))
     if _TAKES_NONE.search(words):
         named = [name for name in WITHOUT if name in arguments and re.search(rf"\b{name}\b", words)]
         # Where it takes one of two, the first stays.

@@ -122,6 +122,8 @@ class AnswerReader:
             chunk = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise ProviderBadAnswer from error
+        if isinstance(chunk, list) and chunk:
+            chunk = chunk[0]  # an error in Gemini's form
         if not isinstance(chunk, Mapping):
             raise ProviderBadAnswer
         if self._translator is None:

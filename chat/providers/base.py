@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
 
+from chat.providers.given_back import GivenBack
 from workspaces.secrets import Secret
 
 
@@ -79,6 +81,8 @@ class Completion:
     reasoning: str = ""
     blocks: tuple[str, ...] = ()
     """The text that the calls were found in, where the model can only write."""
+    given_back: GivenBack | None = None
+    """What goes back with it in later requests; None: nothing."""
     ignored_events: int = 0
     """Events of kinds that no answer is made of; nothing was done with them."""
 
@@ -157,6 +161,11 @@ class ProviderSpec:
     """Another provider answers where this one fails."""
     limits: ProviderLimits | None = None
     """None: requests are sent at once."""
+
+    @property
+    def recipient(self) -> str:
+        """Names the model at this address, for what goes back to it alone."""
+        return sha256(f"{self.base_url}\n{self.model}".encode()).hexdigest()[:16]
 
     def address(self, path: str) -> str:
         """Where one kind of request goes. A query of the endpoint, such as Azure's `api-version`, stays at the end."""

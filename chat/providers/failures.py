@@ -66,6 +66,8 @@ _PICTURES = re.compile(
 )
 _MODEL = re.compile(r"model[\w .:/'\"`-]* (not found|does not exist)|model_not_found", re.I)
 _KEY = re.compile(r"api[ _]?key|unauthori[sz]ed|authentication", re.I)
+_BAD_KEY = re.compile(r"api[ _]?key[ _](not valid|invalid)", re.I)
+"""As Gemini's endpoint tells it, with the status of a bad request."""
 _LIMIT_TOLD = re.compile(
     r"(?:context length(?: is(?: only)?| of)?|\"n_ctx\"|limit of|>)\D{0,3}(\d{3,8})",
     re.I,
@@ -83,6 +85,8 @@ class Told:
 
 def read_error(body: object) -> Told:
     """The words of an error body, whatever its form."""
+    if isinstance(body, list) and body:
+        body = body[0]  # Gemini's form
     error = body.get("error") if isinstance(body, Mapping) else body
     if isinstance(error, str):
         return Told(error[:_MOST_READ], None)
@@ -130,7 +134,7 @@ def error_of(
         return ProviderCreditSpent(details=more)
     if status in (429, 529) or (status in (None, 503) and _RATE.search(words)):
         return _rate_limited(wait, more)
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and _BAD_KEY.search(words)):
         return ProviderKeyRefused(details=more)
     if status == 404 or _MODEL.search(words):
         return ProviderModelUnknown(details=more)

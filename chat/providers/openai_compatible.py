@@ -38,6 +38,7 @@ from chat.providers.errors import (
     ProviderUnreachable,
 )
 from chat.providers.failures import error_of, read_error, says_model_unknown, wait_of
+from chat.providers.given_back import NO_ENCRYPTED_THOUGHTS
 from chat.providers.responses_api import ResponseTranslator, to_responses
 from workspaces import outbound
 
@@ -176,9 +177,10 @@ class OpenAICompatible:
         habits = self._habits.get(request.model, frozenset())
         arguments = adapt(_arguments(request), habits | habits_of(request.reasons))
         if RESPONSES in habits:
-            return self._address("/responses"), to_json(
-                to_responses(arguments, request.tools)
-            ).encode()
+            asked = to_responses(
+                arguments, request.tools, wants_thoughts=NO_ENCRYPTED_THOUGHTS not in habits
+            )
+            return self._address("/responses"), to_json(asked).encode()
         return self._address("/chat/completions"), _body(arguments, request.tools)
 
     @asynccontextmanager

@@ -13,6 +13,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from chat.providers.given_back import ITEMS
+
 _SAME: Final = ("model", "temperature", "top_p", "stream", "parallel_tool_calls")
 _TEXT_EVENTS: Final = {
     "response.output_text.delta": "content",
@@ -20,20 +22,28 @@ _TEXT_EVENTS: Final = {
     "response.reasoning_summary_text.delta": "reasoning",
     "response.reasoning_text.delta": "reasoning",
 }
+_ENCRYPTED: Final = "reasoning.encrypted_content"
+"""What the model thought, as only it can read it: with nothing stored there, it comes to us and goes back."""
+_OF_THOUGHT: Final = ("type", "id", "summary", "encrypted_content")
 _ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 Json = Mapping[str, Any]
 
 
-def to_responses(arguments: Json, tools: Sequence[str]) -> dict[str, Any]:
+def to_responses(
+    arguments: Json, tools: Sequence[str], *, wants_thoughts: bool = True
+) -> dict[str, Any]:
     """The same request in the form of the Responses API.
 
     Args:
         arguments: those of Chat Completions, without the tools.
         tools: each as JSON, in the form of Chat Completions.
+        wants_thoughts: whether what the model thinks is to come along, to go back with its calls.
     """
     asked: dict[str, Any] = {name: arguments[name] for name in _SAME if name in arguments}
     asked |= {"input": list(_input(arguments.get("messages", ()))), "store": False}
+    if tools and wants_thoughts:
+        asked["include"] = [_ENCRYPTED]
     most = arguments.get("max_completion_tokens", arguments.get("max_tokens"))
     if most is not None:
         asked["max_output_tokens"] = most
@@ -53,6 +63,7 @@ def _input(messages: Sequence[Json]) -> Iterator[dict[str, Any]]:
             call_id = message["tool_call_id"]
             yield {"type": "function_call_output", "call_id": call_id, "output": content or ""}
             continue
+        yield from message.get(ITEMS, ())
         if content:
             kind = "output_text" if role == "assistant" else "input_text"
             yield {"type": "message", "role": role, "content": _parts(content, kind)}
@@ -117,12 +128,15 @@ class ResponseTranslator:
 
     def _item(self, event: Json) -> Iterator[Json]:
         item, index = _mapping(event.get("item")), _index(event)
+        is_done = event.get("type") == "response.output_item.done"
+        if is_done and item.get("type") == "reasoning" and item.get("encrypted_content"):
+            yield _delta({ITEMS: [{name: item[name] for name in _OF_THOUGHT if name in item}]})
         if item.get("type") != "function_call":
             return
         self._has_calls = True
         named = {"name": item.get("name"), "arguments": ""}
         # Some servers send the arguments with the finished call alone.
-        if event.get("type") == "response.output_item.done" and index not in self._spoken:
+        if is_done and index not in self._spoken:
             named["arguments"] = item.get("arguments") or ""
         yield _call(index, named, item.get("call_id"))
 

@@ -386,8 +386,9 @@ def test_a_model_on_which_no_tool_can_be_forced_is_left_to_choose(forced: Any) -
     """REL-33: once it has said so; where nothing was forced its words mean something else."""
     words = "The tool_choice parameter does not support being set to required in thinking mode"
     habits = habits_told(words, {"tool_choice": forced}, 400)
-    assert adapt({"tool_choice": forced}, habits) == {"tool_choice": "auto"}
-    assert adapt({"tool_choice": "none"}, habits) == {"tool_choice": "none"}
+    for choice, adapted in ((forced, "auto"), ("none", "none")):
+        request: dict[str, Any] = {"tool_choice": choice, "messages": []}
+        assert adapt(request, habits) == {"tool_choice": adapted, "messages": []}
     assert not habits_told(words, {"tool_choice": "auto"}, 400)
     assert not habits_told(words, {"tool_choice": forced}, 500)
 

@@ -308,6 +308,7 @@ def test_a_request_says_the_same_in_the_other_form() -> None:
         "store": False,
         "max_output_tokens": 100,
         "temperature": 0.5,
+        "include": ["reasoning.encrypted_content"],
         "tool_choice": {"type": "function", "name": "f"},
         "tools": [
             {
@@ -364,3 +365,63 @@ def test_a_whole_turn_with_a_tool(chat: Chat) -> None:
     assert (told["type"], told["call_id"]) == ("function_call_output", "call_a")
     assert "hi" in told["output"]
     assert turn.prompt_tokens == 72
+
+
+THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAB…"}
+
+
+def thinks_and_calls() -> Answer:
+    """A thought that only the model can read, and the call that it led to."""
+    done = event("response.output_item.done", output_index=0, item={**THOUGHT, "status": None})
+    call = called(1, "call_a", "counting__echo", '{"text":"hi"}')
+    return Answer([*opening(), done, *call, ended()])
+
+
+def test_what_it_thought_goes_back_before_the_call_that_it_led_to(chat: Chat) -> None:
+    """REL-975: the provider stores nothing, so the thought comes encrypted; it goes back to the same model alone."""
+    chat.model.speaks_responses = True
+    chat.model.fail(400, ONLY_RESPONSES)
+    chat.model.give(thinks_and_calls())
+    chat.model.give(Answer([*opening(), *said("It said hi"), ended()]))
+    assert chat.ask().status == TurnStatus.COMPLETED
+    assert chat.model.requests[1]["include"] == ["reasoning.encrypted_content"]
+    thought, call, result = chat.model.requests[-1]["input"][-3:]
+    assert thought == THOUGHT
+    assert (call["type"], result["type"]) == ("function_call", "function_call_output")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The encrypted content gAAA... could not be verified. Reason: Encrypted content could not be decrypted.",
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+    ],
+)
+def test_a_thought_that_is_refused_is_left_out(chat: Chat, words: str) -> None:
+    """REL-975: the answer matters more than what led to it."""
+    chat.model.speaks_responses = True
+    chat.model.fail(400, ONLY_RESPONSES)
+    chat.model.give(thinks_and_calls())
+    chat.model.fail(400, json.dumps({"error": {"message": words}}).encode())
+    chat.model.give(Answer([*opening(), *said("It said hi"), ended()]))
+    assert chat.ask().status == TurnStatus.COMPLETED
+    assert [one["type"] for one in chat.model.requests[-1]["input"][-2:]] == [
+        "function_call",
+        "function_call_output",
+    ]
+    assert THOUGHT not in chat.model.requests[-1]["input"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Encrypted content is not supported with this model.", "Unknown parameter: 'include'."],
+)
+async def test_a_model_that_encrypts_nothing_is_not_asked_to(
+    model: ScriptedModel, words: str
+) -> None:
+    """REL-975: it answers without."""
+    model.fail(400, ONLY_RESPONSES)
+    model.fail(400, json.dumps({"error": {"message": words}}).encode())
+    model.give(Answer([*opening(), *said("Hi"), ended()]))
+    assert (await ask(model))[0] == ["Hi"]
+    assert ["include" in one for one in model.requests] == [False, True, False]
