@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from chat.tool_schemas import as_parameters, plain_parameters
 from mcp_servers.client.hidden_text import strip_hidden
 
 
@@ -46,7 +47,7 @@ class OfferedTool:
             "function": {
                 "name": self.function_name,
                 "description": described[:1024],
-                "parameters": self.input_schema or {"type": "object", "properties": {}},
+                "parameters": as_parameters(self.input_schema),
             },
         }
 
@@ -85,6 +86,14 @@ class _Worded:
 def _written(worded: _Worded) -> FunctionJson:
     function = worded.tool.as_function()
     return FunctionJson(to_json(function), json.dumps(function))
+
+
+@lru_cache(maxsize=2_000)
+def plain_function(text: str) -> str:
+    """A function's JSON for a provider that refuses what most take in a schema."""
+    function = json.loads(text)
+    function["function"]["parameters"] = plain_parameters(function["function"]["parameters"])
+    return to_json(function)
 
 
 def to_json(value: object) -> str:

@@ -1,6 +1,6 @@
 """Names for the model, and back again. Pure.
 
-APIs allow `^[a-zA-Z0-9_-]{1,64}$`; MCP servers do not care. A name is `server__tool`, cleaned; where
+APIs allow `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`; MCP servers do not care. A name is `server__tool`, cleaned; where
 that is too long, or two tools would share it, a stable hash of the tool's identity is added. Within
 one turn the mapping is one-to-one, and is looked up, never taken apart.
 """
@@ -31,7 +31,9 @@ class NamedTool:
 
 def name_tools(tools: Iterable[NamedTool]) -> dict[str, UUID]:
     """Function name → tool id, one-to-one, and the same whatever the order of the tools."""
-    wanted = [(_clean(tool.server_name) + "__" + _clean(tool.tool_name), tool) for tool in tools]
+    wanted = [
+        (_begun(_clean(tool.server_name)) + "__" + _clean(tool.tool_name), tool) for tool in tools
+    ]
     # APIs compare names exactly, people and some models do not: case alone tells nothing apart.
     uses = Counter(name.lower() for name, _ in wanted)
     named: dict[str, UUID] = {}
@@ -45,6 +47,11 @@ def name_tools(tools: Iterable[NamedTool]) -> dict[str, UUID]:
 
 def _clean(text: str) -> str:
     return _NOT_ALLOWED.sub("_", text) or "_"
+
+
+def _begun(name: str) -> str:
+    """The name with a beginning that all take: Gemini wants a letter or an underscore."""
+    return name if name[0].isalpha() or name[0] == "_" else f"_{name}"
 
 
 def _with_hash(name: str, tool: NamedTool) -> str:

@@ -19,10 +19,18 @@ AUTO_CHOICE = "auto_choice"
 RESPONSES = "responses"
 """It speaks OpenAI's Responses API, and no Chat Completions."""
 
+PLAIN_SCHEMAS = "plain_schemas"
+"""Schemas of functions have to be of the plainest kind."""
+
 WITHOUT = {name: f"without_{name}" for name in ("temperature", "top_p", "stop")}
 """By parameter: it takes none, and answers with a setting of its own. Models that think first often do."""
 
 _NAMES_RESPONSES = re.compile(r"\bv1/responses\b|\bresponses (api|endpoint)\b", re.I)
+_NAMES_SCHEMA = re.compile(
+    r"function_declarations?\W*\[|invalid schema for function|invalid_function_parameters|input_schema"
+    r"|\btools?\W{0,2}\d+\W[\w.]*(parameters|schema)|(function|tool)s?\W[\w ]*\bschema\b",
+    re.I,
+)
 _TAKES_NONE = re.compile(
     r"unsupported (parameter|value)|not support|deprecated|only the default|cannot both|not (allowed|permitted)",
     re.I,
@@ -53,7 +61,12 @@ def adapt(arguments: dict[str, Any], habits: frozenset[str]) -> dict[str, Any]:
 
 
 def habits_told(
-    words: str, arguments: dict[str, Any], status: int, *, is_of_address: bool = False
+    words: str,
+    arguments: dict[str, Any],
+    status: int,
+    *,
+    has_tools: bool = False,
+    is_of_address: bool = False,
 ) -> frozenset[str]:
     """What a refusal says about the form that this model takes.
 
@@ -74,6 +87,8 @@ def habits_told(
         found.add(AUTO_CHOICE)
     if _NAMES_RESPONSES.search(words):
         found.add(RESPONSES)
+    if has_tools and _NAMES_SCHEMA.search(words):
+        found.add(PLAIN_SCHEMAS)
     found |= wanted_back(words, arguments.get("messages", ()))
     if _TAKES_NONE.search(words):
         named = [name for name in WITHOUT if name in arguments and re.search(rf"\b{name}\b", words)]

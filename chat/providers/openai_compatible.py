@@ -17,8 +17,8 @@ from typing import Any
 import httpx2
 from django.utils.translation import gettext_noop as _
 
-from chat.offered_tools import to_json
-from chat.providers.adapting import RESPONSES, adapt, habits_of, habits_told
+from chat.offered_tools import plain_function, to_json
+from chat.providers.adapting import PLAIN_SCHEMAS, RESPONSES, adapt, habits_of, habits_told
 from chat.providers.answer_reader import EVENT_TOO_LONG, AnswerReader
 from chat.providers.base import (
     Completion,
@@ -176,12 +176,15 @@ class OpenAICompatible:
         """Where the request goes, and its body, as this model takes it."""
         habits = self._habits.get(request.model, frozenset())
         arguments = adapt(_arguments(request), habits | habits_of(request.reasons))
+        tools = request.tools
+        if PLAIN_SCHEMAS in habits:
+            tools = [plain_function(tool) for tool in tools]
         if RESPONSES in habits:
             asked = to_responses(
-                arguments, request.tools, wants_thoughts=NO_ENCRYPTED_THOUGHTS not in habits
+                arguments, tools, wants_thoughts=NO_ENCRYPTED_THOUGHTS not in habits
             )
             return self._address("/responses"), to_json(asked).encode()
-        return self._address("/chat/completions"), _body(arguments, request.tools)
+        return self._address("/chat/completions"), _body(arguments, tools)
 
     @asynccontextmanager
     async def _answering(self, url: str, body: bytes) -> AsyncIterator[httpx2.Response]:
@@ -217,6 +220,7 @@ class OpenAICompatible:
             told.words,
             _arguments(request),
             error.status,
+            has_tools=bool(request.tools),
             is_of_address=_is_of_address(error, request),
         )
         self._habits[request.model] = now

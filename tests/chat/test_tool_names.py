@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from chat.tool_names import NamedTool, name_tools
 
-ALLOWED = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
+ALLOWED = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$")
 
 
 def tool(server: str, name: str, server_id: UUID | None = None) -> NamedTool:
@@ -20,6 +20,7 @@ def tool(server: str, name: str, server_id: UUID | None = None) -> NamedTool:
 def test_a_plain_name_stays_readable() -> None:
     """Ours: `server__tool` where nothing speaks against it."""
     assert list(name_tools([tool("time", "get_current_time")])) == ["time__get_current_time"]
+    assert list(name_tools([tool("365", "mail")])) == ["_365__mail"]
 
 
 def test_look_alikes_and_collisions_keep_apart() -> None:
