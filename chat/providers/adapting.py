@@ -19,6 +19,12 @@ AUTO_CHOICE = "auto_choice"
 RESPONSES = "responses"
 """It speaks OpenAI's Responses API, and no Chat Completions."""
 
+NO_STREAM = "no_stream"
+"""It gives its answer in one piece alone, as OpenAI's models do to organizations that are not verified."""
+
+NO_SUMMARY = "no_summary"
+"""It gives no summary of its thoughts in the Responses API; OpenAI's do not to such organizations either."""
+
 PLAIN_SCHEMAS = "plain_schemas"
 """Schemas of functions have to be of the plainest kind."""
 
@@ -30,6 +36,10 @@ _NAMES_SCHEMA = re.compile(
     r"function_declarations?\W*\[|invalid schema for function|invalid_function_parameters|input_schema"
     r"|\btools?\W{0,2}\d+\W[\w.]*(parameters|schema)|(function|tool)s?\W[\w ]*\bschema\b",
     re.I,
+)
+_NO_STREAM = re.compile(r"verified to stream|stream(ing)?\W+(is|are) not (supported|allowed)", re.I)
+_NO_SUMMARY = re.compile(
+    r"reasoning[. _]summar(y|ies)|(unknown|unsupported|unrecogni[sz]ed) \w+\W+reasoning\b", re.I
 )
 _TAKES_NONE = re.compile(
     r"unsupported (parameter|value)|not support|deprecated|only the default|cannot both|not (allowed|permitted)",
@@ -46,6 +56,9 @@ def adapt(arguments: dict[str, Any], habits: frozenset[str]) -> dict[str, Any]:
     """The request's arguments as this model takes them."""
     arguments = dict(arguments)
     if NO_STREAM_OPTIONS in habits:
+        arguments.pop("stream_options", None)
+    if NO_STREAM in habits:
+        arguments = {**arguments, "stream": False}
         arguments.pop("stream_options", None)
     if COMPLETION_TOKENS in habits and "max_tokens" in arguments:
         arguments["max_completion_tokens"] = arguments.pop("max_tokens")
@@ -66,11 +79,13 @@ def habits_told(
     status: int,
     *,
     has_tools: bool = False,
+    is_responses: bool = False,
     is_of_address: bool = False,
 ) -> frozenset[str]:
     """What a refusal says about the form that this model takes.
 
     Args:
+        is_responses: what was refused was in the form of the Responses API.
         is_of_address: it says nothing else than that there is nothing at this address.
     """
     if status in (404, 405):
@@ -87,6 +102,10 @@ def habits_told(
         found.add(AUTO_CHOICE)
     if _NAMES_RESPONSES.search(words):
         found.add(RESPONSES)
+    if _NO_STREAM.search(words):
+        found.add(NO_STREAM)
+    if is_responses and _NO_SUMMARY.search(words):
+        found.add(NO_SUMMARY)
     if has_tools and _NAMES_SCHEMA.search(words):
         found.add(PLAIN_SCHEMAS)
     found |= wanted_back(words, arguments.get("messages", ()))

@@ -18,7 +18,15 @@ import httpx2
 from django.utils.translation import gettext_noop as _
 
 from chat.offered_tools import plain_function, to_json
-from chat.providers.adapting import PLAIN_SCHEMAS, RESPONSES, adapt, habits_of, habits_told
+from chat.providers.adapting import (
+    NO_STREAM,
+    NO_SUMMARY,
+    PLAIN_SCHEMAS,
+    RESPONSES,
+    adapt,
+    habits_of,
+    habits_told,
+)
 from chat.providers.answer_reader import EVENT_TOO_LONG, AnswerReader
 from chat.providers.base import (
     Completion,
@@ -47,6 +55,8 @@ logger = logging.getLogger(__name__)
 FIRST_PIECE_SECONDS = 120.0
 """A local model may have to be loaded first."""
 BETWEEN_PIECES_SECONDS = 60.0
+WHOLE_ANSWER_SECONDS = 600.0
+"""Of a model that does not stream."""
 AFTER_END_SECONDS = 5.0
 """For the token counts, which come behind the end of the answer, or never."""
 LONGEST_WAIT_SECONDS = 20.0
@@ -148,9 +158,11 @@ class OpenAICompatible:
         self, request: CompletionRequest, reader: AnswerReader
     ) -> AsyncIterator[Piece]:
         loop = asyncio.get_running_loop()
+        streams = NO_STREAM not in self._habits.get(request.model, frozenset())
+        first_seconds = FIRST_PIECE_SECONDS if streams else WHOLE_ANSWER_SECONDS
         async with (
-            asyncio.timeout(FIRST_PIECE_SECONDS) as deadline,
-            self._answering(*self._form_of(request)) as response,
+            asyncio.timeout(first_seconds) as deadline,
+            self._answering(*self._form_of(request), seconds=first_seconds) as response,
         ):
             kind = response.headers.get("content-type", "").lower()
             if "application/json" in kind:
@@ -181,21 +193,30 @@ class OpenAICompatible:
             tools = [plain_function(tool) for tool in tools]
         if RESPONSES in habits:
             asked = to_responses(
-                arguments, tools, wants_thoughts=NO_ENCRYPTED_THOUGHTS not in habits
+                arguments,
+                tools,
+                wants_thoughts=NO_ENCRYPTED_THOUGHTS not in habits,
+                wants_summary=NO_SUMMARY not in habits,
             )
             return self._address("/responses"), to_json(asked).encode()
         return self._address("/chat/completions"), _body(arguments, tools)
 
     @asynccontextmanager
-    async def _answering(self, url: str, body: bytes) -> AsyncIterator[httpx2.Response]:
+    async def _answering(
+        self, url: str, body: bytes, *, seconds: float = FIRST_PIECE_SECONDS
+    ) -> AsyncIterator[httpx2.Response]:
         """The response, once its head has come.
+
+        Args:
+            seconds: for how long nothing may come.
 
         Raises:
             _Unreached: no head has come.
             _Refused: its status is no success.
         """
+        timeout = httpx2.Timeout(seconds, connect=_CONNECT_SECONDS)
         request = self._http.build_request(
-            "POST", url, content=body, headers=self._headers, timeout=_TIMEOUT
+            "POST", url, content=body, headers=self._headers, timeout=timeout
         )
         try:
             response = await self._http.send(request, stream=True)
@@ -221,13 +242,11 @@ class OpenAICompatible:
             _arguments(request),
             error.status,
             has_tools=bool(request.tools),
+            is_responses=RESPONSES in known,
             is_of_address=_is_of_address(error, request),
         )
         self._habits[request.model] = now
         return now != known
-
-
-_TIMEOUT = httpx2.Timeout(FIRST_PIECE_SECONDS, connect=_CONNECT_SECONDS, read=FIRST_PIECE_SECONDS)
 
 
 class _Unreached(Exception):

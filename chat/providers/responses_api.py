@@ -31,13 +31,18 @@ Json = Mapping[str, Any]
 
 
 def to_responses(
-    arguments: Json, tools: Sequence[str], *, wants_thoughts: bool = True
+    arguments: Json,
+    tools: Sequence[str],
+    *,
+    wants_thoughts: bool = True,
+    wants_summary: bool = True,
 ) -> dict[str, Any]:
     """The same request in the form of the Responses API.
 
     Args:
         arguments: those of Chat Completions, without the tools.
         tools: each as JSON, in the form of Chat Completions.
+        wants_summary: whether people are to read what it thinks, as far as it tells that.
         wants_thoughts: whether what the model thinks is to come along, to go back with its calls.
     """
     asked: dict[str, Any] = {name: arguments[name] for name in _SAME if name in arguments}
@@ -47,8 +52,11 @@ def to_responses(
     most = arguments.get("max_completion_tokens", arguments.get("max_tokens"))
     if most is not None:
         asked["max_output_tokens"] = most
+    reasoning = {"summary": "auto"} if wants_summary else {}
     if "reasoning_effort" in arguments:
-        asked["reasoning"] = {"effort": arguments["reasoning_effort"]}
+        reasoning["effort"] = arguments["reasoning_effort"]
+    if reasoning:
+        asked["reasoning"] = reasoning
     if tools:
         asked["tools"] = [_tool(json.loads(tool)) for tool in tools]
     if "tool_choice" in arguments:

@@ -309,6 +309,7 @@ def test_a_request_says_the_same_in_the_other_form() -> None:
         "max_output_tokens": 100,
         "temperature": 0.5,
         "include": ["reasoning.encrypted_content"],
+        "reasoning": {"summary": "auto"},
         "tool_choice": {"type": "function", "name": "f"},
         "tools": [
             {
@@ -410,6 +411,40 @@ def test_a_thought_that_is_refused_is_left_out(chat: Chat, words: str) -> None:
         "function_call_output",
     ]
     assert THOUGHT not in chat.model.requests[-1]["input"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Your organization must be verified to generate reasoning summaries. Click on Verify Organization.",
+        "Unsupported parameter: 'reasoning.summary' is not supported with this model.",
+    ],
+)
+async def test_a_summary_of_thoughts_is_asked_for_where_it_is_given(
+    model: ScriptedModel, words: str
+) -> None:
+    """REL-978: people read it as they read thoughts elsewhere; where it is refused, the answer comes without."""
+    model.fail(400, ONLY_RESPONSES)
+    model.fail(400, json.dumps({"error": {"message": words}}).encode())
+    model.give(Answer([*opening(), *said("Hi"), ended()]))
+    assert (await ask(model))[0] == ["Hi"]
+    asked = [one.get("reasoning") for one in model.requests]
+    assert asked == [None, {"summary": "auto"}, None]
+
+
+async def test_an_organization_that_may_not_stream_gets_its_answer_whole(
+    model: ScriptedModel,
+) -> None:
+    """REL-978: in either form; from then on the model is asked so at once."""
+    words = "Your organization must be verified to stream this model."
+    message = {"choices": [{"message": {"content": "all"}, "finish_reason": "stop"}]}
+    whole = Answer([json.dumps(message).encode()], headers={"content-type": "application/json"})
+    model.fail(400, json.dumps({"error": {"message": words, "param": "stream"}}).encode())
+    model.give(whole)
+    model.give(whole)
+    assert (await ask(model, times=2))[0] == ["all"]
+    assert [one["stream"] for one in model.requests] == [True, False, False]
+    assert ["stream_options" in one for one in model.requests] == [True, False, False]
 
 
 @pytest.mark.parametrize(
