@@ -207,6 +207,8 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
             if known.prices_listed_on is not None:
                 listed_on = {"day": day(known.prices_listed_on)}
                 facts.append(str(_("list price of %(day)s") % listed_on))
+        if known.ends_on is not None:
+            facts.append(str(_("its provider ends it on %(day)s") % {"day": day(known.ends_on)}))
     return {"value": value, "label": label, "facts": ", ".join(facts)}
 
 

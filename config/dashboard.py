@@ -24,9 +24,10 @@ from audit.reports.providers import usage_of
 from audit.reports.today import calls_between
 from chat.models import Bud, ModelProvider, ToolCall
 from chat.providers.choosing import platform_provider
+from chat.services.models import ending_models
 from chat.values import ToolCallStatus
 from mcp_servers.models import McpServer, McpTool, ServerStatus
-from workspaces.formats import decimal, whole
+from workspaces.formats import day, decimal, whole
 from workspaces.models import AccessRequest, Invitation, Membership, RequestStatus
 from workspaces.roles import Permission, has_permission
 
@@ -94,6 +95,8 @@ def _tiles(workspace: Workspace, actor: Actor) -> list[Tile]:
     if _may(actor, workspace, Permission.VIEW_AUDIT):
         tiles += _calls(workspace)
         tiles += [_waiting(workspace), _alerts(workspace), *_usage(workspace)]
+    if _may(actor, workspace, Permission.MANAGE_BUDS):
+        tiles += _ending_models(workspace)
     if _may(actor, workspace, Permission.MANAGE_MEMBERS):
         tiles.append(_invitations(workspace))
     if _may(actor, workspace, Permission.MANAGE_SERVERS):
@@ -234,6 +237,22 @@ def _usage(workspace: Workspace) -> list[Tile]:
 
 def _money(costs: Sequence[Decimal]) -> str:
     return f"${decimal(sum(costs), 2)}"
+
+
+def _ending_models(workspace: Workspace) -> list[Tile]:
+    """Only while a model that answers here ends soon, or has ended."""
+    found = ending_models(workspace.pk)
+    if not found:
+        return []
+    names = ", ".join(f"{name} ({day(ends_on)})" for name, ends_on in found)
+    tile = Tile(
+        label=_("Models that end"),
+        value=str(len(found)),
+        note=_("Choose others for your buds and providers: %(names)s") % {"names": names},
+        url=reverse("admin:chat_bud_changelist"),
+        is_bad=True,
+    )
+    return [tile]
 
 
 def _requests(workspace: Workspace) -> list[Tile]:

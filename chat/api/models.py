@@ -44,6 +44,10 @@ class ModelOutput(serializers.Serializer[Any]):
         allow_null=True,
         help_text="The day of the provider's list that the prices are from. Null: the workspace has entered them, or there are none.",
     )
+    ends_on = serializers.DateField(
+        allow_null=True,
+        help_text="The day from which its provider serves it no more, as far as Trellis knows it.",
+    )
 
 
 class ModelViewSet(WorkspaceViewSet):

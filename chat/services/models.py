@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -14,7 +15,10 @@ from chat.engine.beginning import MOST_COMPARED
 from chat.models import Bud, ModelProvider, ProviderModel
 from chat.providers.choosing import platform_provider
 from chat.providers.known_models import prices_of
+from chat.providers.model_ends import end_of
 from workspaces.errors import InvalidInput
+
+_SOON: Final = timedelta(days=60)
 
 ModelNamed = tuple[UUID | None, str]
 """A provider, None being the platform's own, and the name of a model of it."""
@@ -39,6 +43,8 @@ class ModelChoice:
     completion_price: Decimal | None = None
     prices_listed_on: date | None = None
     """The day of the provider's list that the prices are from; None: the workspace has entered them."""
+    ends_on: date | None = None
+    """The day from which its provider serves it no more."""
 
 
 def models_of(workspace_id: UUID) -> list[ModelChoice]:
@@ -72,8 +78,9 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
             continue
         row = known.get((provider_id, name))
         is_platforms = provider_id is None
+        base_url = platform.base_url if provider_id is None else providers[provider_id].base_url
         prices = prices_of(
-            platform.base_url if provider_id is None else providers[provider_id].base_url,
+            base_url,
             name,
             prompt=row.prompt_price if row else None,
             completion=row.completion_price if row else None,
@@ -92,9 +99,32 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
                 prompt_price=prices.prompt,
                 completion_price=prices.completion,
                 prices_listed_on=prices.listed_on,
+                ends_on=end_of(base_url, name),
             )
         )
     return sorted(found, key=lambda one: (one.provider_name.lower(), one.name.lower()))
+
+
+def ending_models(workspace_id: UUID) -> list[tuple[str, date]]:
+    """The models that end soon or have ended, of those that answer here: buds' own, and providers' default ones. By day."""
+    until = datetime.now(UTC).date() + _SOON
+    buds = (
+        Bud.objects.for_workspace(workspace_id)
+        .filter(is_archived=False, is_draft=False)
+        .order_by()
+        .values_list(
+            "provider__base_url", "provider__default_model", "provider__is_active", "model"
+        )
+        .distinct()
+    )
+    platform = platform_provider()
+    used = {
+        (address or platform.base_url, model or usual or platform.model)
+        for address, usual, is_active, model in buds
+        if is_active is not False
+    }
+    ends = {(model, day) for address, model in used if (day := end_of(address, model)) is not None}
+    return sorted((one for one in ends if one[1] <= until), key=lambda one: (one[1], one[0]))
 
 
 def choose_model(*, bud: Bud, provider_id: UUID | None, name: str) -> ProviderModel | None:

@@ -1026,6 +1026,8 @@ export interface Model {
    * are none.
    */
   prices_listed_on: string | null;
+  /** The day from which its provider serves it no more, as far as Trellis knows it. */
+  ends_on: string | null;
 }
 
 /** A model of the workspace. */

@@ -29,6 +29,7 @@ const model = (name: string, more: Partial<Model> = {}): Model => ({
   calls_tools: null,
   gets_tools: true,
   reasons: null,
+  ends_on: null,
   prompt_price: null,
   completion_price: null,
   prices_listed_on: null,
@@ -88,6 +89,7 @@ it("tells what is known of a model, and nothing else", () => {
   expect(factsOf(model("m", listed))[1]).toMatch(/^list price of .*2025/);
   expect(factsOf(model("m", { gets_tools: false, reasons: true }))).toEqual(["no tools", "reasons"]);
   expect(factsOf(model("m", { context_tokens: 1_048_576 }))).toEqual(["1M context"]);
+  expect(factsOf(model("m", { ends_on: "2026-12-11" }))[0]).toMatch(/^ends on .*2026/);
 });
 
 it("knows a bud's own model by provider and name", () => {

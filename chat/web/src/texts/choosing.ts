@@ -17,6 +17,7 @@ const choosing = {
   context: (size: string) => `${size} context`,
   price: (prompt: string, answer: string) => `${prompt} in, ${answer} out per million tokens`,
   listedOn: (day: string) => `list price of ${day}`,
+  endsOn: (day: string) => `ends on ${day}`,
   waitForAnswer: "You can change this when the answer is complete.",
 
   // -- a bud for one message
