@@ -14,6 +14,7 @@ from chat.engine.beginning import MOST_COMPARED
 from chat.models import Bud, ModelProvider, ProviderModel
 from chat.providers.choosing import platform_provider
 from chat.providers.known_models import prices_of
+from chat.providers.shared import addresses_of
 from workspaces.errors import InvalidInput
 
 ModelNamed = tuple[UUID | None, str]
@@ -47,9 +48,9 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
     A provider has its default model, those that buds use, and those that an administrator has entered or that were used.
     """
     providers = {
-        row.pk: row
-        for row in ModelProvider.objects.for_workspace(workspace_id).filter(is_active=True)
+        row.pk: row for row in ModelProvider.objects.for_workspace(workspace_id).answering()
     }
+    addresses = addresses_of(providers.values())
     platform = platform_provider()
     wanted = {(pk, row.default_model) for pk, row in providers.items()} | {(None, platform.model)}
     buds = (
@@ -73,7 +74,7 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
         row = known.get((provider_id, name))
         is_platforms = provider_id is None
         prices = prices_of(
-            platform.base_url if provider_id is None else providers[provider_id].base_url,
+            platform.base_url if provider_id is None else addresses[provider_id],
             name,
             prompt=row.prompt_price if row else None,
             completion=row.completion_price if row else None,

@@ -1,6 +1,6 @@
-"""The model provider that all workspaces share: how it is set, whether it answers, and who uses it.
+"""The model provider that the environment gives to all workspaces: how it is set, whether it answers, and who uses it.
 
-It comes from the environment alone. Workspaces see its name and models, and nothing else of it.
+Workspaces see its name and models, and nothing else of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Count, Q, Sum
 
-from chat.models import Turn
+from chat.models import SharedProvider, Turn
 from chat.providers.base import ProviderSpec
 from chat.providers.choosing import platform_embedding_model, platform_provider
 from chat.providers.errors import ProviderError
@@ -131,8 +131,11 @@ def _listing_of(spec: ProviderSpec) -> tuple[Listing | None, str]:
         return None, error.message
 
 
-def usage_by_workspace(*, actor: Actor) -> SharedUsage:
+def usage_by_workspace(*, actor: Actor, shared: SharedProvider | None = None) -> SharedUsage:
     """Count the last days' questions that go to it, as chats and buds are set now. One statement.
+
+    Args:
+        shared: count those that go to this one instead.
 
     Raises:
         PermissionDenied: the actor does not own the platform.
@@ -141,7 +144,7 @@ def usage_by_workspace(*, actor: Actor) -> SharedUsage:
     since = database_now() - timedelta(days=USAGE_DAYS)
     rows = (
         Turn.objects.across_workspaces()
-        .filter(_goes_to_platform(), created_at__gte=since)
+        .filter(_goes_to(shared), created_at__gte=since)
         .order_by()
         .values_list("workspace_id")
         .annotate(
@@ -171,23 +174,30 @@ def usage_by_workspace(*, actor: Actor) -> SharedUsage:
     )
 
 
-def _goes_to_platform() -> Q:
-    """Of turns: no provider of the workspace serves them. The same as `provider_of_turn`, as a condition."""
+def _goes_to(shared: SharedProvider | None) -> Q:
+    """Of turns: this serves them; None: no provider of the workspace. The same as `provider_of_turn`, as a condition."""
     mentioned = Q(mentioned_bud__isnull=False)
-    of_mentioned = mentioned & _served("mentioned_bud", "chosen_model")
+    of_mentioned = mentioned & _served(shared, "mentioned_bud", "chosen_model")
     usual = ("chosen_model", "conversation__chosen_model")
-    return of_mentioned | (Q(mentioned_bud__isnull=True) & _served("conversation__bud", *usual))
+    by_chat = _served(shared, "conversation__bud", *usual)
+    return of_mentioned | (Q(mentioned_bud__isnull=True) & by_chat)
 
 
-def _served(bud: str, *choices: str) -> Q:
+def _served(shared: SharedProvider | None, bud: str, *choices: str) -> Q:
     """A chosen model comes before the bud's own, and a bud may allow none but its own."""
+
+    def is_its(path: str) -> Q:
+        if shared is None:
+            return Q(**{f"{path}__provider__isnull": True})
+        return Q(**{f"{path}__provider__shared": shared})
+
     is_open = Q(**{f"{bud}__is_model_fixed": False})
-    by_bud = Q(**{f"{bud}__provider__isnull": True})
+    by_bud = is_its(bud)
     found = Q(**{f"{bud}__is_model_fixed": True}) & by_bud
     none_yet = Q()
     for choice in choices:
         chosen = Q(**{f"{choice}__isnull": False})
-        found |= is_open & none_yet & chosen & Q(**{f"{choice}__provider__isnull": True})
+        found |= is_open & none_yet & chosen & is_its(choice)
         none_yet &= Q(**{f"{choice}__isnull": True})
     return found | (is_open & none_yet & by_bud)
 
