@@ -94,10 +94,10 @@ def tell_admins(spec: ProviderSpec) -> None:
         return
     shared = find_shared(row.shared_id) if row.shared_id is not None else None
     if shared is not None:
-        page = reverse("chat:platform_provider")
+        url = f"{reverse('chat:shared_provider_edit', args=[shared.pk])}#id_api_key"
     else:
         page = reverse("chat:provider", args=[row.workspace.slug, row.pk])
-    url = f"{page}#key-heading"
+        url = f"{page}#key-heading"
     changed_at = shared.updated_at if shared is not None else row.updated_at
     since = max(database_now() - _TOLD_AGAIN, changed_at)
     told = Notice.objects.for_workspace(spec.workspace_id).filter(kind=_NOTICE, url=url)

@@ -21,6 +21,7 @@ from chat.providers.base import ProviderSpec
 from chat.providers.choosing import platform_embedding_model, platform_provider
 from chat.providers.errors import ProviderError
 from chat.providers.listing import TOTAL_SECONDS, Listing, list_models
+from chat.providers.specs import trial_spec_of
 from chat.services.provider_check import ask_for_a_word
 from mcp_servers.client.connections import runtime
 from workspaces.actors import Actor
@@ -104,14 +105,17 @@ def embedding_model() -> str:
     return platform_embedding_model()
 
 
-def try_shared_provider(*, actor: Actor) -> Trial:
+def try_shared_provider(*, actor: Actor, shared: SharedProvider | None = None) -> Trial:
     """Ask it for its models, and its default model for a word.
+
+    Args:
+        shared: ask this one instead.
 
     Raises:
         PermissionDenied: the actor does not own the platform.
     """
     _require_owner(actor)
-    spec = replace(platform_provider(), limits=None)
+    spec = trial_spec_of(shared) if shared else replace(platform_provider(), limits=None)
     listing, list_fault = _listing_of(spec)
     started = time.monotonic()
     try:

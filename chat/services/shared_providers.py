@@ -6,7 +6,7 @@ back stays there, switched off, for as long as something uses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -18,7 +18,7 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from chat.models import Bud, Conversation, ModelProvider, SharedProvider, Withheld
-from chat.providers.shared import hold_shared
+from chat.providers.shared import find_shared, hold_shared
 from chat.providers.specs import trial_spec_of
 from chat.services.provider_check import prove_key
 from chat.services.providers import read_key
@@ -42,6 +42,7 @@ from workspaces.errors import (
 from workspaces.models import Workspace
 from workspaces.outbound import HTTP_SCHEMES, parse_endpoint
 from workspaces.row_security import everywhere
+from workspaces.scoping import WorkspaceQuerySet
 from workspaces.secrets import Secret
 
 _BEHIND: Final = ("base_url", "api_key", "most_at_once", "most_a_minute")
@@ -214,18 +215,57 @@ def delete_shared_provider(*, shared: SharedProvider, actor: Actor) -> None:
         stored.delete()
 
 
-def uses_of(shared: SharedProvider, workspace: Workspace | None = None) -> Uses:
-    """Count who would notice that it is gone, everywhere or in one workspace."""
+def uses_of(shared: SharedProvider) -> Uses:
+    """Count who would notice that it is gone."""
     rows = ModelProvider.objects.across_workspaces().filter(shared=shared)
     rows = rows.exclude(withheld=Withheld.WITHDRAWN.value)
-    buds = Bud.objects.across_workspaces().filter(provider__shared=shared, is_draft=False)
+    return Uses(
+        workspaces=rows.count(), buds=_buds_of(shared).count(), chats=_chats_of(shared).count()
+    )
+
+
+def uses_by_workspace(shared: SharedProvider, workspaces: Sequence[Workspace]) -> dict[UUID, Uses]:
+    """The same for each of these workspaces, in two statements."""
+    counts = [
+        dict(
+            rows.filter(workspace__in=workspaces)
+            .order_by()
+            .values_list("workspace_id")
+            .annotate(number=Count("pk"))
+        )
+        for rows in (_buds_of(shared), _chats_of(shared))
+    ]
+    buds, chats = counts
+    return {
+        one.pk: Uses(workspaces=1, buds=buds.get(one.pk, 0), chats=chats.get(one.pk, 0))
+        for one in workspaces
+    }
+
+
+def _buds_of(shared: SharedProvider) -> WorkspaceQuerySet[Bud]:
+    rows: WorkspaceQuerySet[Bud] = Bud.objects.across_workspaces()
+    return rows.filter(provider__shared=shared, is_draft=False)
+
+
+def _chats_of(shared: SharedProvider) -> WorkspaceQuerySet[Conversation]:
     is_chosen = Q(chosen_model__provider__shared=shared)
     by_bud = Q(chosen_model=None, bud__provider__shared=shared)
-    chats = Conversation.objects.across_workspaces().filter(is_chosen | by_bud)
-    if workspace is not None:
-        rows, buds = rows.filter(workspace=workspace), buds.filter(workspace=workspace)
-        chats = chats.filter(workspace=workspace)
-    return Uses(workspaces=rows.count(), buds=buds.count(), chats=chats.count())
+    rows: WorkspaceQuerySet[Conversation] = Conversation.objects.across_workspaces()
+    return rows.filter(is_chosen | by_bud, deleted_at=None, bud__is_draft=False)
+
+
+def fetch_for_owner(shared_id: UUID, *, actor: Actor) -> SharedProvider:
+    """One of them, for whoever owns the platform.
+
+    Raises:
+        PermissionDenied: the actor does not.
+        NotFound: there is no such one.
+    """
+    require_owner(actor)
+    shared = find_shared(shared_id)
+    if shared is None:
+        raise NotFound(_("Model provider not found."))
+    return shared
 
 
 def listen_to_new_workspaces() -> None:

@@ -265,7 +265,7 @@ def test_a_refused_key_is_told_to_the_platforms_owner(
     assert "“Shared” is shared by whoever runs Trellis" in turn.error_message
     notices = Notice.objects.for_workspace(chat.tenant.workspace)
     told = list(notices.values_list("user__email", "url"))
-    assert told == [(superuser.email, "/platform/provider/#key-heading")]
+    assert told == [(superuser.email, f"/platform/providers/{shared.pk}/edit/#id_api_key")]
 
 
 @pytest.mark.both_engines
