@@ -27,7 +27,7 @@ def spec_of(provider: ModelProvider, model: str = "") -> ProviderSpec:
         provider_id=provider.pk,
         workspace_id=provider.workspace_id,
         has_fallback=provider.fallback_id is not None,
-        limits=_limits_of(provider),
+        limits=limits_of(provider),
     )
 
 
@@ -79,7 +79,8 @@ def embedding_spec_of(provider: ModelProvider) -> ProviderSpec | None:
         return None
 
 
-def _limits_of(provider: ModelProvider) -> ProviderLimits | None:
+def limits_of(provider: ModelProvider) -> ProviderLimits | None:
+    """The limits that the workspace itself has set; None: it has set none."""
     if provider.most_at_once is None and provider.most_a_minute is None:
         return None
     return ProviderLimits(

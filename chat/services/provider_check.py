@@ -168,6 +168,7 @@ def try_draft(*, provider: ModelProvider, draft: ProviderDraft, actor: Actor) ->
     Raises:
         PermissionDenied, InvalidInput, ProviderKeyUntested: as above; also an address that may not be called.
     """
+    refuse_for_shared(provider, "api_key")
     wanted = copy(provider)
     wanted.base_url, wanted.default_model = draft.base_url.strip(), draft.default_model.strip()
     try:
