@@ -19,8 +19,9 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminPasswordWidget
 
-from chat.models import Bud, ModelProvider, ProviderModel, Turn
+from chat.models import Bud, ModelProvider, ProviderModel, Turn, Withheld
 from chat.providers.errors import ProviderKeyUntested
+from chat.providers.shared import switched_off
 from chat.services.provider_check import try_key
 from chat.services.providers import prepare_provider, read_key
 from workspaces.admin_sections import Section
@@ -364,7 +365,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def _try_key(self, request: HttpRequest, object_id: str) -> None:
         """Keep with the request what the form has to tell of its new key."""
         row = self.get_object(request, unquote(object_id))
-        if row is None or not self.has_change_permission(request, row):
+        if row is None or row.is_shared or not self.has_change_permission(request, row):
             return
         form = self.get_form(request, row, change=True)(request.POST, instance=row)
         key = form.cleaned_data.get("new_api_key") if form.is_valid() else ""
@@ -383,10 +384,24 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     ) -> Any:
         """Tell at the field what came of a new key's test."""
         form = super().get_form(request, obj, change=change, **kwargs)
-        return type(form.__name__, (form,), {"key_fault": getattr(request, "key_fault", "")})
+        changed: dict[str, Any] = {"key_fault": getattr(request, "key_fault", "")}
+        if obj is not None and obj.is_shared:
+            # What is posted all the same meets no field.
+            changed |= {"new_api_key": None, "untested_key": None}
+        return type(form.__name__, (form,), changed)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """What is shared is named by the platform's owner."""
+        fields = super().get_readonly_fields(request, obj)
+        return [*fields, "name", "shared_by"] if obj is not None and obj.is_shared else fields
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """A new provider has no models to name, and a test is skipped only where one failed."""
+        if obj is not None and obj.is_shared:
+            return [
+                *("name", "shared_by", "default_model"),
+                *("is_active", "fallback", "embedding_model", "models"),
+            ]
         left_out = {"models"} if obj is None else set()
         if not getattr(request, "may_skip_test", False):
             left_out.add("untested_key")
@@ -407,14 +422,36 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         told = ngettext("%(count)s model", "%(count)s models", count) % {"count": whole(count)}
         return format_html('<a href="{}?provider__id__exact={}">{}</a>', url, provider.pk, told)
 
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """What is shared is the platform's, until its owner has withdrawn it."""
+        is_platforms = (
+            obj is not None and obj.is_shared and obj.withheld != Withheld.WITHDRAWN.value
+        )
+        return not is_platforms and super().has_delete_permission(request, obj)
+
+    @admin.display(description=_("Address and key"))
+    def shared_by(self, provider: ModelProvider) -> str:
+        """Whose they are, and whether the workspace may use them now."""
+        if provider.withheld:
+            return switched_off(provider).message
+        return gettext("Shared by the platform. Only its owner sees and changes them.")
+
     @admin.display(description=_("base URL"), ordering="base_url")
     def address(self, provider: ModelProvider) -> str:
         """Without what is secret in it."""
+        if provider.withheld == Withheld.WITHDRAWN:
+            return gettext("Shared by the platform, and withdrawn")
+        if provider.withheld:
+            return gettext("Shared by the platform, and switched off there")
+        if provider.is_shared:
+            return gettext("Shared by the platform")
         return without_secrets(provider.base_url)
 
     @admin.display(description=_("Key"))
     def key_state(self, provider: ModelProvider) -> Promise:
         """In words: a cross would read as a failure."""
+        if provider.is_shared:
+            return _("the platform's")
         return _("stored") if provider.api_key else _("none")
 
     @admin.display(description=_("Connection"))

@@ -36,16 +36,18 @@ class ChatConfig(AppConfig):
             CheckPlan,
             KnowledgeFile,
             ModelProvider,
+            SharedProvider,
             WebhookEndpoint,
         )
         from chat.services.membership_end import listen_to_leaving
+        from chat.services.shared_providers import listen_to_new_workspaces
         from mcp_servers.registry.bud_choices import register_buds
         from mcp_servers.registry.elicitation import register_listener
         from mcp_servers.registry.model_choices import register_providers
         from mcp_servers.registry.sampling import register_model
         from workspaces.access import register_access
         from workspaces.audited_tables import audit_table
-        from workspaces.postgresql.policies import protect_table
+        from workspaces.postgresql.policies import keep_for_platform, protect_table
 
         protect_table("chat_message_lexemes")  # the words of messages, which a trigger keeps
         audit_table(
@@ -75,9 +77,17 @@ class ChatConfig(AppConfig):
             ModelProvider,
             (
                 *("name", "base_url", "api_key", "default_model", "is_active"),
-                *("most_at_once", "most_a_minute", "embedding_model"),
+                *("most_at_once", "most_a_minute", "embedding_model", "shared", "withheld"),
             ),
         )
+        audit_table(
+            SharedProvider,
+            (
+                *("name", "base_url", "api_key", "default_model", "is_active", "is_for_all"),
+                *("most_at_once", "most_a_minute"),
+            ),
+        )
+        keep_for_platform(SharedProvider)
         audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))
         run_with(_runner)
         reporting.tell_reports()
@@ -89,6 +99,7 @@ class ChatConfig(AppConfig):
         register_buds(_buds_of, _put_into_buds)
         register_listener(_tell_of_input)
         listen_to_leaving()
+        listen_to_new_workspaces()
         metrics.register()
 
 
@@ -113,7 +124,7 @@ def _kept() -> Sequence[Kept]:
 def _providers_of(workspace_id: UUID) -> list[tuple[UUID, str]]:
     from chat.models import ModelProvider
 
-    rows = ModelProvider.objects.for_workspace(workspace_id).filter(is_active=True)
+    rows = ModelProvider.objects.for_workspace(workspace_id).answering()
     return list(rows.order_by("name").values_list("pk", "name"))
 
 

@@ -1,4 +1,4 @@
-"""The page of the model provider that all workspaces share, for the platform's owner."""
+"""The page of the model provider that the environment gives to all workspaces, for the platform's owner."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from workspaces.secret_memory import without_secrets
 
 if TYPE_CHECKING:
     from chat.providers.base import ProviderSpec
-    from chat.providers.listing import ListedModel
+    from chat.providers.listing import Listing
     from workspaces.middleware import WorkspaceRequest
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def shared_provider(request: WorkspaceRequest) -> HttpResponse:
+def environment_provider(request: WorkspaceRequest) -> HttpResponse:
     """Show how it is set and who uses it; with POST, ask it whether it answers."""
     if not request.user.is_superuser:
         raise Http404
@@ -40,10 +40,11 @@ def shared_provider(request: WorkspaceRequest) -> HttpResponse:
     has_limits = is_set["OPENAI_MOST_AT_ONCE"] or is_set["OPENAI_MOST_A_MINUTE"]
     trial = try_shared_provider(actor=request.actor) if request.method == "POST" else None
     listing = trial.listing if trial else None
-    models = [_shown(provider, one) for one in (listing.models if listing else ())]
+    models = shown_models(provider.base_url, listing)
     context: dict[str, Any] = {
         "section": "admin",
         "provider": provider,
+        "model": provider.model,
         "address": "" if provider.is_demo else without_secrets(provider.base_url),
         "has_key": bool(provider.api_key),
         "source": _source_of(provider),
@@ -73,9 +74,14 @@ def _source_of(provider: ProviderSpec) -> str:
     return _("It is set in the environment.")
 
 
-def _shown(provider: ProviderSpec, model: ListedModel) -> dict[str, Any]:
-    """A model with its price: the one that it is listed with, or the provider's published one."""
-    prices = prices_of(
-        provider.base_url, model.name, prompt=model.prompt_price, completion=model.completion_price
-    )
-    return {"model": model, "prices": prices}
+def shown_models(base_url: str, listing: Listing | None) -> list[dict[str, Any]]:
+    """Models with their prices: those that they are listed with, or the provider's published ones."""
+    return [
+        {
+            "model": one,
+            "prices": prices_of(
+                base_url, one.name, prompt=one.prompt_price, completion=one.completion_price
+            ),
+        }
+        for one in (listing.models if listing else ())
+    ]

@@ -20,7 +20,8 @@ from chat.providers.errors import ProviderError, ProviderKeyUntested
 from chat.providers.known_models import days_of, prices_of
 from chat.providers.limits import load_of
 from chat.providers.listing import Listing
-from chat.providers.specs import spec_of
+from chat.providers.shared import addresses_of, switched_off
+from chat.providers.specs import limits_of
 from chat.services.provider_check import (
     EmbeddingTrial,
     check_provider,
@@ -63,6 +64,9 @@ def provider_page(
             elif "api_key" in request.POST:
                 change = _change_key(request, provider)
                 listing, trial = change.listing, change.trial
+                fault = (
+                    change.fault if provider.is_shared else ""
+                )  # its page has no field for a key
                 status = 422 if change.fault else 200
             else:
                 listing = check_provider(provider=provider, actor=request.actor)
@@ -84,12 +88,13 @@ def provider_page(
             fault = error.message
         except (Conflict, InvalidInput) as error:
             fault, status = error.message, error.status
+    [address] = addresses_of([provider]).values()
     rows = ProviderModel.objects.for_workspace(workspace).filter(provider=provider)
     kept = {
         row.model: (
             row,
             prices_of(
-                provider.base_url,
+                address,
                 row.model,
                 prompt=row.prompt_price,
                 completion=row.completion_price,
@@ -101,6 +106,7 @@ def provider_page(
         "section": "models",
         "provider": provider,
         "address": without_secrets(provider.base_url),
+        "withheld": switched_off(provider).message if provider.withheld else "",
         "has_key": bool(provider.api_key),
         "fault": fault,
         "key_fault": change.fault,
@@ -121,7 +127,8 @@ def provider_page(
         "unknown_word": _("unknown"),
         **days_of(prices for _row, prices in kept.values()),
         "found_words": _("yes,no"),
-        "load": load_of(provider) if spec_of(provider).limits is not None else None,
+        # Of what is shared, it would tell of other workspaces.
+        "load": load_of(provider) if limits_of(provider) is not None else None,
         "edit_url": reverse("admin:chat_modelprovider_change", args=[provider.pk]),
         "list_url": reverse("admin:chat_modelprovider_changelist"),
     }

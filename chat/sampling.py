@@ -10,8 +10,9 @@ from chat.models import Bud, Conversation, ModelProvider
 from chat.providers import limits
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec
 from chat.providers.choosing import platform_model, provider_for
-from chat.providers.errors import ProviderBadAnswer, ProviderSwitchedOff
+from chat.providers.errors import ProviderBadAnswer
 from chat.providers.known_models import known_facts
+from chat.providers.shared import switched_off
 from chat.providers.specs import spec_of
 from mcp_servers.client.connections import runtime
 from mcp_servers.models import InputRequest, McpServer
@@ -95,8 +96,8 @@ def _spec_of(task: SamplingTask) -> ProviderSpec:
 def _provider_of(task: SamplingTask) -> ProviderSpec:
     if task.provider_id is not None:
         provider = ModelProvider.objects.for_workspace(task.workspace_id).fetch(task.provider_id)
-        if not provider.is_active:
-            raise ProviderSwitchedOff
+        if not provider.answers:
+            raise switched_off(provider)
         return spec_of(provider)
     if task.bud is None or task.bud.id is None:
         return platform_model(task.workspace_id)

@@ -11,6 +11,7 @@ from chat import (
     platform_provider_page,
     provider_pages,
     reminder_page,
+    shared_provider_pages,
     turn_page,
     usage_page,
     views,
@@ -19,6 +20,7 @@ from chat.artifacts import views as artifacts
 
 app_name = "chat"
 _BUDS = "w/<slug:workspace_slug>/buds/"
+_SHARED = "platform/providers/"
 _BUD = f"{_BUDS}<uuid:bud_id>/"
 urlpatterns = [
     path(
@@ -39,7 +41,26 @@ urlpatterns = [
         name="permissions",
     ),
     path("w/<slug:workspace_slug>/usage/", usage_page.usage, name="usage"),
-    path("platform/provider/", platform_provider_page.shared_provider, name="platform_provider"),
+    path(
+        "platform/provider/", platform_provider_page.environment_provider, name="platform_provider"
+    ),
+    path(_SHARED, shared_provider_pages.shared_providers, name="shared_providers"),
+    path(f"{_SHARED}new/", shared_provider_pages.new_shared_provider, name="shared_provider_new"),
+    path(
+        f"{_SHARED}<uuid:provider_id>/",
+        shared_provider_pages.shared_provider,
+        name="shared_provider",
+    ),
+    path(
+        f"{_SHARED}<uuid:provider_id>/edit/",
+        shared_provider_pages.edit_shared_provider,
+        name="shared_provider_edit",
+    ),
+    path(
+        f"{_SHARED}<uuid:provider_id>/<slug:verb>/",
+        shared_provider_pages.change_sharing,
+        name="shared_provider_change",
+    ),
     path(_BUDS, bud_pages.bud_list, name="buds"),
     path(f"{_BUDS}new/", bud_pages.bud_new, name="bud_new"),
     path(f"{_BUDS}test/", bud_pages.bud_test, name="bud_test"),

@@ -144,7 +144,7 @@ def product_pages(workspace: Workspace, actor: Actor) -> dict[Section, list[Page
     if actor.is_superuser:
         found[Section.PLATFORM] = [
             Page(_now("State of the installation"), reverse("platform_state")),
-            Page(_now("Shared model provider"), reverse("chat:platform_provider")),
+            Page(_now("Shared model providers"), reverse("chat:shared_providers")),
             Page(_now("Audit of the platform"), reverse("audit:platform")),
         ]
     return found

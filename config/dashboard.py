@@ -284,7 +284,7 @@ def _steps(workspace: Workspace, actor: Actor) -> list[Step]:
     if not all(_may(actor, workspace, permission) for permission in needed):
         return []
     has_model = (
-        ModelProvider.objects.for_workspace(workspace).filter(is_active=True).exists()
+        ModelProvider.objects.for_workspace(workspace).answering().exists()
         or not platform_provider().is_demo
     )
     return [

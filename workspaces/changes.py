@@ -11,7 +11,7 @@ transaction: a change that cannot be recorded is rolled back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -74,6 +74,11 @@ def record_created(row: models.Model, *, actor: Actor) -> None:
     """Announce a row that has just been saved for the first time."""
     after = {k: _shown(v) for k, v in _snapshot(row).items() if v not in (None, "", [], {})}
     _announce(row, actor, "created", {}, after)
+
+
+def record_behind(row: models.Model, *, actor: Actor, fields: Iterable[str]) -> None:
+    """Announce that something changed which stands behind a row elsewhere, without what it was or is."""
+    _announce(row, actor, "changed", {}, dict.fromkeys(fields, CHANGED))
 
 
 def record_deleted(row: models.Model, *, actor: Actor) -> None:

@@ -33,12 +33,21 @@ class ProviderOutput(serializers.ModelSerializer[ModelProvider]):
     """A provider without its key."""
 
     has_key = serializers.SerializerMethodField()
+    is_shared = serializers.BooleanField(
+        help_text="The platform's owner shares it: `base_url` is empty, `has_key` false, and only they change name, address,"
+        " key and limits."
+    )
+    withheld = serializers.CharField(
+        help_text="Why one that is shared does not answer: `off` or `withdrawn` by the platform's owner. Empty: it does, if"
+        " `is_active`."
+    )
 
     class Meta:
         model = ModelProvider
         fields = (
             *("id", "name", "base_url", "default_model", "is_active", "fallback"),
             *("most_at_once", "most_a_minute", "embedding_model", "has_key"),
+            *("is_shared", "withheld"),
         )
         read_only_fields = fields
 

@@ -18,6 +18,7 @@ from chat.models import (
     KnowledgePassage,
     KnowledgePreparation,
     PassageVector,
+    Withheld,
 )
 from chat.providers import limits
 from chat.providers.base import ProviderSpec, TokenCount
@@ -153,6 +154,7 @@ def _prepared_of(bud: Bud) -> tuple[ProviderSpec | None, list[KnowledgePreparati
     rows = rows.filter(
         provider=bud.provider,
         provider__is_active=True,
+        provider__withheld=Withheld.NO.value,
         model=F("provider__embedding_model"),
     )
     found = list(rows.select_related("provider"))

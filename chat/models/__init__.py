@@ -33,6 +33,7 @@ from chat.models.push import PushDevice, PushMessage
 from chat.models.readings import FileReading
 from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.requests import ModelRequest
+from chat.models.shared_providers import SharedProvider, Withheld
 from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
@@ -69,8 +70,10 @@ __all__ = [
     "Repeat",
     "ResultStatus",
     "RunStatus",
+    "SharedProvider",
     "ToolCall",
     "Turn",
     "WebhookDelivery",
     "WebhookEndpoint",
+    "Withheld",
 ]

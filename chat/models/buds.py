@@ -11,6 +11,7 @@ from django.core.validators import MaxLengthValidator, MaxValueValidator, MinVal
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from chat.models.shared_providers import SharedProvider, Withheld
 from chat.values import McpConfig, ModelParameters, ToolProtocol, parse_value
 from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
     from workspaces.models import User
 
 
+class ModelProviderQuerySet(WorkspaceQuerySet["ModelProvider"]):
+    def answering(self) -> ModelProviderQuerySet:
+        """Those that are on, as the workspace says, and for what is shared also the platform's owner."""
+        return self.filter(is_active=True, withheld=Withheld.NO.value)
+
+
 class ModelProvider(WorkspaceModel):
-    """An OpenAI-compatible endpoint with this workspace's key."""
+    """An OpenAI-compatible endpoint with this workspace's key, or one that the platform's owner shares with it."""
 
     name = models.CharField(max_length=100)
     base_url = models.URLField(
@@ -67,10 +74,41 @@ class ModelProvider(WorkspaceModel):
             " whole text of their knowledge files to this provider, and each search. Leave empty to search by words only."
         ),
     )
+    shared = models.ForeignKey(
+        SharedProvider,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="given",
+        help_text=_("Where its address, key and limits are. Empty: it is the workspace's own."),
+    )
+    withheld = models.CharField(
+        max_length=12,
+        blank=True,
+        choices=Withheld.choices,
+        default=Withheld.NO.value,
+        db_default=Withheld.NO.value,
+        editable=False,
+    )
+
+    objects = models.Manager.from_queryset(ModelProviderQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         constraints = [
-            models.UniqueConstraint(fields=["workspace", "name"], name="model_provider_name_once")
+            models.UniqueConstraint(fields=["workspace", "name"], name="model_provider_name_once"),
+            models.UniqueConstraint(
+                fields=["workspace", "shared"], name="shared_provider_given_once"
+            ),
+            # What is the platform's stays in the platform's row.
+            models.CheckConstraint(
+                condition=models.Q(shared=None) | models.Q(base_url="", api_key=None),
+                name="shared_provider_not_copied",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(withheld="") | models.Q(shared__isnull=False),
+                name="only_what_is_shared_is_withheld",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -96,6 +134,16 @@ class ModelProvider(WorkspaceModel):
         """Scheme, host and port: a stored key goes nowhere else."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc}".lower()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the platform's owner says where it is, and with which key."""
+        return self.shared_id is not None
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is on: the same as `answering`."""
+        return self.is_active and not self.withheld
 
 
 class ProviderModel(WorkspaceModel):

@@ -131,12 +131,14 @@ class ModelClient(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderLimits:
-    """How many requests a provider gets: a workspace's own from it, or the platform's from all; None: as many as there are."""
+    """How many requests a provider gets: a workspace's own from it, the platform's from all; None: as many as there are."""
 
     workspace_id: UUID
     """Who asks."""
     provider_id: UUID | None
     """None: the platform's own."""
+    shared_id: UUID | None = None
+    """The platform's row behind it, whose limits are those of all workspaces together."""
     name: str
     at_once: int | None
     a_minute: int | None
@@ -154,6 +156,8 @@ class ProviderSpec:
     """None: the platform's own, or a key that is only tried."""
     workspace_id: UUID | None = None
     """Whose provider it is; None as above."""
+    shared_id: UUID | None = None
+    """The platform's row with its address and key, which workspaces never see."""
     is_demo: bool = False
     is_platforms: bool = False
     """Chosen by the platform's owner, whose word also allows private addresses."""

@@ -22,6 +22,7 @@ from chat.demo_model.transport import DEMO_ORIGIN, demo_transport
 from chat.models import Bud, Conversation, ProviderModel, Turn
 from chat.providers.base import ModelClient, ProviderLimits, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
+from chat.providers.shared import switched_off
 from chat.providers.specs import embedding_spec_of, spec_of
 from mcp_servers.client.connections import runtime
 from workspaces import outbound
@@ -42,8 +43,8 @@ def provider_for(bud: Bud) -> ProviderSpec:
         ProviderSwitchedOff: it has a provider, and that is off; no other one stands in for it.
     """
     if bud.provider is not None:
-        if not bud.provider.is_active:
-            raise ProviderSwitchedOff
+        if not bud.provider.answers:
+            raise switched_off(bud.provider)
         return spec_of(bud.provider, bud.model)
     return platform_model(bud.workspace_id, bud.model)
 

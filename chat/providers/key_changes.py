@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -12,13 +13,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from audit.models import Notice
-from chat.models import ModelProvider
+from chat.models import ModelProvider, SharedProvider
 from chat.providers.base import ProviderSpec
-from chat.providers.errors import ProviderKeyRefused
+from chat.providers.errors import ProviderKeyRefused, ProviderSwitchedOff
+from chat.providers.shared import fetch_shared, find_shared
 from workspaces.actors import Role
 from workspaces.bell import tell
 from workspaces.database import database_now
-from workspaces.models import Membership
+from workspaces.models import Membership, User
 
 _NOTICE: Final = "model.key_refused"
 _TOLD_AGAIN: Final = timedelta(days=1)
@@ -33,16 +35,27 @@ def with_changed_key(spec: ProviderSpec) -> ProviderSpec | None:
     if spec.provider_id is None or spec.workspace_id is None:
         return None
     row = ModelProvider.objects.for_workspace(spec.workspace_id).find(spec.provider_id)
-    if row is None or row.base_url != spec.base_url or not row.api_key:
+    if row is None or row.shared_id != spec.shared_id:
+        return None
+    holder: ModelProvider | SharedProvider = row
+    if row.is_shared:
+        with suppress(ProviderSwitchedOff):
+            holder = fetch_shared(row)
+    if holder.base_url != spec.base_url or not holder.api_key:
         return None
     sent = spec.api_key.reveal("comparing keys") if spec.api_key else ""
-    is_same = row.api_key.reveal("comparing keys") == sent
-    return None if is_same else replace(spec, api_key=row.api_key)
+    is_same = holder.api_key.reveal("comparing keys") == sent
+    return None if is_same else replace(spec, api_key=holder.api_key)
 
 
 def refused_key(spec: ProviderSpec, error: ProviderKeyRefused) -> ProviderKeyRefused:
     """The refusal with whose key it is, and who can change it."""
-    if spec.provider_id is not None and spec.api_key is None:
+    if spec.shared_id is not None:
+        told = _(
+            "“%(name)s” is shared by whoever runs Trellis, and refused their API key, so it cannot answer. They can"
+            " enter a working key on its page."
+        ) % {"name": spec.name}
+    elif spec.provider_id is not None and spec.api_key is None:
         told = _(
             "“%(name)s” wants an API key, and none is stored. A workspace admin can enter one under “Add a key” on the"
             " provider's page."
@@ -64,7 +77,10 @@ def refused_key(spec: ProviderSpec, error: ProviderKeyRefused) -> ProviderKeyRef
 
 @transaction.atomic
 def tell_admins(spec: ProviderSpec) -> None:
-    """Put a line into the bells of those who can change the key: once a day, and again after they have changed it."""
+    """Put a line into the bells of those who can change the key: once a day, and again after they have changed it.
+
+    What is shared is the platform's owner's to change; they are told in the workspace where somebody asked.
+    """
     if spec.provider_id is None or spec.workspace_id is None:
         return
     rows = ModelProvider.objects.for_workspace(spec.workspace_id)
@@ -76,20 +92,30 @@ def tell_admins(spec: ProviderSpec) -> None:
     )
     if row is None:
         return
-    url = f"{reverse('chat:provider', args=[row.workspace.slug, row.pk])}#key-heading"
-    since = max(database_now() - _TOLD_AGAIN, row.updated_at)
+    shared = find_shared(row.shared_id) if row.shared_id is not None else None
+    if shared is not None:
+        url = f"{reverse('chat:shared_provider_edit', args=[shared.pk])}#id_api_key"
+    else:
+        page = reverse("chat:provider", args=[row.workspace.slug, row.pk])
+        url = f"{page}#key-heading"
+    changed_at = shared.updated_at if shared is not None else row.updated_at
+    since = max(database_now() - _TOLD_AGAIN, changed_at)
     told = Notice.objects.for_workspace(spec.workspace_id).filter(kind=_NOTICE, url=url)
     if told.filter(created_at__gt=since).exists():
         return
-    admins = Membership.objects.for_workspace(spec.workspace_id).filter(
-        role__in=[Role.OWNER.value, Role.ADMIN.value], user__is_active=True
-    )
+    if shared is not None:
+        people = User.objects.filter(is_superuser=True, is_active=True)
+    else:
+        admins = Membership.objects.for_workspace(spec.workspace_id).filter(
+            role__in=[Role.OWNER.value, Role.ADMIN.value], user__is_active=True
+        )
+        people = User.objects.filter(pk__in=admins.values("user_id"))
     text = gettext(
         "It cannot answer until somebody enters a working key. People read that in their chats."
     )
     tell(
         workspace_id=row.workspace_id,
-        user_ids=admins.values_list("user_id", flat=True),
+        user_ids=people.values_list("pk", flat=True),
         kind=_NOTICE,
         title=gettext("“%(name)s” refused its API key") % {"name": row.name},
         text=text,

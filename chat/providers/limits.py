@@ -38,6 +38,7 @@ from chat.providers.errors import (
     ProviderSwitchedOff,
 )
 from chat.providers.key_changes import refused_key, tell_admins, with_changed_key
+from chat.providers.shared import hold_shared
 from workspaces.database import database_now, in_database, lock_until_commit
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -269,17 +270,30 @@ def _come_one_after_another(limits: ProviderLimits) -> None:
     if limits.provider_id is None:
         lock_until_commit(_PLATFORM_LOCK)
         return
+    if limits.shared_id is not None:
+        if hold_shared(limits.shared_id) is None:
+            raise ProviderSwitchedOff
+        return
     providers = ModelProvider.objects.for_workspace(limits.workspace_id)
     if providers.select_for_update(no_key=True).only("pk").find(limits.provider_id) is None:
         raise ProviderSwitchedOff
 
 
 def _requests_of(limits: ProviderLimits) -> WorkspaceQuerySet[ModelRequest]:
-    """All that count: of one workspace at its provider, of every workspace at the platform's."""
+    """All that count: of one workspace at its provider, of every workspace at the platform's and at what it shares."""
     if limits.provider_id is None:
         return ModelRequest.objects.across_workspaces().filter(provider=None)
+    if limits.shared_id is not None:
+        return shared_requests(limits.shared_id)
     rows = ModelRequest.objects.for_workspace(limits.workspace_id)
     return rows.filter(provider_id=limits.provider_id)
+
+
+def shared_requests(shared_id: UUID) -> WorkspaceQuerySet[ModelRequest]:
+    """Of every workspace, at one provider that is shared with them."""
+    # Not a join: these rows are changed by such a condition, too.
+    given = ModelProvider.objects.across_workspaces().filter(shared_id=shared_id)
+    return ModelRequest.objects.across_workspaces().filter(provider__in=given.values("pk"))
 
 
 def give_back(limits: ProviderLimits, place_id: UUID) -> None:
@@ -299,6 +313,11 @@ def platform_load() -> Load:
     """The same of the platform's own provider, of all workspaces together."""
     rows = ModelRequest.objects.across_workspaces().filter(provider=None)
     return _load(rows, database_now())
+
+
+def shared_load(shared_id: UUID) -> Load:
+    """The same of a provider that is shared, of all workspaces together."""
+    return _load(shared_requests(shared_id), database_now())
 
 
 def forget_requests() -> int:

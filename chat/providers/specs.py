@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from chat.models import ModelProvider
+from chat.models import ModelProvider, SharedProvider
 from chat.providers.base import ProviderLimits, ProviderSpec
+from chat.providers.errors import ProviderSwitchedOff
+from chat.providers.shared import fetch_shared
 
 
 def spec_of(provider: ModelProvider, model: str = "") -> ProviderSpec:
@@ -11,7 +13,12 @@ def spec_of(provider: ModelProvider, model: str = "") -> ProviderSpec:
 
     Args:
         model: its default one, if empty.
+
+    Raises:
+        ProviderSwitchedOff: the platform's owner shares it with others, and not with this workspace now.
     """
+    if provider.is_shared:
+        return _shared_spec(provider, model)
     return ProviderSpec(
         name=provider.name,
         base_url=provider.base_url,
@@ -20,18 +27,60 @@ def spec_of(provider: ModelProvider, model: str = "") -> ProviderSpec:
         provider_id=provider.pk,
         workspace_id=provider.workspace_id,
         has_fallback=provider.fallback_id is not None,
-        limits=_limits_of(provider),
+        limits=limits_of(provider),
+    )
+
+
+def _shared_spec(provider: ModelProvider, model: str) -> ProviderSpec:
+    shared = fetch_shared(provider)
+    limits = None
+    if shared.most_at_once is not None or shared.most_a_minute is not None:
+        limits = ProviderLimits(
+            workspace_id=provider.workspace_id,
+            provider_id=provider.pk,
+            shared_id=shared.pk,
+            name=provider.name,
+            at_once=shared.most_at_once,
+            a_minute=shared.most_a_minute,
+        )
+    return ProviderSpec(
+        name=provider.name,
+        base_url=shared.base_url,
+        model=model or provider.default_model,
+        api_key=shared.api_key,
+        provider_id=provider.pk,
+        workspace_id=provider.workspace_id,
+        shared_id=shared.pk,
+        is_platforms=True,
+        has_fallback=provider.fallback_id is not None,
+        limits=limits,
+    )
+
+
+def trial_spec_of(shared: SharedProvider) -> ProviderSpec:
+    """Where the platform's owner tries what they share: for no workspace, and without waiting."""
+    return ProviderSpec(
+        name=shared.name,
+        base_url=shared.base_url,
+        model=shared.default_model,
+        api_key=shared.api_key,
+        shared_id=shared.pk,
+        is_platforms=True,
     )
 
 
 def embedding_spec_of(provider: ModelProvider) -> ProviderSpec | None:
     """Where the knowledge of this provider's buds gets its vectors; None: it is searched by words only."""
-    if not provider.is_active or not provider.embedding_model:
+    if not provider.answers or not provider.embedding_model:
         return None
-    return spec_of(provider, provider.embedding_model)
+    try:
+        return spec_of(provider, provider.embedding_model)
+    except ProviderSwitchedOff:  # since this row was read
+        return None
 
 
-def _limits_of(provider: ModelProvider) -> ProviderLimits | None:
+def limits_of(provider: ModelProvider) -> ProviderLimits | None:
+    """The limits that the workspace itself has set; None: it has set none."""
     if provider.most_at_once is None and provider.most_a_minute is None:
         return None
     return ProviderLimits(

@@ -16,6 +16,7 @@ from chat.models import Bud, ModelProvider, ProviderModel
 from chat.providers.choosing import platform_provider
 from chat.providers.known_models import prices_of
 from chat.providers.model_ends import end_of
+from chat.providers.shared import addresses_of
 from workspaces.errors import InvalidInput
 
 _SOON: Final = timedelta(days=60)
@@ -53,9 +54,9 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
     A provider has its default model, those that buds use, and those that an administrator has entered or that were used.
     """
     providers = {
-        row.pk: row
-        for row in ModelProvider.objects.for_workspace(workspace_id).filter(is_active=True)
+        row.pk: row for row in ModelProvider.objects.for_workspace(workspace_id).answering()
     }
+    addresses = addresses_of(providers.values())
     platform = platform_provider()
     wanted = {(pk, row.default_model) for pk, row in providers.items()} | {(None, platform.model)}
     buds = (
@@ -78,7 +79,7 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
             continue
         row = known.get((provider_id, name))
         is_platforms = provider_id is None
-        base_url = platform.base_url if provider_id is None else providers[provider_id].base_url
+        base_url = platform.base_url if provider_id is None else addresses[provider_id]
         prices = prices_of(
             base_url,
             name,
@@ -108,20 +109,18 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
 def ending_models(workspace_id: UUID) -> list[tuple[str, date]]:
     """The models that end soon or have ended, of those that answer here: buds' own, and providers' default ones. By day."""
     until = datetime.now(UTC).date() + _SOON
-    buds = (
-        Bud.objects.for_workspace(workspace_id)
-        .filter(is_archived=False, is_draft=False)
-        .order_by()
-        .values_list(
-            "provider__base_url", "provider__default_model", "provider__is_active", "model"
-        )
-        .distinct()
-    )
+    buds = Bud.objects.for_workspace(workspace_id).filter(is_archived=False, is_draft=False)
+    named: set[ModelNamed] = set(buds.order_by().values_list("provider_id", "model").distinct())
+    rows = ModelProvider.objects.for_workspace(workspace_id).answering()
+    providers = {row.pk: row for row in rows.filter(pk__in={pk for pk, _model in named})}
+    addresses = addresses_of(providers.values())
     platform = platform_provider()
     used = {
-        (address or platform.base_url, model or usual or platform.model)
-        for address, usual, is_active, model in buds
-        if is_active is not False
+        (platform.base_url, model or platform.model)
+        if pk is None
+        else (addresses[pk], model or providers[pk].default_model)
+        for pk, model in named
+        if pk is None or pk in providers
     }
     ends = {(model, day) for address, model in used if (day := end_of(address, model)) is not None}
     return sorted((one for one in ends if one[1] <= until), key=lambda one: (one[1], one[0]))

@@ -1,6 +1,6 @@
-"""The model provider that all workspaces share: how it is set, whether it answers, and who uses it.
+"""The model provider that the environment gives to all workspaces: how it is set, whether it answers, and who uses it.
 
-It comes from the environment alone. Workspaces see its name and models, and nothing else of it.
+Workspaces see its name and models, and nothing else of it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Count, Q, Sum
 
-from chat.models import Turn
+from chat.models import SharedProvider, Turn
 from chat.providers.base import ProviderSpec
 from chat.providers.choosing import platform_embedding_model, platform_provider
 from chat.providers.errors import ProviderError
 from chat.providers.listing import TOTAL_SECONDS, Listing, list_models
+from chat.providers.specs import trial_spec_of
 from chat.services.provider_check import ask_for_a_word
 from mcp_servers.client.connections import runtime
 from workspaces.actors import Actor
@@ -104,14 +105,17 @@ def embedding_model() -> str:
     return platform_embedding_model()
 
 
-def try_shared_provider(*, actor: Actor) -> Trial:
+def try_shared_provider(*, actor: Actor, shared: SharedProvider | None = None) -> Trial:
     """Ask it for its models, and its default model for a word.
+
+    Args:
+        shared: ask this one instead.
 
     Raises:
         PermissionDenied: the actor does not own the platform.
     """
     _require_owner(actor)
-    spec = replace(platform_provider(), limits=None)
+    spec = trial_spec_of(shared) if shared else replace(platform_provider(), limits=None)
     listing, list_fault = _listing_of(spec)
     started = time.monotonic()
     try:
@@ -131,8 +135,11 @@ def _listing_of(spec: ProviderSpec) -> tuple[Listing | None, str]:
         return None, error.message
 
 
-def usage_by_workspace(*, actor: Actor) -> SharedUsage:
+def usage_by_workspace(*, actor: Actor, shared: SharedProvider | None = None) -> SharedUsage:
     """Count the last days' questions that go to it, as chats and buds are set now. One statement.
+
+    Args:
+        shared: count those that go to this one instead.
 
     Raises:
         PermissionDenied: the actor does not own the platform.
@@ -141,7 +148,7 @@ def usage_by_workspace(*, actor: Actor) -> SharedUsage:
     since = database_now() - timedelta(days=USAGE_DAYS)
     rows = (
         Turn.objects.across_workspaces()
-        .filter(_goes_to_platform(), created_at__gte=since)
+        .filter(_goes_to(shared), created_at__gte=since)
         .order_by()
         .values_list("workspace_id")
         .annotate(
@@ -171,23 +178,30 @@ def usage_by_workspace(*, actor: Actor) -> SharedUsage:
     )
 
 
-def _goes_to_platform() -> Q:
-    """Of turns: no provider of the workspace serves them. The same as `provider_of_turn`, as a condition."""
+def _goes_to(shared: SharedProvider | None) -> Q:
+    """Of turns: this serves them; None: no provider of the workspace. The same as `provider_of_turn`, as a condition."""
     mentioned = Q(mentioned_bud__isnull=False)
-    of_mentioned = mentioned & _served("mentioned_bud", "chosen_model")
+    of_mentioned = mentioned & _served(shared, "mentioned_bud", "chosen_model")
     usual = ("chosen_model", "conversation__chosen_model")
-    return of_mentioned | (Q(mentioned_bud__isnull=True) & _served("conversation__bud", *usual))
+    by_chat = _served(shared, "conversation__bud", *usual)
+    return of_mentioned | (Q(mentioned_bud__isnull=True) & by_chat)
 
 
-def _served(bud: str, *choices: str) -> Q:
+def _served(shared: SharedProvider | None, bud: str, *choices: str) -> Q:
     """A chosen model comes before the bud's own, and a bud may allow none but its own."""
+
+    def is_its(path: str) -> Q:
+        if shared is None:
+            return Q(**{f"{path}__provider__isnull": True})
+        return Q(**{f"{path}__provider__shared": shared})
+
     is_open = Q(**{f"{bud}__is_model_fixed": False})
-    by_bud = Q(**{f"{bud}__provider__isnull": True})
+    by_bud = is_its(bud)
     found = Q(**{f"{bud}__is_model_fixed": True}) & by_bud
     none_yet = Q()
     for choice in choices:
         chosen = Q(**{f"{choice}__isnull": False})
-        found |= is_open & none_yet & chosen & Q(**{f"{choice}__provider__isnull": True})
+        found |= is_open & none_yet & chosen & is_its(choice)
         none_yet &= Q(**{f"{choice}__isnull": True})
     return found | (is_open & none_yet & by_bud)
 

@@ -24,6 +24,7 @@ from chat.models import (
     KnowledgePassage,
     KnowledgePreparation,
     PassageVector,
+    Withheld,
 )
 from chat.providers import limits
 from chat.providers.base import Embeddings, ProviderSpec, TokenCount
@@ -88,7 +89,11 @@ def prepare_due(seconds: float = RUN_SECONDS) -> int:
 
 def _due() -> Any:
     now = database_now()
-    has_own = Q(bud__provider__is_active=True) & Q(bud__provider__embedding_model__gt="")
+    has_own = Q(
+        bud__provider__is_active=True,
+        bud__provider__withheld=Withheld.NO.value,
+        bud__provider__embedding_model__gt="",
+    )
     is_of_own = has_own & Q(
         preparation__provider_id=F("bud__provider_id"),
         preparation__model=F("bud__provider__embedding_model"),

@@ -31,7 +31,7 @@ from chat.providers.listing import (
     list_models,
 )
 from chat.providers.specs import spec_of
-from chat.services.providers import ProviderDraft, read_key
+from chat.services.providers import ProviderDraft, read_key, refuse_for_shared
 from mcp_servers.client.connections import runtime
 from workspaces.actors import Actor
 from workspaces.changes import record_created, tracked_change
@@ -58,7 +58,7 @@ def check_provider(*, provider: ModelProvider, actor: Actor) -> Listing:
         ProviderError: why it did not work, in words.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
-    return _list(provider, provider.api_key or None)
+    return _list(spec_of(provider))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,14 +136,23 @@ def try_key(*, provider: ModelProvider, key: str, actor: Actor) -> None:
         ProviderKeyUntested: the provider gave no answer for another reason.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
-    spec = _trial_of(provider, read_key(key))
+    refuse_for_shared(provider, "api_key")
+    prove_key(_trial_of(provider, read_key(key)))
+
+
+def prove_key(spec: ProviderSpec) -> None:
+    """Have a model answer with a key that is not stored yet.
+
+    Raises:
+        InvalidInput, ProviderKeyUntested: as above.
+    """
     try:
         ask_for_a_word(spec)
     except ProviderKeyRefused as error:
         told = _(
             "“%(name)s” did not accept this key, so nothing was changed. Check that you copied all of it, and that it"
             " is valid at the provider."
-        ) % {"name": provider.name}
+        ) % {"name": spec.name}
         raise InvalidInput(fields={"api_key": [told]}) from error
     except ProviderModelUnknown as error:
         # The key was taken, or the list says that it was not.
@@ -159,6 +168,7 @@ def try_draft(*, provider: ModelProvider, draft: ProviderDraft, actor: Actor) ->
     Raises:
         PermissionDenied, InvalidInput, ProviderKeyUntested: as above; also an address that may not be called.
     """
+    refuse_for_shared(provider, "api_key")
     wanted = copy(provider)
     wanted.base_url, wanted.default_model = draft.base_url.strip(), draft.default_model.strip()
     try:
@@ -222,6 +232,7 @@ def rotate_key(
         Conflict: the provider's address was changed meanwhile, and the old key stays.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    refuse_for_shared(provider, "api_key")
     key = read_key(new_key)
     if provider.api_key and provider.api_key.reveal("comparing keys") == key:
         told = _("This key is stored already. Make a new one at the provider, and paste it here.")
@@ -231,19 +242,18 @@ def rotate_key(
     with transaction.atomic():
         rows = ModelProvider.objects.for_workspace(provider.workspace_id).select_for_update()
         stored: ModelProvider = rows.fetch(provider.pk)
-        if stored.origin != provider.origin:
+        if stored.origin != provider.origin or stored.is_shared:
             raise Conflict(_("The provider's address changed in the meantime. Try again."))
         with tracked_change(stored, actor=actor):
             stored.api_key = Secret(key)
             stored.save(update_fields=["api_key", "updated_at"])
     if is_tested:
         with suppress(ProviderError):
-            return _list(provider, Secret(key))
+            return _list(replace(spec_of(provider), api_key=Secret(key)))
     return Listing(models=(), left_out=0, took_ms=0)
 
 
-def _list(provider: ModelProvider, key: Secret | None) -> Listing:
-    spec = replace(spec_of(provider), api_key=key)
+def _list(spec: ProviderSpec) -> Listing:
     return runtime.run_sync(list_models(spec), timeout_seconds=TOTAL_SECONDS + 5)
 
 

@@ -38,6 +38,17 @@ def read_key(text: str) -> str:
     return key
 
 
+def refuse_for_shared(provider: ModelProvider, field: str) -> None:
+    """Have what the platform's owner shares keep what they say of it.
+
+    Raises:
+        InvalidInput: it is shared, at the field that somebody wants to change.
+    """
+    if provider.is_shared:
+        told = _("“%(name)s” is shared by the platform, so only the platform's owner sets this.")
+        raise InvalidInput(fields={field: [told % {"name": provider.name}]})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderDraft:
     """What a provider shall be."""
@@ -108,7 +119,38 @@ def _fallback(provider: ModelProvider, draft: ProviderDraft) -> ModelProvider | 
     return found
 
 
+_OF_THE_PLATFORM: Final = ("name", "base_url", "most_at_once", "most_a_minute")
+"""What a workspace does not say of a provider that is shared with it, beside its key."""
+
+
+def _save_shared(provider: ModelProvider, draft: ProviderDraft) -> None:
+    """Save what a workspace says of a provider that is shared with it."""
+    for field in _OF_THE_PLATFORM:
+        if getattr(draft, field) != getattr(provider, field):
+            refuse_for_shared(provider, field)
+    if draft.api_key:
+        refuse_for_shared(provider, "api_key")
+    provider.default_model = draft.default_model.strip()
+    provider.is_active = draft.is_active
+    provider.fallback = _fallback(provider, draft)
+    provider.embedding_model = draft.embedding_model.strip()
+    try:
+        provider.full_clean(
+            exclude=["workspace", *_OF_THE_PLATFORM],
+            validate_unique=False,
+            validate_constraints=False,
+        )
+    except ValidationError as error:
+        raise InvalidInput(fields=error.message_dict) from error
+    provider.save(
+        update_fields=["default_model", "is_active", "fallback", "embedding_model", "updated_at"]
+    )
+
+
 def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
+    if provider.is_shared:
+        _save_shared(provider, draft)
+        return
     provider.name = draft.name.strip()
     provider.base_url = draft.base_url.strip()
     provider.default_model = draft.default_model.strip()

@@ -55,6 +55,7 @@ def _providers(place: Place) -> Iterable[ModelProvider]:
 def _provider_file(row: ModelProvider, models: dict[str, ModelFile]) -> ProviderFile:
     return ProviderFile(
         **{name: getattr(row, name) for name in _SAME_NAME},
+        shared=row.is_shared,
         base_url=without_secrets(row.base_url),
         fallback=row.fallback.name if row.fallback else None,
         models=models,
@@ -149,12 +150,34 @@ def put_providers(
     """
     present = {one.name: one for one in provider_files(place)}
     for one in wanted:
+        with faults_at(f"providers.{one.name}"):
+            _refuse_other_kind(one, present.get(one.name))
+    for one in wanted:
         # Without those that stand in for others: they may come later in the file.
         if one.name not in present:
             _add(place, one)
     ids = {row.name: row.pk for row in _providers(place)}
     for one in wanted:
         _change(place, one, present.get(one.name), ids, works_at.get(one.name))
+
+
+def _refuse_other_kind(wanted: ProviderFile, now: ProviderFile | None) -> None:
+    """What the platform shares comes from its owner, and no file makes it or takes its place.
+
+    Raises:
+        InvalidInput: the file and the workspace say otherwise.
+    """
+    if wanted.shared and now is None:
+        told = _("“%(name)s” is not shared with this workspace. Ask whoever runs Trellis.")
+    elif wanted.shared and now is not None and not now.shared:
+        told = _("“%(name)s” is the workspace's own provider here.")
+    elif not wanted.shared and now is not None and now.shared:
+        told = _(
+            "“%(name)s” is shared by the platform here. Write shared: true, or use another name."
+        )
+    else:
+        return
+    raise InvalidInput(fields={"shared": [told % {"name": wanted.name}]})
 
 
 def _add(place: Place, wanted: ProviderFile) -> None:

@@ -84,10 +84,11 @@ class ModelFile(_Part):
 
 
 class ProviderFile(_Part):
-    """A provider of models. `api_key` is read and never written."""
+    """A provider of models. `api_key` is read and never written. One that is `shared` has no address and no key here."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
-    base_url: Annotated[str, Field(max_length=500)]
+    shared: bool = False
+    base_url: Annotated[str, Field(max_length=500)] = ""
     api_key: Annotated[str, Field(max_length=10_000)] | None = None
     default_model: Line
     is_active: bool = True

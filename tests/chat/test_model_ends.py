@@ -9,7 +9,11 @@ import pytest
 from chat.models import Bud, ModelProvider
 from chat.providers.model_ends import end_of
 from chat.services.models import ending_models, models_of
+from chat.services.shared_providers import withdraw_provider
+from tests.chat.test_platform_provider import owns
+from tests.chat.test_shared_providers import row_of, share
 from tests.factories import Tenant
+from workspaces.models import User
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -81,3 +85,16 @@ def test_the_dashboard_tells_of_models_that_buds_use(
     assert "Models that end" in page
     assert "gpt-5-mini (11 Dec 2026), o3 (11 Dec 2026)" in page
     assert "gpt-5-mini" not in tenant.client("member").get("/admin/", follow=True).content.decode()
+
+
+def test_models_of_what_the_platform_shares_end_too(tenant: Tenant, superuser: User) -> None:
+    """REL-980: told without its address, and no more once it is withdrawn."""
+    owner = owns(superuser)
+    shared = share(owner, tenant, base_url=OPENAI, default_model="gpt-5-mini")
+    row = row_of(tenant)
+    Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud", provider=row)
+    [choice] = [one for one in models_of(tenant.workspace.pk) if one.provider_id == row.pk]
+    assert choice.ends_on == date(2026, 12, 11)
+    assert ending_models(tenant.workspace.pk) == [("gpt-5-mini", choice.ends_on)]
+    withdraw_provider(shared=shared, workspace=tenant.workspace, actor=owner)
+    assert ending_models(tenant.workspace.pk) == []

@@ -52,6 +52,10 @@ def _in_workspace(**names: str) -> Ids:
     return ids
 
 
+def _shared(side: Side) -> dict[str, Any]:
+    return {"provider_id": side["shared"].shared_id}
+
+
 def _pk(name: str) -> Ids:
     return lambda side: {"pk": side[name].pk}
 
@@ -605,6 +609,13 @@ SAMPLES: dict[str, Sample] = {
     "platform_state": Sample(reads=False, writes_on_get=_SESSION),
     "confirm_restore": Sample(reads=False),
     "chat:platform_provider": Sample(reads=False, writes_on_get=_SESSION),
+    "chat:shared_providers": Sample(reads=False, writes_on_get=_SESSION),
+    "chat:shared_provider_new": Sample(reads=False, writes_on_get=_SESSION),
+    "chat:shared_provider": Sample(ids=_shared, reads=False, writes_on_get=_SESSION),
+    "chat:shared_provider_edit": Sample(ids=_shared, reads=False, writes_on_get=_SESSION),
+    "chat:shared_provider_change": Sample(
+        ids=lambda side: {**_shared(side), "verb": "delete"}, reads=False
+    ),
     "mcp_servers:servers": _page,
     "mcp_servers:icons": _page,
     "mcp_servers:add": Sample(

@@ -62,6 +62,7 @@ from chat.models import (
     QueuedMessage,
     ReminderChoice,
     ReminderMail,
+    SharedProvider,
     ToolCall,
     Turn,
     WebhookDelivery,
@@ -205,6 +206,18 @@ def make_side(slug: str, text: str) -> Side:
     )
     priced = ProviderModel.objects.create(
         workspace=workspace, provider=provider, model=f"{text}-model"
+    )
+    # One row of the platform behind both sides: nobody in a workspace may see its address and key.
+    behind, _made = SharedProvider.objects.get_or_create(
+        name="Shared",
+        defaults={
+            "base_url": f"https://shared-{CANARY}.example.org/v1".lower(),
+            "api_key": f"{CANARY}-shared-key",
+            "default_model": "m",
+        },
+    )
+    shared = ModelProvider.objects.create(
+        workspace=workspace, name=f"{text} shared", shared=behind, base_url="", default_model="m"
     )
     bud = Bud.objects.create(
         workspace=workspace,
@@ -730,6 +743,7 @@ def make_side(slug: str, text: str) -> Side:
             "tool": tool,
             "check": check,
             "provider": provider,
+            "shared": shared,
             "priced": priced,
             "queued": queued,
             "artifact": artifact,

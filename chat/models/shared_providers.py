@@ -1,0 +1,75 @@
+"""Model providers that the platform's owner shares with workspaces."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models.functions import Lower
+from django.utils.translation import gettext_lazy as _
+from uuid_utils.compat import uuid7
+
+from workspaces.secrets import EncryptedTextField
+
+
+class SharedProvider(models.Model):
+    """An OpenAI-compatible endpoint with the platform's key.
+
+    Each workspace that it is given to has a `ModelProvider` that points here and has neither address nor key.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True, editable=False)
+    updated_at = models.DateTimeField(auto_now=True, editable=False)
+    name = models.CharField(max_length=80, help_text=_("Workspaces see this name."))
+    base_url = models.URLField(
+        _("base URL"),
+        max_length=500,
+        help_text=_(
+            "Up to and including /v1, for most providers. It may be on a private network. Workspaces never see it."
+        ),
+    )
+    api_key = EncryptedTextField(_("API key"))
+    default_model = models.CharField(max_length=200)
+    is_active = models.BooleanField(default=True)
+    is_for_all = models.BooleanField(
+        _("for every workspace"),
+        default=False,
+        help_text=_("Also for those that are made later."),
+    )
+    most_at_once = models.PositiveSmallIntegerField(
+        _("requests at once"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(1000)],
+        help_text=_("Of all workspaces together. Further ones wait. Leave empty for no limit."),
+    )
+    most_a_minute = models.PositiveIntegerField(
+        _("requests a minute"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(100_000)],
+        help_text=_("Of all workspaces together. Further ones wait. Leave empty for no limit."),
+    )
+
+    class Meta:
+        ordering = ["name", "id"]
+        constraints = [models.UniqueConstraint(Lower("name"), name="shared_provider_name_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: a stored key goes nowhere else."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+class Withheld(models.TextChoices):
+    """Why a workspace cannot use what was shared with it."""
+
+    NO = "", _("It can")
+    SWITCHED_OFF = "off", _("The platform's owner has switched it off")
+    WITHDRAWN = "withdrawn", _("The platform's owner has withdrawn it from this workspace")
