@@ -2,6 +2,7 @@
 import "./styles/app.css";
 import { startAtAnswer } from "./arriving";
 import { askFirst } from "./asking";
+import { labelTables } from "./card-labels";
 import { forgetAtSignOut, forgetOthers } from "./forgetting";
 import { browserTimeZone, type Choice, example } from "./formats";
 import { startWorker } from "./installing";
@@ -157,8 +158,10 @@ showTheme();
 leadBack();
 localTimes();
 relativeTimes();
+labelTables();
 setInterval(relativeTimes, 20_000);
 document.addEventListener("htmx:after:swap", () => {
+  labelTables();
   localTimes();
   relativeTimes();
 });
