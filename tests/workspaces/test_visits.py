@@ -168,9 +168,9 @@ def test_a_filter_of_the_members_with_a_typo_is_told_at_the_field(tenant: Tenant
     """REL-766."""
     client, url = tenant.client("admin"), f"/w/{tenant.workspace.slug}/people/"
     page = client.get(f"{url}?rol=admin").content.decode()
-    assert 'id="member-fault" role="alert">There is no filter “rol”.</p>' in page
-    assert 'aria-describedby="member-fault"' in page
-    assert "member-fault" not in client.get(f"{url}?q=admin").content.decode()
+    assert 'id="list-query-fault" role="alert">There is no filter “rol”.</p>' in page
+    assert 'aria-describedby="list-query-fault"' in page
+    assert "list-query-fault" not in client.get(f"{url}?q=admin").content.decode()
 
 
 def many_sessions(tenant: Tenant, who: str, number: int) -> None:
