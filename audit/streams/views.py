@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -49,6 +50,8 @@ class Row:
     lag: Lag
     tone: str
     word: str
+    oldest_at: datetime
+    """Of the entries that wait."""
     is_due: bool
     """The next attempt is about to be made."""
 
@@ -212,6 +215,13 @@ def row_of(stream: AuditStream) -> Row:
         tone, word = "warn", "Catching up"
     else:
         tone, word = "ok", "Sending"
-    next_at = state.next_attempt_at
-    is_due = next_at is None or next_at <= timezone.now()
-    return Row(stream=stream, state=state, lag=lag, tone=tone, word=word, is_due=is_due)
+    next_at, now = state.next_attempt_at, timezone.now()
+    return Row(
+        stream=stream,
+        state=state,
+        lag=lag,
+        tone=tone,
+        word=word,
+        oldest_at=now - timedelta(seconds=lag.seconds),
+        is_due=next_at is None or next_at <= now,
+    )

@@ -93,7 +93,7 @@ document.addEventListener("submit", (event) => {
   }
   if (!form.dataset.confirm || form.dataset.confirmed) return;
   event.preventDefault();
-  askFirst(form.dataset.confirm, form.dataset.confirmLabel ?? t.confirm, () => {
+  askFirst(form.dataset.confirm, form.dataset.confirmLabel ?? "", () => {
     form.dataset.confirmed = "1";
     form.requestSubmit();
   });
