@@ -6,6 +6,7 @@ let drafts: typeof import("../src/chat/draft");
 
 beforeAll(async () => {
   openPage();
+  vi.resetModules();
   drafts = await import("../src/chat/draft");
 });
 
