@@ -144,7 +144,9 @@ def end_other_sessions(*, user: User, session: SessionBase, actor: Actor) -> int
     with tracked_change(person, actor=replace(actor, workspace_id=None, role=None)):
         person.others_signed_out_at = timezone.now()
         person.save(update_fields=["others_signed_out_at", "updated_at"])
+    # Saved before the commit: open pages of this browser ask at once whether they may stay.
     session[HASH_SESSION_KEY] = person.get_session_auth_hash()
+    session.save()
     rows: WorkspaceQuerySet[WorkspaceSession] = WorkspaceSession.objects.across_workspaces()
     living = rows.filter(user=user, session__expire_date__gt=timezone.now())
     ended = list(living.exclude(session_id=session.session_key).select_related("user"))
