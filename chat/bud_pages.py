@@ -14,6 +14,7 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from audit.reports.figures import spoken_time
@@ -35,7 +36,7 @@ from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import (
     duplicate_bud,
 )
-from chat.services.bud_yaml import LONGEST, apply_bud, write_bud
+from chat.services.bud_yaml import LONGEST, Applied, apply_bud, write_bud
 from chat.services.buds import (
     create_bud,
     update_bud,
@@ -358,17 +359,25 @@ def bud_import(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         try:
             if upload is not None:
                 text = _text_of(upload)
-            bud, is_new = apply_bud(
+            if not text.strip():
+                raise InvalidInput(fields={"": [_("Choose a file, or paste its text.")]})
+            bud, applied = apply_bud(
                 text, workspace_id=workspace.pk, person=request.user, actor=request.actor
             )
         except InvalidInput as error:
             faults = faults_of(error)
         else:
-            told = _("%(name)s is ready.") if is_new else _("%(name)s was changed by the file.")
-            messages.success(request, told % {"name": bud.name})
+            messages.success(request, _APPLIED[applied] % {"name": bud.name})
             return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=bud.pk)
     context = {**context_of(request), "text": text, "faults": faults}
     return render(request, "chat/bud_import.html", context, status=422 if faults else 200)
+
+
+_APPLIED: Final = {
+    Applied.MADE: gettext_lazy("%(name)s is ready."),
+    Applied.CHANGED: gettext_lazy("%(name)s was changed by the file."),
+    Applied.NOTHING: gettext_lazy("%(name)s is as the file says already. Nothing was changed."),
+}
 
 
 def _text_of(upload: Any) -> str:

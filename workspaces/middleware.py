@@ -112,7 +112,7 @@ class WorkspaceMiddleware:
         is_new = request.session.get(SESSION_KEY) != str(workspace.pk)
         if is_new:
             request.session[SESSION_KEY] = str(workspace.pk)
-        if cast("WorkspaceRequest", request).actor.role is not None:
+        if user.is_superuser or cast("WorkspaceRequest", request).actor.role is not None:
             note_visit(request, user, workspace, is_new=is_new)
         return None
 

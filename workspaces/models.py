@@ -153,7 +153,7 @@ class JoinLink(WorkspaceModel):
         ]
 
     def __str__(self) -> str:
-        return f"link for @{self.email_domain} as {self.get_role_display()}"
+        return f"@{self.email_domain} as {self.get_role_display()}"
 
     @property
     def is_open(self) -> bool:

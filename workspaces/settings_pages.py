@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from workspaces.errors import InvalidInput
 from workspaces.forms import FormatsForm, ProfileForm
 from workspaces.middleware import enterable_workspaces
-from workspaces.models import Membership, Theme
+from workspaces.models import Theme
 from workspaces.page_parts import id_of
 from workspaces.profiles import change_profile
 from workspaces.roles import Permission, has_permission
@@ -28,8 +28,7 @@ from workspaces.visits import (
     SESSION_ORDER,
     device,
     end_other_sessions,
-    end_sessions,
-    other_sessions_of,
+    end_own_session,
     sessions_of,
 )
 
@@ -123,18 +122,16 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
     """Where the person is signed in, page by page; sign out of one, or of all others in all workspaces."""
     if request.workspace is None:
         return redirect("workspaces:index")
-    rows = Membership.objects.for_workspace(request.workspace).filter(user=request.user)
-    membership = rows.select_related("workspace").first()
     rows_of_person = sessions_of(request.user.pk, request.workspace)
     current = request.session.session_key
-    others = rows_of_person.exclude(session_id=current)
-    if request.method == "POST" and membership is not None:
+    if request.method == "POST":
+        actor = request.actor
         if chosen := request.POST.get("session"):
-            ended = set(others.filter(pk=id_of(chosen)).values_list("pk", flat=True))
-            number = end_sessions(membership=membership, session_ids=ended, actor=request.actor)
+            number = end_own_session(session_id=id_of(chosen), session_key=current, actor=actor)
+            told = _("There was nothing to sign out of.")
         else:
-            number = end_other_sessions(user=request.user, session_key=current, actor=request.actor)
-        told = _("There was nothing to sign out of.")
+            number = end_other_sessions(user=request.user, session=request.session, actor=actor)
+            told = _("Signed out everywhere else.")
         if number:
             told = ngettext(
                 "Signed out of %(number)s other browser.",
@@ -148,7 +145,6 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
         "section": "account",
         "tab": "sessions",
         "sessions": [(row, device(row.user_agent), row.session_id == current) for row in page.rows],
-        "has_others": other_sessions_of(request.user, current).exists(),
         "ways": ways_from(page, request.GET),
         "faults": [page.fault] if page.fault else [],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.apps import apps
@@ -10,6 +11,7 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.db import models, transaction
 from django.db.models.functions import Lower
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
@@ -124,6 +126,12 @@ class User(AbstractBaseUser, PermissionsMixin):
         db_default="",
         editable=False,
     )
+    others_signed_out_at = models.DateTimeField(
+        _("signed out everywhere else"),
+        null=True,
+        editable=False,
+        help_text=_("Only sessions that know of this moment count."),
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -142,6 +150,15 @@ class User(AbstractBaseUser, PermissionsMixin):
     def clean(self) -> None:
         super().clean()
         self.email = self.email.lower()
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """What a session was signed in with; it counts no more once the person signed out everywhere else."""
+        kept = str(super()._get_session_auth_hash(secret))  # type: ignore[misc]  # Django's, which the types leave out
+        if self.others_signed_out_at is None:
+            return kept
+        moment = self.others_signed_out_at.astimezone(UTC).isoformat()
+        salt = "workspaces.User.others_signed_out_at"
+        return salted_hmac(salt, f"{kept} {moment}", secret=secret, algorithm="sha256").hexdigest()
 
     @property
     def is_staff(self) -> bool:

@@ -9,13 +9,15 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from django.contrib.auth import HASH_SESSION_KEY
+from django.contrib.sessions.backends.base import SessionBase
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.http import HttpRequest
 from django.utils import timezone
 
 from workspaces.actors import Actor, Role
-from workspaces.changes import record_deleted
+from workspaces.changes import record_deleted, tracked_change
 from workspaces.models import Membership, User, Workspace, WorkspaceSession
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
@@ -107,29 +109,47 @@ def end_sessions(
     rows = WorkspaceSession.objects.for_workspace(membership.workspace_id).filter(
         user_id=membership.user_id
     )
-    ended = list(rows if session_ids is None else rows.filter(pk__in=session_ids))
+    return _end(rows if session_ids is None else rows.filter(pk__in=session_ids), actor)
+
+
+@transaction.atomic
+def end_own_session(*, session_id: UUID, session_key: str | None, actor: Actor) -> int:
+    """Sign oneself out of one of one's other browsers, as it was used in this workspace. Gives how many ended."""
+    assert actor.workspace_id is not None
+    assert actor.user_id is not None
+    rows = WorkspaceSession.objects.for_workspace(actor.workspace_id)
+    own = rows.filter(user_id=actor.user_id, pk=session_id).exclude(session_id=session_key)
+    return _end(own, actor)
+
+
+def _end(rows: WorkspaceQuerySet[WorkspaceSession], actor: Actor) -> int:
+    ended = list(rows)
     for row in ended:
         record_deleted(row, actor=actor)
     if ended:
         delete_sessions(row.session_id for row in ended)
-        end_access(membership.user_id)
+        for user_id in {row.user_id for row in ended}:
+            end_access(user_id)
     return len(ended)
 
 
-def other_sessions_of(user: User, session_key: str | None) -> WorkspaceQuerySet[WorkspaceSession]:
-    """A person's living sessions but this one, as they were used in all workspaces."""
+@transaction.atomic
+def end_other_sessions(*, user: User, session: SessionBase, actor: Actor) -> int:
+    """Sign a person out of all their browsers but this one. Gives how many of them were used in workspaces.
+
+    Those that were used in none have no row. Like all others, they do not know of this moment. Each workspace has
+    an entry of each session that was used in it, and the platform one of the moment.
+    """
+    person = User.objects.select_for_update().get(pk=user.pk)
+    with tracked_change(person, actor=replace(actor, workspace_id=None, role=None)):
+        person.others_signed_out_at = timezone.now()
+        person.save(update_fields=["others_signed_out_at", "updated_at"])
+    # Saved before the commit: open pages of this browser ask at once whether they may stay.
+    session[HASH_SESSION_KEY] = person.get_session_auth_hash()
+    session.save()
     rows: WorkspaceQuerySet[WorkspaceSession] = WorkspaceSession.objects.across_workspaces()
     living = rows.filter(user=user, session__expire_date__gt=timezone.now())
-    return living.exclude(session_id=session_key)
-
-
-@transaction.atomic
-def end_other_sessions(*, user: User, session_key: str | None, actor: Actor) -> int:
-    """Sign a person out of all their browsers but this one, whatever workspaces were used there. Gives how many.
-
-    Each workspace has an entry of each session that was used in it.
-    """
-    ended = list(other_sessions_of(user, session_key).select_related("user"))
+    ended = list(living.exclude(session_id=session.session_key).select_related("user"))
     roles = dict(
         Membership.objects.across_workspaces()
         .filter(user=user, workspace_id__in={row.workspace_id for row in ended})
@@ -146,7 +166,6 @@ def end_other_sessions(*, user: User, session_key: str | None, actor: Actor) -> 
         is_here = row.workspace_id == actor.workspace_id
         record_deleted(row, actor=actor if is_here else there)
     keys = {row.session_id for row in ended}
-    if keys:
-        delete_sessions(keys)
-        end_access(user.pk)
+    delete_sessions(keys)
+    end_access(user.pk)
     return len(keys)

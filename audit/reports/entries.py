@@ -33,6 +33,8 @@ class Choices:
     users: Sequence[tuple[str, str]]
     buds: Sequence[str]
     models: Sequence[str]
+    is_cut: bool
+    """More of a kind occur than MAX_CHOICES."""
 
 
 def entries_of(workspace_id: UUID, *, actor: Actor) -> WorkspaceQuerySet[AuditEntry]:
@@ -51,8 +53,12 @@ def choices_of(workspace_id: UUID, since: datetime | None) -> Choices:
     span = Span.around(since or _LONG_AGO, timezone.now())
 
     def read(tail: Tail) -> Choices:
+        is_cut = False
+
         def of(dimension: Dimension) -> list[tuple[str, str]]:
+            nonlocal is_cut
             found = values_of(workspace_id, dimension, span, tail)
+            is_cut = is_cut or len(found) > MAX_CHOICES
             return sorted(found.items())[:MAX_CHOICES]
 
         people = of(Dimension.ACTOR)
@@ -62,6 +68,7 @@ def choices_of(workspace_id: UUID, since: datetime | None) -> Choices:
             buds=[value for value, _ in of(Dimension.BUD) if value],
             models=[value for value, _ in of(Dimension.MODEL) if value],
             users=sorted(((pk, label) for pk, label in people), key=lambda one: one[1]),
+            is_cut=is_cut,
         )
 
     return exactly(workspace_id, read)

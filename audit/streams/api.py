@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from django.db import transaction
@@ -20,6 +21,7 @@ from audit.streams.services import (
     StreamDraft,
     create_stream,
     delete_stream,
+    find_faults,
     pause_stream,
     renew_secret,
     start_over,
@@ -137,10 +139,9 @@ class AuditStreamViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def create(self, request: Request) -> Response:
         """Send the log there from now on, or from its beginning."""
         require(self.actor, Permission.MANAGE_WORKSPACE, workspace_id=self.workspace.pk)
-        values = self.read(StreamInput)
+        values = self._read_settings(StreamInput)
         kind, start = values.pop("kind"), Start(values.pop("start"))
         is_paused = values.pop("is_paused", False)
-        _check_kind(kind, values)
         with transaction.atomic():
             stream, secret = create_stream(
                 workspace_id=self.workspace.pk,
@@ -156,10 +157,9 @@ class AuditStreamViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @extend_schema(summary="Change an audit stream", request=StreamChanges, responses=StreamOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change it, pause it, or let it go on. What is absent stays, secrets too."""
-        values = self.read(StreamChanges, partial=True)
         stream: AuditStream = self.get_object()
+        values = self._read_settings(StreamChanges, stream)
         is_paused = values.pop("is_paused", None)
-        _check_kind(stream.kind, values)
         with transaction.atomic():
             if values:
                 now = ("name", "target", "ca_certificates", "client_certificate")
@@ -203,16 +203,45 @@ class AuditStreamViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         stream: AuditStream = self.get_object()
         return self._with_secret(stream, renew_secret(stream=stream, actor=self.actor))
 
+    def _read_settings(
+        self, serializer_class: type[StreamChanges], stream: AuditStream | None = None
+    ) -> dict[str, Any]:
+        """Give the validated body.
+
+        Raises:
+            ValidationError: a field is not written as it should be; it names what cannot be used as well.
+            InvalidInput: all is well written, and something cannot be used.
+        """
+        body = self.request.data
+        context = self.get_serializer_context()
+        read = serializer_class(data=body, partial=stream is not None, context=context)
+        if not read.is_valid():
+            if not isinstance(body, Mapping):
+                raise serializers.ValidationError(read.errors)
+            written = {name: value for name, value in body.items() if name not in read.errors}
+            sound = serializer_class(data=written, partial=True, context=context)
+            sound.is_valid(raise_exception=True)
+            values = dict(sound.validated_data)
+        else:
+            values = dict(read.validated_data)
+        faults: dict[str, Any] = {}
+        if kind := stream.kind if stream else values.get("kind"):
+            unused = _find_unused(kind, values)
+            used = {name: value for name, value in values.items() if name not in unused}
+            known = {*unused, *read.errors}
+            faults = unused | find_faults(kind, used, stream=stream, known=known)
+        if read.errors:
+            raise serializers.ValidationError(faults | read.errors)
+        if faults:
+            raise InvalidInput(fields=faults)
+        return values
+
     def _with_secret(self, stream: AuditStream, secret: str, status: int = 200) -> Response:
         shown = {"stream": stream, "secret": secret or None}
         return Response(StreamSecretOutput(shown).data, status=status)
 
 
-def _check_kind(kind: str, values: dict[str, Any]) -> None:
+def _find_unused(kind: str, values: dict[str, Any]) -> dict[str, list[str]]:
     """Refuse what a kind of stream does not use, instead of dropping it silently."""
     unused = ("headers",) if kind == AuditStream.Kind.SYSLOG else _ONLY_OF_SYSLOG
-    faults = {
-        name: [_("This kind of stream does not use it.")] for name in unused if name in values
-    }
-    if faults:
-        raise InvalidInput(fields=faults)
+    return {name: [_("This kind of stream does not use it.")] for name in unused if name in values}

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from audit.models import AuditStream
-from audit.streams.services import Start, StreamDraft
+from audit.streams.services import Start, StreamDraft, find_faults
 from workspaces.seen_values import NoticesOthers
 
 _SYSLOG_ONLY: Final = ("ca_certificates", "client_certificate", "client_key")
@@ -81,6 +81,7 @@ class StreamForm(NoticesOthers, forms.Form):
                 "ca_certificates": stream.ca_certificates,
                 "client_certificate": stream.client_certificate,
             }
+        self._kind, self._stream = kind, stream
         kwargs["auto_id"] = f"id_{kind}_%s"
         super().__init__(*args, **kwargs)
         label, text = _TARGETS[AuditStream.Kind(kind)]
@@ -114,17 +115,30 @@ class StreamForm(NoticesOthers, forms.Form):
             found[name.strip()] = value.strip()
         return found or None
 
+    def clean(self) -> None:
+        """Tell what cannot be used beside what is not written as it should be."""
+        super().clean()
+        faults = find_faults(
+            self._kind, self._entered(), stream=self._stream, known=tuple(self.errors)
+        )
+        for name, texts in faults.items():
+            for text in texts:
+                self.add_error(name, text)
+
     def draft(self) -> StreamDraft:
         """What was entered, once it is valid."""
+        return StreamDraft(name=self.cleaned_data["name"], **self._entered())
+
+    def _entered(self) -> dict[str, Any]:
+        """What is sent where, as far as it is written as it should be."""
         values = self.cleaned_data
-        return StreamDraft(
-            name=values["name"],
-            target=values["target"],
-            headers={} if values.get("removes_headers") else values.get("headers"),
-            ca_certificates=values.get("ca_certificates", ""),
-            client_certificate=values.get("client_certificate", ""),
-            client_key=values.get("client_key") or None,
-        )
+        entered = {
+            "headers": {} if values.get("removes_headers") else values.get("headers"),
+            "ca_certificates": values.get("ca_certificates", ""),
+            "client_certificate": values.get("client_certificate", ""),
+            "client_key": values.get("client_key") or None,
+        }
+        return entered | ({"target": values["target"]} if "target" in values else {})
 
     @property
     def start_chosen(self) -> Start:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -29,6 +31,7 @@ from workspaces.scoping import WorkspaceQuerySet
 from workspaces.webhooks import new_secret
 
 MOST_STREAMS = 10
+_OF_TLS: Final = ("ca_certificates", "client_certificate", "client_key")
 
 
 class Start(StrEnum):
@@ -158,42 +161,74 @@ def _require(actor: Actor, workspace_id: UUID | None) -> None:
         raise PermissionDenied
 
 
-def _fill(stream: AuditStream, draft: StreamDraft) -> None:
+def find_faults(
+    kind: str,
+    values: Mapping[str, Any],
+    *,
+    stream: AuditStream | None = None,
+    known: Container[str] = (),
+) -> dict[str, list[str]]:
+    """Say what of some settings cannot be used, by field, so that a form tells all its faults at once.
+
+    Args:
+        values: by the names of `StreamDraft`; what is absent stays as the stream has it.
+        stream: the one that changes, if it is not a new one.
+        known: fields whose faults are known already. What depends on one of them is not looked at.
+    """
     faults: dict[str, list[str]] = {}
-    old = stream.target
-    stream.name = draft.name
-    try:
-        stream.target = parse_target(stream.kind, draft.target)
-    except DomainError as error:
-        faults["target"] = [error.message]
-    is_elsewhere = bool(old) and _origin(old) != _origin(stream.target)
-    if is_elsewhere and stream.headers and draft.headers is None:
-        faults["headers"] = [_("Enter the headers again, because the address has changed.")]
-    if draft.headers is not None:
+    headers = values.get("headers")
+    if "target" in values:
         try:
-            outbound.check_headers(draft.headers)
+            target = parse_target(kind, values["target"])
+        except DomainError as error:
+            faults["target"] = [error.message]
+        else:
+            is_elsewhere = stream is not None and _origin(stream.target) != _origin(target)
+            if is_elsewhere and stream and stream.headers and headers is None:
+                faults["headers"] = [_("Enter the headers again, because the address has changed.")]
+    if headers is not None:
+        try:
+            outbound.check_headers(headers)
         except DomainError as error:
             faults["headers"] = [error.message]
+    if not any(name in known for name in _OF_TLS):
+        faults |= _find_tls_faults(values, stream)
+    return {name: texts for name, texts in faults.items() if name not in known}
+
+
+def _find_tls_faults(values: Mapping[str, Any], stream: AuditStream | None) -> dict[str, list[str]]:
+    stored = stream or AuditStream()
+    authorities = values.get("ca_certificates", stored.ca_certificates).strip()
+    certificate = values.get("client_certificate", stored.client_certificate).strip()
+    key = values.get("client_key")
+    if key is None and stored.client_key and certificate:
+        key = stored.client_key.reveal("checking a TLS key")
+    faults: dict[str, list[str]] = {}
+    for name, parts in (
+        ("ca_certificates", {"ca_certificates": authorities}),
+        ("client_certificate", {"client_certificate": certificate, "client_key": key or ""}),
+    ):
+        if parts[name]:
+            try:
+                outbound.tls_context(**parts)
+            except DomainError as error:
+                faults[name] = [error.message]
+    return faults
+
+
+def _fill(stream: AuditStream, draft: StreamDraft) -> None:
+    values = {one.name: getattr(draft, one.name) for one in fields(draft)}
+    faults = find_faults(stream.kind, values, stream=stream if stream.target else None)
+    if faults:
+        raise InvalidInput(fields=faults)
+    stream.name = draft.name
+    stream.target = parse_target(stream.kind, draft.target)
+    if draft.headers is not None:
         stream.headers = draft.headers or None
     if draft.client_key is not None:
         stream.client_key = draft.client_key or None
     stream.ca_certificates = draft.ca_certificates.strip()
     stream.client_certificate = draft.client_certificate.strip()
-    if stream.ca_certificates or stream.client_certificate:
-        try:
-            outbound.tls_context(
-                ca_certificates=stream.ca_certificates,
-                client_certificate=stream.client_certificate,
-                client_key=stream.client_key.reveal("checking a TLS key")
-                if stream.client_key
-                else "",
-            )
-        except DomainError as error:
-            faults["client_certificate" if "Client" in error.message else "ca_certificates"] = [
-                error.message
-            ]
-    if faults:
-        raise InvalidInput(fields=faults)
 
 
 def _origin(target: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -23,7 +24,7 @@ from audit.streams.forms import StreamForm
 from audit.streams.reading import Lag, lag_of
 from audit.streams.services import Start, streams_of
 from audit.views.header import header_of
-from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.errors import NotFound
 from workspaces.roles import Permission, has_permission, require
 from workspaces.seen_values import hold, saves_one_at_a_time
 
@@ -49,6 +50,8 @@ class Row:
     lag: Lag
     tone: str
     word: str
+    oldest_at: datetime
+    """Of the entries that wait."""
     is_due: bool
     """The next attempt is about to be made."""
 
@@ -72,23 +75,17 @@ def add(request: WorkspaceRequest, kind: str, workspace_slug: str | None = None)
         raise NotFound
     form = StreamForm(request.POST, kind=kind)
     if form.is_valid():
-        try:
-            stream, secret = services.create_stream(
-                workspace_id=scope.workspace_id,
-                actor=request.actor,
-                kind=kind,
-                draft=form.draft(),
-                start=form.start_chosen,
-            )
-        except InvalidInput as error:
-            _put_faults(form, error)
-        else:
-            if secret:
-                return render(
-                    request, "audit/streams/list.html", _page(request, scope, secret=secret)
-                )
-            messages.success(request, _("“%(name)s” is on its way.") % {"name": stream.name})
-            return redirect(scope.url)
+        stream, secret = services.create_stream(
+            workspace_id=scope.workspace_id,
+            actor=request.actor,
+            kind=kind,
+            draft=form.draft(),
+            start=form.start_chosen,
+        )
+        if secret:
+            return render(request, "audit/streams/list.html", _page(request, scope, secret=secret))
+        messages.success(request, _("“%(name)s” is on its way.") % {"name": stream.name})
+        return redirect(scope.url)
     return render(
         request, "audit/streams/list.html", _page(request, scope, form=(kind, form)), status=422
     )
@@ -108,13 +105,9 @@ def edit(
     hold(request, stream)
     form = StreamForm(request.POST or None, kind=stream.kind, stream=stream)
     if request.method == "POST" and form.is_valid():
-        try:
-            services.update_stream(stream=stream, actor=request.actor, draft=form.draft())
-        except InvalidInput as error:
-            _put_faults(form, error)
-        else:
-            messages.success(request, _("Saved."))
-            return redirect(scope.url)
+        services.update_stream(stream=stream, actor=request.actor, draft=form.draft())
+        messages.success(request, _("Saved."))
+        return redirect(scope.url)
     context = {"section": "audit", "scope": scope, "stream": stream, "form": form}
     status = 422 if request.method == "POST" else 200
     return render(request, "audit/streams/edit.html", context, status=status)
@@ -222,12 +215,13 @@ def row_of(stream: AuditStream) -> Row:
         tone, word = "warn", "Catching up"
     else:
         tone, word = "ok", "Sending"
-    next_at = state.next_attempt_at
-    is_due = next_at is None or next_at <= timezone.now()
-    return Row(stream=stream, state=state, lag=lag, tone=tone, word=word, is_due=is_due)
-
-
-def _put_faults(form: StreamForm, error: DomainError) -> None:
-    for name, texts in getattr(error, "fields", {}).items():
-        for text in texts:
-            form.add_error(name if name in form.fields else None, text)
+    next_at, now = state.next_attempt_at, timezone.now()
+    return Row(
+        stream=stream,
+        state=state,
+        lag=lag,
+        tone=tone,
+        word=word,
+        oldest_at=now - timedelta(seconds=lag.seconds),
+        is_due=next_at is None or next_at <= now,
+    )

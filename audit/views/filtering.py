@@ -73,6 +73,7 @@ def filter_context(
             if has_order or names != _ORDER
         ],
         "known": _known(choices),
+        "most_completed": reports.MAX_CHOICES if choices.is_cut else None,
     }
 
 

@@ -44,7 +44,7 @@ from chat.models import Bud, BudVersion, Repeat
 from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import duplicate_bud, restore_version
-from chat.services.bud_yaml import apply_bud, write_bud
+from chat.services.bud_yaml import Applied, apply_bud, write_bud
 from chat.services.buds import create_bud, offered_servers, require_edit, update_bud
 from chat.services.check_plans import change_plan, plan_of
 from chat.services.check_runs import start_run
@@ -192,10 +192,10 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def from_file(self, request: Request) -> Response:
         """Make the bud that a YAML file describes, or change the one of the same slug."""
         text = self.read(BudYaml)["yaml"]
-        bud, is_new = apply_bud(
+        bud, applied = apply_bud(
             text, workspace_id=self.workspace.pk, person=self.person, actor=self.actor
         )
-        return self.answer(bud, status=201 if is_new else 200)
+        return self.answer(bud, status=201 if applied is Applied.MADE else 200)
 
     @extend_schema(responses=BudQualityOutput, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import Enum, auto
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -187,8 +188,17 @@ def _values(read: BudFile, workspace_id: UUID) -> tuple[dict[str, Any], UUID | N
     return values, provider_id
 
 
-def apply_bud(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> tuple[Bud, bool]:
-    """Make the bud that a file describes, or change the one of the same short name; whether it is new.
+class Applied(Enum):
+    """What a file did."""
+
+    MADE = auto()
+    CHANGED = auto()
+    NOTHING = auto()
+    """The bud was as the file says."""
+
+
+def apply_bud(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> tuple[Bud, Applied]:
+    """Make the bud that a file describes, or change the one of the same short name.
 
     Raises:
         InvalidInput: with what is wrong at which field; then nothing is changed.
@@ -197,8 +207,11 @@ def apply_bud(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> t
     require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
     read = read_bud(text)
     rows = Bud.objects.for_workspace(workspace_id).usable_by(person.pk).filter(is_draft=False)
-    bud = rows.filter(slug=read.slug).first()
-    return _put(bud, read, workspace_id, actor), bud is None
+    bud = rows.filter(slug=read.slug).select_related("provider").first()
+    if bud is not None and _is_as_read(bud, read):
+        return bud, Applied.NOTHING
+    made = _put(bud, read, workspace_id, actor)
+    return made, Applied.MADE if bud is None else Applied.CHANGED
 
 
 def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor) -> Bud:

@@ -161,6 +161,11 @@ def _reasons_to_close(doors: Sequence[Door], rights: Rights) -> dict[Door, Close
         if unread:
             read_sessions(unread)
         known = signed_in(some, users)
+        # Who signed out everywhere else goes on in this browser, whose session knows of it since.
+        read_before = [door for door in some if door not in unread and door.session_hash]
+        if doubtful := [door for door in read_before if door not in known]:
+            read_sessions(doubtful)
+            known |= signed_in(doubtful, users)
         for door in some:
             member = members.get((door.workspace.pk, door.user.pk))
             if door not in known:

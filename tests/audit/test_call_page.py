@@ -290,3 +290,22 @@ def test_a_list_of_filters_says_that_it_is_cut_and_the_search_field_completes_al
     assert told in page.content.decode()
     assert page.context["known"]["values"]["tool"] == ["alpha", "beta", "gamma"]
     assert '<option value="gamma" selected' in chosen
+
+
+def test_the_search_field_says_that_it_does_not_complete_all_and_takes_the_others(
+    tenant: Tenant,
+) -> None:
+    """REL-948: of names of tools, and of people."""
+    for tool in ("alpha", "beta", "gamma"):
+        record(replace(draft_of(tenant, Action.TOOL_CALL_REQUESTED), tool=Ref(id=None, name=tool)))
+    client = tenant.client("admin")
+    told = "The field completes the first 2 values of each name. You can type every other one."
+    assert told not in client.get(url(tenant)).content.decode()
+    with patch.object(entries, "MAX_CHOICES", 2), patch("audit.reports.MAX_CHOICES", 2):
+        page = client.get(url(tenant))
+        typed = client.get(url(tenant), {"q": "tool:gamma"})
+        person = client.get(url(tenant), {"q": f"person:{tenant.member.email[:6]}"})
+    assert told in page.content.decode()
+    assert page.context["known"]["values"]["tool"] == ["alpha", "beta"]
+    assert [row.entry.tool_name for row in typed.context["rows"]] == ["gamma"]
+    assert {row.entry.tool_name for row in person.context["rows"]} == {"alpha", "beta", "gamma"}

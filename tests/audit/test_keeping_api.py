@@ -37,6 +37,21 @@ def verbs(tenant: Tenant) -> list[str]:
     return [row.details["verb"] for row in rows.order_by("id")]
 
 
+def test_all_faults_of_a_stream_are_told_at_once(tenant: Tenant) -> None:
+    """REL-947: what is not written as it should be, and what cannot be used, of whatever field."""
+    wrong = {"name": "", "target": "nonsense", "headers": {"Host": "x"}, "client_key": "x"}
+    answer = ask(tenant, "post", "audit-streams/", {**wrong, "kind": "webhook"})
+    assert (answer.status_code, faults(answer)) == (400, set(wrong))
+    unnamed = ask(tenant, "post", "audit-streams/", {"kind": "webhook", "target": "nonsense"})
+    assert faults(unnamed) == {"name", "target"}
+    made = ask(tenant, "post", "audit-streams/", {**STREAM, "headers": {"X-Key": "secret"}})
+    path = f"audit-streams/{made.json()['stream']['id']}/"
+    moved = {"target": "https://elsewhere.example.org/", "is_paused": "maybe", "client_key": "x"}
+    assert faults(ask(tenant, "patch", path, moved)) == {"headers", "is_paused", "client_key"}
+    assert ask(tenant, "patch", path, []).status_code == 400
+    assert ask(tenant, "get", path).json() == made.json()["stream"]
+
+
 def test_a_stream_is_added_changed_and_deleted_and_keeps_its_secrets(
     two_workspaces: TwoTenants,
 ) -> None:

@@ -14,7 +14,7 @@ from chat.bud_picker import MOST_IN_PAGE
 from chat.models import Bud, BudVersion, Conversation
 from chat.services.bud_drafts import forget_old_drafts
 from chat.services.bud_versions import duplicate_bud, restore_version
-from chat.services.bud_yaml import apply_bud, write_bud
+from chat.services.bud_yaml import Applied, apply_bud, write_bud
 from chat.services.buds import create_bud, update_bud
 from chat.services.turns import rate_turn
 from chat.values import Rating
@@ -206,15 +206,30 @@ def test_a_bud_goes_into_a_file_and_comes_back_the_same(two_workspaces: TwoTenan
     )
     text = write_bud(bud)
     assert str(bud.pk) not in text
-    there, is_new = apply_bud(
+    there, applied = apply_bud(
         text, workspace_id=other.workspace.pk, person=other.admin, actor=other.actor("admin")
     )
-    assert is_new
+    assert applied is Applied.MADE
     assert write_bud(there) == text
-    again, is_new = apply_bud(
+    again, applied = apply_bud(
         text, workspace_id=other.workspace.pk, person=other.admin, actor=other.actor("admin")
     )
-    assert (again.pk, is_new, again.version) == (there.pk, False, 1)
+    assert (again.pk, applied, again.version) == (there.pk, Applied.NOTHING, 1)
+
+
+def test_importing_a_bud_says_what_it_did_and_asks_for_a_file(tenant: Tenant) -> None:
+    """REL-954: a file that changes nothing is told as such, and no file is asked for."""
+    url, client = editor(tenant, None, "import/"), tenant.client("admin")
+    empty = client.post(url, {"text": "  "})
+    assert empty.status_code == 422
+    assert "Choose a file, or paste its text." in empty.content.decode()
+    for text, told in (
+        ("name: Poet\nslug: poet", "Poet is ready."),
+        ("name: Poet\nslug: poet", "Poet is as the file says already. Nothing was changed."),
+        ("name: Bard\nslug: poet", "Bard was changed by the file."),
+    ):
+        page = client.post(url, {"text": text}, follow=True)
+        assert [str(one) for one in page.context["messages"]] == [told]
 
 
 @pytest.mark.parametrize(

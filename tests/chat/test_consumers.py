@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import UUID
 
 import pytest
 from channels.db import database_sync_to_async as sync_to_async
@@ -22,7 +23,9 @@ from chat.hub import hub
 from chat.models import Message, ToolCall
 from chat.sockets import send_queue
 from chat.sockets.consumer import COMMAND_BURST
+from chat.sockets.rounds import Rights, look
 from chat.sockets.send_queue import MOST_UNHEARD
+from chat.sockets.socket_access import Door
 from config.asgi import application
 from tests.chat.conftest import Chat
 from tests.chat.protocol import check_frame
@@ -87,10 +90,15 @@ def cookie_of(client: Client) -> bytes:
 
 @asynccontextmanager
 async def opened(
-    tenant: Tenant, role: str = "member", *, slug: str | None = None, query: str = ""
+    tenant: Tenant,
+    role: str = "member",
+    *,
+    slug: str | None = None,
+    query: str = "",
+    client: Client | None = None,
 ) -> AsyncIterator[Socket]:
-    """A socket of that person."""
-    client = await sync_to_async(tenant.client)(role)
+    """A socket of that person, or of whoever is signed in in that browser."""
+    client = client or await sync_to_async(tenant.client)(role)
     headers = [(b"origin", ORIGIN), (b"host", b"testserver"), (b"cookie", cookie_of(client))]
     path = f"/ws/w/{slug or tenant.workspace.slug}/{query}"
     communicator = WebsocketCommunicator(application, path, headers=headers)
@@ -442,6 +450,36 @@ async def test_signing_out_closes_the_socket() -> None:
 
         await sync_to_async(Session.objects.all().delete)()
         assert await socket.close_code(PATIENCE) == CloseCode.SIGN_IN_AGAIN
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_signing_out_everywhere_else_keeps_the_sockets_of_this_browser() -> None:
+    """SEC-461: its open pages go on, also in the round after; those of the others are closed."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    here = await sync_to_async(tenant.client)("member")
+    async with opened(tenant) as other, opened(tenant, client=here) as own:
+        await sync_to_async(here.post)("/account/sessions/")
+        assert await other.close_code(PATIENCE) == CloseCode.SIGN_IN_AGAIN
+        await own.answer(type="ping")
+
+
+def test_a_round_reads_a_session_again_before_it_closes_its_page(tenant: Tenant) -> None:
+    """SEC-461: the nudge may come late, or not at all."""
+    browsers = [tenant.client("member") for _ in range(2)]
+    doors = [
+        Door(
+            tenant.member,
+            tenant.workspace.slug,
+            ip_address=None,
+            session_key=one.cookies[settings.SESSION_COOKIE_NAME].value,
+        )
+        for one in browsers
+    ]
+    asked: list[tuple[Door, list[UUID]]] = [(door, []) for door in doors]
+    assert [seen.reason_to_close for seen in look(asked, Rights.MEMBERSHIPS)] == [None, None]
+    browsers[0].post("/account/sessions/")
+    told = [seen.reason_to_close for seen in look(asked, Rights.MEMBERSHIPS)]
+    assert told == [None, CloseCode.SIGN_IN_AGAIN]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -445,6 +445,16 @@ def test_the_check_of_cards_sees(source: str, count: int) -> None:
     assert len(bare_sentences(source)) == count
 
 
+def test_a_question_before_a_form_is_sent_names_what_its_button_does() -> None:
+    """REL-951: as the button of the form does; "Continue" says nothing."""
+    unnamed = [
+        path.name
+        for _, path in TEMPLATES
+        if (text := path.read_text()).count('data-confirm="') != text.count('data-confirm-label="')
+    ]
+    assert unnamed == []
+
+
 @pytest.mark.parametrize(("folder", "path"), TEMPLATES, ids=lambda path: path.name)
 def test_every_template_compiles(folder: Path, path: Path) -> None:
     """Ours: also those that no test draws."""

@@ -15,7 +15,7 @@ from audit.models import AuditEntry
 from tests.factories import Tenant, TwoTenants
 from tests.paging import rows_of_all_pages
 from workspaces.errors import PermissionDenied
-from workspaces.models import ApiToken, Membership, WorkspaceSession
+from workspaces.models import ApiToken, Membership, User, WorkspaceSession
 from workspaces.visits import device, end_sessions
 
 pytestmark = pytest.mark.django_db
@@ -168,9 +168,9 @@ def test_a_filter_of_the_members_with_a_typo_is_told_at_the_field(tenant: Tenant
     """REL-766."""
     client, url = tenant.client("admin"), f"/w/{tenant.workspace.slug}/people/"
     page = client.get(f"{url}?rol=admin").content.decode()
-    assert 'id="member-fault" role="alert">There is no filter “rol”.</p>' in page
-    assert 'aria-describedby="member-fault"' in page
-    assert "member-fault" not in client.get(f"{url}?q=admin").content.decode()
+    assert 'id="list-query-fault" role="alert">There is no filter “rol”.</p>' in page
+    assert 'aria-describedby="list-query-fault"' in page
+    assert "list-query-fault" not in client.get(f"{url}?q=admin").content.decode()
 
 
 def many_sessions(tenant: Tenant, who: str, number: int) -> None:
@@ -292,8 +292,6 @@ def test_signing_out_everywhere_else_ends_sessions_of_other_workspaces(
     elsewhere, others = a.client("member"), enter(b, "member")
     assert elsewhere.get(f"/w/{b.workspace.slug}/").status_code == 200
     here = enter(a, "member")
-    page = here.get("/account/sessions/")
-    assert page.context["has_others"], "though the list of this workspace has no other"
     told = here.post("/account/sessions/", follow=True).content.decode()
     assert "Signed out of 1 other browser." in told
     assert elsewhere.get(f"/w/{b.workspace.slug}/").status_code == 302
@@ -301,3 +299,44 @@ def test_signing_out_everywhere_else_ends_sessions_of_other_workspaces(
         assert client.get(f"/w/{tenant.workspace.slug}/").status_code == 200
     entry = AuditEntry.objects.for_workspace(b.workspace).filter(actor_id=a.member.pk).latest("id")
     assert (entry.action, entry.details["kind"]) == ("config.changed", "browser session")
+
+
+def test_signing_out_everywhere_else_ends_sessions_that_were_used_in_no_workspace(
+    two_workspaces: TwoTenants, superuser: User
+) -> None:
+    """SEC-461: the platform's owner, who is a member nowhere; and a browser that was only ever at the settings."""
+    tenant = two_workspaces.a
+    for person, path in ((superuser, "/admin/"), (tenant.member, "/account/")):
+        here, elsewhere, new = Client(), Client(), Client()
+        for client in (here, elsewhere):
+            client.force_login(person)
+            assert client.get(path).status_code == 200
+        told = here.post("/account/sessions/", follow=True).content.decode()
+        assert "Signed out everywhere else." in told
+        assert elsewhere.get(path).status_code == 302
+        assert here.get(path).status_code == 200
+        person.refresh_from_db()
+        new.force_login(person)
+        assert [one.get(path).status_code for one in (new, here)] == [200, 200]
+        entry = AuditEntry.objects.across_workspaces().filter(workspace_id=None).latest("id")
+        assert entry.actor_id == person.pk
+        assert [*entry.details["after"]] == ["others_signed_out_at"]
+
+
+def test_the_platforms_owner_sees_and_ends_their_sessions_in_any_workspace(
+    tenant: Tenant, superuser: User
+) -> None:
+    """SEC-461: also where they are no member; nobody of the workspace is shown them."""
+    here, elsewhere = Client(), Client()
+    path = f"/w/{tenant.workspace.slug}/people/"
+    for client in (here, elsewhere):
+        client.force_login(superuser)
+        client.get(path, headers={"User-Agent": FIREFOX})
+    shown = here.get("/account/sessions/").context["sessions"]
+    [other] = [row for row, _, is_this in shown if not is_this]
+    assert len(shown) == 2
+    assert superuser.email not in tenant.client("owner").get(path).content.decode()
+    tenant.client("member").post("/account/sessions/", {"session": str(other.pk)})
+    assert elsewhere.get(path).status_code == 200
+    here.post("/account/sessions/", {"session": str(other.pk)})
+    assert elsewhere.get(path).status_code == 302

@@ -208,11 +208,29 @@ export function placeInList(row: Conversation): void {
   list.value = isListed ? [row, ...others] : others;
 }
 
+/** Chats that this page is deleting: it tells so itself, and need not hear of it. */
+const deleting = new Set<string>();
+
+export async function whileDeleting<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
+  for (const id of ids) deleting.add(id);
+  try {
+    return await work();
+  } finally {
+    for (const id of ids) deleting.delete(id);
+  }
+}
+
 export async function refreshConversation(id: string): Promise<void> {
+  if (deleting.has(id)) return;
   try {
     placeInList(await api.conversation(id));
   } catch (error) {
-    if (error instanceof ApiProblem && error.status === 404) forget(id);
+    if (!(error instanceof ApiProblem) || error.status !== 404) return;
+    const wasHere = place.value === id;
+    forget(id);
+    if (!wasHere) return;
+    const undo = { label: shell.undo, run: () => void restoreConversation(id, true) };
+    toast(shell.deletedElsewhere, "bad", boot.deleted_days > 0 ? undo : null, UNDO_MS);
   }
 }
 
@@ -240,7 +258,7 @@ export async function changeConversation(
 export async function deleteConversation(id: string): Promise<void> {
   try {
     const wasHere = place.value === id;
-    await api.deleteConversation(id);
+    await whileDeleting([id], () => api.deleteConversation(id));
     forget(id);
     // What could be undone before may be about this conversation, and there is no way to change it now.
     toasts.value = toasts.value.filter((other) => other.action === null);

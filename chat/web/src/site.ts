@@ -2,6 +2,7 @@
 import "./styles/app.css";
 import { startAtAnswer } from "./arriving";
 import { askFirst } from "./asking";
+import { labelTables } from "./card-labels";
 import { forgetAtSignOut, forgetOthers } from "./forgetting";
 import { browserTimeZone, type Choice, example } from "./formats";
 import { startWorker } from "./installing";
@@ -92,7 +93,7 @@ document.addEventListener("submit", (event) => {
   }
   if (!form.dataset.confirm || form.dataset.confirmed) return;
   event.preventDefault();
-  askFirst(form.dataset.confirm, form.dataset.confirmLabel ?? t.confirm, () => {
+  askFirst(form.dataset.confirm, form.dataset.confirmLabel ?? "", () => {
     form.dataset.confirmed = "1";
     form.requestSubmit();
   });
@@ -157,8 +158,10 @@ showTheme();
 leadBack();
 localTimes();
 relativeTimes();
+labelTables();
 setInterval(relativeTimes, 20_000);
 document.addEventListener("htmx:after:swap", () => {
+  labelTables();
   localTimes();
   relativeTimes();
 });

@@ -1,11 +1,12 @@
 /** Drafts of several devices: the last writer wins by time. */
-import { beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it, vi } from "vitest";
 import { openPage } from "./page";
 
 let drafts: typeof import("../src/chat/draft");
 
 beforeAll(async () => {
   openPage();
+  vi.resetModules();
   drafts = await import("../src/chat/draft");
 });
 
@@ -19,4 +20,34 @@ it("REL-430: takes what was written later elsewhere, and that a draft was sent t
   const told = [draft("c1", "older", "09:59:59"), draft(null, "start", "08:00:00")];
   expect(drafts.newer(told, at)).toEqual([["home", "start", Date.parse("2026-11-22T08:00:00Z")]]);
   expect(drafts.newer([draft("c1", "", "10:00:01")], at)).toHaveLength(1);
+});
+
+it("REL-952: what was written without a connection stays beside what was written later elsewhere", async () => {
+  vi.useFakeTimers({ now: new Date("2026-11-26T10:00:00Z") });
+  localStorage.clear();
+  const sent: string[] = [];
+  let isAway = true;
+  let theirs = { conversation_id: null, text: "from the desk", written_at: "2026-11-26T10:05:00Z" };
+  vi.stubGlobal("fetch", async (_: string, init?: RequestInit) => {
+    if (isAway) throw new TypeError("offline");
+    if (init?.method !== "POST") return Response.json([theirs]);
+    sent.push(JSON.parse(String(init.body)).text);
+    return Response.json({});
+  });
+  drafts.keepDraft("home", "from the train");
+  await vi.advanceTimersByTimeAsync(2_000);
+  isAway = false;
+  vi.setSystemTime(new Date("2026-11-26T10:10:00Z"));
+  await drafts.loadDrafts();
+  expect(drafts.draftOf("home")).toBe("from the desk\n\nfrom the train");
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(sent).toEqual(["from the desk\n\nfrom the train"]);
+
+  // Both have it now: whoever writes last is right.
+  theirs = { ...theirs, text: "shorter", written_at: "2026-11-26T10:20:00Z" };
+  await drafts.loadDrafts();
+  expect(drafts.draftOf("home")).toBe("shorter");
+  expect(drafts.together("", "kept")).toBe("kept");
+  expect(drafts.together("all of it", "of it")).toBe("all of it");
+  vi.unstubAllGlobals();
 });

@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PickedResource } from "../src/chat/attachments";
 import { openPage } from "./page";
 
@@ -22,6 +22,10 @@ const resource = (number: number): PickedResource => ({
 const files = (number: number): File[] =>
   Array.from({ length: number }, (_, i) => new File(["x"], `${i}.txt`));
 const said = (): string[] => app.toasts.value.map((one) => one.text);
+
+afterEach(() => {
+  for (const one of uploads.uploadsOf("home")) uploads.dropUpload("home", one.key);
+});
 
 beforeEach(() => {
   app.toasts.value = [];

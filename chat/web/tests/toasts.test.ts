@@ -7,7 +7,7 @@ let app: typeof import("../src/app");
 
 beforeEach(async () => {
   vi.useFakeTimers();
-  openPage();
+  openPage({ deleted_days: 30, urls: { home: "/w/demo/" } });
   vi.resetModules();
   app = await import("../src/app");
 });
@@ -37,4 +37,23 @@ it("REL-755: leaves out the field's name in the request, and that field's alone"
   const problem = (message: string) => new ApiProblem(400, "invalid", message, "name");
   expect(app.messageAt("name", problem("name: It is taken."))).toBe("It is taken.");
   expect(app.messageAt("name", problem("colour: There is none."))).toBe("colour: There is none.");
+});
+
+it("REL-953: tells whoever looks at a chat that it was deleted elsewhere, and brings it back", async () => {
+  const asked: string[] = [];
+  vi.stubGlobal("fetch", async (path: string, init?: RequestInit) => {
+    asked.push(`${init?.method} ${path}`);
+    return new Response("{}", { status: 404 });
+  });
+  app.place.value = "c1";
+  await app.whileDeleting(["c1"], () => app.refreshConversation("c1"));
+  expect([texts(), app.place.value, asked]).toEqual([[], "c1", []]);
+  await app.refreshConversation("c2");
+  expect(texts()).toEqual([]);
+  await app.refreshConversation("c1");
+  expect(texts()).toEqual(["This chat was deleted in another window or on another device."]);
+  expect(app.place.value).toBeNull();
+  app.toasts.value[0]?.action?.run();
+  expect(asked.at(-1)).toBe("POST /api/conversations/c1/restore/");
+  vi.unstubAllGlobals();
 });

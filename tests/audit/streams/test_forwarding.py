@@ -15,6 +15,8 @@ from unittest.mock import patch
 from uuid import UUID
 
 import pytest
+import time_machine
+from django.utils import timezone
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
     ExportLogsPartialSuccess,
     ExportLogsServiceRequest,
@@ -304,6 +306,9 @@ def test_a_paused_stream_sends_nothing_and_then_goes_on(
     assert forwarding.send_due() == 0
     lag = reading.lag_of(stream)
     assert lag.entries >= 1
+    with time_machine.travel(timezone.now() + timedelta(minutes=31)):
+        page = tenant.client("owner").get(f"/w/{tenant.workspace.slug}/audit/streams/")
+    assert "waiting, the oldest from 31\xa0minutes ago" in page.content.decode()
     services.pause_stream(stream=stream, actor=tenant.actor("owner"), is_paused=False)
     forwarding.send_due()
     assert len(told(receiver)) == 1

@@ -91,6 +91,33 @@ def test_what_cannot_be_used_is_said_at_its_field(
     assert not AuditStream.objects.for_workspace(tenant.workspace).exists()
 
 
+def test_all_faults_of_a_stream_are_told_at_once(tenant: Tenant) -> None:
+    """REL-947: whatever is wrong with each field; also where an edit leads to another host."""
+    client = tenant.client("owner")
+
+    def faults(answer: Any) -> set[str]:
+        assert answer.status_code == 422
+        shown = answer.context.get("form")
+        forms = [one["form"] for one in answer.context.get("forms", [])] or [shown]
+        return {name for form in forms for name in form.errors}
+
+    wrong = {"name": "", "target": "nonsense", "headers": "no colon", "start": "yesterday"}
+    assert faults(client.post(f"{STREAMS}add/webhook/", wrong)) == set(wrong)
+    wrong = {
+        "name": "",
+        "target": "https://host/",
+        "ca_certificates": "x",
+        "client_certificate": "x",
+    }
+    assert faults(client.post(f"{STREAMS}add/syslog/", {**wrong, "start": "now"})) == set(wrong)
+    client.post(f"{STREAMS}add/webhook/", {**STREAM, "headers": "X-Key: secret"})
+    stream = AuditStream.objects.for_workspace(tenant.workspace).get()
+    moved = {"name": "", "target": "https://elsewhere.example.org/", "headers": ""}
+    assert faults(client.post(f"{STREAMS}{stream.pk}/", moved)) == {"name", "headers"}
+    stream.refresh_from_db()
+    assert stream.target == STREAM["target"]
+
+
 def test_kinds_that_do_not_exist_are_not_found(tenant: Tenant) -> None:
     assert tenant.client("owner").post(f"{STREAMS}add/pigeon/", STREAM).status_code == 404
 

@@ -10,6 +10,7 @@ import comparingTexts from "../texts/comparing";
 import fileTexts from "../texts/files";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
+import { refocus } from "../ui/refocus";
 import { ServerTile } from "../ui/server-tile";
 import type { ArtifactKind, AttachedFile, Attachment, Bud, ChosenModel, ServerName } from "../wire";
 import { isFile, keyOf, type Picked, pickAgain } from "./attachments";
@@ -18,9 +19,18 @@ import { dropMention, mentionOf } from "./mentions";
 import { Result } from "./result";
 import { dropUpload, tryAgain, type Upload, uploadsOf } from "./uploads";
 
-function DropButton({ title, onClick }: { title: string; onClick: () => void }) {
+function DropButton({ label, onDrop }: { label: string; onDrop: () => void }) {
   return (
-    <button type="button" class="chip-drop" aria-label={t.remove(title)} onClick={onClick}>
+    <button
+      type="button"
+      class="chip-drop"
+      aria-label={label}
+      onClick={(event) => {
+        onDrop();
+        // Pressed by a key: the button is gone with its chip, and the focus would be too.
+        if (event.detail === 0) refocus(null);
+      }}
+    >
       <Icon name="close" />
     </button>
   );
@@ -44,7 +54,7 @@ function PickedChip({ one, onDrop }: { one: Picked; onDrop: () => void }) {
       )}
       <span class="truncate">{one.title}</span>
       <span class="chip-from">{isFile(one) ? sizeWord(one.size) : one.server_name}</span>
-      <DropButton title={one.title} onClick={onDrop} />
+      <DropButton label={t.remove(one.title)} onDrop={onDrop} />
     </li>
   );
 }
@@ -70,7 +80,7 @@ function UploadChip(props: { one: Upload; draftKey: string; conversationId: stri
           {common.tryAgain}
         </button>
       )}
-      <DropButton title={one.name} onClick={() => dropUpload(draftKey, one.key)} />
+      <DropButton label={t.remove(one.name)} onDrop={() => dropUpload(draftKey, one.key)} />
     </li>
   );
 }
@@ -80,9 +90,7 @@ function MentionChip({ bud, onDrop }: { bud: Bud; onDrop: () => void }) {
     <li class="chip" data-tone="brand">
       <span aria-hidden="true">{bud.avatar || "🌱"}</span>
       <span class="truncate">{choosing.asks(bud.name)}</span>
-      <button type="button" class="chip-drop" aria-label={choosing.dontAsk(bud.name)} onClick={onDrop}>
-        <Icon name="close" />
-      </button>
+      <DropButton label={choosing.dontAsk(bud.name)} onDrop={onDrop} />
     </li>
   );
 }
@@ -101,14 +109,7 @@ function CompareChip({ draftKey, models }: { draftKey: string; models: readonly 
       >
         {comparingTexts.compares(models.map((one) => one.name))}
       </button>
-      <button
-        type="button"
-        class="chip-drop"
-        aria-label={comparingTexts.drop}
-        onClick={() => dropCompared(draftKey)}
-      >
-        <Icon name="close" />
-      </button>
+      <DropButton label={comparingTexts.drop} onDrop={() => dropCompared(draftKey)} />
     </li>
   );
 }

@@ -11,6 +11,8 @@ export const HOME = "home";
 /** In this browser: the text, and when it was written. It is kept at once, and on the server after a pause. */
 const keyOf = (name: string): string => `trellis.draft.${boot.user.id}.${boot.workspace.slug}.${name}`;
 const timeKeyOf = (name: string): string => `${keyOf(name)}.at`;
+/** And when what the server has of it was written. */
+const keptKeyOf = (name: string): string => `${keyOf(name)}.kept`;
 
 function read(name: string): string {
   try {
@@ -20,11 +22,21 @@ function read(name: string): string {
   }
 }
 
-function writtenAt(name: string): number {
+function timeOf(key: string): number {
   try {
-    return Number(personal.getItem(timeKeyOf(name)) ?? 0);
+    return Number(personal.getItem(key) ?? 0);
   } catch {
     return 0;
+  }
+}
+
+const writtenAt = (name: string): number => timeOf(timeKeyOf(name));
+
+function noteKept(name: string, at: number): void {
+  try {
+    personal.setItem(keptKeyOf(name), String(at));
+  } catch {
+    // As in `write`.
   }
 }
 
@@ -48,9 +60,11 @@ const timers = new Map<string, ReturnType<typeof setTimeout>>();
 
 async function send(name: string): Promise<void> {
   timers.delete(name);
-  const written_at = new Date(writtenAt(name)).toISOString();
+  const at = writtenAt(name);
+  const written_at = new Date(at).toISOString();
   try {
     await api.keepDraft({ conversation_id: name === HOME ? null : name, text: read(name), written_at });
+    noteKept(name, at);
   } catch {
     // It is still here, and goes with the next change.
   }
@@ -75,6 +89,24 @@ export function newer(drafts: readonly Draft[], at: (name: string) => number): [
     .filter(([name, , time]) => time > at(name));
 }
 
+/** Two drafts of one message, of which neither writer has seen the other: nothing of them is lost. Pure. */
+export function together(theirs: string, ours: string): string {
+  if (theirs.includes(ours.trim())) return theirs;
+  return ours.includes(theirs.trim()) ? ours : `${theirs}\n\n${ours}`;
+}
+
+/** Take a later draft of another device; what was written here without a connection stays beside it. */
+function take(name: string, text: string, at: number): void {
+  const isUnsent = writtenAt(name) !== timeOf(keptKeyOf(name));
+  const both = isUnsent ? together(text, read(name)) : text;
+  if (both !== text) {
+    change(name, both);
+    return;
+  }
+  write(name, text, at);
+  noteKept(name, at);
+}
+
 /** Take what was written on other devices. */
 export async function loadDrafts(): Promise<void> {
   try {
@@ -85,7 +117,7 @@ export async function loadDrafts(): Promise<void> {
       // This page was closed before it could say so.
       if (writtenAt(name) > Date.parse(written_at) && !timers.has(name)) void send(name);
     }
-    for (const [name, text, time] of found) write(name, text, time);
+    for (const [name, text, time] of found) take(name, text, time);
     if (found.length > 0) written.value += 1;
   } catch {
     // What this browser has is there.

@@ -23,6 +23,12 @@ const uploads = signal<Readonly<Record<string, readonly Upload[]>>>({});
 const requests = new Map<number, XMLHttpRequest>();
 let counter = 0;
 
+// The browser asks before it leaves the page: a file that has not arrived is kept nowhere else.
+addEventListener("beforeunload", (event) => {
+  const all = Object.values(uploads.value).flat();
+  if (all.some((one) => !one.error)) event.preventDefault();
+});
+
 export const uploadsOf = (draft: string): readonly Upload[] => uploads.value[draft] ?? [];
 
 function put(draft: string, list: readonly Upload[]): void {

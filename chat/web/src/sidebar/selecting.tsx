@@ -1,6 +1,17 @@
 /** Several chats chosen in the list, and what can be done with all of them. */
 import { useEffect, useState } from "preact/hooks";
-import { api, boot, forget, list, messageOf, placeInList, showsArchived, toast, UNDO_MS } from "../app";
+import {
+  api,
+  boot,
+  forget,
+  list,
+  messageOf,
+  placeInList,
+  showsArchived,
+  toast,
+  UNDO_MS,
+  whileDeleting,
+} from "../app";
 import common from "../texts/common";
 import t from "../texts/folders";
 import shell from "../texts/shell";
@@ -23,7 +34,8 @@ const WAY_BACK = { archive: "unarchive", unarchive: "archive", delete: "restore"
 
 async function change(ids: string[], what: keyof typeof WAY_BACK | "restore"): Promise<boolean> {
   try {
-    const rows = await api.bulk(ids, what);
+    const work = () => api.bulk(ids, what);
+    const rows = await (what === "delete" ? whileDeleting(ids, work) : work());
     if (what === "delete") ids.forEach(forget);
     else rows.forEach(placeInList);
     return true;

@@ -2,7 +2,6 @@
 import { plural } from "./language";
 
 const pages = {
-  confirm: "Continue",
   asText: "As text",
   showAll: "Show all",
   showLess: "Show less",

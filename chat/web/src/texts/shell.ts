@@ -50,6 +50,7 @@ const shell = {
   archived: "Archived.",
   unarchived: "Moved back to your chats.",
   deleted: "Deleted.",
+  deletedElsewhere: "This chat was deleted in another window or on another device.",
   erased: "Erased for good.",
   undo: "Undo",
   archivedTag: "Archived",

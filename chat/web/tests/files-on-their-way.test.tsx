@@ -1,0 +1,40 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { beforeAll, expect, it, vi } from "vitest";
+import { at, openPage, PLACE } from "./page";
+
+let chips: typeof import("../src/chat/attachment-chips");
+let uploads: typeof import("../src/chat/uploads");
+
+beforeAll(async () => {
+  openPage({ max_file_bytes: 1000, body: `<textarea id="composer-text"></textarea>${PLACE}` });
+  vi.resetModules();
+  chips = await import("../src/chat/attachment-chips");
+  uploads = await import("../src/chat/uploads");
+});
+
+const isAsked = (): boolean => {
+  const event = new Event("beforeunload", { cancelable: true });
+  window.dispatchEvent(event);
+  return event.defaultPrevented;
+};
+
+it("REL-949: the browser asks before a page is left whose files have not arrived, and not for what cannot", () => {
+  expect(isAsked()).toBe(false);
+  uploads.takeFiles("home", undefined, [new File(["x".repeat(2000)], "too-large.txt")]);
+  expect(isAsked()).toBe(false);
+  uploads.takeFiles("home", undefined, [new File(["x"], "plan.txt")]);
+  expect(isAsked()).toBe(true);
+  for (const one of uploads.uploadsOf("home")) uploads.dropUpload("home", one.key);
+  expect(isAsked()).toBe(false);
+});
+
+it("REL-950: who takes a file back by key goes on in the message", () => {
+  uploads.takeFiles("home", undefined, [new File(["x"], "plan.txt")]);
+  act(() => render(<chips.PickedChips draftKey="home" conversationId={undefined} />, at()));
+  const drop = at().querySelector<HTMLButtonElement>(".chip-drop");
+  drop?.focus();
+  act(() => drop?.click());
+  expect(at().querySelector(".chip")).toBeNull();
+  expect(document.activeElement?.id).toBe("composer-text");
+});

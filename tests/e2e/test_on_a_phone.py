@@ -1,0 +1,51 @@
+"""Pages on a phone: whatever a row offers is in sight."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.e2e.accessibility import expect_fits, expect_no_faults
+from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.people import ADMIN, enter, sign_in
+
+PAGES = (
+    "/account/workspaces/",
+    "/w/demo/people/",
+    "/w/demo/people/invite/",
+    "/w/demo/tool-permissions/",
+    "/w/demo/usage/",
+    "/w/demo/activity/",
+    "/w/demo/audit/overview/",
+    "/w/demo/audit/reports/",
+    "/w/demo/audit/reviews/",
+    "/w/demo/audit/alerts/",
+    "/w/demo/audit/settings/",
+)
+"""Those with tables, beside the two that are looked at closely."""
+TOO_WIDE = """() => [...document.querySelectorAll('.table-scroll:not(:has([data-chart-table]))')]
+  .filter((one) => one.scrollWidth > one.clientWidth)
+  .map((one) => one.getAttribute('aria-label'))"""
+
+
+def test_rows_of_tables_are_cards_on_a_phone(new_context: NewContext) -> None:
+    """REL-946: no table scrolls sideways, each value has its column's name, and the button of a row is in sight."""
+    sign_in(new_context().new_page(), ADMIN)  # a session that can be signed out
+    page = new_context(viewport={"width": 390, "height": 800}, bypass_csp=True).new_page()
+    enter(page, ADMIN)
+    page.goto("/account/tokens/")
+    page.get_by_label("Name").fill("Nightly report of all calls and their outcomes")
+    page.get_by_role("button", name="Create token").click()
+    for address, button in (("/account/tokens/", "Revoke"), ("/account/sessions/", "Sign out ")):
+        page.goto(address)
+        offered = page.locator("tbody").get_by_role("button", name=button).first
+        expect(offered).to_be_in_viewport(ratio=1)
+        assert page.evaluate(TOO_WIDE) == [], address
+        screenshot(page, f"cards-of-{address.split('/')[2]}")
+        expect_no_faults(page, address)
+    named = page.locator("tbody td").first
+    label = named.evaluate("(cell) => getComputedStyle(cell, '::before').content")
+    assert label == '"Address"'
+    for address in PAGES:
+        page.goto(address)
+        expect_fits(page, address)
+        assert page.evaluate(TOO_WIDE) == [], address
