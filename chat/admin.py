@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminPasswordWidget
 
+from chat.address_inputs import AdminAddressInput
 from chat.models import Bud, ModelProvider, ProviderModel, Turn, Withheld
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.shared import switched_off
@@ -129,9 +130,11 @@ class ModelProviderForm(forms.ModelForm):
             *("name", "base_url", "default_model", "is_active", "fallback"),
             *("most_at_once", "most_a_minute", "embedding_model"),
         ]
+        widgets: ClassVar[Any] = {"base_url": AdminAddressInput}
         help_texts: ClassVar[Any] = {
             "base_url": _(
-                "Up to and including /v1, for most providers. A query, such as ?api-version=2024-10-21, may follow."
+                "Type a provider's name, and choose its address. Any other one goes up to and including /v1, for most"
+                " providers. A query, such as ?api-version=2024-10-21, may follow."
             )
         }
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from chat.address_inputs import SharedAddressInput
 from chat.models import SharedProvider
 from chat.services.providers import LONGEST_KEY
 from chat.services.shared_providers import SharedDraft
@@ -26,9 +27,10 @@ class SharedProviderForm(NoticesOthers, forms.Form):
     base_url = forms.CharField(
         label=_("Base URL"),
         max_length=500,
-        widget=forms.URLInput(attrs={"spellcheck": "false"}),
+        widget=SharedAddressInput(attrs={"spellcheck": "false"}),
         help_text=_(
-            "Up to and including /v1, for most providers. It may be on a private network. Workspaces never see it."
+            "Type a provider's name, and choose its address. Any other one goes up to and including /v1, for most"
+            " providers. It may be on a private network. Workspaces never see it."
         ),
     )
     default_model = forms.CharField(
