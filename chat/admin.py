@@ -19,12 +19,12 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminPasswordWidget
 
-from chat.address_inputs import AdminAddressInput
 from chat.models import Bud, ModelProvider, ProviderModel, Turn, Withheld
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.shared import switched_off
 from chat.services.provider_check import try_key
 from chat.services.providers import prepare_provider, read_key
+from chat.suggesting_inputs import AdminAddressInput, AdminModelInput
 from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import DomainError, InvalidInput
@@ -130,12 +130,18 @@ class ModelProviderForm(forms.ModelForm):
             *("name", "base_url", "default_model", "is_active", "fallback"),
             *("most_at_once", "most_a_minute", "embedding_model"),
         ]
-        widgets: ClassVar[Any] = {"base_url": AdminAddressInput}
+        widgets: ClassVar[Any] = {
+            "base_url": AdminAddressInput,
+            "default_model": AdminModelInput,
+        }
         help_texts: ClassVar[Any] = {
             "base_url": _(
                 "Type a provider's name, and choose its address. Any other one goes up to and including /v1, for most"
                 " providers. A query, such as ?api-version=2024-10-21, may follow."
-            )
+            ),
+            "default_model": _(
+                "By the provider's own name for it. Buds may use its other models, too."
+            ),
         }
 
     def clean_base_url(self) -> str:

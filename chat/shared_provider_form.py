@@ -7,10 +7,10 @@ from typing import Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from chat.address_inputs import SharedAddressInput
 from chat.models import SharedProvider
 from chat.services.providers import LONGEST_KEY
 from chat.services.shared_providers import SharedDraft
+from chat.suggesting_inputs import ModelInput, SharedAddressInput
 from workspaces.seen_values import NoticesOthers
 
 _OF_ROW: Final = (
@@ -36,8 +36,10 @@ class SharedProviderForm(NoticesOthers, forms.Form):
     default_model = forms.CharField(
         label=_("Default model"),
         max_length=200,
-        widget=forms.TextInput(attrs={"spellcheck": "false"}),
-        help_text=_("Workspaces may use the provider's other models, too."),
+        widget=ModelInput(attrs={"spellcheck": "false"}),
+        help_text=_(
+            "By the provider's own name for it. Workspaces may use the provider's other models, too."
+        ),
     )
     api_key = forms.CharField(
         label=_("API key"),

@@ -190,3 +190,15 @@ def list_price(base_url: str, model: str, *, on: date) -> ListPrice | None:
                 if one in prices:
                     return prices[one]
     return None
+
+
+def listed_models(host: str) -> list[str]:
+    """The names of a provider's models that answer, as its lists have them."""
+    found = (
+        name
+        for listed, prices in _PRICES
+        if listed.host == host
+        for name, price in prices.items()
+        if price.rates.completion
+    )
+    return list(dict.fromkeys(found))
