@@ -185,9 +185,10 @@ class Accumulator:
                 break
         if DETAILS in delta:
             self._add(self._details.take(delta[DETAILS]))
-        if ITEMS in delta:
-            self._items += delta[ITEMS]
-            self._add(len(json.dumps(delta[ITEMS], default=str)))
+        items = delta.get(ITEMS)
+        if isinstance(items, list):
+            self._items += [one for one in items if isinstance(one, Mapping)]
+            self._add(len(json.dumps(items, default=str)))
         content = delta.get("content") or delta.get("refusal")
         if isinstance(content, list):
             content, thought = _joined(content)

@@ -10,6 +10,7 @@ import pytest
 
 from chat.models import ModelProvider
 from chat.providers import standing_in
+from chat.providers.accumulator import Accumulator
 from chat.providers.base import CompletionRequest, ProviderSpec
 from chat.providers.errors import ProviderError
 from chat.providers.given_back import MOST_CHARACTERS, DetailsJoiner, GivenBack
@@ -226,6 +227,22 @@ def test_what_is_no_detail_is_left_out() -> None:
     for odd in (None, "x", {"type": "t"}, [1, None]):
         joiner.take(odd)
     assert joiner.whole() == []
+
+
+@pytest.mark.parametrize("odd", [5, "x", {"a": 1}, [1, None, "x"], None])
+def test_fields_of_a_wrong_shape_do_no_harm(odd: object) -> None:
+    """REL-973: a server may send whatever it likes under these names."""
+    accumulator = Accumulator()
+    call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}
+    fields = {
+        "reasoning_items": odd,
+        "reasoning_details": odd,
+        "tool_calls": [{**call, "extra_content": 5, "provider_specific_fields": odd}],
+        "content": None,
+    }
+    accumulator.take({"choices": [{"delta": fields}]})
+    accumulator.close()
+    assert [one.name for one in accumulator.completion().calls] == ["f"]
 
 
 def test_what_is_too_long_is_not_kept() -> None:
