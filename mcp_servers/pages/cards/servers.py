@@ -31,6 +31,7 @@ from mcp_servers.models import (
 from mcp_servers.oauth.grants import uses_own_accounts
 from mcp_servers.pages.cards.connections import missing_sign_ins
 from mcp_servers.pages.cards.tools import ToolRow, tool_row
+from mcp_servers.registry.catalogue.own import moved_to
 from mcp_servers.registry.discovery import listed_for
 from mcp_servers.registry.rights import may_manage, may_sign_in
 from mcp_servers.registry.services.connections import connections_of
@@ -40,6 +41,7 @@ from workspaces.formats import clock
 if TYPE_CHECKING:
     from mcp_servers.client.connections.facts import ConnectionStatus
     from mcp_servers.models.tools import McpToolQuerySet
+    from mcp_servers.registry.catalogue.file_format import KnownServer
     from workspaces.actors import Actor
 
 CHECKS_SHOWN: Final = 30
@@ -72,6 +74,8 @@ class Card:
     is_blocked: bool
     transport_label: str
     endpoint: str
+    moved: KnownServer | None
+    """What the catalogue says of it, for whoever manages it, if its provider has moved it to another address."""
     hosted_by: str
     """The provider that runs it, if one does."""
     hosted_page: str
@@ -263,6 +267,7 @@ def _card(
         is_blocked=server.is_blocked,
         transport_label=_transport(server),
         endpoint=server.target_label,
+        moved=moved_to(server.url) if can_manage and server.url else None,
         hosted_by=hosting.provider_of(server),
         hosted_page=_hosted_page(server),
         is_active=server.is_active,

@@ -60,6 +60,8 @@ class KnownServer(_Strict):
     letters: str = Field("", max_length=2)
     transport: Annotated[str, AfterValidator(_known_transport)] = transports.STREAMABLE_HTTP
     url: str = Field("", max_length=outbound.MAX_URL_LENGTH)
+    former_urls: tuple[str, ...] = Field((), max_length=10)
+    """Where it answers no more. Whoever manages a server with such an address is told the new one."""
     program: ProgramRecipe | None = None
     auth: AuthKind = AuthKind.NONE
     header: str = Field("", max_length=200)
@@ -69,6 +71,11 @@ class KnownServer(_Strict):
     account_use: AccountUse = AccountUse.USER
     notes: str = Field("", max_length=500)
     docs_url: str = Field("", max_length=500)
+
+    @property
+    def transport_label(self) -> str:
+        """Of its transport, in words."""
+        return transports.label_of(self.transport)
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

@@ -75,6 +75,19 @@ def known_servers() -> dict[str, KnownServer]:
     return kept | {server.slug: server for server in own.servers}
 
 
+def moved_to(url: str) -> KnownServer | None:
+    """The well-known server that was at this address before, and is at another one now."""
+    wanted = url.rstrip("/")
+    return next(
+        (
+            known
+            for known in known_servers().values()
+            if wanted in {one.rstrip("/") for one in known.former_urls}
+        ),
+        None,
+    )
+
+
 class PlatformSource:
     """Well-known servers, which become ordinary rows."""
 
