@@ -140,7 +140,8 @@ def _database(part: str) -> Finding:
     if missing:
         return _failed(
             part,
-            f"{name} {found}, but {len(missing)} migrations are missing",
+            f"{name} {found}, but "
+            + _told(len(missing), "# migration is missing", "# migrations are missing"),
             "Run: python3 manage.py migrate",
         )
     if unset := _missing_timeouts():
@@ -281,6 +282,11 @@ def _triggers(part: str) -> Finding:
     return _ok(part, "those that keep the log append-only are all there")
 
 
+def _told(number: int, one: str, many: str) -> str:
+    """Say a number of things; # stands for it."""
+    return (one if number == 1 else many).replace("#", whole(number))
+
+
 def _queues(part: str) -> Finding:
     told = []
     if settings.TRELLIS.redis_url is not None:
@@ -289,21 +295,27 @@ def _queues(part: str) -> Finding:
         waiting = sum(queue_lengths().values())
         if waiting > QUEUE_LENGTH:
             return _look(
-                part, f"{waiting} tasks wait for a worker", "Start workers, or start more of them."
+                part,
+                _told(waiting, "# task waits for a worker", "# tasks wait for a worker"),
+                "Start workers, or start more of them.",
             )
-        told.append(f"{waiting} tasks wait")
+        told.append(_told(waiting, "# task waits", "# tasks wait"))
     spool = spool_size()
     if spool.files:
         return _look(
             part,
-            f"{spool.files} files with {spool.size_bytes} bytes wait in audit-spool",
+            _told(
+                spool.files,
+                f"# file with {spool.size_bytes} bytes waits in audit-spool",
+                f"# files with {spool.size_bytes} bytes wait in audit-spool",
+            ),
             "They are entered as soon as the database takes writes and a server runs.",
         )
     failing = AuditStream.objects.across_workspaces().filter(is_paused=False, state__failures__gt=0)
     if number := failing.count():
         return _look(
             part,
-            f"{number} audit streams cannot deliver",
+            _told(number, "# audit stream cannot deliver", "# audit streams cannot deliver"),
             "Their pages under Audit › Streams show the reason.",
         )
     return _ok(part, ", ".join([*told, "nothing is held back"]))
@@ -365,11 +377,16 @@ def _notifications(part: str) -> Finding:
     if lost := devices.living().exclude(key_id__in=known).count():
         return _look(
             part,
-            f"{lost} devices take notifications from a key that is not in the settings",
+            _told(
+                lost,
+                "# device takes notifications from a key that is not in the settings",
+                "# devices take notifications from a key that is not in the settings",
+            ),
             "Put it behind the first in TRELLIS_PUSH_KEYS and restart. If it is lost, people add those devices again.",
         )
     failing = devices.living().exclude(last_error="").count()
-    told = f"{devices.living().count()} devices, signed with key {known[0]}"
+    number = _told(devices.living().count(), "# device", "# devices")
+    told = f"{number}, signed with key {known[0]}"
     if failing:
         return _look(
             part,

@@ -11,7 +11,7 @@ from django.test import Client
 
 from audit import trigger_check
 from audit.actions import Action
-from audit.models import AuditEntry
+from audit.models import AuditEntry, AuditStream, StreamState
 from audit.services import EntryDraft, record
 from chat.models import ModelProvider, PushDevice
 from config import doctor
@@ -117,6 +117,17 @@ def test_devices_that_cannot_be_notified_are_told(tenant: Tenant) -> None:
     assert states()["notifications"] is State.LOOK
     rows.update(key_id="gone")
     assert "TRELLIS_PUSH_KEYS" in advice("notifications")
+
+
+def test_one_thing_is_told_as_one(tenant: Tenant) -> None:
+    """REL-957: "1 audit stream cannot deliver", and two of them as several."""
+    for number, told in ((1, "1 audit stream cannot"), (2, "2 audit streams cannot")):
+        stream = AuditStream.objects.create(
+            workspace=tenant.workspace, name=f"sink {number}", target="https://sink.example.org/"
+        )
+        StreamState.objects.create(stream=stream, failures=1)
+        found = {one.part: one for one in doctor.examine()}
+        assert found["queues"].text.startswith(told)
 
 
 def test_what_cannot_be_looked_at_is_one_line_and_the_others_follow(

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import ADMIN, enter, sign_in
+from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, sign_in
 
 PAGES = (
     "/account/workspaces/",
@@ -49,3 +49,25 @@ def test_rows_of_tables_are_cards_on_a_phone(new_context: NewContext) -> None:
         page.goto(address)
         expect_fits(page, address)
         assert page.evaluate(TOO_WIDE) == [], address
+
+
+def test_buttons_of_an_answer_keep_their_distance_from_the_next_message(
+    new_context: NewContext,
+) -> None:
+    """REL-955: where nothing hovers, they always show."""
+    phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
+    page = new_context(**phone).new_page()
+    enter(page, MEMBER)
+    page.locator(".bud-card").get_by_role("button", name="Clock").first.click()
+    for text in ("What time is it in Tokyo?", "And in Lima?"):
+        page.get_by_role("textbox", name="Message").first.fill(text)
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_url("**/c/**")
+        expect_idle(page)
+    question = page.locator(".user-message").nth(1)
+    expect(question).to_be_visible()
+    buttons = page.locator("article.answer .message-actions").first.bounding_box()
+    bubble = question.bounding_box()
+    assert buttons is not None
+    assert bubble is not None
+    assert bubble["y"] - (buttons["y"] + buttons["height"]) >= 6

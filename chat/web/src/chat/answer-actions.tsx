@@ -251,7 +251,9 @@ export function AnswerActions(props: { turn: Turn; last: Message | undefined; te
           aria-pressed={isRead}
           aria-label={isRead ? t.stopReading : t.readAloud}
           title={isRead ? t.stopReading : t.readAloud}
-          onClick={() => (isRead ? stopReading() : readAloud(turn.id, plainText(text)))}
+          onClick={() =>
+            isRead ? stopReading() : readAloud(turn.id, plainText(text), () => toast(t.readFailed, "bad"))
+          }
         >
           <Icon name={isRead ? "close" : "volume"} />
         </button>

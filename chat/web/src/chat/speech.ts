@@ -25,7 +25,8 @@ export function stopReading(): void {
   speechSynthesis.cancel();
 }
 
-export function readAloud(id: string, text: string): void {
+/** Read a text aloud; `onFault` hears that the browser cannot, as where it has no voice. */
+export function readAloud(id: string, text: string, onFault: () => void): void {
   stopReading();
   const parts = pieces(text);
   readingAloud.value = id;
@@ -36,8 +37,10 @@ export function readAloud(id: string, text: string): void {
         if (readingAloud.value === id) readingAloud.value = null;
       };
     }
-    utterance.onerror = () => {
-      if (readingAloud.value === id) readingAloud.value = null;
+    utterance.onerror = ({ error }) => {
+      if (readingAloud.value !== id) return;
+      readingAloud.value = null;
+      if (error !== "canceled" && error !== "interrupted") onFault();
     };
     speechSynthesis.speak(utterance);
   });

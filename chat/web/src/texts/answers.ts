@@ -31,6 +31,7 @@ const answers = {
     "audio-capture": "No microphone was found.",
     network: "Your browser's speech service can't be reached.",
   } as Record<string, string>,
+  readFailed: "Your browser can't read this aloud. It may have no voice for it.",
   dictateBroken: "Dictating has stopped. Try again.",
 };
 
