@@ -463,7 +463,8 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def test(self, provider: ModelProvider) -> str:
         """The way to the page that tests it and lists its models."""
         url = reverse("chat:provider", args=[provider.workspace.slug, provider.pk])
-        return format_html('<a href="{}">{}</a>', url, _("Test, models and key"))
+        told = _("Test and models") if provider.is_shared else _("Test, models and key")
+        return format_html('<a href="{}">{}</a>', url, told)
 
     def response_add(
         self, request: HttpRequest, obj: ModelProvider, *args: Any, **kwargs: Any
