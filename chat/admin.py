@@ -450,7 +450,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
             return gettext("Shared by the platform, and switched off there")
         if provider.is_shared:
             return gettext("Shared by the platform")
-        return without_secrets(provider.base_url)
+        return without_secrets(provider.base_url) or gettext("none any more")
 
     @admin.display(description=_("Key"))
     def key_state(self, provider: ModelProvider) -> Promise:
