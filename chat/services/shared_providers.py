@@ -139,7 +139,7 @@ def change_shared_provider(
 
 
 def switch_shared_provider(*, shared: SharedProvider, is_active: bool, actor: Actor) -> None:
-    """Switch it on or off for every workspace that has it. Answers under way end.
+    """Switch it on or off for every workspace that has it. Answers under way go on.
 
     Raises:
         PermissionDenied: the actor does not own the platform.
