@@ -454,7 +454,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
             return gettext("Shared by the platform, and switched off there")
         if provider.is_shared:
             return gettext("Shared by the platform")
-        return without_secrets(provider.base_url)
+        return without_secrets(provider.base_url) or gettext("none any more")
 
     @admin.display(description=_("Key"))
     def key_state(self, provider: ModelProvider) -> Promise:
@@ -467,7 +467,8 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def test(self, provider: ModelProvider) -> str:
         """The way to the page that tests it and lists its models."""
         url = reverse("chat:provider", args=[provider.workspace.slug, provider.pk])
-        return format_html('<a href="{}">{}</a>', url, _("Test, models and key"))
+        told = _("Test and models") if provider.is_shared else _("Test, models and key")
+        return format_html('<a href="{}">{}</a>', url, told)
 
     def response_add(
         self, request: HttpRequest, obj: ModelProvider, *args: Any, **kwargs: Any

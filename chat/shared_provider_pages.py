@@ -249,7 +249,7 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
         rows = Workspace.objects.filter(name__icontains=query)
     else:
         having = given.exclude(withheld=Withheld.WITHDRAWN.value)
-        rows = Workspace.objects.filter(pk__in=list(having.values_list("workspace_id", flat=True)))
+        rows = Workspace.objects.filter(pk__in=having.values("workspace_id"))
     page = page_in_address(rows, request.GET, by="name", most=WORKSPACES_ON_PAGE)
     by_workspace = {row.workspace_id: row for row in given.filter(workspace__in=page.rows)}
     uses = uses_by_workspace(shared, page.rows)

@@ -11,7 +11,7 @@ transaction: a change that cannot be recorded is rolled back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -76,9 +76,11 @@ def record_created(row: models.Model, *, actor: Actor) -> None:
     _announce(row, actor, "created", {}, after)
 
 
-def record_behind(row: models.Model, *, actor: Actor, fields: Iterable[str]) -> None:
-    """Announce that something changed which stands behind a row elsewhere, without what it was or is."""
-    _announce(row, actor, "changed", {}, dict.fromkeys(fields, CHANGED))
+def record_changed(
+    row: models.Model, *, actor: Actor, before: Mapping[str, object], after: Mapping[str, object]
+) -> None:
+    """Announce a change that was saved with those of other rows, or that stands behind this row. Nothing secret in it."""
+    _announce(row, actor, "changed", before, after)
 
 
 def record_deleted(row: models.Model, *, actor: Actor) -> None:

@@ -32,14 +32,19 @@ _KEPT = (
 class ProviderOutput(serializers.ModelSerializer[ModelProvider]):
     """A provider without its key."""
 
+    base_url = serializers.CharField(
+        read_only=True, help_text="Empty where the platform's owner shares it, or no longer does."
+    )
     has_key = serializers.SerializerMethodField()
     is_shared = serializers.BooleanField(
+        read_only=True,
         help_text="The platform's owner shares it: `base_url` is empty, `has_key` false, and only they change name, address,"
-        " key and limits."
+        " key and limits.",
     )
     withheld = serializers.CharField(
+        read_only=True,
         help_text="Why one that is shared does not answer: `off` or `withdrawn` by the platform's owner. Empty: it does, if"
-        " `is_active`."
+        " `is_active`.",
     )
 
     class Meta:

@@ -136,7 +136,7 @@ def _save_shared(provider: ModelProvider, draft: ProviderDraft) -> None:
     provider.embedding_model = draft.embedding_model.strip()
     try:
         provider.full_clean(
-            exclude=["workspace", *_OF_THE_PLATFORM],
+            exclude=["workspace", "shared", *_OF_THE_PLATFORM],
             validate_unique=False,
             validate_constraints=False,
         )

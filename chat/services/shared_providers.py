@@ -25,13 +25,15 @@ from chat.services.providers import read_key
 from mcp_servers.models import McpServer
 from workspaces.actors import Actor
 from workspaces.changes import (
+    CHANGED,
     ConfigurationChange,
     configuration_changed,
-    record_behind,
+    record_changed,
     record_created,
     record_deleted,
     tracked_change,
 )
+from workspaces.database import database_now
 from workspaces.errors import (
     Conflict,
     InvalidEndpoint,
@@ -137,7 +139,7 @@ def change_shared_provider(
 
 
 def switch_shared_provider(*, shared: SharedProvider, is_active: bool, actor: Actor) -> None:
-    """Switch it on or off for every workspace that has it. Answers under way end.
+    """Switch it on or off for every workspace that has it. Answers under way go on.
 
     Raises:
         PermissionDenied: the actor does not own the platform.
@@ -151,8 +153,7 @@ def switch_shared_provider(*, shared: SharedProvider, is_active: bool, actor: Ac
         with tracked_change(stored, actor=_of_platform(actor)):
             stored.is_active = is_active
             stored.save(update_fields=["is_active", "updated_at"])
-        for row in _given(stored).filter(withheld=before.value):
-            _withhold(row, after, actor)
+        _change_all(_given(stored).filter(withheld=before.value), actor, withheld=after.value)
 
 
 def give_provider(*, shared: SharedProvider, workspace: Workspace, actor: Actor) -> None:
@@ -167,7 +168,7 @@ def give_provider(*, shared: SharedProvider, workspace: Workspace, actor: Actor)
         if row is None:
             _give(stored, [workspace.pk], actor)
         elif row.withheld == Withheld.WITHDRAWN:
-            _withhold(row, _when_given(stored), actor)
+            _change_all([row], actor, withheld=_when_given(stored).value)
 
 
 def withdraw_provider(*, shared: SharedProvider, workspace: Workspace, actor: Actor) -> None:
@@ -185,10 +186,10 @@ def withdraw_provider(*, shared: SharedProvider, workspace: Workspace, actor: Ac
         row = _given(stored).filter(workspace=workspace).select_for_update().first()
         if row is None or row.withheld == Withheld.WITHDRAWN:
             return
-        if _is_used(row):
-            _withhold(row, Withheld.WITHDRAWN, actor)
+        if _used([row]):
+            _change_all([row], actor, withheld=Withheld.WITHDRAWN.value)
         else:
-            _delete(row, actor)
+            _delete([row], actor)
 
 
 def delete_shared_provider(*, shared: SharedProvider, actor: Actor) -> None:
@@ -202,15 +203,11 @@ def delete_shared_provider(*, shared: SharedProvider, actor: Actor) -> None:
     """
     require_owner(actor)
     with _holding(shared) as stored:
-        for row in _given(stored).select_for_update():
-            if _is_used(row):
-                with tracked_change(row, actor=_in(row.workspace_id, actor)):
-                    row.shared = None
-                    row.withheld = Withheld.NO.value
-                    row.is_active = False
-                    row.save(update_fields=["shared", "withheld", "is_active", "updated_at"])
-            else:
-                _delete(row, actor)
+        rows = list(_given(stored).select_for_update())
+        used = _used(rows)
+        left = [row for row in rows if row.pk in used]
+        _change_all(left, actor, shared_id=None, withheld=Withheld.NO.value, is_active=False)
+        _delete([row for row in rows if row.pk not in used], actor)
         record_deleted(stored, actor=_of_platform(actor))
         stored.delete()
 
@@ -364,8 +361,8 @@ def _given(shared: SharedProvider) -> Any:
 
 def _give_to_rest(shared: SharedProvider, actor: Actor) -> None:
     """Give it to every workspace that cannot use it yet."""
-    for row in _given(shared).filter(withheld=Withheld.WITHDRAWN.value):
-        _withhold(row, _when_given(shared), actor)
+    withdrawn = _given(shared).filter(withheld=Withheld.WITHDRAWN.value)
+    _change_all(withdrawn, actor, withheld=_when_given(shared).value)
     have = _given(shared).order_by().values("workspace_id")
     _give(shared, Workspace.objects.exclude(pk__in=have).values_list("pk", flat=True), actor)
 
@@ -423,36 +420,55 @@ def _tell_workspaces(
             # Also where nothing of the row is another: what waits for this provider tries again.
             row.save(update_fields=["name", "default_model", "updated_at"])
         if behind and row.withheld != Withheld.WITHDRAWN:
-            record_behind(row, actor=theirs, fields=behind)
+            told = dict.fromkeys(behind, CHANGED)
+            record_changed(row, actor=theirs, before={}, after=told)
 
 
 def _when_given(shared: SharedProvider) -> Withheld:
     return Withheld.NO if shared.is_active else Withheld.SWITCHED_OFF
 
 
-def _withhold(row: ModelProvider, reason: Withheld, actor: Actor) -> None:
-    with tracked_change(row, actor=_in(row.workspace_id, actor)):
-        row.withheld = reason.value
-        row.save(update_fields=["withheld", "updated_at"])
+def _change_all(rows: Iterable[ModelProvider], actor: Actor, **values: Any) -> None:
+    """Give these values to the rows of many workspaces in one statement, and tell each log what changed there."""
+    changed = list(rows)
+    ids = [row.pk for row in changed]
+    stored = ModelProvider.objects.across_workspaces().filter(pk__in=ids)
+    stored.update(**values, updated_at=database_now())
+    after = {name.removesuffix("_id"): value for name, value in values.items()}
+    for row in changed:
+        before = {name.removesuffix("_id"): _plain(getattr(row, name)) for name in values}
+        told = [name for name, value in after.items() if before[name] != value]
+        record_changed(
+            row,
+            actor=_in(row.workspace_id, actor),
+            before={name: before[name] for name in told},
+            after={name: after[name] for name in told},
+        )
 
 
-def _delete(row: ModelProvider, actor: Actor) -> None:
-    record_deleted(row, actor=_in(row.workspace_id, actor))
-    row.delete()
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, UUID) else value
 
 
-def _is_used(row: ModelProvider) -> bool:
-    """Whether something would have no model, or another one, without it."""
-    workspace_id = row.workspace_id
-    return (
-        Bud.objects.for_workspace(workspace_id).filter(provider=row).exists()
-        or Conversation.objects.for_workspace(workspace_id)
-        .filter(chosen_model__provider=row)
-        .exists()
-        or McpServer.objects.for_workspace(workspace_id)
-        .filter(sampling_provider_id=row.pk)
-        .exists()
-    )
+def _delete(rows: Sequence[ModelProvider], actor: Actor) -> None:
+    for row in rows:
+        record_deleted(row, actor=_in(row.workspace_id, actor))
+    ids = [row.pk for row in rows]
+    ModelProvider.objects.across_workspaces().filter(pk__in=ids).delete()
+
+
+def _used(rows: Sequence[ModelProvider]) -> set[UUID]:
+    """Those without which something would have no model, or another one."""
+    ids = [row.pk for row in rows]
+    buds = Bud.objects.across_workspaces().filter(provider__in=ids)
+    chats = Conversation.objects.across_workspaces().filter(chosen_model__provider__in=ids)
+    servers = McpServer.objects.across_workspaces().filter(sampling_provider_id__in=ids)
+    named: set[UUID | None] = {
+        *buds.values_list("provider_id", flat=True),
+        *chats.order_by().values_list("chosen_model__provider_id", flat=True).distinct(),
+        *servers.values_list("sampling_provider_id", flat=True),
+    }
+    return {one for one in named if one is not None}
 
 
 def _in(workspace_id: UUID, actor: Actor) -> Actor:

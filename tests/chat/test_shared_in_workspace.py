@@ -12,6 +12,7 @@ from chat.models import Bud, ModelProvider, ProviderModel, SharedProvider
 from chat.providers.choosing import provider_for
 from chat.services.models import models_of
 from chat.services.shared_providers import (
+    delete_shared_provider,
     give_provider,
     switch_shared_provider,
     withdraw_provider,
@@ -198,6 +199,31 @@ def test_pages_say_why_it_does_not_answer(tenant: Tenant, owner: Actor) -> None:
     switch_shared_provider(shared=shared, is_active=True, actor=owner)
     give_provider(shared=shared, workspace=tenant.workspace, actor=owner)
     assert row_of(tenant).answers
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_workspace_makes_what_was_deleted_its_own(tenant: Tenant, owner: Actor) -> None:
+    """REL-934: its page says what happened; a test fails in words, and it is on again with an address alone."""
+    shared = share(owner, tenant)
+    bud = make_bud(tenant, "Notes")
+    bud.provider = row_of(tenant)
+    bud.save()
+    delete_shared_provider(shared=shared, actor=owner)
+    row = ModelProvider.objects.for_workspace(tenant.workspace).get()
+    client = tenant.client("admin")
+    page = reverse("chat:provider", args=[tenant.workspace.slug, row.pk])
+    assert "Whoever runs Trellis no longer shares it" in client.get(page).content.decode()
+    assert "cannot be reached" in client.post(page).content.decode()
+    assert "none any more" in client.get("/admin/chat/modelprovider/").content.decode()
+    refused = api(tenant, "PATCH", f"{row.pk}/", is_active=True)
+    assert (refused.status_code, refused.json()["errors"][0]["attr"]) == (422, "base_url")
+    limits = {"most_at_once": "", "most_a_minute": "", "new_api_key": ""}
+    refused = client.post(edit_page(row), filled(row, name="Ours", base_url="", **limits))
+    assert list(refused.context["adminform"].form.errors) == ["base_url"]
+    ours = filled(row, name="Ours", base_url=PRICED, **limits)
+    assert client.post(edit_page(row), ours).status_code == 302
+    bud.refresh_from_db()
+    assert provider_for(bud).base_url == PRICED
 
 
 @pytest.mark.django_db

@@ -133,7 +133,7 @@ def test_workspaces_are_found_by_name_and_told_what_a_withdrawal_stops(
     assert [one.workspace for one in page.context["workspaces"]] == [a.workspace]
     told = page.content.decode()
     assert "It is used there by 1 bud and 1 chat." in told
-    assert "It is used by 1 bud and 1 chat, with no answers while it is off." in told
+    assert "It is used by 1 bud and 1 chat. What uses it gets no answers while it is off." in told
     assert CANARY not in told
     found = root.get(page_of(shared), {"q": CANARY.lower()})
     [row] = found.context["workspaces"]

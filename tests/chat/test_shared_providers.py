@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -43,10 +44,11 @@ from chat.services.shared_providers import (
 from chat.values import TurnStatus
 from config.env import EncryptionKey
 from tests.chat.conftest import Chat
+from tests.chat.test_planted_secrets import dump
 from tests.chat.test_platform_provider import owns
 from tests.chat.test_usage import ask, make_bud
 from tests.factories import Tenant, TwoTenants
-from tests.fakes.scripted_model import ScriptedModel
+from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, usage
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
@@ -135,6 +137,21 @@ def test_address_and_key_are_in_the_platforms_row_alone(tenant: Tenant, owner: A
         with pytest.raises(IntegrityError), transaction.atomic():
             row.save()
         row.refresh_from_db()
+
+
+def test_the_key_is_written_nowhere(chat: Chat, shared: SharedProvider) -> None:
+    """SEC-455: also where the model says it piece by piece, or a refusal repeats it."""
+    half = len(KEY) // 2
+    pieces = [chunk({"content": part}) for part in ("Your key: ", KEY[:half], KEY[half:], ".")]
+    chat.model.give(Answer([*pieces, chunk({}, "stop"), usage(), DONE]))
+    assert chat.ask().status == TurnStatus.COMPLETED
+    chat.watching.forget()
+    chat.model.fail(401, json.dumps({"error": {"message": f"Incorrect API key: {KEY}"}}).encode())
+    told = chat.ask("again").error_message + str(chat.snapshot())
+    written = " ".join(text for _table, text in dump())
+    assert "Your key: " in written
+    assert KEY not in told + written
+    assert stored_key(shared) == KEY
 
 
 @pytest.mark.django_db

@@ -13,7 +13,8 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from audit.models import AuditEntry
-from chat.models import Conversation, Message, Turn
+from chat.models import Conversation, Message, ModelProvider, SharedProvider, Turn
+from chat.providers.specs import spec_of
 from chat.tasks import recover_turns
 from config import celery as _celery  # noqa: F401 - its signals say how far a task reaches
 from config import doctor, health
@@ -240,3 +241,31 @@ def _look_around(chat: Chat, other: Tenant, monkeypatch: pytest.MonkeyPatch) -> 
     with in_workspace(other.workspace.pk):
         for model in (Conversation, Message, Turn, AuditEntry):
             assert not model.unscoped.filter(workspace_id=tenant.workspace.pk).exists()
+
+
+def test_what_the_platform_shares_is_hidden_from_workspaces_and_works_for_them(
+    tenant: Tenant, other: Tenant
+) -> None:
+    """SEC-459: no transaction of a workspace reads address and key; admins change their own part, and buds are served."""
+    shared = SharedProvider.objects.create(
+        name="Shared", base_url="https://shared.example.org/v1", api_key="sk-0", default_model="m"
+    )
+    rows = ModelProvider.objects
+    row = rows.create(
+        workspace=tenant.workspace, name="Shared", shared=shared, base_url="", default_model="m"
+    )
+    assert raw("SELECT 1 FROM chat_sharedprovider") == []
+    with in_workspace(tenant.workspace.pk):
+        assert count("chat_modelprovider") == 1
+        assert count("chat_sharedprovider") == 0
+        spec = spec_of(row)
+    assert (spec.base_url, spec.api_key is not None) == ("https://shared.example.org/v1", True)
+    client = tenant.client("admin", headers={"X-Workspace": tenant.workspace.slug})
+    answer = client.patch(
+        f"/api/providers/{row.pk}/", {"is_active": False}, content_type="application/json"
+    )
+    assert (answer.status_code, answer.json()["is_active"]) == (200, False)
+    page = reverse("admin:chat_modelprovider_change", args=[row.pk])
+    assert client.get(page).status_code == 200
+    with in_workspace(other.workspace.pk):
+        assert count("chat_modelprovider") == 0

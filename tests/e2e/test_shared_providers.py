@@ -1,0 +1,129 @@
+"""The platform's owner shares a model provider, a member is answered by it, and it is taken back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from config.demo.people import PASSWORD
+from tests.e2e.accessibility import expect_fits, expect_no_faults
+from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat, say
+from tests.fakes.scripted_model import ScriptedModel
+
+OWNER = "platform@demo.example"
+KEY = "sk-shared-journey-0123456789"
+SET_OWNER = """
+from workspaces.models import User
+person, _ = User.objects.get_or_create(email="{email}", defaults={{"name": "Pia Platform", "is_address_confirmed": True}})
+person.set_password("{password}")
+person.is_superuser = person.is_active = {value}
+person.save()
+"""
+
+
+@pytest.fixture
+def owner(trellis: RunningTrellis, new_context: NewContext) -> Iterator[Page]:
+    """A page of the platform's owner, who is no owner any more afterwards."""
+
+    def put(*, value: bool) -> None:
+        code = SET_OWNER.format(email=OWNER, password=PASSWORD, value=value)
+        made = trellis.manage("shell", "-c", code)
+        assert made.returncode == 0, made.stderr
+
+    put(value=True)
+    page = new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True).new_page()
+    page.goto("/accounts/login/")
+    page.locator("input[name=login]").fill(OWNER)
+    page.locator("input[name=password]").fill(PASSWORD)
+    page.locator("form button[type=submit]").first.click()
+    page.wait_for_url(re.compile("/(w|admin)/"))
+    yield page
+    put(value=False)
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    """A provider that takes the shared key alone."""
+    scripted = ScriptedModel()
+    scripted.keys = {KEY}
+    yield scripted
+    scripted.stop()
+
+
+def check(page: Page, name: str) -> None:
+    """In both themes and on a phone axe finds nothing, and the page does not scroll sideways."""
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        screenshot(page, f"{name}-{theme}")
+        expect_no_faults(page, f"{name}, {theme}", only_colours=theme == "dark")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 390, "height": 800})
+    screenshot(page, f"{name}-phone")
+    expect_fits(page)
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_a_provider_is_shared_used_and_taken_back(
+    owner: Page, new_context: NewContext, model: ScriptedModel
+) -> None:
+    """REL-938, REL-939, REL-930, REL-933: the key is entered once, and the workspace never sees it."""
+    owner.goto("/platform/providers/")
+    expect(owner.get_by_text("You share no provider yet")).to_be_visible()
+    check(owner, "shared-providers")
+    owner.get_by_role("link", name="Share a provider").click()
+    owner.get_by_label("Name").fill("Company model")
+    owner.get_by_label("Base URL").fill(model.base_url)
+    owner.get_by_label("Default model").fill("shared-model")
+    owner.get_by_label("API key").fill("sk-mistyped-0123456789")
+    owner.get_by_role("button", name="Save").click()
+    expect(owner.get_by_text("did not accept this key")).to_be_visible()
+    check(owner, "shared-provider-form")
+    owner.get_by_label("API key").fill(KEY)
+    model.say("Yes.")
+    owner.get_by_role("button", name="Save").click()
+    expect(owner.get_by_text("Choose the workspaces that may use it.")).to_be_visible()
+    owner.get_by_role("searchbox", name="Name").fill("demo")
+    owner.get_by_role("searchbox", name="Name").press("Enter")
+    owner.get_by_role("button", name="Give it to Demo workspace").click()
+    expect(owner.get_by_text("“Demo workspace” may use “Company model” now.")).to_be_visible()
+
+    page = new_context().new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Oslo?")
+    expect(page.locator("article.answer").last).to_contain_text("it is now")
+    expect_idle(page)
+    page.get_by_role("button", name=re.compile("^Bud and model: ")).click()
+    page.get_by_role("dialog").get_by_role("option", name=re.compile("shared-model")).click()
+    chosen = re.compile("^Bud and model: .*shared-model")
+    expect(page.get_by_role("button", name=chosen)).to_be_visible()
+    model.say("Time for a shared tea.")
+    say(page, "And now?")
+    expect(page.locator("article.answer").last).to_contain_text("Time for a shared tea.")
+    expect_idle(page)
+
+    admin = new_context(bypass_csp=True).new_page()
+    enter(admin, ADMIN, "/admin/chat/modelprovider/")
+    expect(admin.get_by_role("cell", name="Shared by the platform")).to_be_visible()
+    admin.get_by_role("link", name="Test and models").click()
+    expect(admin.get_by_text("Whoever runs Trellis has entered its address")).to_be_visible()
+    assert model.base_url not in admin.content()
+    check(admin, "shared-provider-in-workspace")
+
+    owner.reload()
+    check(owner, "shared-provider")
+    owner.get_by_role("button", name="Withdraw it from Demo workspace").click()
+    dialog = owner.get_by_role("alertdialog").or_(owner.get_by_role("dialog"))
+    expect(dialog).to_contain_text("It is used there by 1 chat.")
+    dialog.get_by_role("button", name="Withdraw").click()
+    expect(owner.get_by_text("can no longer use “Company model”")).to_be_visible()
+    say(page, "Still there?")
+    expect(page.get_by_text("no longer shared with this workspace").first).to_be_visible()
+
+    owner.get_by_role("button", name="Delete").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(owner.get_by_text("“Company model” is deleted.")).to_be_visible()
+    expect(owner.get_by_text("You share no provider yet")).to_be_visible()
