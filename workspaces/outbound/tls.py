@@ -29,8 +29,10 @@ def tls_context(
     Raises:
         InvalidEndpoint: the texts are no certificates, or the key is not the certificate's.
     """
+    # The library takes ASCII alone. Only comments between certificates may hold anything else.
+    authorities = ca_certificates.encode("ascii", "replace").decode("ascii")
     try:
-        context = ssl.create_default_context(cadata=ca_certificates or None)
+        context = ssl.create_default_context(cadata=authorities or None)
     except (ssl.SSLError, ValueError) as error:
         raise InvalidEndpoint(_("The CA certificates are not PEM.")) from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2

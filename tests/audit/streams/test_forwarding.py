@@ -379,7 +379,7 @@ def test_a_syslog_receiver_gets_whole_messages(
     tenant: Tenant, syslog: SyslogReceiver, authority: Authority
 ) -> None:
     """RFC 5424 over TLS, octet-counted; the certificate is checked against the given authority."""
-    make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
+    make(tenant, syslog.target, "syslog", ca_certificates=f"# Behörde\n{authority.ca}")
     entries = write(tenant, "a", "b")
     forwarding.send_due()
     found = [m for m in syslog.messages if " tool_call.finished " in m]

@@ -79,6 +79,7 @@ def test_a_stream_from_the_first_form_to_its_end(tenant: Tenant) -> None:
         ("otlp", {"target": "http://user@host/"}),
         ("syslog", {"target": "https://host/"}),
         ("syslog", {"target": "host:6514", "ca_certificates": "x"}),
+        ("syslog", {"target": "host:6514", "ca_certificates": "für"}),
         ("syslog", {"target": "host:6514", "client_certificate": "x", "client_key": "\x00"}),
     ],
 )
