@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
@@ -20,6 +19,7 @@ from chat.services.platform_provider import (
     try_shared_provider,
     usage_by_workspace,
 )
+from workspaces.page_parts import for_platform_owner
 from workspaces.secret_memory import without_secrets
 
 if TYPE_CHECKING:
@@ -29,11 +29,9 @@ if TYPE_CHECKING:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
+@for_platform_owner
 def environment_provider(request: WorkspaceRequest) -> HttpResponse:
     """Show how it is set and who uses it; with POST, ask it whether it answers."""
-    if not request.user.is_superuser:
-        raise Http404
     provider = platform_provider()
     variables = settings_of()
     is_set = {one.variable: one.is_set for one in variables}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -42,6 +39,7 @@ from chat.shared_provider_form import SharedProviderForm
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.formats import whole
 from workspaces.models import Workspace
+from workspaces.page_parts import for_platform_owner
 from workspaces.row_pages import page_in_address, ways_from
 from workspaces.secret_memory import without_secrets
 from workspaces.text_values import unknown_filters
@@ -49,24 +47,11 @@ from workspaces.text_values import unknown_filters
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
-V = TypeVar("V", bound="Callable[..., HttpResponse]")
 WORKSPACES_ON_PAGE: Final = 50
 
 
-def _for_owner(view: V) -> V:
-    """Nobody else finds the page."""
-
-    @wraps(view)
-    def run(request: WorkspaceRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if not request.user.is_superuser:
-            raise Http404
-        return view(request, *args, **kwargs)
-
-    return cast("V", login_required(run))
-
-
 @require_safe
-@_for_owner
+@for_platform_owner
 def shared_providers(request: WorkspaceRequest) -> HttpResponse:
     """All of them, and the one that the environment gives."""
     context: dict[str, Any] = {
@@ -81,14 +66,14 @@ def shared_providers(request: WorkspaceRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@_for_owner
+@for_platform_owner
 def new_shared_provider(request: WorkspaceRequest) -> HttpResponse:
     """Add one."""
     return _edited(request, None)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@_for_owner
+@for_platform_owner
 def edit_shared_provider(request: WorkspaceRequest, provider_id: UUID) -> HttpResponse:
     """Change one, also its key."""
     return _edited(request, fetch_for_owner(provider_id, actor=request.actor))
@@ -144,7 +129,7 @@ def _tell_saved(
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@_for_owner
+@for_platform_owner
 def shared_provider(request: WorkspaceRequest, provider_id: UUID) -> HttpResponse:
     """One of them: who has it and who uses it; with POST, ask it whether it answers."""
     shared = fetch_for_owner(provider_id, actor=request.actor)
@@ -177,7 +162,7 @@ def shared_provider(request: WorkspaceRequest, provider_id: UUID) -> HttpRespons
 
 
 @require_POST
-@_for_owner
+@for_platform_owner
 def change_sharing(request: WorkspaceRequest, provider_id: UUID, verb: str) -> HttpResponse:
     """What a button says."""
     shared = fetch_for_owner(provider_id, actor=request.actor)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allauth.account.decorators import login_required
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 
 from chat import restore
 from config.doctor import State, examine
+from workspaces.page_parts import for_platform_owner
 from workspaces.restore import restored_at
 from workspaces.row_security import everywhere
 
@@ -28,11 +28,9 @@ WORDS = {
 
 
 @require_GET
-@login_required
+@for_platform_owner
 def platform_state(request: WorkspaceRequest) -> HttpResponse:
     """Look at everything the installation stands on."""
-    if not request.user.is_superuser:
-        raise Http404
     found = examine()
     context = {
         "section": "admin",
@@ -44,11 +42,9 @@ def platform_state(request: WorkspaceRequest) -> HttpResponse:
 
 
 @require_POST
-@login_required
+@for_platform_owner
 def confirm_restore(request: WorkspaceRequest) -> HttpResponse:
     """Let things be done by themselves again after a restore, as `manage.py confirm_restore` does."""
-    if not request.user.is_superuser:
-        raise Http404
     try:
         with everywhere():
             was_open = restore.confirm(by=request.user.email, actor=request.actor)

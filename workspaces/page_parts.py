@@ -1,17 +1,35 @@
-"""What pages about a workspace's people share."""
+"""What pages share: whom they are for, and which workspace they are of."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 
-from django.http import Http404
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
 
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import Workspace
+
+
+V = TypeVar("V", bound="Callable[..., HttpResponse]")
+
+
+def for_platform_owner(view: V) -> V:
+    """Let the platform's owner in. Nobody else finds the page."""
+
+    @wraps(view)
+    def run(request: WorkspaceRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not request.user.is_superuser:
+            raise Http404
+        return view(request, *args, **kwargs)
+
+    return cast("V", login_required(run))
 
 
 def workspace_of(request: WorkspaceRequest, permission: Permission) -> Workspace:

@@ -102,3 +102,9 @@ def require(actor: Actor, permission: Permission, *, workspace_id: UUID | None) 
     """Raise PermissionDenied unless the actor may do this in that workspace."""
     if not has_permission(actor, permission, workspace_id=workspace_id):
         raise PermissionDenied(details={"permission": permission.value})
+
+
+def require_platform_owner(actor: Actor) -> None:
+    """Raise PermissionDenied unless the actor owns the platform."""
+    if not actor.is_superuser:
+        raise PermissionDenied

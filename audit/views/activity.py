@@ -9,7 +9,7 @@ from uuid import UUID
 
 from allauth.account.decorators import login_required
 from django.db.models import Q
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -26,6 +26,7 @@ from audit.views.entry import bodies_of, changes_of, facts_of
 from audit.views.parts import described, workspace_of
 from audit.views.rows import shown_rows
 from workspaces.models import Workspace
+from workspaces.page_parts import for_platform_owner
 from workspaces.row_pages import page_in_address, ways_from
 
 if TYPE_CHECKING:
@@ -104,11 +105,9 @@ def own_entry(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID) ->
 
 
 @require_GET
-@login_required
+@for_platform_owner
 def platform(request: WorkspaceRequest) -> HttpResponse:
     """All workspaces in numbers, for the platform's owner: never what was sent or came back."""
-    if not request.user.is_superuser:
-        raise Http404
     now = timezone.now()
     span = Span.around(now - timedelta(days=7), now)
     numbers = platform_rows(span)

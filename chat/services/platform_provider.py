@@ -26,8 +26,8 @@ from chat.services.provider_check import ask_for_a_word
 from mcp_servers.client.connections import runtime
 from workspaces.actors import Actor
 from workspaces.database import database_now
-from workspaces.errors import PermissionDenied
 from workspaces.models import Workspace
+from workspaces.roles import require_platform_owner
 from workspaces.secret_memory import without_secrets
 
 USAGE_DAYS: Final = 30
@@ -114,7 +114,7 @@ def try_shared_provider(*, actor: Actor, shared: SharedProvider | None = None) -
     Raises:
         PermissionDenied: the actor does not own the platform.
     """
-    _require_owner(actor)
+    require_platform_owner(actor)
     spec = trial_spec_of(shared) if shared else replace(platform_provider(), limits=None)
     listing, list_fault = _listing_of(spec)
     started = time.monotonic()
@@ -144,7 +144,7 @@ def usage_by_workspace(*, actor: Actor, shared: SharedProvider | None = None) ->
     Raises:
         PermissionDenied: the actor does not own the platform.
     """
-    _require_owner(actor)
+    require_platform_owner(actor)
     since = database_now() - timedelta(days=USAGE_DAYS)
     rows = (
         Turn.objects.across_workspaces()
@@ -204,8 +204,3 @@ def _served(shared: SharedProvider | None, bud: str, *choices: str) -> Q:
         found |= is_open & none_yet & chosen & is_its(choice)
         none_yet &= Q(**{f"{choice}__isnull": True})
     return found | (is_open & none_yet & by_bud)
-
-
-def _require_owner(actor: Actor) -> None:
-    if not actor.is_superuser:
-        raise PermissionDenied

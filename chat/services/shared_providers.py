@@ -39,10 +39,10 @@ from workspaces.errors import (
     InvalidEndpoint,
     InvalidInput,
     NotFound,
-    PermissionDenied,
 )
 from workspaces.models import Workspace
 from workspaces.outbound import HTTP_SCHEMES, parse_endpoint
+from workspaces.roles import require_platform_owner
 from workspaces.row_security import everywhere
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.secrets import Secret
@@ -88,7 +88,7 @@ def share_provider(*, draft: SharedDraft, actor: Actor, is_tested: bool = True) 
         InvalidInput: with each faulty field, also a key that the provider refused.
         ProviderKeyUntested: the provider gave no answer for another reason.
     """
-    require_owner(actor)
+    require_platform_owner(actor)
     shared = SharedProvider()
     _put(shared, draft)
     if draft.api_key and is_tested:
@@ -116,7 +116,7 @@ def change_shared_provider(
         Conflict: somebody else changed it meanwhile.
         NotFound: somebody else deleted it.
     """
-    require_owner(actor)
+    require_platform_owner(actor)
     if draft.api_key:
         wanted = SharedProvider(pk=shared.pk)
         _put(wanted, draft)
@@ -145,7 +145,7 @@ def switch_shared_provider(*, shared: SharedProvider, is_active: bool, actor: Ac
         PermissionDenied: the actor does not own the platform.
         NotFound: somebody else deleted it.
     """
-    require_owner(actor)
+    require_platform_owner(actor)
     before, after = Withheld.SWITCHED_OFF, Withheld.NO
     if not is_active:
         before, after = after, before
@@ -162,7 +162,7 @@ def give_provider(*, shared: SharedProvider, workspace: Workspace, actor: Actor)
     Raises:
         PermissionDenied, NotFound: as above.
     """
-    require_owner(actor)
+    require_platform_owner(actor)
     with _holding(shared) as stored:
         row = _given(stored).filter(workspace=workspace).first()
         if row is None:
@@ -178,7 +178,7 @@ def withdraw_provider(*, shared: SharedProvider, workspace: Workspace, actor: Ac
         PermissionDenied, NotFound: as above.
         Conflict: it is for every workspace.
     """
-    require_owner(actor)
+    require_platform_owner(actor)
     with _holding(shared) as stored:
         if stored.is_for_all:
             told = _("This provider is for every workspace. Share it with chosen ones first.")
@@ -201,7 +201,7 @@ def delete_shared_provider(*, shared: SharedProvider, actor: Actor) -> None:
     Raises:
         PermissionDenied, NotFound: as above.
     """
-    require_owner(actor)
+    require_platform_owner(actor)
     with _holding(shared) as stored:
         rows = list(_given(stored).select_for_update())
         used = _used(rows)
@@ -258,7 +258,7 @@ def fetch_for_owner(shared_id: UUID, *, actor: Actor) -> SharedProvider:
         PermissionDenied: the actor does not.
         NotFound: there is no such one.
     """
-    require_owner(actor)
+    require_platform_owner(actor)
     shared = find_shared(shared_id)
     if shared is None:
         raise NotFound(_("Model provider not found."))
@@ -270,16 +270,6 @@ def listen_to_new_workspaces() -> None:
     configuration_changed.connect(
         _workspace_made, sender=Workspace, dispatch_uid="chat.shared_providers"
     )
-
-
-def require_owner(actor: Actor) -> None:
-    """Only whoever owns the platform passes.
-
-    Raises:
-        PermissionDenied: anybody else.
-    """
-    if not actor.is_superuser:
-        raise PermissionDenied
 
 
 def _workspace_made(sender: type[Workspace], change: ConfigurationChange, **_: Any) -> None:
@@ -497,7 +487,7 @@ def list_shared(*, actor: Actor) -> list[SharedRow]:
     Raises:
         PermissionDenied: the actor does not own the platform.
     """
-    require_owner(actor)
+    require_platform_owner(actor)
     is_given = ~Q(given__withheld=Withheld.WITHDRAWN.value)
     with everywhere():
         rows = list(
