@@ -23,17 +23,19 @@ from chat.providers.known_models import days_of
 from chat.providers.limits import shared_load
 from chat.services.platform_provider import USAGE_DAYS, try_shared_provider, usage_by_workspace
 from chat.services.shared_providers import (
-    Uses,
     change_shared_provider,
     delete_shared_provider,
-    fetch_for_owner,
     give_provider,
-    list_shared,
     share_provider,
     switch_shared_provider,
+    withdraw_provider,
+)
+from chat.services.shared_uses import (
+    Uses,
+    fetch_for_owner,
+    list_shared,
     uses_by_workspace,
     uses_of,
-    withdraw_provider,
 )
 from chat.shared_provider_form import SharedProviderForm
 from workspaces.errors import Conflict, InvalidInput, NotFound

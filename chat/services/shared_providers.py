@@ -6,34 +6,38 @@ back stays there, switched off, for as long as something uses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
-from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
-from chat.models import Bud, Conversation, ModelProvider, SharedProvider, Withheld
-from chat.providers.shared import find_shared, hold_shared
+from chat.models import SharedProvider, Withheld
+from chat.providers.shared import hold_shared
 from chat.providers.specs import trial_spec_of
+from chat.services.given_providers import (
+    change_rows,
+    delete_rows,
+    give_to,
+    give_to_rest,
+    given_rows,
+    state_when_given,
+    tell_workspaces,
+    used_among,
+)
 from chat.services.provider_check import prove_key
 from chat.services.providers import read_key
-from mcp_servers.models import McpServer
 from workspaces.actors import Actor
 from workspaces.changes import (
-    CHANGED,
     ConfigurationChange,
     configuration_changed,
-    record_changed,
     record_created,
     record_deleted,
     tracked_change,
 )
-from workspaces.database import database_now
 from workspaces.errors import (
     Conflict,
     InvalidEndpoint,
@@ -44,7 +48,6 @@ from workspaces.models import Workspace
 from workspaces.outbound import HTTP_SCHEMES, parse_endpoint
 from workspaces.roles import require_platform_owner
 from workspaces.row_security import everywhere
-from workspaces.scoping import WorkspaceQuerySet
 from workspaces.secrets import Secret
 
 _BEHIND: Final = ("base_url", "api_key", "most_at_once", "most_a_minute")
@@ -64,17 +67,6 @@ class SharedDraft:
     """Requests of all workspaces together; further ones wait. None: no limit."""
     api_key: str = ""
     """Empty: what is stored stays, as long as the address is of the same origin."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Uses:
-    """What a shared provider is used for."""
-
-    workspaces: int
-    """That have it."""
-    buds: int
-    chats: int
-    """Whose model is one of its."""
 
 
 def share_provider(*, draft: SharedDraft, actor: Actor, is_tested: bool = True) -> SharedProvider:
@@ -97,7 +89,7 @@ def share_provider(*, draft: SharedDraft, actor: Actor, is_tested: bool = True) 
         _save(shared)
         record_created(shared, actor=_of_platform(actor))
         if shared.is_for_all:
-            _give_to_rest(shared, actor)
+            give_to_rest(shared, actor)
     return shared
 
 
@@ -132,9 +124,9 @@ def change_shared_provider(
             _put(stored, draft)
             _save(stored)
         behind = [name for name in _BEHIND if getattr(stored, name) != old[name]]
-        _tell_workspaces(stored, old, behind, actor)
+        tell_workspaces(stored, old, behind, actor)
         if stored.is_for_all:
-            _give_to_rest(stored, actor)
+            give_to_rest(stored, actor)
     return stored
 
 
@@ -153,7 +145,7 @@ def switch_shared_provider(*, shared: SharedProvider, is_active: bool, actor: Ac
         with tracked_change(stored, actor=_of_platform(actor)):
             stored.is_active = is_active
             stored.save(update_fields=["is_active", "updated_at"])
-        _change_all(_given(stored).filter(withheld=before.value), actor, withheld=after.value)
+        change_rows(given_rows(stored).filter(withheld=before.value), actor, withheld=after.value)
 
 
 def give_provider(*, shared: SharedProvider, workspace: Workspace, actor: Actor) -> None:
@@ -164,11 +156,11 @@ def give_provider(*, shared: SharedProvider, workspace: Workspace, actor: Actor)
     """
     require_platform_owner(actor)
     with _holding(shared) as stored:
-        row = _given(stored).filter(workspace=workspace).first()
+        row = given_rows(stored).filter(workspace=workspace).first()
         if row is None:
-            _give(stored, [workspace.pk], actor)
+            give_to(stored, [workspace.pk], actor)
         elif row.withheld == Withheld.WITHDRAWN:
-            _change_all([row], actor, withheld=_when_given(stored).value)
+            change_rows([row], actor, withheld=state_when_given(stored).value)
 
 
 def withdraw_provider(*, shared: SharedProvider, workspace: Workspace, actor: Actor) -> None:
@@ -183,13 +175,13 @@ def withdraw_provider(*, shared: SharedProvider, workspace: Workspace, actor: Ac
         if stored.is_for_all:
             told = _("This provider is for every workspace. Share it with chosen ones first.")
             raise Conflict(told)
-        row = _given(stored).filter(workspace=workspace).select_for_update().first()
+        row = given_rows(stored).filter(workspace=workspace).select_for_update().first()
         if row is None or row.withheld == Withheld.WITHDRAWN:
             return
-        if _used([row]):
-            _change_all([row], actor, withheld=Withheld.WITHDRAWN.value)
+        if used_among([row]):
+            change_rows([row], actor, withheld=Withheld.WITHDRAWN.value)
         else:
-            _delete([row], actor)
+            delete_rows([row], actor)
 
 
 def delete_shared_provider(*, shared: SharedProvider, actor: Actor) -> None:
@@ -203,66 +195,13 @@ def delete_shared_provider(*, shared: SharedProvider, actor: Actor) -> None:
     """
     require_platform_owner(actor)
     with _holding(shared) as stored:
-        rows = list(_given(stored).select_for_update())
-        used = _used(rows)
+        rows = list(given_rows(stored).select_for_update())
+        used = used_among(rows)
         left = [row for row in rows if row.pk in used]
-        _change_all(left, actor, shared_id=None, withheld=Withheld.NO.value, is_active=False)
-        _delete([row for row in rows if row.pk not in used], actor)
+        change_rows(left, actor, shared_id=None, withheld=Withheld.NO.value, is_active=False)
+        delete_rows([row for row in rows if row.pk not in used], actor)
         record_deleted(stored, actor=_of_platform(actor))
         stored.delete()
-
-
-def uses_of(shared: SharedProvider) -> Uses:
-    """Count who would notice that it is gone."""
-    rows = ModelProvider.objects.across_workspaces().filter(shared=shared)
-    rows = rows.exclude(withheld=Withheld.WITHDRAWN.value)
-    return Uses(
-        workspaces=rows.count(), buds=_buds_of(shared).count(), chats=_chats_of(shared).count()
-    )
-
-
-def uses_by_workspace(shared: SharedProvider, workspaces: Sequence[Workspace]) -> dict[UUID, Uses]:
-    """The same for each of these workspaces, in two statements."""
-    counts = [
-        dict(
-            rows.filter(workspace__in=workspaces)
-            .order_by()
-            .values_list("workspace_id")
-            .annotate(number=Count("pk"))
-        )
-        for rows in (_buds_of(shared), _chats_of(shared))
-    ]
-    buds, chats = counts
-    return {
-        one.pk: Uses(workspaces=1, buds=buds.get(one.pk, 0), chats=chats.get(one.pk, 0))
-        for one in workspaces
-    }
-
-
-def _buds_of(shared: SharedProvider) -> WorkspaceQuerySet[Bud]:
-    rows: WorkspaceQuerySet[Bud] = Bud.objects.across_workspaces()
-    return rows.filter(provider__shared=shared, is_draft=False)
-
-
-def _chats_of(shared: SharedProvider) -> WorkspaceQuerySet[Conversation]:
-    is_chosen = Q(chosen_model__provider__shared=shared)
-    by_bud = Q(chosen_model=None, bud__provider__shared=shared)
-    rows: WorkspaceQuerySet[Conversation] = Conversation.objects.across_workspaces()
-    return rows.filter(is_chosen | by_bud, deleted_at=None, bud__is_draft=False)
-
-
-def fetch_for_owner(shared_id: UUID, *, actor: Actor) -> SharedProvider:
-    """One of them, for whoever owns the platform.
-
-    Raises:
-        PermissionDenied: the actor does not.
-        NotFound: there is no such one.
-    """
-    require_platform_owner(actor)
-    shared = find_shared(shared_id)
-    if shared is None:
-        raise NotFound(_("Model provider not found."))
-    return shared
 
 
 def listen_to_new_workspaces() -> None:
@@ -280,7 +219,7 @@ def _workspace_made(sender: type[Workspace], change: ConfigurationChange, **_: A
         rows = list(SharedProvider.objects.select_for_update(no_key=True).order_by("pk"))
         for shared in rows:
             if shared.is_for_all:
-                _give(shared, [change.workspace_id], change.actor)
+                give_to(shared, [change.workspace_id], change.actor)
 
 
 @contextmanager
@@ -345,154 +284,5 @@ def _save(shared: SharedProvider) -> None:
         raise taken from error
 
 
-def _given(shared: SharedProvider) -> Any:
-    return ModelProvider.objects.across_workspaces().filter(shared=shared).order_by("pk")
-
-
-def _give_to_rest(shared: SharedProvider, actor: Actor) -> None:
-    """Give it to every workspace that cannot use it yet."""
-    withdrawn = _given(shared).filter(withheld=Withheld.WITHDRAWN.value)
-    _change_all(withdrawn, actor, withheld=_when_given(shared).value)
-    have = _given(shared).order_by().values("workspace_id")
-    _give(shared, Workspace.objects.exclude(pk__in=have).values_list("pk", flat=True), actor)
-
-
-def _give(shared: SharedProvider, workspace_ids: Iterable[UUID], actor: Actor) -> None:
-    wanted = list(workspace_ids)
-    names = _Names(shared.name, wanted)
-    for workspace_id in wanted:
-        row = ModelProvider.objects.create(
-            workspace_id=workspace_id,
-            shared=shared,
-            name=names.free_in(workspace_id),
-            base_url="",
-            default_model=shared.default_model,
-            withheld=_when_given(shared).value,
-        )
-        record_created(row, actor=_in(workspace_id, actor))
-
-
-class _Names:
-    """A name for each workspace's provider: the shared one's, unless the workspace has one of that name already."""
-
-    def __init__(self, name: str, workspace_ids: Iterable[UUID]) -> None:
-        self._name = name
-        rows = ModelProvider.objects.across_workspaces().filter(
-            workspace_id__in=list(workspace_ids), name__startswith=name
-        )
-        self._taken = set(rows.values_list("workspace_id", "name"))
-
-    def free_in(self, workspace_id: UUID) -> str:
-        name, number = self._name, 1
-        while (workspace_id, name) in self._taken:
-            told = _("%(name)s (shared)") if number == 1 else _("%(name)s (shared %(number)s)")
-            name, number = told % {"name": self._name, "number": number}, number + 1
-        return name
-
-
-def _tell_workspaces(
-    shared: SharedProvider, old: dict[str, Any], behind: list[str], actor: Actor
-) -> None:
-    """Have what workspaces see follow, and their logs say that something behind it changed."""
-    is_renamed = shared.name != old["name"]
-    is_other_model = shared.default_model != old["default_model"]
-    if not (is_renamed or is_other_model or behind):
-        return
-    rows = list(_given(shared))
-    names = _Names(shared.name, [row.workspace_id for row in rows])
-    for row in rows:
-        theirs = _in(row.workspace_id, actor)
-        with tracked_change(row, actor=theirs):
-            if is_renamed:
-                row.name = names.free_in(row.workspace_id)
-            if row.default_model == old["default_model"]:
-                row.default_model = shared.default_model
-            # Also where nothing of the row is another: what waits for this provider tries again.
-            row.save(update_fields=["name", "default_model", "updated_at"])
-        if behind and row.withheld != Withheld.WITHDRAWN:
-            told = dict.fromkeys(behind, CHANGED)
-            record_changed(row, actor=theirs, before={}, after=told)
-
-
-def _when_given(shared: SharedProvider) -> Withheld:
-    return Withheld.NO if shared.is_active else Withheld.SWITCHED_OFF
-
-
-def _change_all(rows: Iterable[ModelProvider], actor: Actor, **values: Any) -> None:
-    """Give these values to the rows of many workspaces in one statement, and tell each log what changed there."""
-    changed = list(rows)
-    ids = [row.pk for row in changed]
-    stored = ModelProvider.objects.across_workspaces().filter(pk__in=ids)
-    stored.update(**values, updated_at=database_now())
-    after = {name.removesuffix("_id"): value for name, value in values.items()}
-    for row in changed:
-        before = {name.removesuffix("_id"): _plain(getattr(row, name)) for name in values}
-        told = [name for name, value in after.items() if before[name] != value]
-        record_changed(
-            row,
-            actor=_in(row.workspace_id, actor),
-            before={name: before[name] for name in told},
-            after={name: after[name] for name in told},
-        )
-
-
-def _plain(value: object) -> object:
-    return str(value) if isinstance(value, UUID) else value
-
-
-def _delete(rows: Sequence[ModelProvider], actor: Actor) -> None:
-    for row in rows:
-        record_deleted(row, actor=_in(row.workspace_id, actor))
-    ids = [row.pk for row in rows]
-    ModelProvider.objects.across_workspaces().filter(pk__in=ids).delete()
-
-
-def _used(rows: Sequence[ModelProvider]) -> set[UUID]:
-    """Those without which something would have no model, or another one."""
-    ids = [row.pk for row in rows]
-    buds = Bud.objects.across_workspaces().filter(provider__in=ids)
-    chats = Conversation.objects.across_workspaces().filter(chosen_model__provider__in=ids)
-    servers = McpServer.objects.across_workspaces().filter(sampling_provider_id__in=ids)
-    named: set[UUID | None] = {
-        *buds.values_list("provider_id", flat=True),
-        *chats.order_by().values_list("chosen_model__provider_id", flat=True).distinct(),
-        *servers.values_list("sampling_provider_id", flat=True),
-    }
-    return {one for one in named if one is not None}
-
-
-def _in(workspace_id: UUID, actor: Actor) -> Actor:
-    """The same person as the log of another workspace names them: they may have no role there."""
-    if actor.workspace_id == workspace_id:
-        return actor
-    return replace(actor, workspace_id=workspace_id, role=None)
-
-
 def _of_platform(actor: Actor) -> Actor:
     return replace(actor, workspace_id=None, role=None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedRow:
-    """A shared provider in the list."""
-
-    shared: SharedProvider
-    workspaces: int
-    """That may use it."""
-
-
-def list_shared(*, actor: Actor) -> list[SharedRow]:
-    """All of them, by name.
-
-    Raises:
-        PermissionDenied: the actor does not own the platform.
-    """
-    require_platform_owner(actor)
-    is_given = ~Q(given__withheld=Withheld.WITHDRAWN.value)
-    with everywhere():
-        rows = list(
-            SharedProvider.objects.annotate(number=Count("given", filter=is_given)).order_by(
-                "name", "pk"
-            )
-        )
-    return [SharedRow(shared=row, workspaces=row.number) for row in rows]

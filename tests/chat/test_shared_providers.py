@@ -35,12 +35,11 @@ from chat.services.shared_providers import (
     change_shared_provider,
     delete_shared_provider,
     give_provider,
-    list_shared,
     share_provider,
     switch_shared_provider,
-    uses_of,
     withdraw_provider,
 )
+from chat.services.shared_uses import list_shared, uses_of
 from chat.values import TurnStatus
 from config.env import EncryptionKey
 from tests.chat.conftest import Chat
