@@ -46,11 +46,10 @@ class Migration(migrations.Migration):
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("updated_at", models.DateTimeField(auto_now=True)),
-                ("name", models.CharField(help_text="Workspaces see this name.", max_length=80)),
+                ("name", models.CharField(max_length=80)),
                 (
                     "base_url",
                     models.URLField(
-                        help_text="Up to and including /v1, for most providers. It may be on a private network. Workspaces never see it.",
                         max_length=500,
                         verbose_name="base URL",
                     ),
@@ -67,7 +66,6 @@ class Migration(migrations.Migration):
                     "is_for_all",
                     models.BooleanField(
                         default=False,
-                        help_text="Also for those that are made later.",
                         verbose_name="for every workspace",
                     ),
                 ),
@@ -75,26 +73,22 @@ class Migration(migrations.Migration):
                     "most_at_once",
                     models.PositiveSmallIntegerField(
                         blank=True,
-                        help_text="Of all workspaces together. Further ones wait. Leave empty for no limit.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(1000),
                         ],
-                        verbose_name="requests at once",
                     ),
                 ),
                 (
                     "most_a_minute",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="Of all workspaces together. Further ones wait. Leave empty for no limit.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(100000),
                         ],
-                        verbose_name="requests a minute",
                     ),
                 ),
             ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -11,7 +10,7 @@ from django.core.validators import MaxLengthValidator, MaxValueValidator, MinVal
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.shared_providers import SharedProvider, Withheld
+from chat.models.shared_providers import SharedProvider, Withheld, origin_of
 from chat.values import McpConfig, ModelParameters, ToolProtocol, parse_value
 from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -132,8 +131,7 @@ class ModelProvider(WorkspaceModel):
     @property
     def origin(self) -> str:
         """Scheme, host and port: a stored key goes nowhere else."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.netloc}".lower()
+        return origin_of(self.base_url)
 
     @property
     def is_shared(self) -> bool:

@@ -13,6 +13,12 @@ from uuid_utils.compat import uuid7
 from workspaces.secrets import EncryptedTextField
 
 
+def origin_of(url: str) -> str:
+    """Scheme, host and port of an address, in lower case."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}".lower()
+
+
 class SharedProvider(models.Model):
     """An OpenAI-compatible endpoint with the platform's key.
 
@@ -22,35 +28,17 @@ class SharedProvider(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     created_at = models.DateTimeField(auto_now_add=True, editable=False)
     updated_at = models.DateTimeField(auto_now=True, editable=False)
-    name = models.CharField(max_length=80, help_text=_("Workspaces see this name."))
-    base_url = models.URLField(
-        _("base URL"),
-        max_length=500,
-        help_text=_(
-            "Up to and including /v1, for most providers. It may be on a private network. Workspaces never see it."
-        ),
-    )
+    name = models.CharField(max_length=80)
+    base_url = models.URLField(_("base URL"), max_length=500)
     api_key = EncryptedTextField(_("API key"))
     default_model = models.CharField(max_length=200)
     is_active = models.BooleanField(default=True)
-    is_for_all = models.BooleanField(
-        _("for every workspace"),
-        default=False,
-        help_text=_("Also for those that are made later."),
-    )
+    is_for_all = models.BooleanField(_("for every workspace"), default=False)
     most_at_once = models.PositiveSmallIntegerField(
-        _("requests at once"),
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(1), MaxValueValidator(1000)],
-        help_text=_("Of all workspaces together. Further ones wait. Leave empty for no limit."),
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(1000)]
     )
     most_a_minute = models.PositiveIntegerField(
-        _("requests a minute"),
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(1), MaxValueValidator(100_000)],
-        help_text=_("Of all workspaces together. Further ones wait. Leave empty for no limit."),
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(100_000)]
     )
 
     class Meta:
@@ -63,8 +51,7 @@ class SharedProvider(models.Model):
     @property
     def origin(self) -> str:
         """Scheme, host and port: a stored key goes nowhere else."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.netloc}".lower()
+        return origin_of(self.base_url)
 
 
 class Withheld(models.TextChoices):
