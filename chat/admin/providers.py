@@ -1,4 +1,4 @@
-"""Buds and model providers in the admin."""
+"""The model providers of a workspace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -16,10 +15,10 @@ from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminPasswordWidget
 
-from chat.models import Bud, ModelProvider, ProviderModel, Turn, Withheld
+from chat.admin.provider_models import ProviderModelInline
+from chat.models import ModelProvider, ProviderModel, Withheld
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.shared import switched_off
 from chat.services.provider_check import try_key
@@ -32,12 +31,10 @@ from workspaces.formats import whole
 from workspaces.model_admin import WorkspaceModelAdmin
 from workspaces.outbound import enter_endpoint
 from workspaces.redaction import MASK
-from workspaces.roles import Permission, has_permission
+from workspaces.roles import Permission
 from workspaces.secret_memory import without_secrets
-from workspaces.seen_values import NoticesOthers
 
 if TYPE_CHECKING:
-    from chat.models.buds import BudQuerySet
     from workspaces.middleware import WorkspaceRequest
 
     class _KeyRequest(WorkspaceRequest):
@@ -45,61 +42,8 @@ if TYPE_CHECKING:
         may_skip_test: bool
 
 
-@admin.register(Bud)
-class BudAdmin(WorkspaceModelAdmin):
-    section = Section.BUDS
-    manage_permission = Permission.MANAGE_BUDS
-    list_display = ["name", "model_used", "state", "updated_at"]
-    list_filter = ["is_archived"]
-    list_select_related = ["provider"]
-    search_fields = ["name", "slug", "description"]
-
-    def get_queryset(self, request: HttpRequest) -> Any:
-        """Without what people only try in the editor, and without others' own."""
-        rows = cast("BudQuerySet", super().get_queryset(request))
-        return rows.usable_by(request.user.pk).filter(is_draft=False)
-
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        """Open the product's own editor."""
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        workspace = cast("WorkspaceRequest", request).workspace
-        assert workspace is not None
-        return redirect("chat:bud_new", workspace_slug=workspace.slug)
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: Any = None,
-    ) -> HttpResponse:
-        """Open the product's own editor."""
-        bud = self.get_object(request, object_id)
-        if bud is None or not self.has_view_permission(request, bud):
-            return cast("HttpResponse", super().change_view(request, object_id, form_url))
-        return redirect("chat:bud", workspace_slug=bud.workspace.slug, bud_id=bud.pk)
-
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Refuse: the editor saves through the service."""
-        raise PermissionDenied
-
-    @admin.display(description=_("Model"))
-    def model_used(self, bud: Bud) -> Promise | str:
-        """The bud's own choice, or that it takes the provider's, or the platform's."""
-        if bud.model:
-            return bud.model
-        return bud.provider.name if bud.provider else _("the platform's model")
-
-    @admin.display(description=_("State"), ordering="is_archived")
-    def state(self, bud: Bud) -> Promise:
-        """In words: a cross under "archived" would read as a failure."""
-        return _("archived") if bud.is_archived else _("in use")
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # archived instead, so that its conversations stay
+MOST_IN_FORM: Final = 50
+"""Models in their provider's form. Of more, each is changed on a page of its own."""
 
 
 class ModelProviderForm(forms.ModelForm):
@@ -173,172 +117,9 @@ class ModelProviderForm(forms.ModelForm):
         return cleaned
 
 
-MOST_IN_FORM: Final = 50
-"""Models in their provider's form. Of more, each is changed on a page of its own."""
-_FACTS = [
-    "model",
-    "context_tokens",
-    "sees_pictures",
-    "calls_tools",
-    "reasons",
-    "prompt_price",
-    "cached_price",
-    "completion_price",
-    "learned_protocol",
-]
-
-
-_LIST_PRICE = _("Per million tokens. Empty: the provider's list price, if Trellis knows it.")
-_PRICES_HELP = {"prompt_price": _LIST_PRICE, "completion_price": _LIST_PRICE}
-
-
-class _TellsWhatWasFound(forms.ModelForm):
-    """Where an ability may be left to what was found, the choice says what that is."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        for name in ("calls_tools", "reasons"):
-            found = getattr(self.instance, f"told_{name}")
-            told = {None: _("Automatic"), True: _("Automatic: yes"), False: _("Automatic: no")}
-            field = cast("forms.TypedChoiceField", self.fields[name])
-            field.choices = [("", told[found]), (True, _("Yes")), (False, _("No"))]
-
-
-class ProviderModelRowForm(NoticesOthers, _TellsWhatWasFound):
-    """One model, within its provider's form."""
-
-    class Meta:
-        model = ProviderModel
-        fields: ClassVar[Any] = _FACTS
-        help_texts: ClassVar[Any] = _PRICES_HELP
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        # The table names its columns, but not the fields in them.
-        for field in self.fields.values():
-            field.widget.attrs["aria-label"] = field.label
-
-
 def _models_of(provider: ModelProvider) -> Any:
     rows = ProviderModel.objects.for_workspace(provider.workspace_id)
     return rows.filter(provider=provider)
-
-
-class ProviderModelInline(TabularInline):
-    """What is known of a provider's models."""
-
-    model = ProviderModel
-    form = ProviderModelRowForm
-    extra = 0
-    fields = _FACTS
-    verbose_name_plural = _("prices and context")
-
-    def get_queryset(self, request: HttpRequest) -> Any:
-        workspace = getattr(request, "workspace", None)
-        rows = ProviderModel.objects
-        return rows.for_workspace(workspace) if workspace is not None else rows.none()
-
-    def _may(self, request: HttpRequest, obj: Any = None) -> bool:
-        bound = cast("WorkspaceRequest", request)
-        if bound.workspace is None or getattr(obj, "workspace_id", None) not in (
-            None,
-            bound.workspace.pk,
-        ):
-            return False
-        return has_permission(bound.actor, Permission.MANAGE_BUDS, workspace_id=bound.workspace.pk)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._may(request, obj)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._may(request, obj)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._may(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._may(request, obj)
-
-
-class ProviderModelForm(_TellsWhatWasFound):
-    """One row per model and provider."""
-
-    workspace: Any = None
-
-    class Meta:
-        model = ProviderModel
-        fields: ClassVar[Any] = ["provider", *_FACTS]
-        help_texts: ClassVar[Any] = _PRICES_HELP
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        rows = ProviderModel.objects.for_workspace(self.workspace).filter(
-            provider=cleaned.get("provider"), model=cleaned.get("model")
-        )
-        if rows.exclude(pk=self.instance.pk).exists():
-            self.add_error("model", _("This model is listed already."))
-        return cleaned
-
-
-@admin.register(ProviderModel)
-class ProviderModelAdmin(WorkspaceModelAdmin):
-    """All models of the workspace's providers, and of the platform's own."""
-
-    section = Section.BUDS
-    form = ProviderModelForm
-    manage_permission = Permission.MANAGE_BUDS
-    page_name = _("Models and prices")
-    ordering = ["model"]
-    list_display = ["model", "provider", "reads", *_FACTS[2:]]
-    list_select_related = ["provider"]
-    search_fields = ["model"]
-
-    @admin.display(description=_("reads tokens"), ordering="context_tokens")
-    def reads(self, row: ProviderModel) -> str:
-        return "–" if row.context_tokens is None else whole(row.context_tokens)
-
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        form = super().get_form(request, obj, change=change, **kwargs)
-        form.workspace = getattr(request, "workspace", None)
-        return form
-
-
-@admin.register(Turn)
-class RatedAnswerAdmin(WorkspaceModelAdmin):
-    """What people think of answers: how many of which bud and model are good, and why some are not.
-
-    What was asked and answered stays theirs.
-    """
-
-    section = Section.BUDS
-    page_name = _("Ratings of answers")
-    manage_permission = Permission.MANAGE_BUDS
-    ordering = ["-rated_at"]
-    list_display = ["rated_at", "rating", "rating_reason", "bud", "model", "asked_by"]
-    list_filter = ["rating", "rated_at", "model"]
-    list_select_related = ["conversation__bud", "mentioned_bud", "asked_by"]
-    list_display_links = None
-    search_fields = ["rating_reason", "model"]
-    show_full_result_count = False
-    fields = ["rated_at", "rating", "rating_reason", "model"]
-
-    def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).exclude(rating="")
-
-    @admin.display(description=_("Bud"), ordering="conversation__bud__name")
-    def bud(self, turn: Turn) -> str:
-        return turn.answering_bud.name
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(ModelProvider)

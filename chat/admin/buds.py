@@ -1,0 +1,78 @@
+"""Buds in the admin, which opens the product's own editor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from chat.models import Bud
+from workspaces.admin_sections import Section
+from workspaces.model_admin import WorkspaceModelAdmin
+from workspaces.roles import Permission
+
+if TYPE_CHECKING:
+    from chat.models.buds import BudQuerySet
+    from workspaces.middleware import WorkspaceRequest
+
+
+@admin.register(Bud)
+class BudAdmin(WorkspaceModelAdmin):
+    section = Section.BUDS
+    manage_permission = Permission.MANAGE_BUDS
+    list_display = ["name", "model_used", "state", "updated_at"]
+    list_filter = ["is_archived"]
+    list_select_related = ["provider"]
+    search_fields = ["name", "slug", "description"]
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Without what people only try in the editor, and without others' own."""
+        rows = cast("BudQuerySet", super().get_queryset(request))
+        return rows.usable_by(request.user.pk).filter(is_draft=False)
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Open the product's own editor."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        workspace = cast("WorkspaceRequest", request).workspace
+        assert workspace is not None
+        return redirect("chat:bud_new", workspace_slug=workspace.slug)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: Any = None,
+    ) -> HttpResponse:
+        """Open the product's own editor."""
+        bud = self.get_object(request, object_id)
+        if bud is None or not self.has_view_permission(request, bud):
+            return cast("HttpResponse", super().change_view(request, object_id, form_url))
+        return redirect("chat:bud", workspace_slug=bud.workspace.slug, bud_id=bud.pk)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Refuse: the editor saves through the service."""
+        raise PermissionDenied
+
+    @admin.display(description=_("Model"))
+    def model_used(self, bud: Bud) -> Promise | str:
+        """The bud's own choice, or that it takes the provider's, or the platform's."""
+        if bud.model:
+            return bud.model
+        return bud.provider.name if bud.provider else _("the platform's model")
+
+    @admin.display(description=_("State"), ordering="is_archived")
+    def state(self, bud: Bud) -> Promise:
+        """In words: a cross under "archived" would read as a failure."""
+        return _("archived") if bud.is_archived else _("in use")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # archived instead, so that its conversations stay

@@ -1,0 +1,146 @@
+"""Models of providers, with what is known of them and what they cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import TabularInline
+
+from chat.models import ProviderModel
+from workspaces.admin_sections import Section
+from workspaces.formats import whole
+from workspaces.model_admin import WorkspaceModelAdmin
+from workspaces.roles import Permission, has_permission
+from workspaces.seen_values import NoticesOthers
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+_FACTS = [
+    "model",
+    "context_tokens",
+    "sees_pictures",
+    "calls_tools",
+    "reasons",
+    "prompt_price",
+    "cached_price",
+    "completion_price",
+    "learned_protocol",
+]
+
+
+_LIST_PRICE = _("Per million tokens. Empty: the provider's list price, if Trellis knows it.")
+_PRICES_HELP = {"prompt_price": _LIST_PRICE, "completion_price": _LIST_PRICE}
+
+
+class _TellsWhatWasFound(forms.ModelForm):
+    """Where an ability may be left to what was found, the choice says what that is."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in ("calls_tools", "reasons"):
+            found = getattr(self.instance, f"told_{name}")
+            told = {None: _("Automatic"), True: _("Automatic: yes"), False: _("Automatic: no")}
+            field = cast("forms.TypedChoiceField", self.fields[name])
+            field.choices = [("", told[found]), (True, _("Yes")), (False, _("No"))]
+
+
+class ProviderModelRowForm(NoticesOthers, _TellsWhatWasFound):
+    """One model, within its provider's form."""
+
+    class Meta:
+        model = ProviderModel
+        fields: ClassVar[Any] = _FACTS
+        help_texts: ClassVar[Any] = _PRICES_HELP
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # The table names its columns, but not the fields in them.
+        for field in self.fields.values():
+            field.widget.attrs["aria-label"] = field.label
+
+
+class ProviderModelInline(TabularInline):
+    """What is known of a provider's models."""
+
+    model = ProviderModel
+    form = ProviderModelRowForm
+    extra = 0
+    fields = _FACTS
+    verbose_name_plural = _("prices and context")
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        workspace = getattr(request, "workspace", None)
+        rows = ProviderModel.objects
+        return rows.for_workspace(workspace) if workspace is not None else rows.none()
+
+    def _may(self, request: HttpRequest, obj: Any = None) -> bool:
+        bound = cast("WorkspaceRequest", request)
+        if bound.workspace is None or getattr(obj, "workspace_id", None) not in (
+            None,
+            bound.workspace.pk,
+        ):
+            return False
+        return has_permission(bound.actor, Permission.MANAGE_BUDS, workspace_id=bound.workspace.pk)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, obj)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, obj)
+
+
+class ProviderModelForm(_TellsWhatWasFound):
+    """One row per model and provider."""
+
+    workspace: Any = None
+
+    class Meta:
+        model = ProviderModel
+        fields: ClassVar[Any] = ["provider", *_FACTS]
+        help_texts: ClassVar[Any] = _PRICES_HELP
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        rows = ProviderModel.objects.for_workspace(self.workspace).filter(
+            provider=cleaned.get("provider"), model=cleaned.get("model")
+        )
+        if rows.exclude(pk=self.instance.pk).exists():
+            self.add_error("model", _("This model is listed already."))
+        return cleaned
+
+
+@admin.register(ProviderModel)
+class ProviderModelAdmin(WorkspaceModelAdmin):
+    """All models of the workspace's providers, and of the platform's own."""
+
+    section = Section.BUDS
+    form = ProviderModelForm
+    manage_permission = Permission.MANAGE_BUDS
+    page_name = _("Models and prices")
+    ordering = ["model"]
+    list_display = ["model", "provider", "reads", *_FACTS[2:]]
+    list_select_related = ["provider"]
+    search_fields = ["model"]
+
+    @admin.display(description=_("reads tokens"), ordering="context_tokens")
+    def reads(self, row: ProviderModel) -> str:
+        return "–" if row.context_tokens is None else whole(row.context_tokens)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.workspace = getattr(request, "workspace", None)
+        return form
