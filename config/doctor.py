@@ -22,6 +22,7 @@ from django.core import checks
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
+from django.utils.translation import ngettext
 
 from audit import trigger_check
 from audit.health import health
@@ -141,7 +142,8 @@ def _database(part: str) -> Finding:
         return _failed(
             part,
             f"{name} {found}, but "
-            + _told(len(missing), "# migration is missing", "# migrations are missing"),
+            + ngettext("%s migration is missing", "%s migrations are missing", len(missing))
+            % whole(len(missing)),
             "Run: python3 manage.py migrate",
         )
     if unset := _missing_timeouts():
@@ -282,11 +284,6 @@ def _triggers(part: str) -> Finding:
     return _ok(part, "those that keep the log append-only are all there")
 
 
-def _told(number: int, one: str, many: str) -> str:
-    """Say a number of things; # stands for it."""
-    return (one if number == 1 else many).replace("#", whole(number))
-
-
 def _queues(part: str) -> Finding:
     told = []
     if settings.TRELLIS.redis_url is not None:
@@ -296,26 +293,29 @@ def _queues(part: str) -> Finding:
         if waiting > QUEUE_LENGTH:
             return _look(
                 part,
-                _told(waiting, "# task waits for a worker", "# tasks wait for a worker"),
+                ngettext("%s task waits for a worker", "%s tasks wait for a worker", waiting)
+                % whole(waiting),
                 "Start workers, or start more of them.",
             )
-        told.append(_told(waiting, "# task waits", "# tasks wait"))
+        told.append(ngettext("%s task waits", "%s tasks wait", waiting) % whole(waiting))
     spool = spool_size()
     if spool.files:
         return _look(
             part,
-            _told(
+            ngettext(
+                "%s file with %s bytes waits in audit-spool",
+                "%s files with %s bytes wait in audit-spool",
                 spool.files,
-                f"# file with {spool.size_bytes} bytes waits in audit-spool",
-                f"# files with {spool.size_bytes} bytes wait in audit-spool",
-            ),
+            )
+            % (whole(spool.files), whole(spool.size_bytes)),
             "They are entered as soon as the database takes writes and a server runs.",
         )
     failing = AuditStream.objects.across_workspaces().filter(is_paused=False, state__failures__gt=0)
     if number := failing.count():
         return _look(
             part,
-            _told(number, "# audit stream cannot deliver", "# audit streams cannot deliver"),
+            ngettext("%s audit stream cannot deliver", "%s audit streams cannot deliver", number)
+            % whole(number),
             "Their pages under Audit › Streams show the reason.",
         )
     return _ok(part, ", ".join([*told, "nothing is held back"]))
@@ -377,15 +377,17 @@ def _notifications(part: str) -> Finding:
     if lost := devices.living().exclude(key_id__in=known).count():
         return _look(
             part,
-            _told(
+            ngettext(
+                "%s device takes notifications from a key that is not in the settings",
+                "%s devices take notifications from a key that is not in the settings",
                 lost,
-                "# device takes notifications from a key that is not in the settings",
-                "# devices take notifications from a key that is not in the settings",
-            ),
+            )
+            % whole(lost),
             "Put it behind the first in TRELLIS_PUSH_KEYS and restart. If it is lost, people add those devices again.",
         )
     failing = devices.living().exclude(last_error="").count()
-    number = _told(devices.living().count(), "# device", "# devices")
+    count = devices.living().count()
+    number = ngettext("%s device", "%s devices", count) % whole(count)
     told = f"{number}, signed with key {known[0]}"
     if failing:
         return _look(
