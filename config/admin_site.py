@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
+from weakref import WeakKeyDictionary
 
 from allauth.account.decorators import secure_admin_login
 from django.http import HttpRequest
@@ -45,6 +46,11 @@ class TrellisAdminSite(UnfoldAdminSite):
     index_template = "admin/dashboard.html"
     index_title = _("Overview")
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._sections: WeakKeyDictionary[HttpRequest, Sequence[Any]] = WeakKeyDictionary()
+        """A page asks for its list up to four times, and each takes as long as a statement or two."""
+
     def get_urls(self) -> list[Any]:
         """Each list is a file, too."""
         from config.list_export import export_list  # it needs admin classes, which need this site
@@ -58,9 +64,14 @@ class TrellisAdminSite(UnfoldAdminSite):
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Sequence[Any]:
         """The pages that the person may open, by what they do there; by app where one app is asked for."""
-        apps = super().get_app_list(request, app_label)
         if app_label is not None:
-            return cast("Sequence[Any]", apps)
+            return cast("Sequence[Any]", super().get_app_list(request, app_label))
+        if request not in self._sections:
+            self._sections[request] = self._list_sections(request)
+        return self._sections[request]
+
+    def _list_sections(self, request: HttpRequest) -> Sequence[Any]:
+        apps = super().get_app_list(request)
         pages: dict[Section, list[Any]] = {section: [] for section in TITLES}
         for app in apps:
             for page in app["models"]:

@@ -12,6 +12,7 @@ from django.contrib.auth.models import PermissionsMixin
 from django.db import models, transaction
 from django.db.models.functions import Lower
 from django.utils.crypto import salted_hmac
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
@@ -167,8 +168,9 @@ class User(AbstractBaseUser, PermissionsMixin):
             return False
         return self.is_superuser or self.administers_a_workspace
 
-    @property
+    @cached_property
     def administers_a_workspace(self) -> bool:
+        """Whether they are an admin or owner anywhere; pages ask several times, and read the person once a request."""
         return self.memberships.filter(
             role__in=[Role.ADMIN, Role.OWNER], workspace__is_active=True, suspended_at=None
         ).exists()

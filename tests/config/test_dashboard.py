@@ -145,3 +145,12 @@ def test_today_begins_where_the_person_is(
     with timezone.override(ZoneInfo(time_zone)):
         url = tiles(tenant)["Tool calls today"].url
     assert f"since={quote_plus(begins)}" in url
+
+
+def test_a_page_asks_once_whether_its_person_is_an_admin(tenant: Tenant) -> None:
+    """Ours: Django, the theme and the header each want to know."""
+    client = tenant.client("admin")
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get("/admin/").status_code == 200
+    start = 'SELECT 1 AS "a" FROM "workspaces_membership"'
+    assert sum(query["sql"].startswith(start) for query in asked) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
@@ -57,9 +57,13 @@ def _follow(client: Client, starts: list[str], world: World) -> tuple[int, list[
     kinds: set[tuple[str, frozenset[str]]] = set()
     routes: Counter[str] = Counter()
     dead: list[str] = []
-    waiting = [(address, "the start") for address in starts]
+    waiting = deque((address, "the start") for address in starts)
+    seen: set[str] = set()
     while waiting:
-        address, source = waiting.pop(0)
+        address, source = waiting.popleft()
+        if address in seen:
+            continue
+        seen.add(address)
         if (kind := _kind_of(address)) is None:
             dead.append(f"{address} on {source}: no such address")
             continue
