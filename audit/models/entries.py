@@ -83,7 +83,7 @@ class AuditEntry(WrittenOften):
     )
     token_id = models.UUIDField(null=True)
     source = models.CharField(max_length=10, choices=[(s.value, s.value) for s in Source])
-    ip_address = models.GenericIPAddressField(null=True)
+    ip_address = models.GenericIPAddressField(_("IP address"), null=True)
     request_id = models.CharField(max_length=64, blank=True)
     trace_id = models.CharField(max_length=64, blank=True)
 

@@ -8,6 +8,7 @@ from audit.reports.entries import (
     choices_of,
     entries_of,
     may_see_bodies,
+    person_named,
     related_to,
 )
 from audit.reports.overview import Overview, overview_of
@@ -41,6 +42,7 @@ __all__ = [
     "may_see_bodies",
     "overview_of",
     "page_of",
+    "person_named",
     "related_to",
     "rows_of",
     "totals_of",

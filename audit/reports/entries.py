@@ -74,6 +74,13 @@ def choices_of(workspace_id: UUID, since: datetime | None) -> Choices:
     return exactly(workspace_id, read)
 
 
+def person_named(workspace_id: UUID, user_id: UUID) -> str:
+    """Give the name by which the workspace's newest entry knows a person; nothing where none does."""
+    rows = AuditEntry.objects.for_workspace(workspace_id).filter(actor_id=user_id)
+    found = rows.order_by("-created_at", "-id").values_list("actor_label", flat=True).first()
+    return found or ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Related:
     """Entries of one call, oldest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -54,7 +55,7 @@ def filter_context(
         usual: the time that the page is of if none is chosen.
         has_order: whether people choose an order.
     """
-    choices = reports.choices_of(workspace_id, wanted.since)
+    choices = _with_chosen(wanted, reports.choices_of(workspace_id, wanted.since), workspace_id)
     boxes = _boxes(wanted, choices)
     return {
         "query": wanted.as_query(),
@@ -75,6 +76,16 @@ def filter_context(
         "known": _known(choices),
         "most_completed": reports.MAX_CHOICES if choices.is_cut else None,
     }
+
+
+def _with_chosen(
+    wanted: EntryFilter, choices: reports.Choices, workspace_id: UUID
+) -> reports.Choices:
+    """Add the chosen person by their name, if they did nothing in this time or are beyond those that are listed."""
+    if wanted.user_id is None or any(value == wanted.user for value, _ in choices.users):
+        return choices
+    name = reports.person_named(workspace_id, wanted.user_id) or wanted.user
+    return replace(choices, users=[*choices.users, (wanted.user, name)])
 
 
 def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str, Any]]:

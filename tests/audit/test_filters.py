@@ -135,6 +135,20 @@ def test_a_moment_is_shown_in_words(tenant: Tenant) -> None:
     assert [chip["value"] for chip in page.context["chips"]] == ["25 Nov 2026, 09:49 UTC"]
 
 
+def test_a_chosen_person_has_their_name_whenever_they_did_something(tenant: Tenant) -> None:
+    """Ours: also in a time in which they did nothing; who is not in the log stays an id."""
+    a_call(tenant)
+    entry = AuditEntry.objects.for_workspace(tenant.workspace).exclude(actor_id=None).first()
+    assert entry is not None
+    nothing_yet = {"range": "custom", "since": "2000-01-01", "until": "2000-01-02"}
+    for person, name in ((str(entry.actor_id), entry.actor_label), (ID, ID)):
+        page = tenant.client("auditor").get(url(tenant), {**nothing_yet, "user": person})
+        assert page.context["rows"] == []
+        chips = {chip["label"]: chip["value"] for chip in page.context["chips"]}
+        assert chips["Person"] == name
+        assert f'<option value="{person}" selected>{name}</option>' in page.content.decode()
+
+
 def test_a_wrong_filter_is_told_at_the_field(tenant: Tenant) -> None:
     """REL-402."""
     page = tenant.client("auditor").get(url(tenant), {"q": "outcom:refused <b>"})
