@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -17,11 +17,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 from workspaces.errors import InvalidInput
 from workspaces.forms import FormatsForm, ProfileForm
 from workspaces.middleware import enterable_workspaces
-from workspaces.models import Theme
+from workspaces.models import Theme, WorkspaceSession
 from workspaces.page_parts import id_of
 from workspaces.profiles import change_profile
 from workspaces.roles import Permission, has_permission
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import RowPage, page_in_address, ways_from
 from workspaces.switching import entrances_of
 from workspaces.text_values import unknown_filters
 from workspaces.visits import (
@@ -120,27 +120,16 @@ def shortcuts(request: WorkspaceRequest) -> HttpResponse:
 @login_required
 def sessions(request: WorkspaceRequest) -> HttpResponse:
     """Where the person is signed in, page by page; sign out of one, or of all others in all workspaces."""
-    if request.workspace is None:
-        return redirect("workspaces:index")
-    rows_of_person = sessions_of(request.user.pk, request.workspace)
-    current = request.session.session_key
     if request.method == "POST":
-        actor = request.actor
-        if chosen := request.POST.get("session"):
-            number = end_own_session(session_id=id_of(chosen), session_key=current, actor=actor)
-            told = _("There was nothing to sign out of.")
-        else:
-            number = end_other_sessions(user=request.user, session=request.session, actor=actor)
-            told = _("Signed out everywhere else.")
-        if number:
-            told = ngettext(
-                "Signed out of %(number)s other browser.",
-                "Signed out of %(number)s other browsers.",
-                number,
-            ) % {"number": number}
-        messages.success(request, told)
+        messages.success(request, _sign_out(request))
         return redirect("workspaces:sessions")
-    page = page_in_address(rows_of_person, request.GET, by=SESSION_ORDER)
+    current, workspace = request.session.session_key, request.workspace
+    page: RowPage[WorkspaceSession] = RowPage(
+        rows=[]
+    )  # a browser is listed where it used a workspace
+    if workspace is not None:
+        rows = sessions_of(request.user.pk, workspace)
+        page = page_in_address(rows, request.GET, by=SESSION_ORDER)
     context: dict[str, Any] = {
         "section": "account",
         "tab": "sessions",
@@ -149,6 +138,27 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
         "faults": [page.fault] if page.fault else [],
     }
     return render(request, "workspaces/settings_sessions.html", context)
+
+
+def _sign_out(request: WorkspaceRequest) -> str:
+    """Sign the person out of the browser that they named, or of all others; gives what to tell them."""
+    actor = request.actor
+    if chosen := request.POST.get("session"):
+        if request.workspace is None:
+            raise Http404
+        current = request.session.session_key
+        number = end_own_session(session_id=id_of(chosen), session_key=current, actor=actor)
+        told = _("There was nothing to sign out of.")
+    else:
+        number = end_other_sessions(user=request.user, session=request.session, actor=actor)
+        told = _("Signed out everywhere else.")
+    if not number:
+        return told
+    return ngettext(
+        "Signed out of %(number)s other browser.",
+        "Signed out of %(number)s other browsers.",
+        number,
+    ) % {"number": number}
 
 
 @require_safe

@@ -323,6 +323,21 @@ def test_signing_out_everywhere_else_ends_sessions_that_were_used_in_no_workspac
         assert [*entry.details["after"]] == ["others_signed_out_at"]
 
 
+def test_who_is_in_no_workspace_can_sign_out_everywhere_else() -> None:
+    """SEC-461: their page lists no browser, and says why."""
+    person = User.objects.create_user(email="nowhere@trellis.example", password=None)
+    here, elsewhere = Client(), Client()
+    for client in (here, elsewhere):
+        client.force_login(person)
+    page = here.get("/account/sessions/")
+    assert "You are in no workspace, so no browser is listed here." in page.content.decode()
+    assert here.post("/account/sessions/", {"session": str(person.pk)}).status_code == 404
+    told = here.post("/account/sessions/", follow=True).content.decode()
+    assert "Signed out everywhere else." in told
+    statuses = [one.get("/account/sessions/").status_code for one in (here, elsewhere)]
+    assert statuses == [200, 302]
+
+
 def test_the_platforms_owner_sees_and_ends_their_sessions_in_any_workspace(
     tenant: Tenant, superuser: User
 ) -> None:
