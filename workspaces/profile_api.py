@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+from django.db import transaction
 from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -12,8 +13,23 @@ from rest_framework.response import Response
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.models import Clock, DateFormat, Membership, NumberFormat, Theme, User
 from workspaces.profiles import LONGEST_NAME, change_profile
+from workspaces.shortcuts import LONGEST_KEY, MOST_KEYS, ShortcutChoice, change_shortcuts
 
 _AS_THE_BROWSER: Final = "Empty: as the browser says."
+_AS_THEY_ARE: Final = object()
+
+
+class ShortcutsValue(serializers.Serializer[Any]):
+    """Keys of the chat's shortcuts. What is not named has its usual keys."""
+
+    is_on = serializers.BooleanField(default=True, help_text="False: no shortcut does anything.")
+    keys = serializers.DictField(
+        child=serializers.ListField(
+            child=serializers.CharField(max_length=LONGEST_KEY), max_length=MOST_KEYS
+        ),
+        default=dict,
+        help_text='By the name of what they do, such as `{"newChat": ["mod", "shift", "o"]}`. No keys: no shortcut.',
+    )
 
 
 @extend_schema_serializer(many=False)
@@ -34,11 +50,13 @@ class ProfileOutput(serializers.ModelSerializer[User]):
         NumberFormat.choices, allow_blank=True, read_only=True, help_text=_AS_THE_BROWSER
     )
 
+    shortcuts = ShortcutsValue(allow_null=True, read_only=True, help_text="Null: the usual keys.")
+
     class Meta:
         model = User
         fields = (
             *("id", "email", "name", "theme"),
-            *("time_zone", "date_format", "clock", "number_format"),
+            *("time_zone", "date_format", "clock", "number_format", "shortcuts"),
         )
         read_only_fields = fields
 
@@ -63,6 +81,7 @@ class ProfileInput(serializers.Serializer[Any]):
     number_format = serializers.ChoiceField(
         NumberFormat.choices, allow_blank=True, required=False, help_text=_AS_THE_BROWSER
     )
+    shortcuts = ShortcutsValue(required=False, allow_null=True, help_text="Null: the usual keys.")
 
 
 class ProfileViewSet(WorkspaceViewSet):
@@ -82,7 +101,14 @@ class ProfileViewSet(WorkspaceViewSet):
     @extend_schema(request=ProfileInput, responses={200: ProfileOutput})
     def create(self, request: Request) -> Response:
         """Change what is given."""
-        person = change_profile(user=self.person, **self.read(ProfileInput))
+        given = self.read(ProfileInput)
+        keys = given.pop("shortcuts", _AS_THEY_ARE)
+        with transaction.atomic():
+            person = change_profile(user=self.person, **given)
+            if keys is not _AS_THEY_ARE:
+                change_shortcuts(
+                    user=person, choice=None if keys is None else ShortcutChoice(**keys)
+                )
         return Response(ProfileOutput(person).data)
 
 

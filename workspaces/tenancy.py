@@ -127,6 +127,11 @@ class User(AbstractBaseUser, PermissionsMixin):
         db_default="",
         editable=False,
     )
+    shortcuts = models.JSONField(
+        null=True,
+        editable=False,
+        help_text=_("Keys of their own (`workspaces.shortcuts`); None: the usual ones."),
+    )
     others_signed_out_at = models.DateTimeField(
         _("signed out everywhere else"),
         null=True,

@@ -6,8 +6,9 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import NewContext
-from tests.e2e.people import MEMBER, enter
+from tests.e2e.accessibility import expect_no_faults
+from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
 
 
 def test_escape_closes_what_lies_over_the_sidebar_and_then_the_sidebar(
@@ -47,3 +48,66 @@ def test_the_list_of_shortcuts_opens_at_its_beginning(new_context: NewContext) -
         0,
         True,
     ]
+
+
+def test_people_choose_keys_of_their_own(new_context: NewContext) -> None:
+    """REL-1050: they hold in every page that opens; what cannot be pressed is told, and all can be taken back."""
+    context = new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    enter(page, MEMBER, at="/account/shortcuts/")
+    change = page.get_by_role("button", name="Change the keys of “New chat”")
+    recorder = page.locator(".shortcut-recorder")
+    change.click()
+    for keys, told in (("j", "Hold Ctrl"), ("Control+k", "“Search chats” has these keys.")):
+        page.keyboard.press(keys)
+        expect(recorder).to_contain_text(told)
+    expect_no_faults(page)
+    page.keyboard.press("Escape")
+    expect(recorder).to_have_count(0)
+    change.click()
+    page.keyboard.press("Alt+n")
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    row = page.locator(".shortcut-group dl > div", has_text="New chat").first
+    expect(row).to_contain_text("AltN")
+    screenshot(page, "own-shortcuts")
+
+    open_chat(page, "Clock", "Show me all formats")
+    expect_idle(page)
+    for keys, copied in (
+        ("Control+Shift+Semicolon", "@@ -1,3 +1,3 @@"),
+        ("Control+Shift+C", "Text can be **bold**"),
+    ):
+        page.keyboard.press(keys)
+        page.wait_for_function(
+            "async start => (await navigator.clipboard.readText()).startsWith(start)", arg=copied
+        )
+    chat = page.url
+    page.keyboard.press("Control+Shift+S")
+    sidebar = page.locator("#sidebar")
+    expect(sidebar).to_be_hidden()
+    page.reload()
+    expect(sidebar).to_be_hidden()
+    expect_no_faults(page)
+    page.get_by_role("button", name="Open the sidebar").click()
+    expect(sidebar).to_be_visible()
+    page.keyboard.press("Control+Shift+O")
+    assert page.url == chat
+    page.keyboard.press("Alt+n")
+    expect(page).to_have_url(re.compile("/w/demo/$"))
+    page.keyboard.press("Control+Period")
+
+    expect(page.get_by_role("heading", name="Profile", level=1)).to_be_visible()
+    page.goto("/account/shortcuts/")
+    page.get_by_role("button", name="Reset all keys").click()
+    expect(row).to_contain_text("CtrlShiftO")
+    switch = page.get_by_role("checkbox", name="Use the shortcuts of the chat")
+    switch.uncheck()
+    expect(page.get_by_text("Saved.").last).to_be_visible()
+    page.goto("/w/demo/")
+    page.get_by_role("textbox", name="Message").press("Control+k")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.goto("/account/shortcuts/")
+    expect(switch).not_to_be_checked()
+    switch.check()
+    expect(page.get_by_text("Saved.")).to_be_visible()

@@ -17,6 +17,7 @@ import { noteChat } from "./last-chat";
 import { followConnection } from "./sending";
 import { followServerIcons } from "./server-icons";
 import { closeSearch, HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
+import { isSidebarHidden } from "./sidebar/hiding";
 import { ConversationDialogs } from "./sidebar/row";
 import { Sidebar } from "./sidebar/sidebar";
 import files from "./texts/files";
@@ -41,7 +42,7 @@ const CompareDialog = later(() => import("./chat/compare-dialog").then((module) 
 function App() {
   const id = place.value;
   return (
-    <div class="app">
+    <div class="app" data-sidebar={isSidebarHidden.value ? "hidden" : undefined}>
       <a class="skip-link" href="#composer-text">
         {t.skip}
       </a>

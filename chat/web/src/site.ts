@@ -11,7 +11,7 @@ import { startLiveCounts } from "./live-counts";
 import "./menus";
 import { startPush } from "./push";
 import { startReadingNotices } from "./reading-notices";
-import { CHAT_KEYS, isPressed } from "./shortcuts/list";
+import { pressed } from "./shortcuts/own";
 import { onSignedIn, startSignIn } from "./sign-in";
 import common from "./texts/common";
 import t from "./texts/pages";
@@ -78,7 +78,7 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   const search = document.querySelector<HTMLAnchorElement>(".topbar-search");
-  if (!search || !isPressed(CHAT_KEYS.search, event)) return;
+  if (!search || pressed(event) !== "search") return;
   event.preventDefault();
   location.assign(search.href);
 });

@@ -1,5 +1,6 @@
-import { expect, it } from "vitest";
-import { CHAT_KEYS, GROUPS, isPressed, nameOf } from "../src/shortcuts/list";
+import { afterEach, expect, it } from "vitest";
+import { CHAT_KEYS, canBeHeld, GROUPS, isPressed, keysIn, nameOf } from "../src/shortcuts/list";
+import { keysOf, pressed, setOwnKeys, takenBy, USUAL } from "../src/shortcuts/own";
 
 const press = (key: string, held: KeyboardEventInit = {}) => new KeyboardEvent("keydown", { key, ...held });
 
@@ -21,7 +22,7 @@ it("takes a sign with Shift too, where the keyboard has it there", () => {
 
 it("REL-588: lists every key that the chat listens to, each thing once", () => {
   const listed = GROUPS.flatMap((group) => group.shortcuts).flatMap((shortcut) => shortcut.ways);
-  for (const keys of Object.values(CHAT_KEYS)) expect(listed).toContain(keys);
+  for (const keys of Object.values(CHAT_KEYS)) expect(listed).toContainEqual(keys);
   for (const group of GROUPS) {
     const said = group.shortcuts.map((shortcut) => shortcut.what);
     expect(new Set(said).size, group.title).toBe(said.length);
@@ -31,4 +32,40 @@ it("REL-588: lists every key that the chat listens to, each thing once", () => {
 it("names keys as they are on the person's keyboard", () => {
   expect(CHAT_KEYS.newChat.map((key) => nameOf(key, false))).toEqual(["Ctrl", "Shift", "O"]);
   expect(CHAT_KEYS.newChat.map((key) => nameOf(key, true))).toEqual(["⌘", "Shift", "O"]);
+});
+
+afterEach(() => setOwnKeys(USUAL));
+
+it("REL-1050: does what a person's own keys say, and nothing by the usual ones that they changed", () => {
+  setOwnKeys({ is_on: true, keys: { newChat: ["alt", "n"], search: [] } });
+  expect(pressed(press("n", { altKey: true }))).toBe("newChat");
+  expect(pressed(press("o", { ctrlKey: true, shiftKey: true }))).toBeUndefined();
+  expect(pressed(press("k", { ctrlKey: true }))).toBeUndefined();
+  expect(pressed(press("/", { ctrlKey: true }))).toBe("list");
+  expect(keysOf("search")).toEqual([]);
+  expect(takenBy(["alt", "n"], "search")).toBe("newChat");
+  expect(takenBy(["alt", "n"], "newChat")).toBeUndefined();
+});
+
+it("REL-1050: does nothing where shortcuts are switched off", () => {
+  setOwnKeys({ is_on: false, keys: {} });
+  expect(pressed(press("k", { ctrlKey: true }))).toBeUndefined();
+});
+
+it("takes the keys that are pressed, once more than held ones are", () => {
+  expect(keysIn(press("Control", { ctrlKey: true }))).toBeNull();
+  expect(keysIn(press("J", { metaKey: true, shiftKey: true }))).toEqual(["mod", "shift", "j"]);
+  expect(keysIn(press("F2"))).toEqual(["f2"]);
+  for (const [key, held] of [
+    [":", { ctrlKey: true, shiftKey: true }],
+    ["?", { ctrlKey: true, shiftKey: true }],
+    ["j", { altKey: true }],
+  ] as const)
+    expect(isPressed(keysIn(press(key, held)) ?? [], press(key, held)), key).toBe(true);
+  expect(isPressed(CHAT_KEYS.copyCode, press(":", { ctrlKey: true, shiftKey: true }))).toBe(true);
+});
+
+it("knows which keys somebody would press while they write", () => {
+  expect([["j"], ["shift", "j"], ["enter"], ["shift", "/"]].some(canBeHeld)).toBe(false);
+  expect([["mod", "j"], ["alt", "j"], ["f2"], ["shift", "escape"]].every(canBeHeld)).toBe(true);
 });

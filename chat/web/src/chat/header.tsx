@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { isSidebarOpen } from "../app";
+import { isSidebarHidden, showSidebar } from "../sidebar/hiding";
 import home from "../texts/home";
 import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
@@ -19,13 +20,11 @@ export function Header({ children }: { children: ComponentChildren }) {
     <header class="chat-header">
       <button
         type="button"
-        class="btn btn-sm btn-square btn-quiet min-[52.01rem]:hidden"
+        class={`btn btn-sm btn-square btn-quiet ${isSidebarHidden.value ? "" : "min-[52.01rem]:hidden"}`}
         aria-label={shell.openSidebar}
         aria-expanded={isSidebarOpen.value}
         aria-controls="sidebar"
-        onClick={() => {
-          isSidebarOpen.value = true;
-        }}
+        onClick={showSidebar}
       >
         <Icon name="menu" />
       </button>

@@ -96,3 +96,13 @@ export function renderText(text: string, labels = NO_NOTES): string {
   knowNotes(labels);
   return sanitize(marked.parse(text, { async: false }));
 }
+
+/** The pieces of code in a text, in their order, without formulas. */
+export function codeIn(text: string): string[] {
+  const found: string[] = [];
+  marked.walkTokens(marked.lexer(text), (token) => {
+    if (token.type === "code" && (token as Tokens.Code).lang !== "math")
+      found.push((token as Tokens.Code).text);
+  });
+  return found;
+}

@@ -1,4 +1,5 @@
 /** The REST API with the session's cookie; problems come out as one readable sentence. */
+import type { OwnKeys } from "../shortcuts/own";
 import common from "../texts/common";
 import type { Theme } from "../theme";
 import type {
@@ -111,6 +112,8 @@ export interface Api {
   waiting(): Promise<Waiting[]>;
   /** Of the person, for each of their devices. */
   saveTheme(theme: Theme): Promise<void>;
+  /** The same; null: the usual keys. */
+  saveShortcuts(choice: OwnKeys | null): Promise<void>;
   /** Answer what a member asks for; they are told. */
   decideRequest(id: string, isGranted: boolean, note: string): Promise<void>;
   /** Places in one's own conversations. */
@@ -216,6 +219,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     models: () => call("GET", "models/"),
     waiting: () => call("GET", "waiting/"),
     saveTheme: (theme) => call("POST", "profile/", { theme }),
+    saveShortcuts: (shortcuts) => call("POST", "profile/", { shortcuts }),
     decideRequest: (id, is_granted, note) =>
       call("POST", `access-requests/${id}/decide/`, { is_granted, note }),
     search: (query) => call("GET", `search/?${new URLSearchParams({ q: query })}`),

@@ -1,11 +1,14 @@
 import { effect, signal } from "@preact/signals";
 import { boot, go, homePath } from "../app";
 import { chooser } from "../chat/choice";
+import { copyLastAnswer, copyLastCode } from "../chat/copying";
+import { toggleSidebar } from "../sidebar/hiding";
 import t from "../texts/shortcuts";
 import { Dialog } from "../ui/dialog";
 import { keepEarly, takeEarly } from "./early";
 import { ShortcutGroups } from "./groups";
-import { CHAT_KEYS, isPressed, type Keys } from "./list";
+import type { ShortcutName } from "./list";
+import { ownKeys, pressed } from "./own";
 
 export const isHelpOpen = signal(false);
 export const isSearchOpen = signal(false);
@@ -27,28 +30,23 @@ export function newChat(): void {
   requestAnimationFrame(focusComposer);
 }
 
-const CHAT: readonly [Keys, () => void][] = [
-  [CHAT_KEYS.newChat, newChat],
-  [
-    CHAT_KEYS.search,
-    () => {
-      isSearchOpen.value = !isSearchOpen.value;
-    },
-  ],
-  [
-    CHAT_KEYS.choose,
-    () => {
-      chooser.value = chooser.value ? null : "all";
-    },
-  ],
-  [CHAT_KEYS.composer, focusComposer],
-  [
-    CHAT_KEYS.list,
-    () => {
-      isHelpOpen.value = !isHelpOpen.value;
-    },
-  ],
-];
+const DOES: Readonly<Record<ShortcutName, () => void>> = {
+  newChat,
+  search: () => {
+    isSearchOpen.value = !isSearchOpen.value;
+  },
+  choose: () => {
+    chooser.value = chooser.value ? null : "all";
+  },
+  composer: focusComposer,
+  copyAnswer: () => void copyLastAnswer(),
+  copyCode: () => void copyLastCode(),
+  sidebar: toggleSidebar,
+  settings: () => location.assign(boot.urls.settings),
+  list: () => {
+    isHelpOpen.value = !isHelpOpen.value;
+  },
+};
 
 export function installShortcuts(): void {
   effect(() => {
@@ -56,9 +54,9 @@ export function installShortcuts(): void {
     else takeEarly();
   });
   addEventListener("keydown", (event) => {
-    const found = CHAT.find(([keys]) => isPressed(keys, event));
-    if (!found) return;
-    found[1]();
+    const name = pressed(event);
+    if (!name) return;
+    DOES[name]();
     event.preventDefault();
   });
 }
@@ -76,6 +74,7 @@ export function HelpDialog() {
         <a class="link-brand justify-self-start text-sm" href={boot.urls.shortcuts}>
           {t.all}
         </a>
+        {!ownKeys().is_on && <p class="notice">{t.isOff}</p>}
         <ShortcutGroups places={["chat"]} />
       </div>
     </Dialog>

@@ -1,6 +1,7 @@
-import { Fragment } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import t from "../texts/shortcuts";
-import { GROUPS, type Keys, nameOf, type Place } from "./list";
+import { GROUPS, type Keys, nameOf, type Place, type Shortcut, type ShortcutName } from "./list";
+import { keysOf } from "./own";
 
 const isMac = /mac|iphone|ipad/i.test(navigator.platform);
 
@@ -27,24 +28,49 @@ function Way({ keys }: { keys: Keys }) {
   );
 }
 
+/** One of these. */
+export function Ways({ ways }: { ways: readonly Keys[] }) {
+  if (ways.length === 0) return <span>{t.noKeys}</span>;
+  return (
+    <>
+      {ways.map((keys, at) => (
+        <Fragment key={keys.join()}>
+          {at > 0 && <span>{t.or}</span>}
+          <Way keys={keys} />
+        </Fragment>
+      ))}
+    </>
+  );
+}
+
+function waysOf({ ways, name }: Shortcut): readonly Keys[] {
+  if (!name) return ways;
+  return [keysOf(name)].filter((keys) => keys.length > 0);
+}
+
+interface Props {
+  places: readonly Place[];
+  /** What stands in place of the keys that people may choose, in the group of the chat. */
+  choosing?: (name: ShortcutName) => ComponentChildren;
+}
+
 /** The shortcuts that work in these places. */
-export function ShortcutGroups({ places }: { places: readonly Place[] }) {
+export function ShortcutGroups({ places, choosing }: Props) {
   return (
     <>
       {GROUPS.filter((group) => places.includes(group.place)).map((group) => (
         <section key={group.title} class="shortcut-group" aria-label={group.title}>
           <h3>{group.title}</h3>
           <dl>
-            {group.shortcuts.map(({ what, ways }) => (
-              <div key={what}>
-                <dt>{what}</dt>
+            {group.shortcuts.map((shortcut) => (
+              <div key={shortcut.what}>
+                <dt>{shortcut.what}</dt>
                 <dd>
-                  {ways.map((keys, at) => (
-                    <Fragment key={keys.join()}>
-                      {at > 0 && <span>{t.or}</span>}
-                      <Way keys={keys} />
-                    </Fragment>
-                  ))}
+                  {choosing && shortcut.name && group.place === "chat" ? (
+                    choosing(shortcut.name)
+                  ) : (
+                    <Ways ways={waysOf(shortcut)} />
+                  )}
                 </dd>
               </div>
             ))}

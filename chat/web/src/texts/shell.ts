@@ -11,6 +11,7 @@ const shell = {
   skip: "Skip to the message field",
   openSidebar: "Open the sidebar",
   closeSidebar: "Close the sidebar",
+  hideSidebar: "Hide the sidebar",
 
   // -- the list of chats
   chats: "Chats",

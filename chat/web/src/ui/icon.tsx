@@ -40,6 +40,7 @@ import maximize from "lucide-static/icons/maximize-2.svg?raw";
 import menu from "lucide-static/icons/menu.svg?raw";
 import mic from "lucide-static/icons/mic.svg?raw";
 import minimize from "lucide-static/icons/minimize-2.svg?raw";
+import panelLeft from "lucide-static/icons/panel-left.svg?raw";
 import paperclip from "lucide-static/icons/paperclip.svg?raw";
 import pencil from "lucide-static/icons/pencil.svg?raw";
 import pin from "lucide-static/icons/pin.svg?raw";
@@ -117,6 +118,7 @@ const ICONS = {
   menu,
   mic,
   minimize,
+  panelLeft,
   paperclip,
   pencil,
   pin,
