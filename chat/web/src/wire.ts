@@ -473,6 +473,7 @@ export interface Boot {
   is_kept: boolean;
   urls: BootUrls;
   remembers_permissions: boolean;
+  allows_public_links: boolean;
   csrf_token: string;
   demo_model: boolean;
   max_file_bytes: number;
@@ -603,6 +604,7 @@ export interface BootUrls {
   buds: string;
   reminders: string;
   permissions: string;
+  shared_chats: string;
   settings: string;
   password: string;
   tokens: string;
@@ -793,6 +795,8 @@ export interface Conversation {
   folder_id: string | null;
   is_pinned: boolean;
   is_archived: boolean;
+  /** Others may read it as it was when you shared it. */
+  is_shared: boolean;
   deleted_at: string | null;
   /** The message that the shown path ends with. */
   leaf_id: string | null;
