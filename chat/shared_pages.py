@@ -103,8 +103,8 @@ def shared_chat(request: HttpRequest, token: str) -> HttpResponse:
         shared = find_shared(token, person)
     except NotFound:
         if person is None and is_open(token):
-            return _private(redirect_to_login(request.get_full_path()), person)
-        return _gone(request, person)
+            return _private(redirect_to_login(request.get_full_path()))
+        return _gone(request)
     with in_workspace(shared.workspace_id):
         buds = _buds(shared, person)
         document = shared.text.value
@@ -116,7 +116,11 @@ def shared_chat(request: HttpRequest, token: str) -> HttpResponse:
             "buds": buds,
             "is_member": buds is not None,
         }
-        return _private(render(request, "chat/shared_chat.html", context), person)
+        response = _private(render(request, "chat/shared_chat.html", context))
+    if person is None:
+        # Members have a form, whose origin browsers would hide with it, so that it would be refused.
+        response["Referrer-Policy"] = "no-referrer"
+    return response
 
 
 @require_POST
@@ -126,7 +130,7 @@ def copy_shared_chat(request: WorkspaceRequest, token: str) -> HttpResponse:
     try:
         shared = find_shared(token, request.user)
     except NotFound:
-        return _gone(request, request.user)
+        return _gone(request)
     with in_workspace(shared.workspace_id):
         rows = Bud.objects.for_workspace(shared.workspace_id).visible_to(request.user)
         bud = rows.filter(is_draft=False).fetch(request.POST.get("bud", ""))
@@ -161,8 +165,9 @@ def shared_picture(
 
 
 @require_safe
-def shared_diagrams(request: HttpRequest) -> HttpResponse:
-    """The frame in which Mermaid draws, for readers who may be in no workspace. It holds nothing of anybody."""
+def shared_diagrams(request: HttpRequest, token: str) -> HttpResponse:
+    """The frame in which Mermaid draws, for readers who may be in no workspace."""
+    find_shared(token, signed_in_user(request))
     return draw_frame(request)
 
 
@@ -188,18 +193,16 @@ def my_shared_chats(request: WorkspaceRequest, workspace_slug: str) -> HttpRespo
     return render(request, "chat/shared_chats.html", context)
 
 
-def _private(response: HttpResponse, person: User | None) -> HttpResponse:
-    """For no search engine and no shared cache, and told to no other site."""
+def _private(response: HttpResponse) -> HttpResponse:
+    """For no search engine and no shared cache."""
     response["X-Robots-Tag"] = "noindex, nofollow"
     response["Cache-Control"] = "private, no-store"
-    # With "no-referrer" browsers hide the origin of forms, so that they would be refused.
-    response["Referrer-Policy"] = "no-referrer" if person is None else "same-origin"
     return response
 
 
-def _gone(request: HttpRequest, person: User | None) -> HttpResponse:
+def _gone(request: HttpRequest) -> HttpResponse:
     """The same page for all that cannot be read."""
-    return _private(render(request, "chat/shared_gone.html", status=404), person)
+    return _private(render(request, "chat/shared_gone.html", status=404))
 
 
 def _actor_in(request: WorkspaceRequest, shared: SharedChat) -> Actor:

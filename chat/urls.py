@@ -47,8 +47,8 @@ urlpatterns = [
         shared_pages.my_shared_chats,
         name="shared_chats",
     ),
-    path("shared/diagrams/", shared_pages.shared_diagrams, name="shared_diagrams"),
     path(_SHARED_CHAT, shared_pages.shared_chat, name="shared_chat"),
+    path(f"{_SHARED_CHAT}diagrams/", shared_pages.shared_diagrams, name="shared_diagrams"),
     path(f"{_SHARED_CHAT}copy/", shared_pages.copy_shared_chat, name="shared_chat_copy"),
     path(
         f"{_SHARED_CHAT}files/<uuid:artifact_id>/<int:number>/",

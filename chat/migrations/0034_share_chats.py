@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
                             ("link", "Anyone with the link"),
                         ],
                         max_length=10,
-                        verbose_name="who may read it",
+                        verbose_name="who can read it",
                     ),
                 ),
                 ("token_hash", models.CharField(editable=False, max_length=64, unique=True)),

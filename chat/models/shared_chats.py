@@ -74,7 +74,7 @@ class SharedChat(WorkspaceModel):
     conversation = models.OneToOneField(
         Conversation, on_delete=models.CASCADE, related_name="shared", editable=False
     )
-    audience = models.CharField(_("who may read it"), max_length=10, choices=Audience.choices)
+    audience = models.CharField(_("who can read it"), max_length=10, choices=Audience.choices)
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
     token = EncryptedTextField(
         editable=False, help_text=_("Its owner can copy the link at any time.")
