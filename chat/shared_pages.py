@@ -106,8 +106,8 @@ def shared_chat(request: HttpRequest, token: str) -> HttpResponse:
             return _private(redirect_to_login(request.get_full_path()))
         return _gone(request)
     with in_workspace(shared.workspace_id):
-        buds = _buds(shared, person)
         document = shared.text.value
+        buds = _buds(shared, person, document.bud)
         context = {
             "shared": shared,
             "document": document,
@@ -178,7 +178,7 @@ def my_shared_chats(request: WorkspaceRequest, workspace_slug: str) -> HttpRespo
     workspace = workspace_of(request)
     require(request.actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     rows = SharedChat.objects.for_workspace(workspace).visible_to(request.user)
-    mine = rows.filter(owner=request.user).select_related("conversation")
+    mine = rows.filter(owner=request.user).select_related("conversation", "workspace")
     if request.method == "POST":
         stop_sharing(shared=mine.fetch(request.POST.get("shared", "")), actor=request.actor)
         messages.success(request, _("Stopped. The link no longer works."))
@@ -188,7 +188,6 @@ def my_shared_chats(request: WorkspaceRequest, workspace_slug: str) -> HttpRespo
         "rows": [(row, link_of(row)) for row in page.rows],
         "ways": ways_from(page, request.GET),
         "address_faults": [page.fault] if page.fault else [],
-        "allows_public_links": workspace.allows_public_links,
     }
     return render(request, "chat/shared_chats.html", context)
 
@@ -216,8 +215,8 @@ def _actor_in(request: WorkspaceRequest, shared: SharedChat) -> Actor:
     )
 
 
-def _buds(shared: SharedChat, person: User | None) -> list[Bud] | None:
-    """The buds with which the person may go on; None: they are no member. That of the chat comes first."""
+def _buds(shared: SharedChat, person: User | None, first: str) -> list[Bud] | None:
+    """The buds with which the person may go on, the one with that name first; None: they are no member."""
     if person is None:
         return None
     members = Membership.objects.for_workspace(shared.workspace_id)
@@ -225,8 +224,7 @@ def _buds(shared: SharedChat, person: User | None) -> list[Bud] | None:
         return None
     rows = Bud.objects.for_workspace(shared.workspace_id).usable_by(person.pk)
     buds = list(rows.filter(is_archived=False, is_draft=False).only("name").order_by("name", "pk"))
-    name = shared.text.value.bud
-    return sorted(buds, key=lambda bud: bud.name != name)
+    return sorted(buds, key=lambda bud: bud.name != first)
 
 
 def _entries(document: SharedDocument) -> list[ShownEntry]:

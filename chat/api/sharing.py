@@ -19,6 +19,7 @@ from chat.services.sharing import (
     ShareChoice,
     find_people,
     link_of,
+    readers_of,
     share_conversation,
     stop_sharing,
 )
@@ -87,13 +88,10 @@ class ShareOutput(serializers.Serializer[SharedChat]):
 
     @extend_schema_field(PersonOutput(many=True))
     def get_people(self, row: SharedChat) -> Any:
-        people = [one.person for one in row.readers.all()]
-        people.sort(key=lambda user: (user.display_name.lower(), user.email))
-        return PersonOutput(people, many=True).data
+        return PersonOutput(readers_of(row), many=True).data
 
     def get_is_open(self, row: SharedChat) -> bool:
-        is_allowed = row.audience != Audience.LINK.value or row.workspace.allows_public_links
-        return is_allowed and not row.has_ended
+        return not row.has_ended and not row.is_disallowed
 
     def get_is_current(self, row: SharedChat) -> bool:
         return row.conversation.leaf_id in (None, row.text.end)

@@ -109,6 +109,11 @@ class SharedChat(WorkspaceModel):
         """Whether its date has passed."""
         return self.expires_at is not None and self.expires_at <= timezone.now()
 
+    @property
+    def is_disallowed(self) -> bool:
+        """Whether it is a public link in a workspace that allows none any more. Needs `workspace` loaded."""
+        return self.audience == Audience.LINK.value and not self.workspace.allows_public_links
+
 
 class SharedChatText(WorkspaceModel):
     """What a shared chat shows. A row of its own, so that lists need not read it."""

@@ -21,7 +21,7 @@ from chat.models.turns import ACTIVE
 from chat.recording import changing
 from chat.services.check_plans import stop_plans_of
 from chat.services.check_runs import cancel_runs_of
-from chat.services.sharing import drop_shared_by
+from chat.services.share_ends import drop_shared_by
 from chat.values import TurnStatus
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database import database_now

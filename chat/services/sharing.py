@@ -18,9 +18,10 @@ from django.utils.translation import gettext as _
 from chat.models import Audience, Conversation, SharedChat, SharedChatReader, SharedChatText
 from chat.recording import Changes, changing
 from chat.services.conversations import active_status
+from chat.services.share_ends import drop_share
 from chat.services.shared_texts import BuiltText, build_text
 from workspaces.actors import Actor, Source
-from workspaces.changes import record_changed, record_created, record_deleted, tracked_change
+from workspaces.changes import record_changed, record_created, tracked_change
 from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.mails import public_url
 from workspaces.models import Membership, User, Workspace
@@ -109,19 +110,6 @@ def end_expired() -> int:
     return ended
 
 
-def drop_shared_by(workspace_id: UUID, user_id: UUID, actor: Actor) -> None:
-    """Have nothing left that a person shared or could read, when they leave. In the caller's transaction."""
-    rows = SharedChat.objects.for_workspace(workspace_id).filter(owner_id=user_id)
-    mine = list(rows)
-    for shared in mine:
-        record_deleted(shared, actor=actor)
-    rows.delete()
-    conversations = Conversation.objects.for_workspace(workspace_id)
-    conversations.filter(pk__in=[shared.conversation_id for shared in mine]).update(shared_at=None)
-    readers = SharedChatReader.objects.for_workspace(workspace_id)
-    readers.filter(person_id=user_id).delete()
-
-
 def find_people(*, workspace: Workspace, person: User, typed: str) -> list[User]:
     """Find members by name or address for the dialog, without the person: at most 20, by name."""
     users = User.objects.filter(
@@ -139,9 +127,8 @@ def link_of(shared: SharedChat) -> str:
 
 
 def readers_of(shared: SharedChat) -> list[User]:
-    """The people who were chosen, by name."""
-    rows = SharedChatReader.objects.for_workspace(shared.workspace_id).filter(shared=shared)
-    readers = [row.person for row in rows.select_related("person")]
+    """The people who were chosen, by name. Lists read `readers__person` ahead."""
+    readers = [row.person for row in shared.readers.all()]
     return sorted(readers, key=lambda user: (user.display_name.lower(), user.email))
 
 
@@ -245,9 +232,7 @@ def _save_readers(shared: SharedChat, people: Sequence[User], actor: Actor) -> N
 def _stop(shared: SharedChat, actor: Actor) -> None:
     workspace_id = shared.workspace_id
     with changing(shared.conversation_id, workspace_id) as changes:
-        row = SharedChat.objects.for_workspace(workspace_id).fetch(shared.pk)
-        record_deleted(row, actor=actor)
-        row.delete()
+        drop_share(changes.conversation, actor)
         _show(changes, None)
 
 

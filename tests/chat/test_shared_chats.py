@@ -35,10 +35,10 @@ from chat.services.conversations import (
     erase_conversation,
     restore_conversation,
 )
+from chat.services.share_ends import drop_shared_by
 from chat.services.shared_reading import copy_shared, find_shared
 from chat.services.sharing import (
     ShareChoice,
-    drop_shared_by,
     end_expired,
     link_of,
     share_conversation,
@@ -690,6 +690,17 @@ def test_what_ran_out_is_dropped_with_its_text(tenant: Tenant, conversation: Con
     assert not rows.exists()
     assert not SharedChatText.objects.for_workspace(tenant.workspace).exists()
     assert entries_of(tenant)[-1].details["verb"] == "deleted"
+
+
+def test_erasing_a_shared_chat_is_an_end_in_the_log(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """SEC-476: nothing of it is left to be read."""
+    share(tenant, conversation)
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        erase_conversation(conversation=conversation, actor=tenant.actor("member"))
+    assert entries_of(tenant)[-1].details["verb"] == "deleted"
+    assert not SharedChatText.objects.for_workspace(tenant.workspace).exists()
 
 
 def test_who_leaves_shares_nothing_any_more(tenant: Tenant, conversation: Conversation) -> None:

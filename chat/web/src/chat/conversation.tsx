@@ -78,13 +78,13 @@ function ShareButton({ row }: { row: Conversation }) {
     <button
       type="button"
       class="btn btn-sm btn-quiet"
-      data-shared={row.is_shared || undefined}
       title={row.is_shared ? sharingTexts.sharedTitle : undefined}
       onClick={() => {
         sharing.value = { row };
       }}
     >
       <Icon name="share" />
+      {row.is_shared && <span class="dot sm:hidden" data-tone="brand" />}
       <span class="max-sm:sr-only">{row.is_shared ? sharingTexts.shared : sharingTexts.share}</span>
     </button>
   );
