@@ -163,8 +163,10 @@ def _file(artifact: Artifact, version: ArtifactVersion) -> SharedFile:
 
 
 def _call(call: ToolCall, with_calls: bool) -> SharedCall:
+    """Of a built-in tool its name alone: it reads and writes files, and what a bud knows."""
     values = call_values(call)
-    if not with_calls:
+    is_own = bool(call.builtin) and call.server_id is None
+    if not with_calls or is_own:
         values |= {"arguments": None, "result": None, "result_left_out": 0}
     return SharedCall(**values)
 

@@ -349,6 +349,18 @@ def test_chosen_calls_are_masked_and_chosen_files_are_given(
     assert client.get(url).status_code == 404
 
 
+def test_of_built_in_tools_the_names_alone_are_shared(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """SEC-473: they read files and what a bud knows, which is not chosen with the calls."""
+    call = ToolCall.objects.for_workspace(tenant.workspace).get()
+    call.builtin = call.tool_name = "search_knowledge"
+    call.save()
+    [_question, answer] = share(tenant, conversation, with_calls=True).text.value.messages
+    [shown] = answer.calls
+    assert (shown.tool, shown.arguments, shown.result) == ("search_knowledge", None, None)
+
+
 def test_a_file_that_is_not_shared_is_not_given(tenant: Tenant, conversation: Conversation) -> None:
     """SEC-473: neither without files, nor a version or file beside those of the text."""
     version = ArtifactVersion.objects.for_workspace(tenant.workspace).get()

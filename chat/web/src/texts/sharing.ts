@@ -28,9 +28,9 @@ const sharing = {
   withFilesHelp: "Attached files and those that answers made. Files are shared as they are.",
   withCalls: "What tools were asked and what they answered",
   withCallsHelp:
-    "Otherwise readers see each tool's name and how it ended. What looks like a secret is masked.",
+    "Otherwise readers see each tool's name and how it ended. What looks like a secret is masked, and files that a tool read stay out.",
   never:
-    "Never included: what the model thought, the bud's instructions, content that servers attached, and names of other members.",
+    "Never included: what the model thought, the bud's instructions, content that servers attached, and which members approved a call.",
   ends: "Ends on",
   endsHelp: "Nobody can read it after that day.",
 
