@@ -20,6 +20,7 @@ from chat.services import (
     inputs,
     preparing_knowledge,
     resolutions,
+    sharing,
 )
 from chat.webhooks import delivery
 from workspaces import restore
@@ -39,6 +40,13 @@ def recover_turns() -> int:
 def expire_approvals() -> int:
     """End requests for approval, and wait no longer for a word on calls of unknown outcome."""
     return approvals.expire_approvals() + resolutions.expire_resolutions()
+
+
+@shared_task
+@scheduled(crontab(minute=23))
+def end_shared_chats() -> int:
+    """Drop shared chats whose date has passed. Nobody reads them from that moment on."""
+    return sharing.end_expired()
 
 
 @shared_task(ignore_result=True)

@@ -11,6 +11,7 @@ from chat import (
     platform_provider_page,
     provider_pages,
     reminder_page,
+    shared_pages,
     shared_provider_pages,
     turn_page,
     usage_page,
@@ -21,6 +22,7 @@ from chat.artifacts import views as artifacts
 app_name = "chat"
 _BUDS = "w/<slug:workspace_slug>/buds/"
 _SHARED = "platform/providers/"
+_SHARED_CHAT = "shared/<str:token>/"
 _BUD = f"{_BUDS}<uuid:bud_id>/"
 urlpatterns = [
     path(
@@ -39,6 +41,24 @@ urlpatterns = [
         "w/<slug:workspace_slug>/tool-permissions/",
         permission_page.permissions,
         name="permissions",
+    ),
+    path(
+        "w/<slug:workspace_slug>/shared-chats/",
+        shared_pages.my_shared_chats,
+        name="shared_chats",
+    ),
+    path(_SHARED_CHAT, shared_pages.shared_chat, name="shared_chat"),
+    path(f"{_SHARED_CHAT}diagrams/", shared_pages.shared_diagrams, name="shared_diagrams"),
+    path(f"{_SHARED_CHAT}copy/", shared_pages.copy_shared_chat, name="shared_chat_copy"),
+    path(
+        f"{_SHARED_CHAT}files/<uuid:artifact_id>/<int:number>/",
+        shared_pages.shared_file,
+        name="shared_file",
+    ),
+    path(
+        f"{_SHARED_CHAT}pictures/<uuid:artifact_id>/<int:number>/",
+        shared_pages.shared_picture,
+        name="shared_picture",
     ),
     path("w/<slug:workspace_slug>/usage/", usage_page.usage, name="usage"),
     path(

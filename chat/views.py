@@ -9,7 +9,7 @@ from uuid import UUID
 from csp.decorators import csp_replace, csp_update
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -78,6 +78,7 @@ class BootUrls(TypedDict):
     buds: str
     reminders: str
     permissions: str
+    shared_chats: str
     settings: str
     password: str
     tokens: str
@@ -101,6 +102,8 @@ class Boot(TypedDict):
     """The page was kept by the browser: it has no token, and is loaded anew when the server answers."""
     urls: BootUrls
     remembers_permissions: bool
+    allows_public_links: bool
+    """Chats can be shared with anyone who has the link."""
     csrf_token: str
     demo_model: bool
     max_file_bytes: int
@@ -177,7 +180,12 @@ def waiting(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def diagrams(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """The frame in which Mermaid draws: without our origin, without a network, without the page's style rules."""
+    """The frame in which Mermaid draws."""
+    return draw_frame(request)
+
+
+def draw_frame(request: HttpRequest) -> HttpResponse:
+    """A page that draws diagrams: without our origin, without a network, without the page's style rules."""
     nonce = secrets.token_urlsafe(16)
     response = render(request, "chat/diagrams.html", {"nonce": nonce})
     response["Content-Security-Policy"] = DIAGRAM_POLICY.format(nonce=nonce)
@@ -235,6 +243,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "buds": reverse("chat:buds", kwargs=slug),
             "reminders": reverse("chat:reminders", kwargs=slug),
             "permissions": reverse("chat:permissions", kwargs=slug),
+            "shared_chats": reverse("chat:shared_chats", kwargs=slug),
             "settings": reverse("workspaces:profile"),
             "password": reverse("account_change_password"),
             "tokens": reverse("workspaces:tokens"),
@@ -247,6 +256,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "socket": f"/ws/w/{workspace.slug}/",
         },
         "remembers_permissions": workspace.remembers_permissions,
+        "allows_public_links": workspace.allows_public_links,
         "csrf_token": get_token(request),
         "demo_model": platform_provider().is_demo,
         "max_file_bytes": settings.TRELLIS.artifact_max_bytes,

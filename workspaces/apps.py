@@ -22,6 +22,7 @@ class WorkspacesConfig(AppConfig):
             (
                 *("name", "slug", "is_active", "approves_new_tools"),
                 *("allows_personal_servers", "remembers_permissions", "reads_outside_unasked"),
+                "allows_public_links",
             ),
         )
         audit_table(Membership, ("role", "is_auditor", "suspended_at"))

@@ -252,6 +252,11 @@ class Workspace(models.Model):
             "After content from outside was read, tools that only read may reach outside without asking."
         ),
     )
+    allows_public_links = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text=_("Members may share chats with anyone who has the link."),
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

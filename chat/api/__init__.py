@@ -17,6 +17,7 @@ from chat.api.providers import ProviderViewSet
 from chat.api.push import PushDeviceViewSet
 from chat.api.reminders import ReminderViewSet
 from chat.api.search import SearchViewSet
+from chat.api.sharing import SharedChatViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
 from chat.api.usage import UsageViewSet
 from chat.api.waiting import WaitingViewSet
@@ -30,6 +31,7 @@ routes = [
     ("models", ModelViewSet),
     ("providers", ProviderViewSet),
     ("conversations", ConversationViewSet),
+    ("shared-chats", SharedChatViewSet),
     ("folders", FolderViewSet),
     ("drafts", DraftViewSet),
     ("pins", PinViewSet),

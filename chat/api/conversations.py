@@ -19,6 +19,7 @@ from rest_framework.response import Response
 from chat.api.artifacts import ArtifactsOfConversation
 from chat.api.offers import OffersOfConversation
 from chat.api.shapes import ConversationOutput, MessageOutput, ModelInput, SentOutput, sent_json
+from chat.api.sharing import ShareOfConversation
 from chat.engine.attaching import LONGEST_URI, FileRef, Ref, ResourceRef
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
@@ -164,7 +165,12 @@ _NOT_LISTED = (
 
 
 class ConversationViewSet(
-    ArtifactsOfConversation, OffersOfConversation, ListRows, RetrieveRow, WorkspaceViewSet
+    ArtifactsOfConversation,
+    OffersOfConversation,
+    ShareOfConversation,
+    ListRows,
+    RetrieveRow,
+    WorkspaceViewSet,
 ):
     """The caller's own conversations."""
 

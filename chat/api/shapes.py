@@ -85,6 +85,9 @@ class ConversationOutput(serializers.Serializer[Conversation]):
     folder_id = serializers.UUIDField(allow_null=True)
     is_pinned = serializers.BooleanField()
     is_archived = serializers.BooleanField()
+    is_shared = serializers.BooleanField(
+        help_text="Others may read it as it was when you shared it."
+    )
     deleted_at = serializers.DateTimeField(allow_null=True)
     leaf_id = serializers.UUIDField(
         allow_null=True, help_text="The message that the shown path ends with."

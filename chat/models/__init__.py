@@ -33,6 +33,7 @@ from chat.models.push import PushDevice, PushMessage
 from chat.models.readings import FileReading
 from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.requests import ModelRequest
+from chat.models.shared_chats import Audience, SharedChat, SharedChatReader, SharedChatText
 from chat.models.shared_providers import SharedProvider, Withheld
 from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
@@ -41,6 +42,7 @@ __all__ = [
     "Artifact",
     "ArtifactVersion",
     "Attachment",
+    "Audience",
     "Bud",
     "BudCheck",
     "BudColour",
@@ -70,6 +72,9 @@ __all__ = [
     "Repeat",
     "ResultStatus",
     "RunStatus",
+    "SharedChat",
+    "SharedChatReader",
+    "SharedChatText",
     "SharedProvider",
     "ToolCall",
     "Turn",

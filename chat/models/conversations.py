@@ -104,6 +104,11 @@ class Conversation(WrittenOften, WorkspaceModel):
     )
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)
+    shared_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text=_("Others may read it as it was then; None: it is not shared."),
+    )
     deleted_at = models.DateTimeField(
         null=True,
         editable=False,

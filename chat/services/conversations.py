@@ -23,6 +23,7 @@ from chat.models.turns import ACTIVE, most_urgent
 from chat.recording import Changes, changing
 from chat.services.buds import check_servers
 from chat.services.models import choose_model
+from chat.services.share_ends import drop_share
 from chat.services.turns import check_client_id, check_same, digest_of
 from chat.values import BulkChange, McpConfigOverrides, TitleSource, TurnStatus, parse_value
 from mcp_servers.client.inputs import InputKind
@@ -354,6 +355,7 @@ def _erase(conversation: Conversation, actor: Actor) -> None:
         )
         for permission in allowed.select_related("tool__server"):
             forget_permission(permission=permission, actor=actor)
+        drop_share(conversation, actor)
         changes.conversation_row(turn_status=None)
         forget_contents(conversation)
         conversation.delete()

@@ -57,19 +57,31 @@ def export_conversation(conversation: Conversation, form: ExportFormat) -> Expor
     return ExportedFile(f"{stem}.md", "text/markdown; charset=utf-8", body)
 
 
-def _entries(conversation: Conversation) -> list[dict[str, Any]]:
+def shown_path(conversation: Conversation) -> Any:
+    """Query the messages that the chat shows, in their order, without what the model thought."""
     workspace_id = conversation.workspace_id
     if conversation.leaf_id is not None:
         rows = path_to(workspace_id, conversation.leaf_id)
     else:
         rows = Message.objects.for_workspace(workspace_id).filter(conversation=conversation)
-    path = list(rows.defer("reasoning"))
+    return rows.defer("reasoning")
+
+
+def calls_of(workspace_id: UUID, path: Iterable[Message]) -> dict[UUID, list[ToolCall]]:
+    """The tool calls of each answer on a path, in their order."""
     calls: defaultdict[UUID, list[ToolCall]] = defaultdict(list)
     for call in ToolCall.objects.for_workspace(workspace_id).filter(
         message__in=[row.pk for row in path if row.role == MessageRole.ASSISTANT]
     ):
         calls[call.message_id].append(call)
-    named = _named_buds(workspace_id, path)
+    return calls
+
+
+def _entries(conversation: Conversation) -> list[dict[str, Any]]:
+    workspace_id = conversation.workspace_id
+    path = list(shown_path(conversation))
+    calls = calls_of(workspace_id, path)
+    named = named_buds(workspace_id, path)
     attached: defaultdict[UUID, list[str]] = defaultdict(list)
     for one in Attachment.objects.for_workspace(workspace_id).filter(
         message__in=[row.pk for row in path if row.role == MessageRole.USER]
@@ -83,22 +95,23 @@ def _entries(conversation: Conversation) -> list[dict[str, Any]]:
             "text": redact(row.text, workspace_id=workspace_id),
             "attachments": attached[row.pk],
             "created_at": moment(row.created_at),
-            "tool_calls": [_call(call) for call in calls[row.pk]],
+            "tool_calls": [call_values(call) for call in calls.get(row.pk, ())],
             "summary": redact(summary_json(row), workspace_id=workspace_id),
         }
         for row in path
-        if row.text or attached[row.pk] or calls[row.pk]
+        if row.text or attached[row.pk] or calls.get(row.pk)
     ]
 
 
-def _named_buds(workspace_id: UUID, path: Iterable[Message]) -> dict[UUID | None, str]:
+def named_buds(workspace_id: UUID, path: Iterable[Message]) -> dict[UUID | None, str]:
     """The names of buds that answered in place of the conversation's, by their turns."""
     turns = Turn.objects.for_workspace(workspace_id).filter(mentioned_bud__isnull=False)
     turns = turns.filter(pk__in={row.turn_id for row in path if row.turn_id})
     return dict(turns.values_list("pk", "mentioned_bud__name"))
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
+def call_values(call: ToolCall) -> dict[str, Any]:
+    """A call as others may read it: masked, and its result cut."""
     result = redact(call.model_text, workspace_id=call.workspace_id)
     return {
         "server": call.server_name,

@@ -1,4 +1,7 @@
-"""When a membership ends or is suspended, the person's turns end. What waits to be sent is not sent."""
+"""When a membership ends or is suspended, the person's turns end. What waits to be sent is not sent.
+
+Whoever leaves shares nothing any more. While a membership rests, nobody reads what the person shared (see `SharedChat`).
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from chat.models.turns import ACTIVE
 from chat.recording import changing
 from chat.services.check_plans import stop_plans_of
 from chat.services.check_runs import cancel_runs_of
+from chat.services.share_ends import drop_shared_by
 from chat.values import TurnStatus
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database import database_now
@@ -45,6 +49,7 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
         QueuedMessage.objects.for_workspace(workspace_id).filter(asked_by_id=user_id).delete()
         for model in (ReminderChoice, ReminderMail, PushDevice):
             model.objects.for_workspace(workspace_id).filter(owner_id=user_id).delete()
+        drop_shared_by(workspace_id, user_id, change.actor)
         cancel_runs_of(workspace_id, user_id)
         stop_plans_of(workspace_id, user_id)
         _end_turns(workspace_id, user_id, LEFT)

@@ -26,6 +26,8 @@ _REST_OF_THE_WEB_APP: Final = (
     "FolderOutput",
     "DraftOutput",
     "PinOutput",
+    "ShareOutput",
+    "PersonOutput",
     "KnowledgeFileOutput",
     "BudCheckOutput",
     "CheckPlanOutput",

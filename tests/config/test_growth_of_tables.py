@@ -31,6 +31,7 @@ BOUNDS = {
     CONVERSATION: """
         chat.Conversation chat.Message chat.QueuedMessage chat.Turn chat.ToolCall chat.Artifact
         chat.ArtifactVersion chat.Attachment chat.Draft chat.FileReading
+        chat.SharedChat chat.SharedChatText chat.SharedChatReader
     """,
     LOG: """
         audit.AuditEntry audit.AuditBody audit.AuditSeal audit.AuditHead audit.PendingSeal

@@ -60,6 +60,15 @@ def _pk(name: str) -> Ids:
     return lambda side: {"pk": side[name].pk}
 
 
+def _link(side: Side) -> dict[str, Any]:
+    """The token of the side's shared chat."""
+    return {"token": f"token-of-{side.slug}"}
+
+
+def _link_file(side: Side) -> dict[str, Any]:
+    return {**_link(side), "artifact_id": side["artifact"].pk, "number": 1}
+
+
 def _body(**names: str) -> Body:
     """A body in which each key holds the id of that row; ``=text`` stands for itself."""
 
@@ -365,6 +374,13 @@ SAMPLES: dict[str, Sample] = {
     "api:conversations-restore": Sample(ids=_pk("conversation"), reads=False),
     "api:conversations-erase": Sample(ids=_pk("conversation"), reads=False),
     "api:conversations-export": Sample(ids=_pk("conversation")),
+    "api:conversations-share": Sample(
+        ids=_pk("conversation"), bodies=(lambda _: {"audience": "workspace"},)
+    ),
+    "api:shared-chats-list": Sample(),
+    "api:shared-chats-people": Sample(),
+    "api:shared-chats-detail": Sample(ids=_link),
+    "api:shared-chats-copy": Sample(ids=_link, bodies=(_body(bud_id="bud"),), reads=False),
     "api:conversations-servers": Sample(ids=_pk("conversation")),
     "api:conversations-resources": Sample(ids=_pk("conversation")),
     "api:conversations-prompts": Sample(
@@ -843,6 +859,19 @@ SAMPLES: dict[str, Sample] = {
         bodies=(lambda side: {"permission": str(side["permission"].pk)},),
         writes_on_get=_SESSION,
     ),
+    "chat:shared_chats": Sample(
+        ids=_slug,
+        bodies=(lambda side: {"shared": str(side["shared_chat"].pk)},),
+        writes_on_get=_SESSION,
+    ),
+    "chat:shared_chat": Sample(ids=_link, writes_on_get=_SESSION),
+    "chat:shared_chat_copy": Sample(
+        ids=_link, bodies=(lambda side: {"bud": str(side["bud"].pk)},), reads=False
+    ),
+    "chat:shared_file": Sample(ids=_link_file, gives_content=True),
+    # The world's file is no picture.
+    "chat:shared_picture": Sample(ids=_link_file, reads=False),
+    "chat:shared_diagrams": Sample(ids=_link, gives_content=True),
     "chat:usage": Sample(ids=_slug, writes_on_get=_SESSION),
     "chat:bud_new": Sample(ids=_slug, bodies=(_bud_form,), writes_on_get=_SESSION),
     "chat:bud_test": Sample(ids=_slug, bodies=(_bud_form,), reads=False),

@@ -42,6 +42,8 @@ LIVE: dict[str, Q] = {
     "mcp_servers.OAuthAttempt": Q(),
     "mcp_servers.ToolSighting": Q(),
     "chat.QueuedMessage": Q(),
+    "chat.SharedChat": Q(),
+    "chat.SharedChatReader": Q(),
     "chat.ReminderChoice": Q(),
     "chat.ReminderMail": Q(status="waiting"),
     "chat.PushDevice": Q(),

@@ -13,8 +13,9 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from audit.models import AuditEntry
-from chat.models import Conversation, Message, ModelProvider, SharedProvider, Turn
+from chat.models import Audience, Conversation, Message, ModelProvider, SharedProvider, Turn
 from chat.providers.specs import spec_of
+from chat.services.sharing import end_expired, link_of
 from chat.tasks import recover_turns
 from config import celery as _celery  # noqa: F401 - its signals say how far a task reaches
 from config import doctor, health
@@ -24,6 +25,13 @@ from mcp_servers.registry.tasks import check_all_servers
 from tests import plain_role
 from tests.chat.conftest import Chat, chat, closed_connections, counting, model
 from tests.chat.test_consumers import is_turn, opened
+from tests.chat.test_shared_chats import (
+    allow_links,
+    make_bud,
+    make_conversation,
+    share,
+    token_of,
+)
 from tests.factories import CANARY, PASSWORD, Tenant, make_tenant
 from workspaces.middleware import WorkspaceMiddleware
 from workspaces.models import Membership
@@ -269,3 +277,30 @@ def test_what_the_platform_shares_is_hidden_from_workspaces_and_works_for_them(
     assert client.get(page).status_code == 200
     with in_workspace(other.workspace.pk):
         assert count("chat_modelprovider") == 0
+
+
+def test_shared_chats_are_read_behind_the_wall(tenant: Tenant, other: Tenant) -> None:
+    """SEC-470, SEC-13: by a stranger, by a member of another workspace and by one's own; with files, copied, stopped."""
+    with in_workspace(tenant.workspace.pk):
+        allow_links(tenant, True)
+        conversation = make_conversation(tenant, make_bud(tenant))
+        shared = share(tenant, conversation, Audience.LINK, with_files=True)
+        url, token = link_of(shared), token_of(shared)
+        file = shared.text.value.messages[0].files[0]
+        bud = conversation.bud_id
+    for client in (Client(), other.client(), tenant.client()):
+        assert client.get(f"/shared/{token}/").status_code == 200
+        content = client.get(f"/shared/{token}/files/{file.artifact_id}/{file.number}/")
+        assert content.content == b"FILE-CONTENT"
+    reader = tenant.client()
+    answer = reader.post(f"/shared/{token}/copy/", {"bud": str(bud)})
+    assert reader.get(answer["Location"]).status_code == 200
+    mine = tenant.client("member")
+    page = f"/w/{tenant.workspace.slug}/shared-chats/"
+    assert url in mine.get(page).content.decode()
+    headers = {"X-Workspace": tenant.workspace.slug}
+    assert reader.get(f"/api/shared-chats/{token}/", headers=headers).status_code == 200
+    mine.post(page, {"shared": str(shared.pk)})
+    assert Client().get(f"/shared/{token}/").status_code == 404
+    with everywhere():
+        assert end_expired() == 0

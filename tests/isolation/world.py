@@ -62,12 +62,17 @@ from chat.models import (
     QueuedMessage,
     ReminderChoice,
     ReminderMail,
+    SharedChat,
+    SharedChatReader,
+    SharedChatText,
     SharedProvider,
     ToolCall,
     Turn,
     WebhookDelivery,
     WebhookEndpoint,
 )
+from chat.services.sharing import hash_of
+from chat.shared_document import SharedDocument, SharedFile, SharedMessage
 from chat.values import (
     ArtifactOrigin,
     MessageRole,
@@ -457,6 +462,46 @@ def make_side(slug: str, text: str) -> Side:
         origin=ArtifactOrigin.UPLOAD.value,
         made_by=member,
     )
+    shared_chat = SharedChat.objects.create(
+        workspace=workspace,
+        owner=member,
+        conversation=conversation,
+        audience="workspace",
+        token_hash=hash_of(f"token-of-{slug}"),
+        token=f"token-of-{slug}",
+        with_files=True,
+        expires_at=soon,
+        shared_at=timezone.now(),
+    )
+    shared_text = SharedChatText.objects.create(
+        workspace=workspace,
+        shared=shared_chat,
+        end=message.pk,
+        document=SharedDocument(
+            title=f"{text} shared title",
+            bud=f"{text} bud",
+            avatar="",
+            messages=[
+                SharedMessage(
+                    role=MessageRole.USER,
+                    text=f"{text} shared words",
+                    created_at=timezone.now(),
+                    files=[
+                        SharedFile(
+                            artifact_id=artifact.pk,
+                            number=1,
+                            name=artifact.name,
+                            content_type="text/html",
+                            size=page.size,
+                        )
+                    ],
+                )
+            ],
+        ).model_dump(mode="json"),
+    )
+    shared_reader = SharedChatReader.objects.create(
+        workspace=workspace, shared=shared_chat, person=member
+    )
     FileReading.objects.create(
         workspace=workspace,
         version=version,
@@ -770,6 +815,9 @@ def make_side(slug: str, text: str) -> Side:
             "push_message": push_message,
             "asked_model": asked_model,
             "pin": pin,
+            "shared_chat": shared_chat,
+            "shared_text": shared_text,
+            "shared_reader": shared_reader,
             "conversation": conversation,
             "message": message,
             "turn": turn,

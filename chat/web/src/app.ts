@@ -15,6 +15,7 @@ import { activeTurn, activeTurns, type TimelineItem, timeline, waitingCalls } fr
 import chat from "./texts/chat";
 import common from "./texts/common";
 import shell from "./texts/shell";
+import { COPY_BLOCKED } from "./ui/copy-text";
 import type { Boot, Bud, Conversation, ConversationEvent, Message, Older } from "./wire";
 
 export const boot: Boot = JSON.parse(document.getElementById("boot")?.textContent ?? "null") as Boot;
@@ -48,6 +49,8 @@ export function toast(
   toasts.value = [...others.slice(-2), { id, tone, text, action }];
   setTimeout(() => dismissToast(id), duration_ms);
 }
+
+addEventListener(COPY_BLOCKED, () => toast(common.copyBlocked, "bad"));
 
 export function dismissToast(id: number): void {
   toasts.value = toasts.value.filter((t) => t.id !== id);

@@ -9,6 +9,7 @@ import { chooser } from "./chat/choice";
 import { ChooserDialog } from "./chat/chooser";
 import { comparing } from "./chat/comparing";
 import { followDrafts, HOME, sendDrafts } from "./chat/draft";
+import { sharing } from "./chat/sharing";
 import { takeFiles } from "./chat/uploads";
 import { forgetAtSignOut } from "./forgetting";
 import { Home } from "./home/home";
@@ -38,6 +39,7 @@ for (const sign of ["pointermove", "pointerdown", "keydown"])
 
 const WaitingDialog = later(() => import("./waiting/dialog").then((module) => module.WaitingDialog));
 const CompareDialog = later(() => import("./chat/compare-dialog").then((module) => module.CompareDialog));
+const ShareDialog = later(() => import("./chat/share-dialog").then((module) => module.ShareDialog));
 
 function App() {
   const id = place.value;
@@ -70,6 +72,14 @@ function App() {
           about={comparing.value}
           onClose={() => {
             comparing.value = null;
+          }}
+        />
+      )}
+      {sharing.value && (
+        <ShareDialog
+          about={sharing.value}
+          onClose={() => {
+            sharing.value = null;
           }}
         />
       )}

@@ -32,7 +32,7 @@ export function startSaid(box: HTMLElement): void {
 }
 
 /** The address beside words that do not say it, so that nobody has to follow a link to know where it leads. */
-function tellTarget(link: HTMLAnchorElement): void {
+export function tellTarget(link: HTMLAnchorElement): void {
   link.title = link.href;
   const words = (link.textContent ?? "").trim();
   const isTold = link.classList.contains("md-image") || words === link.href || `${words}/` === link.href;

@@ -473,6 +473,7 @@ export interface Boot {
   is_kept: boolean;
   urls: BootUrls;
   remembers_permissions: boolean;
+  allows_public_links: boolean;
   csrf_token: string;
   demo_model: boolean;
   max_file_bytes: number;
@@ -603,6 +604,7 @@ export interface BootUrls {
   buds: string;
   reminders: string;
   permissions: string;
+  shared_chats: string;
   settings: string;
   password: string;
   tokens: string;
@@ -793,6 +795,8 @@ export interface Conversation {
   folder_id: string | null;
   is_pinned: boolean;
   is_archived: boolean;
+  /** Others may read it as it was when you shared it. */
+  is_shared: boolean;
   deleted_at: string | null;
   /** The message that the shown path ends with. */
   leaf_id: string | null;
@@ -1070,6 +1074,13 @@ export interface Older {
   tool_calls: ToolCall[];
 }
 
+/** A member of the workspace. */
+export interface Person {
+  id: string;
+  name: string;
+  email: string;
+}
+
 /** A pinned bud, or a pinned model. */
 export interface Pin {
   /** Null: it is a model. */
@@ -1204,6 +1215,28 @@ export interface Servers {
   addable: AddableServer[];
   /** What this conversation changes of its bud. */
   overrides: McpConfigOverrides;
+}
+
+/** A conversation that others may read, as it was when it was shared. */
+export interface Share {
+  id: string;
+  conversation_id: string;
+  title: string;
+  /** The page where it is read. */
+  link: string;
+  audience: "people" | "workspace" | "link";
+  people: Person[];
+  with_files: boolean;
+  with_calls: boolean;
+  expires_at: string | null;
+  /** False: its date has passed, or the workspace no longer allows such links. */
+  is_open: boolean;
+  /** When its text was last updated. */
+  shared_at: string;
+  end_message_id: string;
+  /** Whether it ends where the chat ends that you see. */
+  is_current: boolean;
+  created_at: string;
 }
 
 /** Where a person signs in to the server that a call waits for. */

@@ -1,4 +1,4 @@
-"""What a workspace lets its people do with servers."""
+"""What a workspace lets its people do: with servers, and with their chats."""
 
 from __future__ import annotations
 
@@ -39,6 +39,12 @@ RULES: Final = {
         gettext_noop("Use new tools right away"),
         gettext_noop(
             "New tools work right away. Tools with hidden characters are still held for review."
+        ),
+    ),
+    "allows_public_links": (
+        gettext_noop("Members can share chats with anyone who has the link"),
+        gettext_noop(
+            "People outside the workspace can then read them without signing in. Switch it off, and these links stop working at once."
         ),
     ),
 }

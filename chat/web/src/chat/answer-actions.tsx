@@ -1,14 +1,16 @@
 /** What can be done with an answer that is complete: copied, heard, rated, written again, gone on from. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { runningTurn, toast } from "../app";
+import { openState, runningTurn, toast } from "../app";
 import { continueTurn, forkFrom, rateTurn, regenerate } from "../commands";
 import { renderText } from "../markdown/render";
 import t from "../texts/answers";
 import chat from "../texts/chat";
 import common from "../texts/common";
 import compareTexts from "../texts/comparing";
-import { CopyButton, copyText } from "../ui/copy";
+import sharingTexts from "../texts/sharing";
+import { CopyButton } from "../ui/copy";
+import { copyText } from "../ui/copy-text";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Message, Rating, Turn, Wish } from "../wire";
@@ -16,6 +18,7 @@ import { answeringBud, loadModels, models } from "./choice";
 import { factsOf } from "./choices";
 import { comparing } from "./comparing";
 import { plainText } from "./plain";
+import { sharing } from "./sharing";
 import { canRead, readAloud, readingAloud, stopReading } from "./speech";
 
 async function copyRich(text: string): Promise<void> {
@@ -32,7 +35,9 @@ async function copyRich(text: string): Promise<void> {
   }
 }
 
-export function CopyAnswer({ text }: { text: string }) {
+/** Of an answer beside others there is no `last`: it is not on the path that is shared. */
+export function CopyAnswer({ text, last }: { text: string; last?: Message | undefined }) {
+  const row = openState.value?.conversation;
   const copy = async (words: string) => {
     if (await copyText(words)) toast(common.copied, "ok");
   };
@@ -51,6 +56,19 @@ export function CopyAnswer({ text }: { text: string }) {
         <MenuButton icon="file" onClick={() => void copy(plainText(text))}>
           {t.asPlainText}
         </MenuButton>
+        {row && last && (
+          <>
+            <div class="menu-line" />
+            <MenuButton
+              icon="share"
+              onClick={() => {
+                sharing.value = { row, until: last.id };
+              }}
+            >
+              {sharingTexts.shareHere}
+            </MenuButton>
+          </>
+        )}
       </Menu>
     </span>
   );

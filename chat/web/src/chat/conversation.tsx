@@ -19,9 +19,11 @@ import { ConversationMenu } from "../sidebar/row";
 import t from "../texts/chat";
 import common from "../texts/common";
 import comparing from "../texts/comparing";
+import sharingTexts from "../texts/sharing";
 import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
 import { pageTitle } from "../waiting/state";
+import type { Conversation } from "../wire";
 import { nameOfAnswer, openComparison } from "./comparing";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
@@ -31,6 +33,7 @@ import { QueuedMessages } from "./queued";
 import { QuoteButton } from "./quote";
 import { useReveal } from "./reveal";
 import { useSeen } from "./seen";
+import { sharing } from "./sharing";
 import { UsageGauge } from "./usage";
 
 function Loading() {
@@ -66,6 +69,24 @@ function Problem({ text }: { text: string }) {
         {t.startNew}
       </button>
     </div>
+  );
+}
+
+/** Where others may read the chat, it says so. */
+function ShareButton({ row }: { row: Conversation }) {
+  return (
+    <button
+      type="button"
+      class="btn btn-sm btn-quiet"
+      title={row.is_shared ? sharingTexts.sharedTitle : undefined}
+      onClick={() => {
+        sharing.value = { row };
+      }}
+    >
+      <Icon name="share" />
+      {row.is_shared && <span class="dot sm:hidden" data-tone="brand" />}
+      <span class="max-sm:sr-only">{row.is_shared ? sharingTexts.shared : sharingTexts.share}</span>
+    </button>
   );
 }
 
@@ -122,6 +143,7 @@ export function ConversationView({ id }: { id: string }) {
         <UsageGauge />
         {isDemo && <DemoLabel />}
         {conversation && <FilesButton />}
+        {conversation && state.messages.length > 0 && <ShareButton row={conversation} />}
         {conversation && <ConversationMenu row={conversation} />}
       </Header>
       <div class="chat-scroll" ref={scroller}>

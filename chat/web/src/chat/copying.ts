@@ -3,7 +3,7 @@ import { openTimeline, toast } from "../app";
 import type { AnswerItem } from "../store/timeline";
 import common from "../texts/common";
 import t from "../texts/shortcuts";
-import { copyText } from "../ui/copy";
+import { copyText } from "../ui/copy-text";
 
 function answersFromNewest(): AnswerItem[] {
   return openTimeline.value

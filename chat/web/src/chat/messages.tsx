@@ -80,7 +80,7 @@ const Answer = memo(({ item }: { item: AnswerItem }) => {
         {isWhole && turn && (
           <div class="message-actions" data-rated={turn.rating ?? undefined}>
             {first && <BranchArrows message={first} versions={versions} what="answer" />}
-            {text && <CopyAnswer text={text} />}
+            {text && <CopyAnswer text={text} last={last} />}
             <AnswerActions turn={turn} last={last} text={text} />
             {turn.usage && (
               <span class="usage-words" title={t.usageTitle}>

@@ -2,7 +2,7 @@
 import DOMPurify from "dompurify";
 import common from "../texts/common";
 import t from "../texts/reading";
-import { copyText } from "../ui/copy";
+import { copyText } from "../ui/copy-text";
 import { iconHtml } from "../ui/icon";
 
 const LIMIT = 60_000;

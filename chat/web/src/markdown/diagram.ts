@@ -1,9 +1,8 @@
 /**
- * Mermaid diagrams. Mermaid runs in a frame without our origin and without a network (`/w/…/diagrams/`), and its drawing
+ * Mermaid diagrams. Mermaid runs in a frame without our origin and without a network, whose address the page carries in `data-diagrams`, and its drawing
  * comes back as text. The page shows it as a picture: in one, nothing runs and nothing is fetched.
  */
 import code from "@mermaid-js/tiny/dist/mermaid.tiny.js?url";
-import { homePath } from "../app";
 import t from "../texts/reading";
 import { isDark } from "../theme";
 
@@ -24,7 +23,7 @@ function openPainter(): Promise<Window> {
     frame.setAttribute("sandbox", "allow-scripts");
     frame.setAttribute("aria-hidden", "true");
     frame.tabIndex = -1;
-    frame.src = `${homePath}diagrams/`;
+    frame.src = document.body.dataset.diagrams ?? "";
     const give = () => {
       frame.remove();
       painter = undefined;

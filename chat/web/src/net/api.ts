@@ -1,4 +1,6 @@
 /** The REST API with the session's cookie; problems come out as one readable sentence. */
+
+import type { ShareChoice } from "../chat/sharing";
 import type { OwnKeys } from "../shortcuts/own";
 import common from "../texts/common";
 import type { Theme } from "../theme";
@@ -14,10 +16,12 @@ import type {
   Message,
   Model,
   Older,
+  Person,
   Pin,
   Prompt,
   Resource,
   Servers,
+  Share,
   Waiting,
 } from "../wire";
 
@@ -136,6 +140,12 @@ export interface Api {
     },
   ): Promise<Conversation>;
   deleteConversation(id: string): Promise<void>;
+  /** How a conversation is shared. */
+  share(id: string): Promise<Share>;
+  saveShare(id: string, choice: ShareChoice): Promise<Share>;
+  stopSharing(id: string): Promise<void>;
+  /** Members to share with. */
+  findPeople(search: string): Promise<Person[]>;
   /** The first page without one. */
   deletedConversations(page?: string): Promise<Page<Conversation>>;
   restoreConversation(id: string): Promise<Conversation>;
@@ -240,6 +250,10 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     fork: (messageId, clientId) => call("POST", `messages/${messageId}/fork/`, { client_id: clientId }),
     changeConversation: (id, change) => call("PATCH", `conversations/${id}/`, change),
     deleteConversation: (id) => call("DELETE", `conversations/${id}/`),
+    share: (id) => call("GET", `conversations/${id}/share/`),
+    saveShare: (id, choice) => call("PUT", `conversations/${id}/share/`, choice),
+    stopSharing: (id) => call("DELETE", `conversations/${id}/share/`),
+    findPeople: (search) => call("GET", `shared-chats/people/?${new URLSearchParams({ search })}`),
     deletedConversations: (page) => call("GET", page ? pathOf(page) : "conversations/deleted/"),
     restoreConversation: (id) => call("POST", `conversations/${id}/restore/`),
     eraseConversation: (id) => call("POST", `conversations/${id}/erase/`),

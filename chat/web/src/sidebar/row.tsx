@@ -9,10 +9,12 @@ import {
   openFolder,
   place,
 } from "../app";
+import { sharing } from "../chat/sharing";
 import { downloadConversation } from "../commands";
 import common from "../texts/common";
 import folderTexts from "../texts/folders";
 import { filled } from "../texts/language";
+import sharingTexts from "../texts/sharing";
 import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
@@ -56,6 +58,14 @@ export function ConversationMenu({ row, isQuiet = false }: { row: Conversation; 
           {folderTexts.select}
         </MenuButton>
       )}
+      <MenuButton
+        icon="share"
+        onClick={() => {
+          sharing.value = { row };
+        }}
+      >
+        {sharingTexts.shareMenu}
+      </MenuButton>
       <MenuButton icon="download" onClick={() => downloadConversation(row.id, "md")}>
         {t.download}
       </MenuButton>

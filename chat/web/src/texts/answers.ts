@@ -1,6 +1,6 @@
 /** What can be done with an answer, and speaking in place of writing. */
 const answers = {
-  copyAs: "Copy as…",
+  copyAs: "Copy or share…",
   asMarkdown: "Markdown",
   asRichText: "Rich text",
   asPlainText: "Plain text",

@@ -1,17 +1,7 @@
 import { useState } from "preact/hooks";
-import { toast } from "../app";
 import common from "../texts/common";
+import { copyText } from "./copy-text";
 import { Icon } from "./icon";
-
-export async function copyText(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    toast(common.copyBlocked, "bad");
-    return false;
-  }
-}
 
 export function CopyButton({ text, label = common.copy }: { text: () => string; label?: string }) {
   const [isDone, setDone] = useState(false);

@@ -52,6 +52,7 @@ import refresh from "lucide-static/icons/refresh-cw.svg?raw";
 import audit from "lucide-static/icons/scroll-text.svg?raw";
 import search from "lucide-static/icons/search.svg?raw";
 import settings from "lucide-static/icons/settings.svg?raw";
+import share from "lucide-static/icons/share-2.svg?raw";
 import shield from "lucide-static/icons/shield.svg?raw";
 import sparkles from "lucide-static/icons/sparkles.svg?raw";
 import sprout from "lucide-static/icons/sprout.svg?raw";
@@ -130,6 +131,7 @@ const ICONS = {
   refresh,
   search,
   settings,
+  share,
   slash,
   sparkles,
   sprout,

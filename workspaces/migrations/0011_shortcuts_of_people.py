@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("workspaces", "0009_signed_out_everywhere_else"),
+        ("workspaces", "0010_share_chats"),
     ]
 
     operations = [
