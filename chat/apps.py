@@ -78,13 +78,14 @@ class ChatConfig(AppConfig):
             (
                 *("name", "base_url", "api_key", "default_model", "is_active"),
                 *("most_at_once", "most_a_minute", "embedding_model", "shared", "withheld"),
+                *("offered_models", "has_own_offer"),
             ),
         )
         audit_table(
             SharedProvider,
             (
                 *("name", "base_url", "api_key", "default_model", "is_active", "is_for_all"),
-                *("most_at_once", "most_a_minute"),
+                *("most_at_once", "most_a_minute", "offer", "chosen_models"),
             ),
         )
         keep_for_platform(SharedProvider)

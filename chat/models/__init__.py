@@ -33,7 +33,7 @@ from chat.models.push import PushDevice, PushMessage
 from chat.models.readings import FileReading
 from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.requests import ModelRequest
-from chat.models.shared_providers import SharedProvider, Withheld
+from chat.models.shared_providers import Offer, SharedProvider, Withheld
 from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
@@ -59,6 +59,7 @@ __all__ = [
     "Message",
     "ModelProvider",
     "ModelRequest",
+    "Offer",
     "PassageVector",
     "Pin",
     "ProviderModel",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -61,7 +61,7 @@ class Listing:
 
     models: tuple[ListedModel, ...]
     left_out: int
-    """Models beyond MOST_MODELS."""
+    """Models beyond those that were asked for."""
     took_ms: int
 
     def end_of(self, name: str) -> date | None:
@@ -69,8 +69,14 @@ class Listing:
         return next((one.ends_on for one in self.models if one.name == name), None)
 
 
-async def list_models(spec: ProviderSpec) -> Listing:
+async def list_models(
+    spec: ProviderSpec, *, most: int = MOST_MODELS, offered: Collection[str] | None = None
+) -> Listing:
     """Ask an endpoint for its models.
+
+    Args:
+        most: further ones are left out.
+        offered: tell of these only, and count no others. None: of every one.
 
     Raises:
         ProviderError: it cannot be reached, refuses the key, or gives no list.
@@ -106,12 +112,12 @@ async def list_models(spec: ProviderSpec) -> Listing:
     found: dict[str, ListedModel] = {}
     for row in rows if isinstance(rows, list) else ():
         model = _read(row)
-        if model is not None:
+        if model is not None and (offered is None or model.name in offered):
             found.setdefault(model.name, model)
     ordered = sorted(found.values(), key=lambda one: one.name.lower())
     return Listing(
-        models=tuple(ordered[:MOST_MODELS]),
-        left_out=max(0, len(ordered) - MOST_MODELS),
+        models=tuple(ordered[:most]),
+        left_out=max(0, len(ordered) - most),
         took_ms=took_ms,
     )
 

@@ -75,7 +75,9 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
         known = {key: row for key, row in known.items() if key[0] is not None}
     found = []
     for provider_id, name in {*wanted, *known}:
-        if provider_id is not None and provider_id not in providers:
+        if provider_id is not None and not (
+            provider_id in providers and providers[provider_id].offers(name)
+        ):
             continue
         row = known.get((provider_id, name))
         is_platforms = provider_id is None
