@@ -133,12 +133,14 @@ class ProviderModelForm(_TellsWhatWasFound):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        refuse_withheld_in(self, cleaned.get("provider"), "model")
+        if "model" in self.errors:
+            return cleaned
         rows = ProviderModel.objects.for_workspace(self.workspace).filter(
             provider=cleaned.get("provider"), model=cleaned.get("model")
         )
         if rows.exclude(pk=self.instance.pk).exists():
             self.add_error("model", _("This model is listed already."))
-        refuse_withheld_in(self, cleaned.get("provider"), "model")
         return cleaned
 
 

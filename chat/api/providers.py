@@ -47,12 +47,20 @@ class ProviderOutput(serializers.ModelSerializer[ModelProvider]):
         " `is_active`.",
     )
 
+    offered_models = serializers.ListField(
+        child=serializers.CharField(),
+        read_only=True,
+        allow_null=True,
+        help_text="Of one that is shared: the only models that the platform's owner lets this workspace use. Null: all."
+        " `most_at_once` and `most_a_minute` are then what they let it send.",
+    )
+
     class Meta:
         model = ModelProvider
         fields = (
             *("id", "name", "base_url", "default_model", "is_active", "fallback"),
             *("most_at_once", "most_a_minute", "embedding_model", "has_key"),
-            *("is_shared", "withheld"),
+            *("is_shared", "withheld", "offered_models"),
         )
         read_only_fields = fields
 
