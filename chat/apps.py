@@ -37,6 +37,7 @@ class ChatConfig(AppConfig):
             KnowledgeFile,
             ModelProvider,
             SharedProvider,
+            SharedProviderList,
             WebhookEndpoint,
         )
         from chat.services.membership_end import listen_to_leaving
@@ -89,6 +90,7 @@ class ChatConfig(AppConfig):
             ),
         )
         keep_for_platform(SharedProvider)
+        keep_for_platform(SharedProviderList)
         audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))
         run_with(_runner)
         reporting.tell_reports()

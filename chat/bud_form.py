@@ -225,6 +225,9 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
                 facts.append(str(_("list price of %(day)s") % listed_on))
         if known.ends_on is not None:
             facts.append(str(_("its provider ends it on %(day)s") % {"day": day(known.ends_on)}))
+        if known.gone_since is not None:
+            since = {"day": day(known.gone_since)}
+            facts.append(str(_("no longer in its provider's list since %(day)s") % since))
     return {"value": value, "label": label, "facts": ", ".join(facts)}
 
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from audit.views.parts import workspace_of
+from chat.gone_models import news_of
 from chat.models import ModelProvider
 from chat.providers.errors import ProviderError, ProviderKeyUntested
 from chat.providers.known_models import days_of, prices_of
@@ -124,6 +125,7 @@ def provider_page(
         "has_default": listing is None
         or any(one.name == provider.default_model for one in listing.models),
         "kept": list(kept.values()),
+        "news": news_of(provider, address, kept),
         "default_ends_on": listing.end_of(provider.default_model) if listing else None,
         "unknown_word": _("unknown"),
         **days_of(prices for _row, prices in kept.values()),

@@ -18,7 +18,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from chat.models import ModelProvider, SharedProvider, Withheld
-from chat.platform_provider_page import shown_models
+from chat.platform_provider_page import list_news, shown_models
 from chat.providers.choosing import platform_provider
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.known_models import days_of
@@ -182,6 +182,7 @@ def shared_provider(request: WorkspaceRequest, provider_id: UUID) -> HttpRespons
         or any(one.name == shared.default_model for one in listing.models),
         "default_ends_on": listing.end_of(shared.default_model) if listing else None,
         "models": models,
+        **list_news(shared.base_url, shared.pk),
         **days_of(one["prices"] for one in models),
         "uses": uses,
         "uses_told": told_uses(uses),

@@ -29,6 +29,7 @@ from chat.models.knowledge import (
     PassageVector,
 )
 from chat.models.pins import Pin
+from chat.models.provider_lists import ListChanges, ProviderList, SharedProviderList
 from chat.models.push import PushDevice, PushMessage
 from chat.models.readings import FileReading
 from chat.models.reminders import ReminderChoice, ReminderMail
@@ -56,12 +57,14 @@ __all__ = [
     "KnowledgeFile",
     "KnowledgePassage",
     "KnowledgePreparation",
+    "ListChanges",
     "Message",
     "ModelProvider",
     "ModelRequest",
     "Offer",
     "PassageVector",
     "Pin",
+    "ProviderList",
     "ProviderModel",
     "PushDevice",
     "PushMessage",
@@ -72,6 +75,7 @@ __all__ = [
     "ResultStatus",
     "RunStatus",
     "SharedProvider",
+    "SharedProviderList",
     "ToolCall",
     "Turn",
     "WebhookDelivery",

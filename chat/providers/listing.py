@@ -28,6 +28,8 @@ from workspaces import outbound
 MOST_MODELS: Final = 500
 LONGEST_NAME: Final = 200
 TOTAL_SECONDS: Final = 15.0
+_ENDS: Final = ("shutdown_date", "deprecation", "expiration_date")
+"""Where OpenAI, Mistral and OpenRouter tell on which day they end a model."""
 _CONNECT_SECONDS: Final = 5.0
 _MOST_TOKENS: Final = 100_000_000
 _MILLION: Final = Decimal(1_000_000)
@@ -47,7 +49,7 @@ class ListedModel:
     """Per million tokens."""
     completion_price: Decimal | None = None
     ends_on: date | None = None
-    """The day from which the provider serves it no more, as OpenAI tells it."""
+    """The day from which the provider serves it no more, where its list tells that."""
 
     @property
     def embeds(self) -> bool:
@@ -156,7 +158,7 @@ def _read(row: object) -> ListedModel | None:
         reasons="reasoning" in takes if isinstance(takes, list) else None,
         prompt_price=_price(pricing.get("prompt")),
         completion_price=_price(pricing.get("completion")),
-        ends_on=_day(row.get("shutdown_date")),
+        ends_on=next((day for key in _ENDS if (day := _day(row.get(key)))), None),
     )
 
 
@@ -171,7 +173,8 @@ def _tokens(value: object) -> int | None:
 
 def _day(value: object) -> date | None:
     try:
-        return date.fromisoformat(value) if isinstance(value, str) else None
+        # Mistral tells the moment.
+        return date.fromisoformat(value[:10]) if isinstance(value, str) else None
     except ValueError:
         return None
 

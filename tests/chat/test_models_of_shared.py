@@ -165,7 +165,7 @@ def test_no_road_leads_to_a_model_that_is_not_offered(tenant: Tenant, owner: Act
         ),
     ):
         with pytest.raises(InvalidInput) as fault:
-            refused()  # type: ignore[no-untyped-call]
+            refused()
         assert list(fault.value.fields) == [field]
     plain.refresh_from_db()
     assert embedding_spec_for(plain) is None
@@ -200,14 +200,14 @@ def test_no_road_leads_to_a_model_that_is_not_offered(tenant: Tenant, owner: Act
         answer = client.get(page, headers={"X-Workspace": tenant.workspace.slug})
         told = answer.content.decode().replace('value="secret-one"', "")
         assert (answer.status_code, "secret-one" in told) == (200, False), page
-    refused = client.post(edit_page(row), filled(row, default_model="secret-one"))
-    assert "no longer lets this workspace use" in refused.content.decode()
+    edited = client.post(edit_page(row), filled(row, default_model="secret-one"))
+    assert "no longer lets this workspace use" in edited.content.decode()
     added = client.post(
         reverse("admin:chat_providermodel_add"), {"provider": str(row.pk), "model": "secret-one"}
     )
     assert "no longer lets this workspace use" in added.content.decode()
-    refused = api(tenant, "PATCH", f"{row.pk}/", default_model="secret-one")
-    assert (refused.status_code, refused.json()["errors"][0]["attr"]) == (422, "default_model")
+    changed = api(tenant, "PATCH", f"{row.pk}/", default_model="secret-one")
+    assert (changed.status_code, changed.json()["errors"][0]["attr"]) == (422, "default_model")
     assert api(tenant, "GET", f"{row.pk}/").json()["offered_models"] == ["other"]
     assert "secret-one:" not in write_workspace(Place(tenant.workspace, tenant.actor("owner")))
 

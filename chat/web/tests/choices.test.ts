@@ -31,6 +31,7 @@ const model = (name: string, more: Partial<Model> = {}): Model => ({
   gets_tools: true,
   reasons: null,
   ends_on: null,
+  gone_since: null,
   prompt_price: null,
   completion_price: null,
   prices_listed_on: null,

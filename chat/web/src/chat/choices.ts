@@ -74,6 +74,7 @@ export function factsOf(model: Model): string[] {
     facts.push(t.price(plain(Number(model.prompt_price)), plain(Number(model.completion_price))));
     if (model.prices_listed_on) facts.push(t.listedOn(calendarDay(model.prices_listed_on)));
   }
+  if (model.gone_since) facts.push(t.goneSince(calendarDay(model.gone_since)));
   if (model.ends_on) facts.push(t.endsOn(calendarDay(model.ends_on)));
   return facts;
 }
