@@ -125,7 +125,9 @@ class ProviderRefusedRequest(ProviderError):
 
 class ProviderUnreachable(ProviderError):
     code = "provider_unreachable"
-    default_message = _("The model provider cannot be reached.")
+    default_message = _(
+        "Trellis can't connect to the model provider. Try again in a moment. If it stays so, tell whoever runs Trellis."
+    )
 
 
 class ProviderStalled(ProviderError):

@@ -22,7 +22,7 @@ from chat.providers.errors import (
     ProviderStalled,
     ProviderUnreachable,
 )
-from chat.providers.failures import error_of, read_error, wait_of
+from chat.providers.failures import error_of, read_error, unreached, wait_of
 from workspaces import outbound
 
 MOST_MODELS: Final = 500
@@ -101,7 +101,7 @@ async def list_models(
     except outbound.TooLarge as error:
         raise ProviderBadAnswer(_("The provider's list of models is too long to read.")) from error
     except httpx2.HTTPError as error:
-        raise ProviderUnreachable from error
+        raise unreached(spec.base_url, is_platforms=spec.is_platforms) from error
     took_ms = round((time.monotonic() - started) * 1000)
     if not answer.is_success:
         raise _refusal(answer)

@@ -70,7 +70,7 @@ def check(page: Page, name: str) -> None:
 def test_a_provider_is_shared_used_and_taken_back(
     owner: Page, new_context: NewContext, model: ScriptedModel
 ) -> None:
-    """REL-938, REL-939, REL-930, REL-933: the key is entered once, and the workspace never sees it."""
+    """REL-938, REL-939, REL-930, REL-933, REL-1030, REL-1031: the key is entered once, and the workspace never sees it."""
     owner.goto("/platform/providers/")
     expect(owner.get_by_text("You share no provider yet")).to_be_visible()
     check(owner, "shared-providers")
@@ -115,6 +115,31 @@ def test_a_provider_is_shared_used_and_taken_back(
 
     owner.reload()
     check(owner, "shared-provider")
+    owner.get_by_role("link", name="Models and limits of Demo workspace").click()
+    expect(owner.get_by_role("heading", name="Company model in Demo workspace")).to_be_visible()
+    owner.get_by_label("Chosen models", exact=True).last.fill("small-model")
+    owner.get_by_role("radio", name="Chosen models").check()
+    owner.get_by_label("Requests a minute").fill("30")
+    owner.get_by_role("button", name="Save").click()
+    expect(owner.get_by_text("1 chat of 1 workspace use models that you take away")).to_be_visible()
+    check(owner, "shared-provider-part")
+    owner.get_by_label("Take these models away all the same").check()
+    owner.get_by_role("button", name="Save").click()
+    expect(owner.get_by_text("What “Demo workspace” may use is saved.")).to_be_visible()
+    expect(owner.get_by_text("of 30 a minute")).to_be_visible()
+    say(page, "And this one?")
+    expect(page.get_by_text("no longer lets this workspace use “shared-model”").first).to_be_visible()
+    expect_idle(page)
+    page.get_by_role("button", name=chosen).click()
+    told = page.get_by_role("dialog").get_by_text("“shared-model” no longer answers")
+    expect(told).to_be_visible()
+    screenshot(page, "model-taken-away")
+    expect_no_faults(page, "choice of a model that was taken away")
+    page.keyboard.press("Escape")
+    admin.reload()
+    expect(admin.get_by_text("use the default model “shared-model”")).to_be_visible()
+    check(admin, "shared-provider-limited")
+
     owner.get_by_role("button", name="Withdraw it from Demo workspace").click()
     dialog = owner.get_by_role("alertdialog").or_(owner.get_by_role("dialog"))
     expect(dialog).to_contain_text("It is used there by 1 chat.")
