@@ -28,7 +28,7 @@ def _lines(text: str) -> list[str]:
 
 def _names_field(help_text: Any) -> forms.CharField:
     return forms.CharField(
-        label=_("Chosen models"),
+        label=_("Names of the chosen models"),
         required=False,
         max_length=_NAMES,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
