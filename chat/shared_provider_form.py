@@ -43,8 +43,9 @@ class _MayTakeAway(NoticesOthers, forms.Form):
 
     def __init__(self, *args: Any, asks_to_take_away: bool = False, **options: Any) -> None:
         super().__init__(*args, **options)
-        if not asks_to_take_away:
-            del self.fields["takes_away"]
+        asked = self.fields.pop("takes_away")
+        if asks_to_take_away:
+            self.fields["takes_away"] = asked  # above the button that saves
 
 
 class SharedProviderForm(_MayTakeAway):

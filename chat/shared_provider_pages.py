@@ -357,8 +357,8 @@ def told_taken(taken: TakenAway) -> str:
     if used_by := told_uses(uses):
         told.append(
             ngettext(
-                "%(uses)s of %(count)s workspace use models that you take away: %(models)s.",
-                "%(uses)s of %(count)s workspaces use models that you take away: %(models)s.",
+                "Models that you take away are used by %(uses)s of %(count)s workspace: %(models)s.",
+                "Models that you take away are used by %(uses)s of %(count)s workspaces: %(models)s.",
                 taken.workspaces,
             )
             % {

@@ -386,7 +386,7 @@ def test_the_form_asks_before_it_takes_models_away(
     asked = root.post(edit, given)
     told = str(asked.context["form"].errors["takes_away"])
     assert asked.status_code == 422
-    assert "1 bud of 1 workspace use models that you take away: big." in told
+    assert "Models that you take away are used by 1 bud of 1 workspace: big." in told
     assert row_of(tenant).offered_models is None
     assert root.post(edit, {**given, "takes_away": "on"}).status_code == 302
     assert row_of(tenant).offered_models == ["m"]
