@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -161,11 +161,13 @@ def has_room(spec: ProviderSpec) -> bool:
     if limits is None:
         return True
     now = database_now()
-    if limits.shared_id is not None:
-        here = _load(_requests_here(limits), now)
-        if not _has_room(here, limits.at_once_here, limits.a_minute_here):
-            return False
-    return _has_room(_load(_requests_of(limits), now), limits.at_once, limits.a_minute)
+    if limits.shared_id is None:
+        return _has_room(_load(_requests_of(limits), now), limits.at_once, limits.a_minute)
+    queues = _queues(_requests_of(limits), now, uuid7())
+    here = queues.get(limits.provider_id)
+    if here is not None and not _has_room(here.load, limits.at_once_here, limits.a_minute_here):
+        return False
+    return _has_room(_together(queues.values()), limits.at_once, limits.a_minute)
 
 
 def _has_room(load: Load, at_once: int | None, a_minute: int | None) -> bool:
@@ -307,13 +309,18 @@ def _among_workspaces(
     part = replace(limits, at_once=limits.at_once_here, a_minute=limits.a_minute_here, is_part=True)
     if reason := _reason_to_wait(part, here.load, here.ahead):
         return reason, here.load, here.ahead
-    load = Load(
-        running=sum(one.load.running for one in queues.values()),
-        waiting=sum(one.startable(one.load.waiting) for one in queues.values()),
-        in_last_minute=sum(one.load.in_last_minute for one in queues.values()),
-    )
+    load = _together(queues.values())
     ahead = sum(one.startable(one.ahead) for one in queues.values())
     return _reason_to_wait(limits, load, ahead), load, ahead
+
+
+def _together(queues: Collection[_Queue]) -> Load:
+    """What goes on in all of them. Of those that wait, only requests that could start now."""
+    return Load(
+        running=sum(one.load.running for one in queues),
+        waiting=sum(one.startable(one.load.waiting) for one in queues),
+        in_last_minute=sum(one.load.in_last_minute for one in queues),
+    )
 
 
 def _queues(

@@ -438,6 +438,24 @@ def test_a_workspace_at_its_part_waits_and_keeps_nobody_else_waiting(
 
 @pytest.mark.django_db
 @pytest.mark.both_engines
+def test_work_that_nobody_waits_for_goes_on_beside_a_workspace_at_its_part(
+    two_workspaces: TwoTenants, owner: Actor
+) -> None:
+    """REL-1032: only that workspace's own work has to wait."""
+    a, b = two_workspaces.a, two_workspaces.b
+    shared = share(owner, a, b, most_at_once=10)
+    part = PartDraft(most_at_once=1)
+    change_part(shared=shared, workspace=a.workspace, draft=part, actor=owner)
+    of_a, of_b = (provider_for(bud_with(tenant, "Notes")) for tenant in (a, b))
+    assert of_a.limits is not None
+    assert limits.has_room(of_a)
+    for _ in range(2):
+        limits.ask_for_place(of_a.limits, uuid7())
+    assert (limits.has_room(of_a), limits.has_room(of_b)) == (False, True)
+
+
+@pytest.mark.django_db
+@pytest.mark.both_engines
 def test_a_part_holds_where_all_together_have_no_limit(
     two_workspaces: TwoTenants, owner: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
