@@ -37,6 +37,7 @@ class ChatConfig(AppConfig):
             KnowledgeFile,
             ModelProvider,
             SharedProvider,
+            SharedProviderList,
             WebhookEndpoint,
         )
         from chat.services.membership_end import listen_to_leaving
@@ -78,16 +79,18 @@ class ChatConfig(AppConfig):
             (
                 *("name", "base_url", "api_key", "default_model", "is_active"),
                 *("most_at_once", "most_a_minute", "embedding_model", "shared", "withheld"),
+                *("offered_models", "has_own_offer"),
             ),
         )
         audit_table(
             SharedProvider,
             (
                 *("name", "base_url", "api_key", "default_model", "is_active", "is_for_all"),
-                *("most_at_once", "most_a_minute"),
+                *("most_at_once", "most_a_minute", "offer", "chosen_models"),
             ),
         )
         keep_for_platform(SharedProvider)
+        keep_for_platform(SharedProviderList)
         audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))
         run_with(_runner)
         reporting.tell_reports()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models import Bud, BudColour, BudVisibility, ModelProvider
 from chat.providers.choosing import platform_provider
+from chat.providers.shared import switched_off, withheld_model
 from chat.services.models import ModelChoice, models_of
 from chat.values import ToolProtocol
 from workspaces.formats import day, plain, whole
@@ -166,11 +168,11 @@ def model_groups(workspace_id: UUID, current: str) -> list[tuple[str, list[dict[
     known = models_of(workspace_id)
     providers = ModelProvider.objects.for_workspace(workspace_id)
     usual: dict[UUID | None, str] = {None: platform_provider().model}
-    usual |= dict(providers.values_list("pk", "default_model"))
+    usual |= {row.pk: row.default_model for row in providers if row.offers(row.default_model)}
     facts = {(one.provider_id, one.name): one for one in known}
     for one in known:
         rows = groups.setdefault(one.provider_name, [])
-        if not rows:
+        if not rows and one.provider_id in usual:
             name = usual.get(one.provider_id, "")
             label = str(_("The default (%(model)s)") % {"model": name})
             rows.append(
@@ -178,9 +180,23 @@ def model_groups(workspace_id: UUID, current: str) -> list[tuple[str, list[dict[
             )
         rows.append(_option(f"{one.provider_id or ''}|{one.name}", one.name, one))
     if all(current != row["value"] for rows in groups.values() for row in rows):
-        name = current.partition("|")[2] or str(_("The default"))
-        groups.setdefault(str(_("Current choice")), []).append(_option(current, name, None))
+        label, fact = _current(providers, current)
+        option = {"value": current, "label": label, "facts": fact}
+        groups.setdefault(str(_("Current choice")), []).append(option)
     return list(groups.items())
+
+
+def _current(providers: Iterable[ModelProvider], current: str) -> tuple[str, str]:
+    """What a choice that cannot be made any more is called, and why that is."""
+    provider_id, _bar, name = current.partition("|")
+    row = next((one for one in providers if str(one.pk) == provider_id), None)
+    if row is None:
+        return name or str(_("The default")), ""
+    label = name or str(_("The default (%(model)s)") % {"model": row.default_model})
+    if not row.answers:
+        return label, switched_off(row).message
+    model = name or row.default_model
+    return label, "" if row.offers(model) else withheld_model(row, model).message
 
 
 def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]:
@@ -209,6 +225,9 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
                 facts.append(str(_("list price of %(day)s") % listed_on))
         if known.ends_on is not None:
             facts.append(str(_("its provider ends it on %(day)s") % {"day": day(known.ends_on)}))
+        if known.gone_since is not None:
+            since = {"day": day(known.gone_since)}
+            facts.append(str(_("no longer in its provider's list since %(day)s") % since))
     return {"value": value, "label": label, "facts": ", ".join(facts)}
 
 

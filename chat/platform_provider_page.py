@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from chat.gone_models import MOST_NEW
+from chat.models.provider_lists import ENVIRONMENTS
 from chat.providers.choosing import platform_provider
+from chat.providers.known_lists import platforms_list
 from chat.providers.known_models import days_of, prices_of
 from chat.providers.limits import platform_load
 from chat.services.platform_provider import (
@@ -54,6 +58,7 @@ def environment_provider(request: WorkspaceRequest) -> HttpResponse:
         "has_default": listing is None or any(one.name == provider.model for one in listing.models),
         "default_ends_on": listing.end_of(provider.model) if listing else None,
         "models": models,
+        **list_news(provider.base_url, ENVIRONMENTS),
         **days_of(one["prices"] for one in models),
         "usage": usage_by_workspace(actor=request.actor),
         "days": USAGE_DAYS,
@@ -70,6 +75,19 @@ def _source_of(provider: ProviderSpec) -> str:
     if provider.name == "Ollama":
         return _("No provider is set, and a local Ollama answered when Trellis started.")
     return _("It is set in the environment.")
+
+
+def list_news(base_url: str, list_id: UUID) -> dict[str, Any]:
+    """What changed in the list of a provider of the platform, as its page tells it."""
+    listed = platforms_list(base_url, list_id)
+    if listed is None:
+        return {"listed": None}
+    changes = listed.list_changes
+    return {
+        "listed": listed,
+        "new_models": list(changes.new.items())[:MOST_NEW],
+        "gone_models": list(changes.gone.items())[:MOST_NEW],
+    }
 
 
 def shown_models(base_url: str, listing: Listing | None) -> list[dict[str, Any]]:

@@ -15,13 +15,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from audit.views.parts import workspace_of
-from chat.models import ModelProvider, ProviderModel
+from chat.gone_models import news_of
+from chat.models import ModelProvider
 from chat.providers.errors import ProviderError, ProviderKeyUntested
 from chat.providers.known_models import days_of, prices_of
 from chat.providers.limits import load_of
 from chat.providers.listing import Listing
 from chat.providers.shared import addresses_of, switched_off
 from chat.providers.specs import limits_of
+from chat.services.offered_models import offered_models_of
 from chat.services.provider_check import (
     EmbeddingTrial,
     check_provider,
@@ -89,7 +91,6 @@ def provider_page(
         except (Conflict, InvalidInput) as error:
             fault, status = error.message, error.status
     [address] = addresses_of([provider]).values()
-    rows = ProviderModel.objects.for_workspace(workspace).filter(provider=provider)
     kept = {
         row.model: (
             row,
@@ -100,13 +101,14 @@ def provider_page(
                 completion=row.completion_price,
             ),
         )
-        for row in rows
+        for row in offered_models_of(provider)
     }
     context: dict[str, Any] = {
         "section": "models",
         "provider": provider,
         "address": without_secrets(provider.base_url),
         "withheld": switched_off(provider).message if provider.withheld else "",
+        "withheld_models": _withheld_models(provider),
         "has_key": bool(provider.api_key),
         "fault": fault,
         "key_fault": change.fault,
@@ -123,6 +125,7 @@ def provider_page(
         "has_default": listing is None
         or any(one.name == provider.default_model for one in listing.models),
         "kept": list(kept.values()),
+        "news": news_of(provider, address, kept),
         "default_ends_on": listing.end_of(provider.default_model) if listing else None,
         "unknown_word": _("unknown"),
         **days_of(prices for _row, prices in kept.values()),
@@ -133,6 +136,28 @@ def provider_page(
         "list_url": reverse("admin:chat_modelprovider_changelist"),
     }
     return render(request, "chat/provider.html", context, status=status)
+
+
+def _withheld_models(provider: ModelProvider) -> list[str]:
+    """Which of the models that it is set to use the workspace may not use, each with what that stops and what to do."""
+    told = []
+    if not provider.offers(provider.default_model):
+        told.append(
+            _(
+                "Whoever runs Trellis no longer lets this workspace use the default model “%(model)s”. Buds and chats"
+                " that use it get no answers. Choose another default model with “Edit”, or ask them."
+            )
+            % {"model": provider.default_model}
+        )
+    if provider.embedding_model and not provider.offers(provider.embedding_model):
+        told.append(
+            _(
+                "Whoever runs Trellis no longer lets this workspace use “%(model)s”, so knowledge files are searched by"
+                " words only. Choose another embedding model with “Edit”, or ask them."
+            )
+            % {"model": provider.embedding_model}
+        )
+    return told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,17 +89,14 @@ def request_of(model: str, task: SamplingTask) -> CompletionRequest:
 
 
 def _spec_of(task: SamplingTask) -> ProviderSpec:
-    spec = _provider_of(task)
-    return replace(spec, model=task.model) if task.model and not spec.is_demo else spec
-
-
-def _provider_of(task: SamplingTask) -> ProviderSpec:
     if task.provider_id is not None:
         provider = ModelProvider.objects.for_workspace(task.workspace_id).fetch(task.provider_id)
         if not provider.answers:
             raise switched_off(provider)
-        return spec_of(provider)
+        return spec_of(provider, task.model)
     if task.bud is None or task.bud.id is None:
-        return platform_model(task.workspace_id)
+        return platform_model(task.workspace_id, task.model)
     buds = Bud.objects.for_workspace(task.workspace_id).select_related("provider")
-    return provider_for(buds.fetch(task.bud.id))
+    bud = buds.fetch(task.bud.id)
+    bud.model = task.model or bud.model
+    return provider_for(bud)

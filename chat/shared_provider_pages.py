@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
+from django.forms import Form
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,11 +18,13 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from chat.models import ModelProvider, SharedProvider, Withheld
-from chat.platform_provider_page import shown_models
+from chat.platform_provider_page import list_news, shown_models
 from chat.providers.choosing import platform_provider
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.known_models import days_of
-from chat.providers.limits import shared_load
+from chat.providers.limits import Load, load_of, loads_of, shared_load
+from chat.providers.specs import limits_of
+from chat.services.parts_of_shared import change_part, find_part
 from chat.services.platform_provider import USAGE_DAYS, try_shared_provider, usage_by_workspace
 from chat.services.shared_providers import (
     change_shared_provider,
@@ -37,7 +41,8 @@ from chat.services.shared_uses import (
     uses_by_workspace,
     uses_of,
 )
-from chat.shared_provider_form import SharedProviderForm
+from chat.services.taken_models import TakenAway, would_be_taken, would_be_taken_from
+from chat.shared_provider_form import PartForm, SharedProviderForm
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.formats import whole
 from workspaces.models import Workspace
@@ -50,6 +55,8 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 WORKSPACES_ON_PAGE: Final = 50
+_MOST_NAMED: Final = 10
+"""Models in one sentence."""
 
 
 @require_safe
@@ -84,11 +91,22 @@ def edit_shared_provider(request: WorkspaceRequest, provider_id: UUID) -> HttpRe
 def _edited(request: WorkspaceRequest, shared: SharedProvider | None) -> HttpResponse:
     is_sent = request.method == "POST"
     may_skip = is_sent and "untested_key" in request.POST
-    form = SharedProviderForm(request.POST or None, shared=shared, may_skip_test=may_skip)
+    asks = is_sent and "takes_away" in request.POST
+    form = SharedProviderForm(
+        request.POST or None, shared=shared, may_skip_test=may_skip, asks_to_take_away=asks
+    )
     if is_sent and form.is_valid():
         is_tested = not form.cleaned_data.get("untested_key", False)
         had_key = shared is not None and bool(shared.api_key)
         try:
+            if shared is not None and not form.cleaned_data.get("takes_away"):
+                taken = would_be_taken(shared=shared, draft=form.draft(), actor=request.actor)
+                if told := told_taken(taken):
+                    form = SharedProviderForm(
+                        request.POST, shared=shared, may_skip_test=may_skip, asks_to_take_away=True
+                    )
+                    form.add_error("takes_away", told)
+                    return _form_page(request, shared, form)
             if shared is None:
                 saved = share_provider(draft=form.draft(), actor=request.actor, is_tested=is_tested)
             else:
@@ -96,21 +114,32 @@ def _edited(request: WorkspaceRequest, shared: SharedProvider | None) -> HttpRes
                     shared=shared, draft=form.draft(), actor=request.actor, is_tested=is_tested
                 )
         except ProviderKeyUntested as error:
-            form = SharedProviderForm(request.POST, shared=shared, may_skip_test=True)
+            form = SharedProviderForm(
+                request.POST, shared=shared, may_skip_test=True, asks_to_take_away=asks
+            )
             form.add_error("api_key", error.message)
         except InvalidInput as error:
-            for name, texts in error.fields.items():
-                for text in texts:
-                    form.add_error(name if name in form.fields else None, text)
+            _add_faults(form, error)
         except Conflict as error:
             form.add_error(None, error.message)
         else:
             _tell_saved(request, saved, is_new=shared is None, had_key=had_key)
             return redirect("chat:shared_provider", provider_id=saved.pk)
+    return _form_page(request, shared, form)
+
+
+def _form_page(
+    request: WorkspaceRequest, shared: SharedProvider | None, form: SharedProviderForm
+) -> HttpResponse:
     context = {"section": "admin", "shared": shared, "form": form}
-    return render(
-        request, "chat/shared_provider_edit.html", context, status=422 if is_sent else 200
-    )
+    status = 422 if request.method == "POST" else 200
+    return render(request, "chat/shared_provider_edit.html", context, status=status)
+
+
+def _add_faults(form: Form, error: InvalidInput) -> None:
+    for name, texts in error.fields.items():
+        for text in texts:
+            form.add_error(name if name in form.fields else None, text)
 
 
 def _tell_saved(
@@ -153,6 +182,7 @@ def shared_provider(request: WorkspaceRequest, provider_id: UUID) -> HttpRespons
         or any(one.name == shared.default_model for one in listing.models),
         "default_ends_on": listing.end_of(shared.default_model) if listing else None,
         "models": models,
+        **list_news(shared.base_url, shared.pk),
         **days_of(one["prices"] for one in models),
         "uses": uses,
         "uses_told": told_uses(uses),
@@ -212,6 +242,49 @@ def _workspace_of(text: str) -> Workspace:
         raise NotFound(_("Workspace not found.")) from error
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_platform_owner
+def part_of_shared(
+    request: WorkspaceRequest, provider_id: UUID, workspace_id: UUID
+) -> HttpResponse:
+    """What one workspace may have of it, and how much of that it uses."""
+    shared = fetch_for_owner(provider_id, actor=request.actor)
+    workspace = _workspace_of(str(workspace_id))
+    row = find_part(shared=shared, workspace=workspace, actor=request.actor)
+    is_sent = request.method == "POST"
+    asks = is_sent and "takes_away" in request.POST
+    form = PartForm(request.POST or None, row=row, asks_to_take_away=asks)
+    if is_sent and form.is_valid():
+        try:
+            draft = form.draft()
+            told = ""
+            if not form.cleaned_data.get("takes_away"):
+                taken = would_be_taken_from(
+                    shared=shared, workspace=workspace, draft=draft, actor=request.actor
+                )
+                told = told_taken(taken)
+            if told:
+                form = PartForm(request.POST, row=row, asks_to_take_away=True)
+                form.add_error("takes_away", told)
+            else:
+                change_part(shared=shared, workspace=workspace, draft=draft, actor=request.actor)
+                saved = _("What “%(workspace)s” may use is saved.")
+                messages.success(request, saved % {"workspace": workspace.name})
+                return redirect("chat:shared_provider", provider_id=shared.pk)
+        except InvalidInput as error:
+            _add_faults(form, error)
+    context = {
+        "section": "admin",
+        "shared": shared,
+        "workspace": workspace,
+        "row": row,
+        "load": load_of(row),
+        "form": form,
+    }
+    status = 422 if is_sent else 200
+    return render(request, "chat/shared_provider_part.html", context, status=status)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceRow:
     """A workspace in the list of those that may use a provider."""
@@ -221,6 +294,8 @@ class WorkspaceRow:
     """None: it never was, or nothing there uses it any more."""
     uses_told: str
     """What a withdrawal would stop, in words; empty: nothing."""
+    limits_told: Sequence[str] = ()
+    """Its own limits, each with how much of it is used now."""
 
     @property
     def has_it(self) -> bool:
@@ -240,6 +315,8 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
     page = page_in_address(rows, request.GET, by="name", most=WORKSPACES_ON_PAGE)
     by_workspace = {row.workspace_id: row for row in given.filter(workspace__in=page.rows)}
     uses = uses_by_workspace(shared, page.rows)
+    limited = [one for one in by_workspace.values() if limits_of(one) is not None]
+    loads = loads_of(limited)
     return {
         "query": query,
         "fault": next(iter(unknown_filters(request.GET, {"q", "after"})), ""),
@@ -248,12 +325,64 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
                 workspace=one,
                 given=by_workspace.get(one.pk),
                 uses_told=told_uses(uses[one.pk]),
+                limits_told=_told_limits(by_workspace.get(one.pk), loads),
             )
             for one in page.rows
         ],
         "ways": ways_from(page, request.GET, anchor="#workspaces-heading"),
         "address_faults": [page.fault] if page.fault else [],
     }
+
+
+def _told_limits(row: ModelProvider | None, loads: Mapping[UUID, Load]) -> list[str]:
+    load = loads.get(row.pk) if row is not None else None
+    if row is None or load is None:
+        return []
+    told = []
+    if row.most_at_once is not None:
+        values = {"used": whole(load.running), "most": whole(row.most_at_once)}
+        told.append(_("%(used)s of %(most)s at once") % values)
+    if row.most_a_minute is not None:
+        values = {"used": whole(load.in_last_minute), "most": whole(row.most_a_minute)}
+        told.append(_("%(used)s of %(most)s a minute") % values)
+    return told
+
+
+def told_taken(taken: TakenAway) -> str:
+    """What gets no answers any more if models are taken away, in words; empty: nothing."""
+    if not taken.models:
+        return ""
+    uses = Uses(workspaces=taken.workspaces, buds=taken.buds, chats=taken.chats)
+    told = []
+    if used_by := told_uses(uses):
+        told.append(
+            ngettext(
+                "Models that you take away are used by %(uses)s of %(count)s workspace: %(models)s.",
+                "Models that you take away are used by %(uses)s of %(count)s workspaces: %(models)s.",
+                taken.workspaces,
+            )
+            % {
+                "uses": used_by,
+                "count": whole(taken.workspaces),
+                "models": _short_list(taken.models),
+            }
+        )
+        told.append(_("They stay, and get no answers until somebody chooses another model."))
+    if taken.searches:
+        told.append(
+            ngettext(
+                "%(count)s workspace searches its knowledge files by words only then.",
+                "%(count)s workspaces search their knowledge files by words only then.",
+                taken.searches,
+            )
+            % {"count": whole(taken.searches)}
+        )
+    return " ".join(told)
+
+
+def _short_list(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return f"{shown} …" if len(names) > _MOST_NAMED else shown
 
 
 def told_uses(uses: Uses) -> str:

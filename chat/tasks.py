@@ -18,6 +18,7 @@ from chat.services import (
     check_runs,
     conversations,
     inputs,
+    list_looks,
     preparing_knowledge,
     resolutions,
     sharing,
@@ -144,6 +145,13 @@ def prepare_knowledge() -> int:
 def advance_checks(workspace_id: str) -> int:
     """Take a workspace's runs of checks further, after a turn of theirs has ended."""
     return check_runs.advance_all(UUID(workspace_id))
+
+
+@shared_task
+@scheduled(crontab(minute=19))
+def look_at_lists() -> int:
+    """Ask providers once a day which models they have; not after a restore, before somebody has looked at it."""
+    return 0 if restore.is_unconfirmed() else list_looks.look_at_lists()
 
 
 @shared_task

@@ -77,6 +77,11 @@ urlpatterns = [
         name="shared_provider_edit",
     ),
     path(
+        f"{_SHARED}<uuid:provider_id>/workspaces/<uuid:workspace_id>/",
+        shared_provider_pages.part_of_shared,
+        name="shared_provider_part",
+    ),
+    path(
         f"{_SHARED}<uuid:provider_id>/<slug:verb>/",
         shared_provider_pages.change_sharing,
         name="shared_provider_change",

@@ -22,9 +22,10 @@ from django.utils.translation import ngettext
 from audit.models import Alert
 from audit.reports.providers import usage_of
 from audit.reports.today import calls_between
+from chat.gone_models import buds_address, told_gone
 from chat.models import Bud, ModelProvider, ToolCall
 from chat.providers.choosing import platform_provider
-from chat.services.models import ending_models
+from chat.services.changed_models import UsedModel, ending, gone, used_models
 from chat.values import ToolCallStatus
 from mcp_servers.models import McpServer, McpTool, ServerStatus
 from workspaces.formats import day, decimal, whole
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from workspaces.models import Workspace
 
 _WEEK: Final = timedelta(days=7)
+_MOST_GONE: Final = 4
+"""Tiles of models that are gone; the providers' pages have all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +99,7 @@ def _tiles(workspace: Workspace, actor: Actor) -> list[Tile]:
         tiles += _calls(workspace)
         tiles += [_waiting(workspace), _alerts(workspace), *_usage(workspace)]
     if _may(actor, workspace, Permission.MANAGE_BUDS):
-        tiles += _ending_models(workspace)
+        tiles += _changed_models(workspace)
     if _may(actor, workspace, Permission.MANAGE_MEMBERS):
         tiles.append(_invitations(workspace))
     if _may(actor, workspace, Permission.MANAGE_SERVERS):
@@ -239,20 +242,32 @@ def _money(costs: Sequence[Decimal]) -> str:
     return f"${decimal(sum(costs), 2)}"
 
 
-def _ending_models(workspace: Workspace) -> list[Tile]:
-    """Only while a model that answers here ends soon, or has ended."""
-    found = ending_models(workspace.pk)
-    if not found:
-        return []
-    names = ", ".join(f"{name} ({day(ends_on)})" for name, ends_on in found)
-    tile = Tile(
-        label=_("Models that end"),
-        value=str(len(found)),
-        note=_("Choose others for your buds and providers: %(names)s") % {"names": names},
-        url=reverse("admin:chat_bud_changelist"),
+def _changed_models(workspace: Workspace) -> list[Tile]:
+    """Only while a model that buds use ends soon, has ended, or is missing in its provider's list."""
+    used = used_models(workspace.pk)
+    tiles = [_gone_model(one) for one in gone(used)[:_MOST_GONE]]
+    if found := ending(used):
+        names = ", ".join(f"{name} ({day(ends_on)})" for name, ends_on in found)
+        tiles.append(
+            Tile(
+                label=_("Models that end"),
+                value=str(len(found)),
+                note=_("Choose others for your buds and providers: %(names)s") % {"names": names},
+                url=reverse("admin:chat_bud_changelist"),
+                is_bad=True,
+            )
+        )
+    return tiles
+
+
+def _gone_model(one: UsedModel) -> Tile:
+    return Tile(
+        label=_("Buds whose model is gone"),
+        value=whole(one.buds),
+        note=told_gone(one),
+        url=buds_address(one),
         is_bad=True,
     )
-    return [tile]
 
 
 def _requests(workspace: Workspace) -> list[Tile]:

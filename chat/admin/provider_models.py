@@ -10,8 +10,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 
-from chat.models import ProviderModel
+from chat.models import ModelProvider, ProviderModel
+from chat.services.offered_models import offered_models
+from chat.services.providers import refuse_withheld
 from workspaces.admin_sections import Section
+from workspaces.errors import InvalidInput
 from workspaces.formats import whole
 from workspaces.model_admin import WorkspaceModelAdmin
 from workspaces.roles import Permission, has_permission
@@ -36,6 +39,17 @@ _FACTS = [
 
 _LIST_PRICE = _("Per million tokens. Empty: the provider's list price, if Trellis knows it.")
 _PRICES_HELP = {"prompt_price": _LIST_PRICE, "completion_price": _LIST_PRICE}
+
+
+def refuse_withheld_in(form: forms.ModelForm, provider: ModelProvider | None, field: str) -> None:
+    """Put at a field that the platform's owner withholds the model in it."""
+    if provider is None:
+        return
+    try:
+        refuse_withheld(provider, form.cleaned_data.get(field) or "", field)
+    except InvalidInput as error:
+        for told in error.fields[field]:
+            form.add_error(field, told)
 
 
 class _TellsWhatWasFound(forms.ModelForm):
@@ -64,6 +78,11 @@ class ProviderModelRowForm(NoticesOthers, _TellsWhatWasFound):
         for field in self.fields.values():
             field.widget.attrs["aria-label"] = field.label
 
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        refuse_withheld_in(self, self.instance.provider, "model")
+        return cleaned
+
 
 class ProviderModelInline(TabularInline):
     """What is known of a provider's models."""
@@ -76,8 +95,9 @@ class ProviderModelInline(TabularInline):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         workspace = getattr(request, "workspace", None)
-        rows = ProviderModel.objects
-        return rows.for_workspace(workspace) if workspace is not None else rows.none()
+        if workspace is None:
+            return ProviderModel.objects.none()
+        return offered_models(workspace.pk)
 
     def _may(self, request: HttpRequest, obj: Any = None) -> bool:
         bound = cast("WorkspaceRequest", request)
@@ -113,6 +133,9 @@ class ProviderModelForm(_TellsWhatWasFound):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        refuse_withheld_in(self, cleaned.get("provider"), "model")
+        if "model" in self.errors:
+            return cleaned
         rows = ProviderModel.objects.for_workspace(self.workspace).filter(
             provider=cleaned.get("provider"), model=cleaned.get("model")
         )
@@ -133,6 +156,14 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
     list_display = ["model", "provider", "reads", *_FACTS[2:]]
     list_select_related = ["provider"]
     search_fields = ["model"]
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Without models that the platform's owner withholds."""
+        rows = super().get_queryset(request)
+        workspace = cast("WorkspaceRequest", request).workspace
+        if workspace is None:
+            return rows
+        return rows.filter(pk__in=offered_models(workspace.pk).order_by().values("pk"))
 
     @admin.display(description=_("reads tokens"), ordering="context_tokens")
     def reads(self, row: ProviderModel) -> str:

@@ -17,10 +17,11 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminPasswordWidget
 
-from chat.admin.provider_models import ProviderModelInline
-from chat.models import ModelProvider, ProviderModel, Withheld
+from chat.admin.provider_models import ProviderModelInline, refuse_withheld_in
+from chat.models import ModelProvider, Withheld
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.shared import switched_off
+from chat.services.offered_models import offered_models_of
 from chat.services.provider_check import try_key
 from chat.services.providers import prepare_provider, read_key
 from chat.suggesting_inputs import AdminAddressInput, AdminModelInput
@@ -110,16 +111,14 @@ class ModelProviderForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        for name in ("default_model", "embedding_model"):
+            if name in self.changed_data and name in cleaned:
+                refuse_withheld_in(self, self.instance, name)
         if self.key_fault:
             self.add_error("new_api_key", self.key_fault)
         elif key := cleaned.get("new_api_key"):
             self.instance.api_key = key
         return cleaned
-
-
-def _models_of(provider: ModelProvider) -> Any:
-    rows = ProviderModel.objects.for_workspace(provider.workspace_id)
-    return rows.filter(provider=provider)
 
 
 @admin.register(ModelProvider)
@@ -200,12 +199,12 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
         """Leave the table out where it would be too long for one form."""
         inlines = super().get_inlines(request, obj)
-        return [] if obj is not None and _models_of(obj).count() > MOST_IN_FORM else inlines
+        return [] if obj is not None and offered_models_of(obj).count() > MOST_IN_FORM else inlines
 
     @admin.display(description=_("Models"))
     def models(self, provider: ModelProvider) -> str:
         """How many are known, and where they are searched and changed one by one."""
-        count = 0 if provider._state.adding else _models_of(provider).count()
+        count = 0 if provider._state.adding else offered_models_of(provider).count()
         if not count:
             return gettext("None is known yet.")
         url = reverse("admin:chat_providermodel_changelist")

@@ -48,6 +48,9 @@ class ModelOutput(serializers.Serializer[Any]):
         allow_null=True,
         help_text="The day from which its provider serves it no more, as far as Trellis knows it.",
     )
+    gone_since = serializers.DateField(
+        allow_null=True, help_text="Since when its provider has not listed it any more."
+    )
 
 
 class ModelViewSet(WorkspaceViewSet):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -11,6 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.models import ModelProvider
+from chat.providers.known_lists import list_of, offered_changes
+from chat.providers.shared import addresses_of
 from chat.services.provider_check import (
     check_provider,
     keep_facts,
@@ -20,6 +23,7 @@ from chat.services.provider_check import (
 )
 from chat.services.providers import LONGEST_KEY, ProviderDraft, add_provider, change_provider
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.errors import NotFound
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -47,12 +51,20 @@ class ProviderOutput(serializers.ModelSerializer[ModelProvider]):
         " `is_active`.",
     )
 
+    offered_models = serializers.ListField(
+        child=serializers.CharField(),
+        read_only=True,
+        allow_null=True,
+        help_text="Of one that is shared: the only models that the platform's owner lets this workspace use. Null: all."
+        " `most_at_once` and `most_a_minute` are then what they let it send.",
+    )
+
     class Meta:
         model = ModelProvider
         fields = (
             *("id", "name", "base_url", "default_model", "is_active", "fallback"),
             *("most_at_once", "most_a_minute", "embedding_model", "has_key"),
-            *("is_shared", "withheld"),
+            *("is_shared", "withheld", "offered_models"),
         )
         read_only_fields = fields
 
@@ -98,6 +110,21 @@ class CheckOutput(ListingOutput):
     """The same, with its embedding model tried."""
 
     embedding = EmbeddingTrialOutput(allow_null=True, help_text="null: it names none.")
+
+
+class ListChangesOutput(serializers.Serializer[Any]):
+    """What changed in a provider's list of models. Names and days; the newest first."""
+
+    asked_at = serializers.DateTimeField(help_text="Trellis asks once a day.")
+    listed_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it last gave a list. Null: never."
+    )
+    fault = serializers.CharField(help_text="Why it gave none when it was asked; empty: it did.")
+    new = serializers.DictField(child=serializers.DateField())
+    gone = serializers.DictField(child=serializers.DateField())
+    ends = serializers.DictField(
+        child=serializers.DateField(), help_text="From when the provider serves a model no more."
+    )
 
 
 class CheckInput(serializers.Serializer[Any]):
@@ -213,6 +240,19 @@ class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             is_tested=not given["untested"],
         )
         return Response(ListingOutput(listing).data)
+
+    @extend_schema(responses=ListChangesOutput)
+    @action(detail=True, methods=["get"], url_path="list-changes")
+    def list_changes(self, request: Request, pk: str) -> Response:
+        """Tell what changed in its list of models; 404 before it was asked for the first time."""
+        provider = self.get_object()
+        [address] = addresses_of([provider]).values()
+        listed = list_of(provider, address)
+        if listed is None:
+            raise NotFound(_("This provider's list of models was not asked for yet."))
+        told = offered_changes(provider, listed.list_changes)
+        values = {name: getattr(listed, name) for name in ("asked_at", "listed_at", "fault")}
+        return Response(ListChangesOutput({**values, **told.model_dump()}).data)
 
     @extend_schema(request=CheckInput, responses=CheckOutput)
     @action(detail=True, methods=["post"])

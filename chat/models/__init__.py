@@ -29,12 +29,13 @@ from chat.models.knowledge import (
     PassageVector,
 )
 from chat.models.pins import Pin
+from chat.models.provider_lists import ListChanges, ProviderList, SharedProviderList
 from chat.models.push import PushDevice, PushMessage
 from chat.models.readings import FileReading
 from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.requests import ModelRequest
 from chat.models.shared_chats import Audience, SharedChat, SharedChatReader, SharedChatText
-from chat.models.shared_providers import SharedProvider, Withheld
+from chat.models.shared_providers import Offer, SharedProvider, Withheld
 from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
@@ -58,11 +59,14 @@ __all__ = [
     "KnowledgeFile",
     "KnowledgePassage",
     "KnowledgePreparation",
+    "ListChanges",
     "Message",
     "ModelProvider",
     "ModelRequest",
+    "Offer",
     "PassageVector",
     "Pin",
+    "ProviderList",
     "ProviderModel",
     "PushDevice",
     "PushMessage",
@@ -76,6 +80,7 @@ __all__ = [
     "SharedChatReader",
     "SharedChatText",
     "SharedProvider",
+    "SharedProviderList",
     "ToolCall",
     "Turn",
     "WebhookDelivery",

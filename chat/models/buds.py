@@ -91,6 +91,11 @@ class ModelProvider(WorkspaceModel):
         editable=False,
     )
 
+    offered_models = models.JSONField(null=True, blank=True, editable=False)
+    """Names that the platform's owner lets this workspace use; None: every model."""
+    has_own_offer = models.BooleanField(default=False, db_default=False, editable=False)
+    """Whether they said so for this workspace by name. Otherwise it follows the shared provider."""
+
     objects = models.Manager.from_queryset(ModelProviderQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
@@ -107,6 +112,11 @@ class ModelProvider(WorkspaceModel):
             models.CheckConstraint(
                 condition=models.Q(withheld="") | models.Q(shared__isnull=False),
                 name="only_what_is_shared_is_withheld",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(shared__isnull=False)
+                | models.Q(offered_models__isnull=True, has_own_offer=False),
+                name="only_what_is_shared_is_offered",
             ),
         ]
 
@@ -142,6 +152,10 @@ class ModelProvider(WorkspaceModel):
     def answers(self) -> bool:
         """Whether it is on: the same as `answering`."""
         return self.is_active and not self.withheld
+
+    def offers(self, model: str) -> bool:
+        """Whether this workspace may use a model of it: any, unless the platform's owner chose some."""
+        return self.offered_models is None or model in self.offered_models
 
 
 class ProviderModel(WorkspaceModel):

@@ -19,6 +19,14 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}".lower()
 
 
+class Offer(models.TextChoices):
+    """Which models of a shared provider workspaces may use."""
+
+    ALL = "", _("All models")
+    DEFAULT = "default", _("The default model only")
+    CHOSEN = "chosen", _("Chosen models")
+
+
 class SharedProvider(models.Model):
     """An OpenAI-compatible endpoint with the platform's key.
 
@@ -41,6 +49,16 @@ class SharedProvider(models.Model):
         null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(100_000)]
     )
 
+    offer = models.CharField(
+        max_length=8,
+        blank=True,
+        choices=Offer.choices,
+        default=Offer.ALL.value,
+        db_default=Offer.ALL.value,
+    )
+    chosen_models = models.JSONField(default=list, blank=True)
+    """Names. They count where the offer is `CHOSEN`."""
+
     class Meta:
         ordering = ["name", "id"]
         constraints = [models.UniqueConstraint(Lower("name"), name="shared_provider_name_once")]
@@ -52,6 +70,13 @@ class SharedProvider(models.Model):
     def origin(self) -> str:
         """Scheme, host and port: a stored key goes nowhere else."""
         return origin_of(self.base_url)
+
+    @property
+    def offered_models(self) -> list[str] | None:
+        """What workspaces may use, if nothing else is said of one by name; None: every model."""
+        if self.offer == Offer.ALL:
+            return None
+        return [self.default_model] if self.offer == Offer.DEFAULT else list(self.chosen_models)
 
 
 class Withheld(models.TextChoices):

@@ -142,6 +142,11 @@ class ProviderLimits:
     name: str
     at_once: int | None
     a_minute: int | None
+    is_part: bool = False
+    """Whether they are what the platform's owner lets this workspace have of a shared provider."""
+    at_once_here: int | None = None
+    a_minute_here: int | None = None
+    """Such a part, where the provider has limits for all workspaces together, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """ProviderError(DomainError)            502  the model could not answer
 ├── ProviderSwitchedOff              502  an admin has switched it off
+│   └── ProviderModelWithheld        502  the platform's owner does not let this workspace use the model
 ├── ProviderKeyRefused               502  bad or missing API key
 ├── ProviderKeyUntested              502  a new key could not be tried, and was not stored
 ├── ProviderModelUnknown             502  no such model
@@ -36,6 +37,13 @@ class ProviderSwitchedOff(ProviderError):
     code = "provider_switched_off"
     default_message = _(
         "The model provider of this bud is switched off. A workspace admin can change that."
+    )
+
+
+class ProviderModelWithheld(ProviderSwitchedOff):
+    code = "provider_model_withheld"
+    default_message = _(
+        "This workspace may no longer use this model. Choose another model, or ask whoever runs Trellis."
     )
 
 
@@ -117,7 +125,9 @@ class ProviderRefusedRequest(ProviderError):
 
 class ProviderUnreachable(ProviderError):
     code = "provider_unreachable"
-    default_message = _("The model provider cannot be reached.")
+    default_message = _(
+        "Trellis can't connect to the model provider. Try again in a moment. If it stays so, tell whoever runs Trellis."
+    )
 
 
 class ProviderStalled(ProviderError):

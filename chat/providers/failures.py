@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from chat.providers.errors import (
     ContentFiltered,
@@ -152,6 +153,23 @@ def error_of(
         "status": status
     }
     return ProviderRefusedRequest(message, details=more)
+
+
+def unreached(base_url: str, *, is_platforms: bool) -> ProviderUnreachable:
+    """Say where no connection came about. Of an address, only host and port: its path or query may hold secrets.
+
+    Args:
+        is_platforms: it is the platform's address, which workspaces never read.
+    """
+    parts = urlsplit(base_url)
+    if is_platforms or not parts.hostname:
+        return ProviderUnreachable()
+    host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
+    told = _(
+        "Trellis can't connect to the model provider at %(host)s. Try again in a moment. If it stays so, a workspace"
+        " admin can check whether it is up, and its address."
+    )
+    return ProviderUnreachable(told % {"host": host})
 
 
 def says_model_unknown(told: Told) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -160,11 +160,21 @@ def has_room(spec: ProviderSpec) -> bool:
     limits = spec.limits
     if limits is None:
         return True
-    load = _load(_requests_of(limits), database_now())
+    now = database_now()
+    if limits.shared_id is None:
+        return _has_room(_load(_requests_of(limits), now), limits.at_once, limits.a_minute)
+    queues = _queues(_requests_of(limits), now, uuid7())
+    here = queues.get(limits.provider_id)
+    if here is not None and not _has_room(here.load, limits.at_once_here, limits.a_minute_here):
+        return False
+    return _has_room(_together(queues.values()), limits.at_once, limits.a_minute)
+
+
+def _has_room(load: Load, at_once: int | None, a_minute: int | None) -> bool:
     return (
         not load.waiting
-        and (limits.at_once is None or 2 * load.running < limits.at_once)
-        and (limits.a_minute is None or 2 * load.in_last_minute < limits.a_minute)
+        and (at_once is None or 2 * load.running < at_once)
+        and (a_minute is None or 2 * load.in_last_minute < a_minute)
     )
 
 
@@ -255,14 +265,79 @@ def ask_for_place(limits: ProviderLimits, place_id: UUID) -> Place:
             provider_id=limits.provider_id,
             alive_until=now + LEASE,
         )
-    load = _load(rows, now)
-    ahead = rows.filter(_waits(now), pk__lt=place_id).count()
-    reason = _reason_to_wait(limits, load, ahead)
+    if limits.shared_id is not None:
+        reason, load, ahead = _among_workspaces(limits, rows, now, place_id)
+    else:
+        load = _load(rows, now)
+        ahead = rows.filter(_waits(now), pk__lt=place_id).count()
+        reason = _reason_to_wait(limits, load, ahead)
     if reason and load.waiting > MOST_WAITING:
         raise _busy(reason)
     if not reason:
         rows.filter(pk=place_id).update(started_at=now)
     return Place(has_started=not reason, ahead=ahead, reason=reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Queue:
+    """The requests of one workspace at a shared provider, and its part."""
+
+    at_once: int | None
+    a_minute: int | None
+    load: Load
+    ahead: int
+
+    def startable(self, waiting: int) -> int:
+        """How many of so many that wait could start now, as far as its part goes."""
+        rooms = [waiting]
+        if self.at_once is not None:
+            rooms.append(self.at_once - self.load.running)
+        if self.a_minute is not None:
+            rooms.append(self.a_minute - self.load.in_last_minute)
+        return max(0, min(rooms))
+
+
+def _among_workspaces(
+    limits: ProviderLimits, rows: WorkspaceQuerySet[ModelRequest], now: datetime, place_id: UUID
+) -> tuple[str, Load, int]:
+    """Why a request waits, for its workspace's part first, with the load and the requests ahead that count for that.
+
+    Requests that wait for their own workspace's part keep nobody else waiting.
+    """
+    queues = _queues(rows, now, place_id)
+    here = queues[limits.provider_id]
+    part = replace(limits, at_once=limits.at_once_here, a_minute=limits.a_minute_here, is_part=True)
+    if reason := _reason_to_wait(part, here.load, here.ahead):
+        return reason, here.load, here.ahead
+    load = _together(queues.values())
+    ahead = sum(one.startable(one.ahead) for one in queues.values())
+    return _reason_to_wait(limits, load, ahead), load, ahead
+
+
+def _together(queues: Collection[_Queue]) -> Load:
+    """What goes on in all of them. Of those that wait, only requests that could start now."""
+    return Load(
+        running=sum(one.load.running for one in queues),
+        waiting=sum(one.startable(one.load.waiting) for one in queues),
+        in_last_minute=sum(one.load.in_last_minute for one in queues),
+    )
+
+
+def _queues(
+    rows: WorkspaceQuerySet[ModelRequest], now: datetime, place_id: UUID
+) -> dict[UUID | None, _Queue]:
+    ahead = Count("pk", filter=_waits(now) & Q(pk__lt=place_id))
+    parts = ("provider_id", "provider__most_at_once", "provider__most_a_minute")
+    found = rows.order_by().values_list(*parts).annotate(**_counts(now), ahead=ahead)
+    return {
+        provider_id: _Queue(
+            at_once=at_once,
+            a_minute=a_minute,
+            load=Load(running=running, waiting=waiting, in_last_minute=recent),
+            ahead=before,
+        )
+        for provider_id, at_once, a_minute, running, waiting, recent, before in found
+    }
 
 
 def _come_one_after_another(limits: ProviderLimits) -> None:
@@ -285,6 +360,10 @@ def _requests_of(limits: ProviderLimits) -> WorkspaceQuerySet[ModelRequest]:
         return ModelRequest.objects.across_workspaces().filter(provider=None)
     if limits.shared_id is not None:
         return shared_requests(limits.shared_id)
+    return _requests_here(limits)
+
+
+def _requests_here(limits: ProviderLimits) -> WorkspaceQuerySet[ModelRequest]:
     rows = ModelRequest.objects.for_workspace(limits.workspace_id)
     return rows.filter(provider_id=limits.provider_id)
 
@@ -309,6 +388,20 @@ def load_of(provider: ModelProvider) -> Load:
     return _load(rows, database_now())
 
 
+def loads_of(providers: Sequence[ModelProvider]) -> dict[UUID, Load]:
+    """The same of providers of several workspaces, in one statement; none where there are none."""
+    wanted = [provider.pk for provider in providers]
+    if not wanted:
+        return {}
+    rows = ModelRequest.objects.across_workspaces().filter(provider__in=wanted).order_by()
+    counted = rows.values_list("provider_id").annotate(**_counts(database_now()))
+    found = {
+        pk: Load(running=running, waiting=waiting, in_last_minute=recent)
+        for pk, running, waiting, recent in counted
+    }
+    return {pk: found.get(pk) or Load(running=0, waiting=0, in_last_minute=0) for pk in wanted}
+
+
 def platform_load() -> Load:
     """The same of the platform's own provider, of all workspaces together."""
     rows = ModelRequest.objects.across_workspaces().filter(provider=None)
@@ -327,13 +420,17 @@ def forget_requests() -> int:
 
 
 def _load(rows: WorkspaceQuerySet[ModelRequest], now: datetime) -> Load:
+    return Load(**rows.order_by().aggregate(**_counts(now)))
+
+
+def _counts(now: datetime) -> dict[str, Count]:
+    """What a `Load` is made of, in its order."""
     is_running = Q(started_at__isnull=False, ended_at=None, alive_until__gt=now)
-    found = rows.order_by().aggregate(
-        running=Count("pk", filter=is_running),
-        waiting=Count("pk", filter=_waits(now)),
-        in_last_minute=Count("pk", filter=Q(started_at__gt=now - _MINUTE)),
-    )
-    return Load(**found)
+    return {
+        "running": Count("pk", filter=is_running),
+        "waiting": Count("pk", filter=_waits(now)),
+        "in_last_minute": Count("pk", filter=Q(started_at__gt=now - _MINUTE)),
+    }
 
 
 def _waits(now: datetime) -> Q:
@@ -347,10 +444,15 @@ def _is_forgotten(now: datetime) -> Q:
 
 def _reason_to_wait(limits: ProviderLimits, load: Load, ahead: int) -> str:
     if limits.at_once is not None and load.running + ahead >= limits.at_once:
-        return f"“{limits.name}” takes at most {_requests(limits.at_once)} at once."
+        return _told_limit(limits, f"{_requests(limits.at_once)} at once")
     if limits.a_minute is not None and load.in_last_minute + ahead >= limits.a_minute:
-        return f"“{limits.name}” takes at most {_requests(limits.a_minute)} a minute."
+        return _told_limit(limits, f"{_requests(limits.a_minute)} a minute")
     return ""
+
+
+def _told_limit(limits: ProviderLimits, most: str) -> str:
+    whose = " from this workspace" if limits.is_part else ""
+    return f"“{limits.name}” takes at most {most}{whose}."
 
 
 def _requests(count: int) -> str:

@@ -98,9 +98,15 @@ _LISTS: Final = (
     ),
     _PriceList(
         _OPENAI,
-        date(2025, 11, 1),
+        date(2026, 7, 3),
         """
         text-embedding-3-small  0.02  0.02  0
+        """,
+    ),
+    _PriceList(
+        _OPENAI,
+        date(2026, 4, 29),
+        """
         text-embedding-3-large  0.13  0.13  0
         text-embedding-ada-002  0.1   0.1   0
         """,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -22,12 +22,14 @@ from chat.providers.errors import (
     ProviderStalled,
     ProviderUnreachable,
 )
-from chat.providers.failures import error_of, read_error, wait_of
+from chat.providers.failures import error_of, read_error, unreached, wait_of
 from workspaces import outbound
 
 MOST_MODELS: Final = 500
 LONGEST_NAME: Final = 200
 TOTAL_SECONDS: Final = 15.0
+_ENDS: Final = ("shutdown_date", "deprecation", "expiration_date")
+"""Where OpenAI, Mistral and OpenRouter tell on which day they end a model."""
 _CONNECT_SECONDS: Final = 5.0
 _MOST_TOKENS: Final = 100_000_000
 _MILLION: Final = Decimal(1_000_000)
@@ -47,7 +49,7 @@ class ListedModel:
     """Per million tokens."""
     completion_price: Decimal | None = None
     ends_on: date | None = None
-    """The day from which the provider serves it no more, as OpenAI tells it."""
+    """The day from which the provider serves it no more, where its list tells that."""
 
     @property
     def embeds(self) -> bool:
@@ -61,7 +63,7 @@ class Listing:
 
     models: tuple[ListedModel, ...]
     left_out: int
-    """Models beyond MOST_MODELS."""
+    """Models beyond those that were asked for."""
     took_ms: int
 
     def end_of(self, name: str) -> date | None:
@@ -69,8 +71,14 @@ class Listing:
         return next((one.ends_on for one in self.models if one.name == name), None)
 
 
-async def list_models(spec: ProviderSpec) -> Listing:
+async def list_models(
+    spec: ProviderSpec, *, most: int = MOST_MODELS, offered: Collection[str] | None = None
+) -> Listing:
     """Ask an endpoint for its models.
+
+    Args:
+        most: further ones are left out.
+        offered: tell of these only, and count no others. None: of every one.
 
     Raises:
         ProviderError: it cannot be reached, refuses the key, or gives no list.
@@ -93,7 +101,7 @@ async def list_models(spec: ProviderSpec) -> Listing:
     except outbound.TooLarge as error:
         raise ProviderBadAnswer(_("The provider's list of models is too long to read.")) from error
     except httpx2.HTTPError as error:
-        raise ProviderUnreachable from error
+        raise unreached(spec.base_url, is_platforms=spec.is_platforms) from error
     took_ms = round((time.monotonic() - started) * 1000)
     if not answer.is_success:
         raise _refusal(answer)
@@ -106,12 +114,12 @@ async def list_models(spec: ProviderSpec) -> Listing:
     found: dict[str, ListedModel] = {}
     for row in rows if isinstance(rows, list) else ():
         model = _read(row)
-        if model is not None:
+        if model is not None and (offered is None or model.name in offered):
             found.setdefault(model.name, model)
     ordered = sorted(found.values(), key=lambda one: one.name.lower())
     return Listing(
-        models=tuple(ordered[:MOST_MODELS]),
-        left_out=max(0, len(ordered) - MOST_MODELS),
+        models=tuple(ordered[:most]),
+        left_out=max(0, len(ordered) - most),
         took_ms=took_ms,
     )
 
@@ -150,7 +158,7 @@ def _read(row: object) -> ListedModel | None:
         reasons="reasoning" in takes if isinstance(takes, list) else None,
         prompt_price=_price(pricing.get("prompt")),
         completion_price=_price(pricing.get("completion")),
-        ends_on=_day(row.get("shutdown_date")),
+        ends_on=next((day for key in _ENDS if (day := _day(row.get(key)))), None),
     )
 
 
@@ -165,7 +173,8 @@ def _tokens(value: object) -> int | None:
 
 def _day(value: object) -> date | None:
     try:
-        return date.fromisoformat(value) if isinstance(value, str) else None
+        # Mistral tells the moment.
+        return date.fromisoformat(value[:10]) if isinstance(value, str) else None
     except ValueError:
         return None
 

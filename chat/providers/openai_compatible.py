@@ -12,6 +12,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -45,7 +46,7 @@ from chat.providers.errors import (
     ProviderStalled,
     ProviderUnreachable,
 )
-from chat.providers.failures import error_of, read_error, says_model_unknown, wait_of
+from chat.providers.failures import error_of, read_error, says_model_unknown, unreached, wait_of
 from chat.providers.given_back import NO_ENCRYPTED_THOUGHTS
 from chat.providers.responses_api import ResponseTranslator, to_responses
 from workspaces import outbound
@@ -74,6 +75,7 @@ class OpenAICompatible:
     def __init__(self, spec: ProviderSpec, http: httpx2.AsyncClient) -> None:
         self._http = http
         self._address = spec.address
+        self._unreached = partial(unreached, spec.base_url, is_platforms=spec.is_platforms)
         # Servers without keys ignore it; some insist on the header.
         key = spec.api_key.reveal("model request") if spec.api_key else "none"
         self._headers = {
@@ -112,7 +114,7 @@ class OpenAICompatible:
                 said = first if first is not None and error.status in (404, 405) else error
                 failure, cause = _status_error(said, request), said
             except Exception as error:  # noqa: BLE001 - what is not known goes on its way
-                failure, cause = _failure_of(error), error
+                failure, cause = _failure_of(error, self._unreached()), error
             attempt += 1
             is_over = reader.has_content or not request.is_patient
             pause = None if is_over else _pause_before(failure, attempt)
@@ -138,7 +140,7 @@ class OpenAICompatible:
         except _Refused as error:
             raise _embedding_error(error, model) from error
         except Exception as error:
-            raise _failure_of(error) from error
+            raise _failure_of(error, self._unreached()) from error
         return await asyncio.to_thread(read_embeddings, found, len(texts))
 
     async def _pieces(
@@ -313,8 +315,11 @@ def _pause_before(failure: ProviderError, attempt: int) -> float | None:
     return PAUSE_SECONDS / 2 if isinstance(failure, ProviderUnreachable) and attempt < 2 else None
 
 
-def _failure_of(error: Exception) -> ProviderError:
+def _failure_of(error: Exception, where: ProviderUnreachable) -> ProviderError:
     """The kind of failure, in our words: what the other side wrote may hold its secrets.
+
+    Args:
+        where: what is said if no connection came about.
 
     Raises:
         Exception: what is no failure of the provider's is let through.
@@ -332,7 +337,7 @@ def _failure_of(error: Exception) -> ProviderError:
                 )
             )
         case _Unreached():
-            return ProviderUnreachable()
+            return where
         case outbound.TooLarge():
             return ProviderBadAnswer(EVENT_TOO_LONG)
         case TimeoutError() | httpx2.TimeoutException():

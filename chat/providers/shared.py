@@ -12,7 +12,7 @@ from uuid import UUID
 from django.utils.translation import gettext_noop as _
 
 from chat.models import ModelProvider, SharedProvider, Withheld
-from chat.providers.errors import ProviderSwitchedOff
+from chat.providers.errors import ProviderModelWithheld, ProviderSwitchedOff
 from workspaces.row_security import everywhere
 
 
@@ -54,6 +54,15 @@ def addresses_of(providers: Iterable[ModelProvider]) -> dict[UUID, str]:
         row.pk: row.base_url if row.shared_id is None else shared.get(row.shared_id, "")
         for row in rows
     }
+
+
+def withheld_model(provider: ModelProvider, model: str) -> ProviderModelWithheld:
+    """Why a model of a provider that is on does not answer, with what to do."""
+    told = _(
+        "Whoever runs Trellis no longer lets this workspace use “%(model)s” of “%(name)s”. Choose another model, or"
+        " ask them."
+    )
+    return ProviderModelWithheld(told % {"model": model, "name": provider.name})
 
 
 def switched_off(provider: ModelProvider) -> ProviderSwitchedOff:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chat.models import ModelProvider, SharedProvider
 from chat.providers.base import ProviderLimits, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
-from chat.providers.shared import fetch_shared
+from chat.providers.shared import fetch_shared, withheld_model
 
 
 def spec_of(provider: ModelProvider, model: str = "") -> ProviderSpec:
@@ -16,13 +16,30 @@ def spec_of(provider: ModelProvider, model: str = "") -> ProviderSpec:
 
     Raises:
         ProviderSwitchedOff: the platform's owner shares it with others, and not with this workspace now.
+        ProviderModelWithheld: they let the workspace use other models of it only.
     """
+    spec = _spec_of(provider, model or provider.default_model)
+    if not provider.offers(spec.model):
+        raise withheld_model(provider, spec.model)
+    return spec
+
+
+def list_spec_of(provider: ModelProvider) -> ProviderSpec:
+    """Where a provider tells which models it has. Nothing else may be asked with it.
+
+    Raises:
+        ProviderSwitchedOff: as above.
+    """
+    return _spec_of(provider, provider.default_model)
+
+
+def _spec_of(provider: ModelProvider, model: str) -> ProviderSpec:
     if provider.is_shared:
         return _shared_spec(provider, model)
     return ProviderSpec(
         name=provider.name,
         base_url=provider.base_url,
-        model=model or provider.default_model,
+        model=model,
         api_key=provider.api_key,
         provider_id=provider.pk,
         workspace_id=provider.workspace_id,
@@ -33,7 +50,7 @@ def spec_of(provider: ModelProvider, model: str = "") -> ProviderSpec:
 
 def _shared_spec(provider: ModelProvider, model: str) -> ProviderSpec:
     shared = fetch_shared(provider)
-    limits = None
+    limits = limits_of(provider)
     if shared.most_at_once is not None or shared.most_a_minute is not None:
         limits = ProviderLimits(
             workspace_id=provider.workspace_id,
@@ -42,11 +59,13 @@ def _shared_spec(provider: ModelProvider, model: str) -> ProviderSpec:
             name=provider.name,
             at_once=shared.most_at_once,
             a_minute=shared.most_a_minute,
+            at_once_here=provider.most_at_once,
+            a_minute_here=provider.most_a_minute,
         )
     return ProviderSpec(
         name=provider.name,
         base_url=shared.base_url,
-        model=model or provider.default_model,
+        model=model,
         api_key=shared.api_key,
         provider_id=provider.pk,
         workspace_id=provider.workspace_id,
@@ -80,7 +99,7 @@ def embedding_spec_of(provider: ModelProvider) -> ProviderSpec | None:
 
 
 def limits_of(provider: ModelProvider) -> ProviderLimits | None:
-    """The limits that the workspace itself has set; None: it has set none."""
+    """The limits of one workspace: its own, or those that the platform's owner set for it. None: there are none."""
     if provider.most_at_once is None and provider.most_a_minute is None:
         return None
     return ProviderLimits(
@@ -89,4 +108,5 @@ def limits_of(provider: ModelProvider) -> ProviderLimits | None:
         name=provider.name,
         at_once=provider.most_at_once,
         a_minute=provider.most_a_minute,
+        is_part=provider.is_shared,
     )

@@ -71,7 +71,11 @@ def find_stand_in(workspace_id: UUID, spec: ProviderSpec, reason: str) -> StandI
         behind = row.fallback if row is not None else None
         if behind is None or behind.pk in asked:
             return None
-        if behind.answers and _failures.reason(behind.pk) is None:
+        if (
+            behind.answers
+            and behind.offers(behind.default_model)
+            and _failures.reason(behind.pk) is None
+        ):
             logger.info(
                 "provider_stands_in",
                 extra={"provider": str(behind.pk), "for": str(spec.provider_id)},

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from chat.missing_tools import find_faults
 from chat.models import Bud, BudVersion, BudVisibility, ModelProvider
+from chat.services.providers import refuse_withheld
 from mcp_servers.models import McpServer
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
@@ -73,6 +74,7 @@ def create_bud(
     require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
     bud = Bud(workspace_id=workspace_id, takes_all_tools=True, owner_id=actor.user_id)
     assign_values(bud, values, provider_id)
+    _refuse_withheld_model(bud)
     bud.save(force_insert=True)
     record_created(bud, actor=actor)
     _keep_version(bud, actor.label, note)
@@ -113,6 +115,11 @@ def update_bud(
     before = values_of(stored)
     with tracked_change(stored, actor=actor):
         assign_values(stored, values, provider_id if has_provider else stored.provider_id)
+        if (stored.model, str(stored.provider_id)) != (
+            before["model"],
+            str(before["provider_id"]),
+        ):
+            _refuse_withheld_model(stored)
         if stored.visibility != before["visibility"] == BudVisibility.WORKSPACE:
             stored.owner_id = actor.user_id  # "only me" means whoever says it
         if values_of(stored) != before:
@@ -199,6 +206,12 @@ def assign_values(bud: Bud, values: dict[str, Any], provider_id: UUID | None) ->
     check_servers(bud.mcp.servers, offered_servers(bud.workspace_id), field="mcp_config")
     if faults := find_faults(bud):
         raise InvalidInput(fields={"mcp_config": faults})
+
+
+def _refuse_withheld_model(bud: Bud) -> None:
+    """Raise InvalidInput for a model that the workspace may not use; a bud that lost its model can still be changed."""
+    if bud.provider is not None:
+        refuse_withheld(bud.provider, bud.model or bud.provider.default_model, "model")
 
 
 def check_servers(

@@ -5,14 +5,17 @@ All of it belongs into a transaction that reaches every workspace, and holds the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from chat.models import Bud, Conversation, ModelProvider, SharedProvider, Withheld
+from chat.providers.shared import hold_shared
 from mcp_servers.models import McpServer
 from workspaces.actors import Actor
 from workspaces.changes import (
@@ -23,7 +26,23 @@ from workspaces.changes import (
     tracked_change,
 )
 from workspaces.database import database_now
+from workspaces.errors import NotFound
 from workspaces.models import Workspace
+from workspaces.row_security import everywhere
+
+
+@contextmanager
+def holding(shared: SharedProvider) -> Iterator[SharedProvider]:
+    """One after another, within the reach of all workspaces.
+
+    Raises:
+        NotFound: it is deleted.
+    """
+    with transaction.atomic(), everywhere():
+        stored = hold_shared(shared.pk)
+        if stored is None:
+            raise NotFound(_("This provider was deleted."))
+        yield stored
 
 
 def given_rows(shared: SharedProvider) -> Any:
@@ -51,8 +70,9 @@ def give_to(shared: SharedProvider, workspace_ids: Iterable[UUID], actor: Actor)
             base_url="",
             default_model=shared.default_model,
             withheld=state_when_given(shared).value,
+            offered_models=shared.offered_models,
         )
-        record_created(row, actor=_in(workspace_id, actor))
+        record_created(row, actor=in_workspace(workspace_id, actor))
 
 
 class _Names:
@@ -84,7 +104,7 @@ def tell_workspaces(
     rows = list(given_rows(shared))
     names = _Names(shared.name, [row.workspace_id for row in rows])
     for row in rows:
-        theirs = _in(row.workspace_id, actor)
+        theirs = in_workspace(row.workspace_id, actor)
         with tracked_change(row, actor=theirs):
             if is_renamed:
                 row.name = names.free_in(row.workspace_id)
@@ -95,6 +115,15 @@ def tell_workspaces(
         if behind and row.withheld != Withheld.WITHDRAWN:
             told = dict.fromkeys(behind, CHANGED)
             record_changed(row, actor=theirs, before={}, after=told)
+
+
+def follow_offer(shared: SharedProvider, actor: Actor) -> None:
+    """Have workspaces use the models that the shared provider says, where nothing was said of them by name."""
+    wanted = shared.offered_models
+    rows = [row for row in given_rows(shared) if not row.has_own_offer]
+    changed = [row for row in rows if row.offered_models != wanted]
+    if changed:
+        change_rows(changed, actor, offered_models=wanted)
 
 
 def state_when_given(shared: SharedProvider) -> Withheld:
@@ -114,7 +143,7 @@ def change_rows(rows: Iterable[ModelProvider], actor: Actor, **values: Any) -> N
         told = [name for name, value in after.items() if before[name] != value]
         record_changed(
             row,
-            actor=_in(row.workspace_id, actor),
+            actor=in_workspace(row.workspace_id, actor),
             before={name: before[name] for name in told},
             after={name: after[name] for name in told},
         )
@@ -127,7 +156,7 @@ def _plain(value: object) -> object:
 def delete_rows(rows: Sequence[ModelProvider], actor: Actor) -> None:
     """Delete rows that nothing uses, each with an entry in its log."""
     for row in rows:
-        record_deleted(row, actor=_in(row.workspace_id, actor))
+        record_deleted(row, actor=in_workspace(row.workspace_id, actor))
     ids = [row.pk for row in rows]
     ModelProvider.objects.across_workspaces().filter(pk__in=ids).delete()
 
@@ -146,7 +175,7 @@ def used_among(rows: Sequence[ModelProvider]) -> set[UUID]:
     return {one for one in named if one is not None}
 
 
-def _in(workspace_id: UUID, actor: Actor) -> Actor:
+def in_workspace(workspace_id: UUID, actor: Actor) -> Actor:
     """The same person as the log of another workspace names them: they may have no role there."""
     if actor.workspace_id == workspace_id:
         return actor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Final
 from uuid import UUID
@@ -12,14 +12,15 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from chat.engine.beginning import MOST_COMPARED
-from chat.models import Bud, ModelProvider, ProviderModel
+from chat.models import Bud, ListChanges, ModelProvider, ProviderModel
 from chat.providers.choosing import platform_provider
+from chat.providers.known_lists import changes_of
 from chat.providers.known_models import prices_of
 from chat.providers.model_ends import end_of
 from chat.providers.shared import addresses_of
 from workspaces.errors import InvalidInput
 
-_SOON: Final = timedelta(days=60)
+_NOTHING: Final = ListChanges()
 
 ModelNamed = tuple[UUID | None, str]
 """A provider, None being the platform's own, and the name of a model of it."""
@@ -46,6 +47,8 @@ class ModelChoice:
     """The day of the provider's list that the prices are from; None: the workspace has entered them."""
     ends_on: date | None = None
     """The day from which its provider serves it no more."""
+    gone_since: date | None = None
+    """Since when it has been missing in its provider's list."""
 
 
 def models_of(workspace_id: UUID) -> list[ModelChoice]:
@@ -57,6 +60,7 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
         row.pk: row for row in ModelProvider.objects.for_workspace(workspace_id).answering()
     }
     addresses = addresses_of(providers.values())
+    lists = changes_of(workspace_id, providers.values(), addresses)
     platform = platform_provider()
     wanted = {(pk, row.default_model) for pk, row in providers.items()} | {(None, platform.model)}
     buds = (
@@ -75,11 +79,14 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
         known = {key: row for key, row in known.items() if key[0] is not None}
     found = []
     for provider_id, name in {*wanted, *known}:
-        if provider_id is not None and provider_id not in providers:
+        if provider_id is not None and not (
+            provider_id in providers and providers[provider_id].offers(name)
+        ):
             continue
         row = known.get((provider_id, name))
         is_platforms = provider_id is None
         base_url = platform.base_url if provider_id is None else addresses[provider_id]
+        changes = lists.get(provider_id, _NOTHING)
         prices = prices_of(
             base_url,
             name,
@@ -100,30 +107,11 @@ def models_of(workspace_id: UUID) -> list[ModelChoice]:
                 prompt_price=prices.prompt,
                 completion_price=prices.completion,
                 prices_listed_on=prices.listed_on,
-                ends_on=end_of(base_url, name),
+                ends_on=changes.ends.get(name) or end_of(base_url, name),
+                gone_since=changes.gone.get(name),
             )
         )
     return sorted(found, key=lambda one: (one.provider_name.lower(), one.name.lower()))
-
-
-def ending_models(workspace_id: UUID) -> list[tuple[str, date]]:
-    """The models that end soon or have ended, of those that answer here: buds' own, and providers' default ones. By day."""
-    until = datetime.now(UTC).date() + _SOON
-    buds = Bud.objects.for_workspace(workspace_id).filter(is_archived=False, is_draft=False)
-    named: set[ModelNamed] = set(buds.order_by().values_list("provider_id", "model").distinct())
-    rows = ModelProvider.objects.for_workspace(workspace_id).answering()
-    providers = {row.pk: row for row in rows.filter(pk__in={pk for pk, _model in named})}
-    addresses = addresses_of(providers.values())
-    platform = platform_provider()
-    used = {
-        (platform.base_url, model or platform.model)
-        if pk is None
-        else (addresses[pk], model or providers[pk].default_model)
-        for pk, model in named
-        if pk is None or pk in providers
-    }
-    ends = {(model, day) for address, model in used if (day := end_of(address, model)) is not None}
-    return sorted((one for one in ends if one[1] <= until), key=lambda one: (one[1], one[0]))
 
 
 def choose_model(*, bud: Bud, provider_id: UUID | None, name: str) -> ProviderModel | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Case, F, Q, Sum, When
@@ -23,6 +24,7 @@ from chat.models import (
     KnowledgeFile,
     KnowledgePassage,
     KnowledgePreparation,
+    ModelProvider,
     PassageVector,
     Withheld,
 )
@@ -87,13 +89,22 @@ def prepare_due(seconds: float = RUN_SECONDS) -> int:
     return batches
 
 
+def _without_their_model() -> list[UUID]:
+    """Providers whose model for this the platform's owner withholds."""
+    limited = ModelProvider.objects.across_workspaces().filter(
+        offered_models__isnull=False, embedding_model__gt=""
+    )
+    rows = limited.only("embedding_model", "offered_models")
+    return [row.pk for row in rows if not row.offers(row.embedding_model)]
+
+
 def _due() -> Any:
     now = database_now()
     has_own = Q(
         bud__provider__is_active=True,
         bud__provider__withheld=Withheld.NO.value,
         bud__provider__embedding_model__gt="",
-    )
+    ) & ~Q(bud__provider_id__in=_without_their_model())
     is_of_own = has_own & Q(
         preparation__provider_id=F("bud__provider_id"),
         preparation__model=F("bud__provider__embedding_model"),

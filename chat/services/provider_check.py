@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from chat.providers.listing import (
     Listing,
     list_models,
 )
-from chat.providers.specs import spec_of
+from chat.providers.specs import list_spec_of, spec_of
 from chat.services.providers import ProviderDraft, read_key, refuse_for_shared
 from mcp_servers.client.connections import runtime
 from workspaces.actors import Actor
@@ -58,7 +58,7 @@ def check_provider(*, provider: ModelProvider, actor: Actor) -> Listing:
         ProviderError: why it did not work, in words.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
-    return _list(spec_of(provider))
+    return _list(list_spec_of(provider), offered=provider.offered_models)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,15 +82,15 @@ def try_embedding(*, provider: ModelProvider, actor: Actor) -> EmbeddingTrial | 
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     if not provider.embedding_model:
         return None
-    spec = spec_of(provider, provider.embedding_model)
     started = time.monotonic()
     try:
+        spec = spec_of(provider, provider.embedding_model)
         found = runtime.run_sync(
             limits.embed(spec, [_TRIED_TEXT], seconds=TOTAL_SECONDS),
             timeout_seconds=TOTAL_SECONDS + 5,
         )
     except ProviderError as error:
-        return EmbeddingTrial(model=spec.model, fault=error.message)
+        return EmbeddingTrial(model=provider.embedding_model, fault=error.message)
     took_ms = round((time.monotonic() - started) * 1000)
     return EmbeddingTrial(model=spec.model, took_ms=took_ms, numbers=len(found.vectors[0]))
 
@@ -253,8 +253,9 @@ def rotate_key(
     return Listing(models=(), left_out=0, took_ms=0)
 
 
-def _list(spec: ProviderSpec) -> Listing:
-    return runtime.run_sync(list_models(spec), timeout_seconds=TOTAL_SECONDS + 5)
+def _list(spec: ProviderSpec, offered: Collection[str] | None = None) -> Listing:
+    asking = list_models(spec, offered=offered)
+    return runtime.run_sync(asking, timeout_seconds=TOTAL_SECONDS + 5)
 
 
 def keep_facts(

@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from chat.models import ModelProvider, ProviderModel
+from chat.providers.shared import withheld_model
 from workspaces.actors import Actor
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import InvalidEndpoint, InvalidInput
@@ -47,6 +48,16 @@ def refuse_for_shared(provider: ModelProvider, field: str) -> None:
     if provider.is_shared:
         told = _("“%(name)s” is shared by the platform, so only the platform's owner sets this.")
         raise InvalidInput(fields={field: [told % {"name": provider.name}]})
+
+
+def refuse_withheld(provider: ModelProvider, model: str, field: str) -> None:
+    """Have a workspace newly choose only what the platform's owner lets it use.
+
+    Raises:
+        InvalidInput: this model is another one, at the field that names it.
+    """
+    if model and not provider.offers(model):
+        raise InvalidInput(fields={field: [withheld_model(provider, model).message]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +141,10 @@ def _save_shared(provider: ModelProvider, draft: ProviderDraft) -> None:
             refuse_for_shared(provider, field)
     if draft.api_key:
         refuse_for_shared(provider, "api_key")
+    for field in ("default_model", "embedding_model"):
+        wanted = getattr(draft, field).strip()
+        if wanted != getattr(provider, field):
+            refuse_withheld(provider, wanted, field)
     provider.default_model = draft.default_model.strip()
     provider.is_active = draft.is_active
     provider.fallback = _fallback(provider, draft)
@@ -201,6 +216,7 @@ def describe_model(*, provider: ModelProvider, name: str, draft: ModelDraft, act
         InvalidInput: with each faulty field.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    refuse_withheld(provider, name, "model")
     rows = ProviderModel.objects.for_workspace(provider.workspace_id)
     with transaction.atomic():
         row = rows.filter(provider=provider, model=name).select_for_update().first()

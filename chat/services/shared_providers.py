@@ -6,8 +6,7 @@ back stays there, switched off, for as long as something uses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -15,19 +14,21 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from chat.models import SharedProvider, Withheld
-from chat.providers.shared import hold_shared
+from chat.models import Offer, SharedProvider, Withheld
 from chat.providers.specs import trial_spec_of
 from chat.services.given_providers import (
     change_rows,
     delete_rows,
+    follow_offer,
     give_to,
     give_to_rest,
     given_rows,
+    holding,
     state_when_given,
     tell_workspaces,
     used_among,
 )
+from chat.services.parts_of_shared import read_model_names
 from chat.services.provider_check import prove_key
 from chat.services.providers import read_key
 from workspaces.actors import Actor
@@ -42,7 +43,6 @@ from workspaces.errors import (
     Conflict,
     InvalidEndpoint,
     InvalidInput,
-    NotFound,
 )
 from workspaces.models import Workspace
 from workspaces.outbound import HTTP_SCHEMES, parse_endpoint
@@ -62,6 +62,9 @@ class SharedDraft:
     base_url: str
     default_model: str
     is_for_all: bool = False
+    offer: str = Offer.ALL.value
+    chosen_models: Sequence[str] = ()
+    """What workspaces may use if the offer is `CHOSEN`; the default model is one of them."""
     most_at_once: int | None = None
     most_a_minute: int | None = None
     """Requests of all workspaces together; further ones wait. None: no limit."""
@@ -115,7 +118,7 @@ def change_shared_provider(
         _refuse_same_key(shared, wanted)
         if is_tested:
             prove_key(trial_spec_of(wanted))
-    with _holding(shared) as stored:
+    with holding(shared) as stored:
         if stored.updated_at != shared.updated_at:
             told = _("Somebody else changed this provider meanwhile. Look at it, and save again.")
             raise Conflict(told)
@@ -125,6 +128,7 @@ def change_shared_provider(
             _save(stored)
         behind = [name for name in _BEHIND if getattr(stored, name) != old[name]]
         tell_workspaces(stored, old, behind, actor)
+        follow_offer(stored, actor)
         if stored.is_for_all:
             give_to_rest(stored, actor)
     return stored
@@ -141,7 +145,7 @@ def switch_shared_provider(*, shared: SharedProvider, is_active: bool, actor: Ac
     before, after = Withheld.SWITCHED_OFF, Withheld.NO
     if not is_active:
         before, after = after, before
-    with _holding(shared) as stored:
+    with holding(shared) as stored:
         with tracked_change(stored, actor=_of_platform(actor)):
             stored.is_active = is_active
             stored.save(update_fields=["is_active", "updated_at"])
@@ -155,7 +159,7 @@ def give_provider(*, shared: SharedProvider, workspace: Workspace, actor: Actor)
         PermissionDenied, NotFound: as above.
     """
     require_platform_owner(actor)
-    with _holding(shared) as stored:
+    with holding(shared) as stored:
         row = given_rows(stored).filter(workspace=workspace).first()
         if row is None:
             give_to(stored, [workspace.pk], actor)
@@ -171,7 +175,7 @@ def withdraw_provider(*, shared: SharedProvider, workspace: Workspace, actor: Ac
         Conflict: it is for every workspace.
     """
     require_platform_owner(actor)
-    with _holding(shared) as stored:
+    with holding(shared) as stored:
         if stored.is_for_all:
             told = _("This provider is for every workspace. Share it with chosen ones first.")
             raise Conflict(told)
@@ -194,11 +198,21 @@ def delete_shared_provider(*, shared: SharedProvider, actor: Actor) -> None:
         PermissionDenied, NotFound: as above.
     """
     require_platform_owner(actor)
-    with _holding(shared) as stored:
+    with holding(shared) as stored:
         rows = list(given_rows(stored).select_for_update())
         used = used_among(rows)
         left = [row for row in rows if row.pk in used]
-        change_rows(left, actor, shared_id=None, withheld=Withheld.NO.value, is_active=False)
+        change_rows(
+            left,
+            actor,
+            shared_id=None,
+            withheld=Withheld.NO.value,
+            is_active=False,
+            offered_models=None,
+            has_own_offer=False,
+            most_at_once=None,
+            most_a_minute=None,
+        )
         delete_rows([row for row in rows if row.pk not in used], actor)
         record_deleted(stored, actor=_of_platform(actor))
         stored.delete()
@@ -222,20 +236,6 @@ def _workspace_made(sender: type[Workspace], change: ConfigurationChange, **_: A
                 give_to(shared, [change.workspace_id], change.actor)
 
 
-@contextmanager
-def _holding(shared: SharedProvider) -> Iterator[SharedProvider]:
-    """One after another, within the reach of all workspaces.
-
-    Raises:
-        NotFound: it is deleted.
-    """
-    with transaction.atomic(), everywhere():
-        stored = hold_shared(shared.pk)
-        if stored is None:
-            raise NotFound(_("This provider was deleted."))
-        yield stored
-
-
 def _put(shared: SharedProvider, draft: SharedDraft) -> None:
     """Take over what the draft says.
 
@@ -247,6 +247,8 @@ def _put(shared: SharedProvider, draft: SharedDraft) -> None:
     shared.base_url = draft.base_url.strip()
     shared.default_model = draft.default_model.strip()
     shared.is_for_all = draft.is_for_all
+    shared.offer = draft.offer
+    shared.chosen_models = _chosen_models(draft)
     shared.most_at_once = draft.most_at_once
     shared.most_a_minute = draft.most_a_minute
     try:
@@ -260,6 +262,35 @@ def _put(shared: SharedProvider, draft: SharedDraft) -> None:
         raise InvalidInput(fields={"base_url": [error.message]}) from error
     except ValidationError as error:
         raise InvalidInput(fields=error.message_dict) from error
+
+
+def offer_of_draft(draft: SharedDraft) -> list[str] | None:
+    """The models that workspaces could use by this draft; None: every one.
+
+    Raises:
+        InvalidInput: the chosen models are faulty.
+    """
+    default = draft.default_model.strip()
+    wanted = SharedProvider(
+        offer=draft.offer, default_model=default, chosen_models=_chosen_models(draft)
+    )
+    return wanted.offered_models
+
+
+def _chosen_models(draft: SharedDraft) -> list[str]:
+    """The names that a draft chooses.
+
+    Raises:
+        InvalidInput: there are none, they are no names, or the default model is not one of them.
+    """
+    if draft.offer != Offer.CHOSEN:
+        return []
+    names = read_model_names(draft.chosen_models)
+    default = draft.default_model.strip()
+    if default not in names:
+        told = _("Workspaces need the default model “%(model)s”, too. Add it, or change it.")
+        raise InvalidInput(fields={"chosen_models": [told % {"model": default}]})
+    return names
 
 
 def _refuse_same_key(stored: SharedProvider, wanted: SharedProvider) -> None:

@@ -61,7 +61,7 @@ def uses_of(shared: SharedProvider) -> Uses:
     rows = ModelProvider.objects.across_workspaces().filter(shared=shared)
     rows = rows.exclude(withheld=Withheld.WITHDRAWN.value)
     return Uses(
-        workspaces=rows.count(), buds=_buds_of(shared).count(), chats=_chats_of(shared).count()
+        workspaces=rows.count(), buds=buds_of(shared).count(), chats=chats_of(shared).count()
     )
 
 
@@ -74,7 +74,7 @@ def uses_by_workspace(shared: SharedProvider, workspaces: Sequence[Workspace]) -
             .values_list("workspace_id")
             .annotate(number=Count("pk"))
         )
-        for rows in (_buds_of(shared), _chats_of(shared))
+        for rows in (buds_of(shared), chats_of(shared))
     ]
     buds, chats = counts
     return {
@@ -83,12 +83,14 @@ def uses_by_workspace(shared: SharedProvider, workspaces: Sequence[Workspace]) -
     }
 
 
-def _buds_of(shared: SharedProvider) -> WorkspaceQuerySet[Bud]:
+def buds_of(shared: SharedProvider) -> WorkspaceQuerySet[Bud]:
+    """Buds of all workspaces that a shared provider serves."""
     rows: WorkspaceQuerySet[Bud] = Bud.objects.across_workspaces()
     return rows.filter(provider__shared=shared, is_draft=False)
 
 
-def _chats_of(shared: SharedProvider) -> WorkspaceQuerySet[Conversation]:
+def chats_of(shared: SharedProvider) -> WorkspaceQuerySet[Conversation]:
+    """Chats whose model is one of its: chosen, or their bud's."""
     is_chosen = Q(chosen_model__provider__shared=shared)
     by_bud = Q(chosen_model=None, bud__provider__shared=shared)
     rows: WorkspaceQuerySet[Conversation] = Conversation.objects.across_workspaces()

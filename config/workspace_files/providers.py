@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import ModelProvider, ProviderModel
 from chat.providers.errors import ProviderKeyUntested
+from chat.services.offered_models import offered_models
 from chat.services.provider_check import try_draft
 from chat.services.providers import (
     ModelDraft,
@@ -27,6 +29,7 @@ from workspaces.secret_memory import without_secrets
 _SAME_NAME: Final = (
     *("name", "default_model", "is_active", "most_at_once", "most_a_minute", "embedding_model"),
 )
+_OF_THE_PLATFORM: Final = ("most_at_once", "most_a_minute")
 _FACTS: Final = tuple(ModelFile.model_fields)
 KEYS_SECONDS: Final = 60.0
 """How long new keys are tested; then no further test begins."""
@@ -39,7 +42,7 @@ class KeysUntested(InvalidInput):
 def provider_files(place: Place) -> list[ProviderFile]:
     """Every provider of the workspace, by name."""
     known: dict[UUID | None, dict[str, ModelFile]] = {}
-    rows = ProviderModel.objects.for_workspace(place.pk).exclude(provider=None)
+    rows = offered_models(place.pk).exclude(provider=None)
     for row in rows.order_by("model"):
         facts = _facts_of(row)
         if facts != ModelFile():
@@ -53,8 +56,12 @@ def _providers(place: Place) -> Iterable[ModelProvider]:
 
 
 def _provider_file(row: ModelProvider, models: dict[str, ModelFile]) -> ProviderFile:
+    values = {name: getattr(row, name) for name in _SAME_NAME}
+    if row.is_shared:
+        # What the platform's owner says of this workspace is no value of its file.
+        values |= dict.fromkeys(_OF_THE_PLATFORM)
     return ProviderFile(
-        **{name: getattr(row, name) for name in _SAME_NAME},
+        **values,
         shared=row.is_shared,
         base_url=without_secrets(row.base_url),
         fallback=row.fallback.name if row.fallback else None,
@@ -217,6 +224,13 @@ def _change(
                 told = _("Somebody has changed the address meanwhile. Apply the file again.")
                 raise InvalidInput(fields={"base_url": [told]})
             draft = _draft(wanted, base_url=base_url, fallback_id=fallback)
+            if provider.is_shared:
+                kept = {
+                    name: getattr(provider, name)
+                    for name in _OF_THE_PLATFORM
+                    if getattr(wanted, name) is None
+                }
+                draft = replace(draft, **kept)
             change_provider(provider=provider, draft=draft, actor=place.actor)
     known = now.models if now is not None else {}
     for name, facts in wanted.models.items():

@@ -173,7 +173,7 @@ def test_while_the_provider_is_down_a_key_is_stored_only_on_request(
     rows.filter(pk=provider.pk).update(base_url=away.base_url)
     provider.refresh_from_db()
     client = chat.tenant.client("admin")
-    told = "could not test this key, so nothing was changed. The model provider cannot be reached"
+    told = "connect to the model provider at 127.0.0.1"
 
     page = client.post(page_of(chat, provider), {"api_key": NEW})
     assert told in page.context["key_fault"]

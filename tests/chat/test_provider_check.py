@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from audit.models import OutsideWrite
-from chat.models import ModelProvider, ProviderModel
+from chat.models import Bud, ModelProvider, ProviderModel
 from chat.providers.listing import MOST_MODELS
 from tests.chat.conftest import Chat
+from tests.chat.test_platform_provider import owns
+from tests.chat.test_shared_providers import row_of, share
 from tests.fakes.scripted_model import ScriptedModel
+from workspaces.models import User
 
 ROUTER = {
     "id": "big",
@@ -99,12 +103,32 @@ def test_what_went_wrong_is_told_in_words(
 
 
 def test_a_provider_that_is_away_is_told(chat: Chat, provider: ModelProvider) -> None:
-    """REL-452."""
+    """REL-452, REL-1037: with its host, and nothing else of its address."""
     away = ScriptedModel()
     away.stop()
-    ModelProvider.objects.for_workspace(chat.tenant.workspace).update(base_url=away.base_url)
+    address = f"{away.base_url}?token=secret-canary"
+    ModelProvider.objects.for_workspace(chat.tenant.workspace).update(base_url=address)
     page = chat.tenant.client("admin").post(where(chat, provider))
-    assert "cannot be reached" in page.context["fault"]
+    host = urlsplit(address).netloc
+    assert f"can't connect to the model provider at {host}. Try again" in page.context["fault"]
+    assert "secret-canary" not in page.context["fault"]
+    turn = chat.ask()
+    assert turn.error_code == "provider_unreachable"
+    assert host in turn.error_message
+    assert "secret-canary" not in turn.error_message
+
+
+def test_where_a_shared_provider_is_away_no_host_is_told(chat: Chat, superuser: User) -> None:
+    """REL-1037, SEC-455: workspaces do not read where it is."""
+    away = ScriptedModel()
+    away.stop()
+    share(owns(superuser), chat.tenant, base_url=away.base_url)
+    row = row_of(chat.tenant)
+    Bud.objects.for_workspace(chat.tenant.workspace).update(provider=row)
+    chat.bud.refresh_from_db()
+    turn = chat.ask()
+    assert turn.error_message.startswith("Trellis can't connect to the model provider. Try again")
+    assert urlsplit(away.base_url).netloc not in turn.error_message
 
 
 def test_long_and_odd_lists_are_bounded(chat: Chat, provider: ModelProvider) -> None:

@@ -23,7 +23,7 @@ BOUNDS = {
         mcp_servers.McpTool mcp_servers.ToolPermission mcp_servers.CatalogueChoice mcp_servers.OAuthClient
         mcp_servers.OAuthGrant mcp_servers.ToolSighting mcp_servers.McpResource
         mcp_servers.McpPrompt klavis.KlavisAccount klavis.KlavisInstance klavis.KlavisRemoval
-        chat.SharedProvider chat.ModelProvider chat.ProviderModel chat.Bud chat.BudVersion chat.Folder
+        chat.SharedProvider chat.SharedProviderList chat.ProviderList chat.ModelProvider chat.ProviderModel chat.Bud chat.BudVersion chat.Folder
         chat.BudCheck chat.CheckPlan chat.Pin chat.KnowledgeFile chat.KnowledgePassage
         chat.KnowledgePreparation chat.PassageVector chat.ReminderChoice
         chat.PushDevice chat.WebhookEndpoint

@@ -24,6 +24,18 @@ person.is_superuser = person.is_active = {value}
 person.save()
 """
 
+LOOK = """
+from datetime import timedelta
+from django.db.models import F
+from chat.models import SharedProviderList
+from chat.services.list_looks import look_at_lists
+from workspaces.row_security import everywhere
+with everywhere():
+    SharedProviderList.objects.update(asked_at=F("asked_at") - timedelta(days=1))
+look_at_lists()
+"""
+"""What happens once a day."""
+
 
 @pytest.fixture
 def owner(trellis: RunningTrellis, new_context: NewContext) -> Iterator[Page]:
@@ -68,16 +80,16 @@ def check(page: Page, name: str) -> None:
 
 
 def test_a_provider_is_shared_used_and_taken_back(
-    owner: Page, new_context: NewContext, model: ScriptedModel
+    trellis: RunningTrellis, owner: Page, new_context: NewContext, model: ScriptedModel
 ) -> None:
-    """REL-938, REL-939, REL-930, REL-933: the key is entered once, and the workspace never sees it."""
+    """REL-938, REL-939, REL-930, REL-933, REL-1030, REL-1031, REL-1036: the key is entered once, and the workspace never sees it."""
     owner.goto("/platform/providers/")
     expect(owner.get_by_text("You share no provider yet")).to_be_visible()
     check(owner, "shared-providers")
     owner.get_by_role("link", name="Share a provider").click()
-    owner.get_by_label("Name").fill("Company model")
+    owner.get_by_label("Name", exact=True).fill("Company model")
     owner.get_by_label("Base URL").fill(model.base_url)
-    owner.get_by_label("Default model").fill("shared-model")
+    owner.get_by_label("Default model", exact=True).fill("shared-model")
     owner.get_by_label("API key").fill("sk-mistyped-0123456789")
     owner.get_by_role("button", name="Save").click()
     expect(owner.get_by_text("did not accept this key")).to_be_visible()
@@ -113,8 +125,49 @@ def test_a_provider_is_shared_used_and_taken_back(
     assert model.base_url not in admin.content()
     check(admin, "shared-provider-in-workspace")
 
+    for names in (("shared-model", "small-model"), ("small-model", "fresh-model")):
+        model.models = {"data": [{"id": name} for name in names]}
+        looked = trellis.manage("shell", "-c", LOOK)
+        assert looked.returncode == 0, looked.stderr
+    admin.reload()
+    expect(admin.get_by_text(re.compile("fresh-model, in the list since"))).to_be_visible()
+    check(admin, "provider-list-news")
+    admin.get_by_role("button", name="Add fresh-model").click()
+    expect(admin.get_by_role("button", name="Add fresh-model")).to_have_count(0)
+    expect(admin.get_by_role("rowheader", name="fresh-model")).to_be_visible()
+
     owner.reload()
+    expect(owner.get_by_text(re.compile("shared-model, not in the list since"))).to_be_visible()
     check(owner, "shared-provider")
+    owner.get_by_role("link", name="Models and limits of Demo workspace").click()
+    expect(owner.get_by_role("heading", name="Company model in Demo workspace")).to_be_visible()
+    owner.get_by_label("Names of the chosen models").fill("small-model")
+    owner.get_by_role("radio", name="Chosen models").check()
+    owner.get_by_label("Requests a minute").fill("30")
+    owner.get_by_role("button", name="Save").click()
+    expect(
+        owner.get_by_text("Models that you take away are used by 1 chat of 1 workspace")
+    ).to_be_visible()
+    check(owner, "shared-provider-part")
+    owner.get_by_label("Take these models away all the same").check()
+    owner.get_by_role("button", name="Save").click()
+    expect(owner.get_by_text("What “Demo workspace” may use is saved.")).to_be_visible()
+    expect(owner.get_by_text("of 30 a minute")).to_be_visible()
+    say(page, "And this one?")
+    expect(
+        page.get_by_text("no longer lets this workspace use “shared-model”").first
+    ).to_be_visible()
+    expect_idle(page)
+    page.get_by_role("button", name=chosen).click()
+    told = page.get_by_role("dialog").get_by_text("“shared-model” no longer answers")
+    expect(told).to_be_visible()
+    screenshot(page, "model-taken-away")
+    expect_no_faults(page, "choice of a model that was taken away")
+    page.keyboard.press("Escape")
+    admin.reload()
+    expect(admin.get_by_text("use the default model “shared-model”")).to_be_visible()
+    check(admin, "shared-provider-limited")
+
     owner.get_by_role("button", name="Withdraw it from Demo workspace").click()
     dialog = owner.get_by_role("alertdialog").or_(owner.get_by_role("dialog"))
     expect(dialog).to_contain_text("It is used there by 1 chat.")

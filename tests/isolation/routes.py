@@ -629,6 +629,11 @@ SAMPLES: dict[str, Sample] = {
     "chat:shared_provider_new": Sample(reads=False, writes_on_get=_SESSION),
     "chat:shared_provider": Sample(ids=_shared, reads=False, writes_on_get=_SESSION),
     "chat:shared_provider_edit": Sample(ids=_shared, reads=False, writes_on_get=_SESSION),
+    "chat:shared_provider_part": Sample(
+        ids=lambda side: {**_shared(side), "workspace_id": side["shared"].workspace_id},
+        reads=False,
+        writes_on_get=_SESSION,
+    ),
     "chat:shared_provider_change": Sample(
         ids=lambda side: {**_shared(side), "verb": "delete"}, reads=False
     ),
@@ -842,6 +847,7 @@ SAMPLES: dict[str, Sample] = {
     "api:providers-rotate-key": Sample(
         ids=_pk("provider"), bodies=(_body(api_key="=x"),), reads=False
     ),
+    "api:providers-list-changes": Sample(ids=_pk("provider")),
     "api:providers-check": Sample(ids=_pk("provider"), reads=False),
     "chat:buds": _page,
     "chat:reminders": Sample(

@@ -56,6 +56,7 @@ from chat.models import (
     ModelRequest,
     PassageVector,
     Pin,
+    ProviderList,
     ProviderModel,
     PushDevice,
     PushMessage,
@@ -71,6 +72,7 @@ from chat.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from chat.providers.known_lists import digest_of
 from chat.services.sharing import hash_of
 from chat.shared_document import SharedDocument, SharedFile, SharedMessage
 from chat.values import (
@@ -211,6 +213,15 @@ def make_side(slug: str, text: str) -> Side:
     )
     priced = ProviderModel.objects.create(
         workspace=workspace, provider=provider, model=f"{text}-model"
+    )
+    listed = ProviderList.objects.create(
+        workspace=workspace,
+        provider=provider,
+        address_digest=digest_of(provider.base_url),
+        asked_at=soon,
+        listed_at=soon,
+        names=[f"{text}-model"],
+        changes={"gone": {f"{text}-gone": "2026-11-24"}, "new": {f"{text}-new": "2026-11-24"}},
     )
     # One row of the platform behind both sides: nobody in a workspace may see its address and key.
     behind, _made = SharedProvider.objects.get_or_create(
@@ -790,6 +801,7 @@ def make_side(slug: str, text: str) -> Side:
             "provider": provider,
             "shared": shared,
             "priced": priced,
+            "listed": listed,
             "queued": queued,
             "artifact": artifact,
             "version": version,

@@ -1032,6 +1032,8 @@ export interface Model {
   prices_listed_on: string | null;
   /** The day from which its provider serves it no more, as far as Trellis knows it. */
   ends_on: string | null;
+  /** Since when its provider has not listed it any more. */
+  gone_since: string | null;
 }
 
 /** A model of the workspace. */

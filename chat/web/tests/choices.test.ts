@@ -14,6 +14,7 @@ import {
   namedServers,
   pinOf,
   toolChoices,
+  unusableModel,
   withOverrides,
   withPin,
 } from "../src/chat/choices";
@@ -30,6 +31,7 @@ const model = (name: string, more: Partial<Model> = {}): Model => ({
   gets_tools: true,
   reasons: null,
   ends_on: null,
+  gone_since: null,
   prompt_price: null,
   completion_price: null,
   prices_listed_on: null,
@@ -75,6 +77,16 @@ describe("choosing by typing", () => {
     expect(matchingCommands("x")).toEqual([]);
     expect(matchingCommands("")).toContain("search");
   });
+});
+
+it("tells that the model that should answer is not there any more", () => {
+  const bud = { id: "b", name: "Notes", model: { provider_id: "p", name: "m", is_demo: false } } as Bud;
+  const known = [model("m")];
+  expect(unusableModel(bud, null, known)).toBe("");
+  expect(unusableModel(bud, { provider_id: "p", name: "big" }, known)).toBe("big");
+  expect(unusableModel(bud, null, [model("n")])).toBe("m");
+  expect(unusableModel(bud, null, null)).toBe("");
+  expect(unusableModel(undefined, null, known)).toBe("");
 });
 
 it("tells what is known of a model, and nothing else", () => {

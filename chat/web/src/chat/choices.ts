@@ -47,6 +47,17 @@ export const isSameModel = (a: ChosenModel | null, b: ChosenModel | null): boole
 export const isOfBud = (model: Model, bud: Bud): boolean =>
   model.is_demo ? bud.model.is_demo : isSameModel(model, bud.model);
 
+/** The name of the model that should answer and is not among those of the workspace; "": it is, or nobody knows yet. */
+export function unusableModel(
+  bud: Bud | undefined,
+  chosen: ChosenModel | null,
+  known: readonly Model[] | null,
+): string {
+  if (!bud || !known) return "";
+  const isKnown = known.some((one) => (chosen ? isSameModel(one, chosen) : isOfBud(one, bud)));
+  return isKnown ? "" : (chosen ?? bud.model).name;
+}
+
 function short(tokens: number): string {
   if (tokens >= 1_000_000) return `${plain(Math.round(tokens / 100_000) / 10)}M`;
   return tokens >= 1000 ? `${Math.round(tokens / 1000)}k` : String(tokens);
@@ -63,6 +74,7 @@ export function factsOf(model: Model): string[] {
     facts.push(t.price(plain(Number(model.prompt_price)), plain(Number(model.completion_price))));
     if (model.prices_listed_on) facts.push(t.listedOn(calendarDay(model.prices_listed_on)));
   }
+  if (model.gone_since) facts.push(t.goneSince(calendarDay(model.gone_since)));
   if (model.ends_on) facts.push(t.endsOn(calendarDay(model.ends_on)));
   return facts;
 }

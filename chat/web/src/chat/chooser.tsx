@@ -22,7 +22,15 @@ import {
   pins,
   togglePin,
 } from "./choice";
-import { factsOf, isOfBud, isPinned, isSameModel, matchingBuds, matchingModels } from "./choices";
+import {
+  factsOf,
+  isOfBud,
+  isPinned,
+  isSameModel,
+  matchingBuds,
+  matchingModels,
+  unusableModel,
+} from "./choices";
 import { comparing } from "./comparing";
 import { HOME } from "./draft";
 
@@ -138,6 +146,7 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
     void loadModels();
     void loadPins();
   }, []);
+  const unusable = unusableModel(bud, answeringModel.value, models.value);
   const choose = (row: Row | undefined) => {
     if (!row) return;
     onClose();
@@ -168,6 +177,11 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
         onClose={onClose}
       />
       <div class="search-results" tabIndex={0} role="region" aria-label={t.title}>
+        {unusable && (
+          <p class="px-3 py-2 text-sm" role="status">
+            {t.unusable(unusable)}
+          </p>
+        )}
         {rows.length === 0 && (
           <p class="p-6 text-center text-sm text-(--quiet)">
             {kind === "models" && bud?.is_model_fixed

@@ -18,6 +18,9 @@ const choosing = {
   price: (prompt: string, answer: string) => `${prompt} in, ${answer} out per million tokens`,
   listedOn: (day: string) => `list price of ${day}`,
   endsOn: (day: string) => `ends on ${day}`,
+  goneSince: (day: string) => `not in its provider’s list since ${day}`,
+  unusable: (model: string) =>
+    `“${model}” no longer answers in this workspace. Choose another model or bud, or ask an admin.`,
   waitForAnswer: "You can change this when the answer is complete.",
 
   // -- a bud for one message
