@@ -16,7 +16,7 @@ from chat.services import (
     bud_drafts,
     check_plans,
     check_runs,
-    conversations,
+    conversation_sweeps,
     inputs,
     preparing_knowledge,
     resolutions,
@@ -99,9 +99,12 @@ def sweep_artifacts() -> int:
 @shared_task
 @scheduled(crontab(minute=17))
 def erase_deleted_conversations() -> int:
-    """Delete conversations that nobody uses any more, where the platform wants that, and erase those deleted long ago."""
-    conversations.delete_idle()
-    return conversations.erase_deleted()
+    """Delete conversations that nobody uses any more, where the platform wants that.
+
+    Erase those deleted long ago, and temporary ones whose hours are over.
+    """
+    conversation_sweeps.delete_idle()
+    return conversation_sweeps.erase_temporary() + conversation_sweeps.erase_deleted()
 
 
 @shared_task

@@ -54,6 +54,7 @@ def conversation_json(conversation: Conversation, *, turn_status: str | None) ->
         "folder_id": _id(conversation.folder_id),
         "is_pinned": conversation.is_pinned,
         "is_archived": conversation.is_archived,
+        "is_temporary": conversation.is_temporary,
         "deleted_at": moment(conversation.deleted_at),
         "leaf_id": _id(conversation.leaf_id),
         "comparison_id": _id(conversation.comparison),

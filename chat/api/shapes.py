@@ -85,6 +85,9 @@ class ConversationOutput(serializers.Serializer[Conversation]):
     folder_id = serializers.UUIDField(allow_null=True)
     is_pinned = serializers.BooleanField()
     is_archived = serializers.BooleanField()
+    is_temporary = serializers.BooleanField(
+        help_text="In no list and no search, and erased some hours after its last activity. `keep` makes it a usual one."
+    )
     deleted_at = serializers.DateTimeField(allow_null=True)
     leaf_id = serializers.UUIDField(
         allow_null=True, help_text="The message that the shown path ends with."

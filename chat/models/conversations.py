@@ -104,6 +104,12 @@ class Conversation(WrittenOften, WorkspaceModel):
     )
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)
+    is_temporary = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text=_("In no list and no search, and erased some hours after its last activity."),
+    )
     deleted_at = models.DateTimeField(
         null=True,
         editable=False,
@@ -135,6 +141,11 @@ class Conversation(WrittenOften, WorkspaceModel):
                 fields=["unseen_answer_at"],
                 condition=models.Q(unseen_answer_at__isnull=False),
                 name="conversation_unseen",
+            ),
+            models.Index(
+                fields=["last_message_at"],
+                condition=models.Q(is_temporary=True),
+                name="conversation_temporary",
             ),
         ]
 

@@ -198,6 +198,7 @@ def _fork(
         mcp_config_overrides=old.mcp_config_overrides,
         chosen_model_id=old.chosen_model_id,
         folder_id=old.folder_id,
+        is_temporary=old.is_temporary,
         has_files=old.has_files,
     )
     messages = _copy_path(path, new)

@@ -222,8 +222,11 @@ def _narrowed(rows: Any, filters: Filters, *, at: str, conversation: str = "conv
 
 
 def _wanted(filters: Filters, conversation: str) -> dict[str, Any]:
-    """What the wanted conversations have; what was only tried in a bud's editor is not among them."""
-    wanted: dict[str, Any] = {f"{conversation}bud__is_draft": False}
+    """What the wanted conversations have; neither temporary ones nor those of a bud's editor are among them."""
+    wanted: dict[str, Any] = {
+        f"{conversation}bud__is_draft": False,
+        f"{conversation}is_temporary": False,
+    }
     if filters.bud_id is not None:
         wanted[f"{conversation}bud_id"] = filters.bud_id
     if filters.folder_id is not None:

@@ -362,6 +362,7 @@ SAMPLES: dict[str, Sample] = {
     ),
     "api:conversations-deleted": Sample(),
     "api:conversations-seen": Sample(ids=_pk("conversation"), bodies=(lambda _: {},), reads=False),
+    "api:conversations-keep": Sample(ids=_pk("conversation"), reads=False),
     "api:conversations-restore": Sample(ids=_pk("conversation"), reads=False),
     "api:conversations-erase": Sample(ids=_pk("conversation"), reads=False),
     "api:conversations-export": Sample(ids=_pk("conversation")),

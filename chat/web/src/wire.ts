@@ -478,6 +478,7 @@ export interface Boot {
   max_file_bytes: number;
   server_icons: { [key: string]: string };
   deleted_days: number;
+  temporary_hours: number;
 }
 
 export interface AddableServer {
@@ -793,6 +794,10 @@ export interface Conversation {
   folder_id: string | null;
   is_pinned: boolean;
   is_archived: boolean;
+  /**
+   * In no list and no search, and erased some hours after its last activity. `keep` makes it a usual one.
+   */
+  is_temporary: boolean;
   deleted_at: string | null;
   /** The message that the shown path ends with. */
   leaf_id: string | null;

@@ -12,6 +12,7 @@ export function conversation(over: Partial<Conversation> = {}): Conversation {
     folder_id: null,
     is_pinned: false,
     is_archived: false,
+    is_temporary: false,
     deleted_at: null,
     leaf_id: null,
     comparison_id: null,

@@ -17,7 +17,7 @@ PROMISES = ROOT / "docs" / "promises.txt"
 PAGE = ROOT / "docs" / "security.md"
 TESTS = ROOT / "tests"
 WEB_TESTS = ROOT / "chat" / "web" / "tests"
-_ROW = re.compile(r"\b(SEC|REL)-(\d{2,3})\b")
+_ROW = re.compile(r"\b(SEC|REL)-(\d{2,4})\b")
 _INTRODUCTION = """# Promises, and the tests that prove them
 
 <!-- Written by `manage.py write_security_docs`; change docs/promises.txt or the docstring of a test, not this page. -->

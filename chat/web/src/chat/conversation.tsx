@@ -25,12 +25,13 @@ import { pageTitle } from "../waiting/state";
 import { nameOfAnswer, openComparison } from "./comparing";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
-import { DemoLabel, Header } from "./header";
+import { DemoLabel, Header, TemporaryLine } from "./header";
 import { MessageList } from "./messages";
 import { QueuedMessages } from "./queued";
 import { QuoteButton } from "./quote";
 import { useReveal } from "./reveal";
 import { useSeen } from "./seen";
+import { keepChat } from "./temporary";
 import { UsageGauge } from "./usage";
 
 function Loading() {
@@ -124,6 +125,13 @@ export function ConversationView({ id }: { id: string }) {
         {conversation && <FilesButton />}
         {conversation && <ConversationMenu row={conversation} />}
       </Header>
+      {conversation?.is_temporary && (
+        <TemporaryLine>
+          <button type="button" class="link-brand" onClick={() => keepChat(id)}>
+            {shell.keep}
+          </button>
+        </TemporaryLine>
+      )}
       <div class="chat-scroll" ref={scroller}>
         <div
           class="chat-column"

@@ -1,6 +1,6 @@
 import { effect, signal } from "@preact/signals";
 import { boot, go, homePath } from "../app";
-import { chooser } from "../chat/choice";
+import { chooser, setNextTemporary } from "../chat/choice";
 import t from "../texts/shortcuts";
 import { Dialog } from "../ui/dialog";
 import { keepEarly, takeEarly } from "./early";
@@ -22,13 +22,15 @@ export function focusComposer(): void {
   document.querySelector<HTMLTextAreaElement>("#composer-text")?.focus();
 }
 
-export function newChat(): void {
+export function newChat(isTemporary = false): void {
+  setNextTemporary(isTemporary);
   go(homePath);
   requestAnimationFrame(focusComposer);
 }
 
 const CHAT: readonly [Keys, () => void][] = [
-  [CHAT_KEYS.newChat, newChat],
+  [CHAT_KEYS.newChat, () => newChat()],
+  [CHAT_KEYS.temporaryChat, () => newChat(true)],
   [
     CHAT_KEYS.search,
     () => {

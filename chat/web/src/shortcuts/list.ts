@@ -7,6 +7,7 @@ export type Keys = readonly string[];
 /** What the chat listens to wherever the focus is. */
 export const CHAT_KEYS = {
   newChat: ["mod", "shift", "o"],
+  temporaryChat: ["mod", "shift", "'"],
   search: ["mod", "k"],
   choose: ["mod", "shift", "m"],
   composer: ["shift", "escape"],
@@ -37,6 +38,7 @@ export const GROUPS: readonly Group[] = [
     place: "chat",
     shortcuts: [
       one(t.newChat, CHAT_KEYS.newChat),
+      one(t.temporaryChat, CHAT_KEYS.temporaryChat),
       one(t.search, CHAT_KEYS.search),
       one(t.choose, CHAT_KEYS.choose),
       one(t.composer, CHAT_KEYS.composer),
@@ -101,14 +103,17 @@ export const GROUPS: readonly Group[] = [
   },
 ];
 
+/** Signs that Shift makes of another one, by the keyboards that have both on one key. */
+const SHIFTED: Readonly<Record<string, string>> = { '"': "'" };
+
 /** Whether these are the keys that were pressed. */
 export function isPressed(keys: Keys, event: KeyboardEvent): boolean {
-  const key = event.key.toLowerCase();
+  const key = SHIFTED[event.key] ?? event.key.toLowerCase();
   if (key !== keys.at(-1)) return false;
   if (keys.includes("mod") !== (event.metaKey || event.ctrlKey)) return false;
   // Some keyboards need Shift for a sign.
   const isSign = key.length === 1 && key === key.toUpperCase();
-  return isSign || keys.includes("shift") === event.shiftKey;
+  return keys.includes("shift") === event.shiftKey || (isSign && event.shiftKey);
 }
 
 /** What stands on the key. */
