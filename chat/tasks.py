@@ -17,6 +17,7 @@ from chat.services import (
     check_plans,
     check_runs,
     conversation_sweeps,
+    import_reading,
     inputs,
     preparing_knowledge,
     resolutions,
@@ -104,7 +105,15 @@ def erase_deleted_conversations() -> int:
     Erase those deleted long ago, and temporary ones whose hours are over.
     """
     conversation_sweeps.delete_idle()
+    import_reading.forget_old()
     return conversation_sweeps.erase_temporary() + conversation_sweeps.erase_deleted()
+
+
+@shared_task
+@scheduled(15)
+def read_imports() -> int:
+    """Read files of chats that people brought along; gives how many chats were looked at."""
+    return import_reading.read_due()
 
 
 @shared_task

@@ -65,6 +65,16 @@ class Conversation(WrittenOften, WorkspaceModel):
         ),
     )
     forked_from = models.UUIDField(null=True, editable=False)
+    brought_with = models.ForeignKey(
+        "chat.ChatImport",
+        on_delete=models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="conversations",
+        help_text=_(
+            "The import that it came with. None: it began here, or the import is forgotten."
+        ),
+    )
     leaf = models.ForeignKey(
         "chat.Message",
         on_delete=models.SET_NULL,

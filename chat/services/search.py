@@ -152,7 +152,7 @@ def _messages(
             workspace_id=workspace.pk,
             owner_id=person.pk,
             parts=parts,
-            span=Span(filters.after, filters.before),
+            span=_span(workspace, person, filters),
             chats=_chats(workspace, person, filters),
             marked=None if marked is None else list(marked),
         )
@@ -171,6 +171,17 @@ def _messages(
             at=row.created_at,
             message_id=row.pk,
         )
+
+
+def _span(workspace: Workspace, person: User, filters: Filters) -> Span:
+    """The time that ids tell of. Those of messages that were brought along tell when they came, not when they were said."""
+    asks = filters.after is not None or filters.before is not None
+    brought = Conversation.objects.for_workspace(workspace).filter(
+        owner=person, brought_with__isnull=False
+    )
+    if asks and brought.exists():
+        return Span()
+    return Span(filters.after, filters.before)
 
 
 def _with_marks(rows: Any, marked: Mapping[UUID, UUID] | None) -> Iterator[Any]:

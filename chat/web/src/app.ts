@@ -513,6 +513,7 @@ function take(event: PageEvent): void {
     case "workspace.changed":
       for (const hear of onChange) hear(event.kind);
       if (event.kind === "conversation.changed") nudge(`c-${event.id}`, () => refreshConversation(event.id));
+      else if (event.kind === "import.changed") nudge("imports", loadList);
       else if (event.kind === "resource.changed") {
         changedResources.value = { ...changedResources.value, [event.id]: Date.now() };
       } else if (event.kind === "notice.changed") nudge("notices", loadNotices);
