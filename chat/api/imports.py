@@ -78,7 +78,7 @@ class ChatImportViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="chat", write="chat")
     serializer_class = ImportOutput
     orderings: ClassVar[Any] = ("-id",)
-    parser_classes: ClassVar[Any] = (StrictJSONParser, UploadParser)
+    parser_classes: Any = (StrictJSONParser, UploadParser)
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         owner = None if getattr(self, "swagger_fake_view", False) else self.person

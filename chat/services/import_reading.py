@@ -153,34 +153,41 @@ def _count(row: ChatImport, texts: list[str]) -> None:
     row.save(update_fields=["total", "origin", "updated_at"])
 
 
-@transaction.atomic
 def _take(row: ChatImport, raw: RawChat) -> bool:
     """Look at the next chat, and store it if it can come along; False if the row is no longer this process's."""
+    chat, why = None, ""
+    try:
+        chat = raw.read()  # before the transaction, in which others wait
+    except LeftOut as error:
+        why = str(error)
     rows = ChatImport.objects.for_workspace(row.workspace_id).select_for_update(of=("self",))
     mine = rows.filter(pk=row.pk, alive_until=row.alive_until, status=ImportStatus.RUNNING.value)
-    if not mine.exists():
-        return False
-    try:
-        row.messages += _bring(row, raw)
-        row.imported += 1
-    except LeftOut as why:
-        row.left_out += 1
-        if len(row.reasons) < MOST_REASONS:
-            title = raw.title or _("Chat without a title")
-            row.reasons = [*row.reasons, {"title": title, "reason": str(why)}]
-    row.position += 1
-    row.alive_until = database_now() + _LEASE
-    row.save()
+    with transaction.atomic():
+        if not mine.exists():
+            return False
+        try:
+            if chat is not None:
+                row.messages += _bring(row, raw, chat)
+                row.imported += 1
+        except LeftOut as error:
+            why = str(error)
+        if why:
+            row.left_out += 1
+            if len(row.reasons) < MOST_REASONS:
+                title = raw.title or _("Chat without a title")
+                row.reasons = [*row.reasons, {"title": title, "reason": why}]
+        row.position += 1
+        row.alive_until = database_now() + _LEASE
+        row.save()
     return True
 
 
-def _bring(row: ChatImport, raw: RawChat) -> int:
+def _bring(row: ChatImport, raw: RawChat, chat: BroughtChat) -> int:
     """Store one chat; gives how many messages it has.
 
     Raises:
-        LeftOut: it cannot come along, or is here already.
+        LeftOut: it is too old to be kept, or is here already.
     """
-    chat = raw.read()
     now = database_now()
     moments = _moments(chat, now)
     last = max(moments)
