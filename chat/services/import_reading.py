@@ -35,6 +35,7 @@ from workspaces.database import database_now
 from workspaces.formats import written_for
 from workspaces.middleware import actor_for
 from workspaces.models import Membership
+from workspaces.prepared_writes import insert, update_if_there
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +47,6 @@ _TURN_SECONDS: Final = 6.0
 """For one file, if others wait."""
 _LEASE: Final = timedelta(seconds=180)
 _TELL_SECONDS: Final = 2.0
-_BATCH: Final = 500
 FORGOTTEN_DAYS: Final = 30
 """After that, an import of which nothing is left is forgotten."""
 
@@ -199,7 +199,7 @@ def _bring(row: ChatImport, raw: RawChat, chat: BroughtChat) -> int:
     client_id = _client_id(row, raw, chat)
     _check_is_new(row, chat, client_id)
     first = next(iter(chat.messages)).text
-    new = Conversation.objects.create(
+    new = Conversation(
         workspace_id=row.workspace_id,
         owner_id=row.owner_id,
         bud_id=row.bud_id,
@@ -208,6 +208,7 @@ def _bring(row: ChatImport, raw: RawChat, chat: BroughtChat) -> int:
         client_id=client_id,
         brought_with=row,
     )
+    new.save(force_insert=True)
     ids = {one.key: uuid7() for one in chat.messages}
     messages = [
         Message(
@@ -223,17 +224,15 @@ def _bring(row: ChatImport, raw: RawChat, chat: BroughtChat) -> int:
         )
         for place, one in enumerate(chat.messages, start=1)
     ]
-    Message.objects.bulk_create(messages, batch_size=_BATCH)
+    insert(messages)
     # They keep their times, which storing sets to now.
     for message, moment in zip(messages, moments, strict=True):
         message.created_at = moment
-    rows = Message.objects.for_workspace(row.workspace_id)
-    rows.bulk_update(messages, ["created_at"], batch_size=_BATCH)
-    Conversation.objects.for_workspace(row.workspace_id).filter(pk=new.pk).update(
-        leaf_id=ids[chat.leaf],
-        created_at=min(chat.began_at or moments[0], now),
-        last_message_at=last,
-    )
+        update_if_there(message, ["created_at"])
+    new.leaf_id = ids[chat.leaf]
+    new.created_at = min(chat.began_at or moments[0], now)
+    new.last_message_at = last
+    update_if_there(new, ["leaf", "created_at", "last_message_at"])
     return len(messages)
 
 
