@@ -19,7 +19,7 @@ from chat.importing.own import read_own
 from chat.importing.values import BroughtChat, LeftOut, clean
 from chat.values import ImportSource
 
-MOST_UNPACKED_BYTES: Final = 200 * 1024 * 1024
+MOST_UNPACKED_BYTES: Final = 100 * 1024 * 1024
 """Of all texts in a ZIP together, however small it is packed."""
 MOST_CHATS: Final = 10_000
 """Of one file."""

@@ -249,8 +249,8 @@ def _moments(chat: BroughtChat, now: datetime) -> list[datetime]:
 def _client_id(row: ChatImport, raw: RawChat, chat: BroughtChat) -> str:
     """The same for the same chat, so that it is stored once however often its file comes."""
     source = raw.source.value if raw.source else ""
-    digest = hashlib.sha256(f"{row.workspace_id}\n{source}\n{chat.key}".encode()).hexdigest()
-    return f"brought-{digest[:48]}"
+    named = f"{row.workspace_id}\n{source}\n{chat.key}".encode(errors="surrogatepass")
+    return f"brought-{hashlib.sha256(named).hexdigest()[:48]}"
 
 
 def _check_is_new(row: ChatImport, chat: BroughtChat, client_id: str) -> None:

@@ -269,8 +269,8 @@ def test_trees_that_bite_their_tails_are_left_out(acme: Tenant) -> None:
     circle["mapping"]["q1"]["parent"] = "a1"
     empty["mapping"]["root"]["parent"] = "system"
     odd["conversation_id"] = {"a": 1}
-    row = bring(acme, [circle, empty, odd])
-    assert row.imported == 1
+    row = bring(acme, [circle, empty, odd, chatgpt("\ud800\x00")])
+    assert row.imported == 2
     assert "circle" in row.reasons[0]["reason"]
     assert "no id" in row.reasons[1]["reason"]
 
