@@ -182,6 +182,11 @@ class Action(StrEnum):
         _("List exported"),
         _("A list of the admin was taken as a file."),
     )
+    CHATS_BROUGHT = (
+        "chats.brought",
+        _("Chats brought along"),
+        _("A person brought chats along from a file."),
+    )
     BODY_OPENED = (
         "body.opened",
         _("Contents read"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -10,8 +11,9 @@ from django.utils.translation import ngettext
 
 from audit.retention.kept import Kept, in_days, in_hours
 from chat.reminders import mailing
-from chat.services import bud_drafts
+from chat.services import bud_drafts, import_reading
 from chat.services.check_runs import KEEP_RUNS
+from chat.services.conversation_sweeps import temporary_hours
 from chat.webhooks import delivery
 
 
@@ -38,6 +40,15 @@ def kept() -> Sequence[Kept]:
             what=_("Deleted conversations, which their owner can bring back"),
             how_long=in_days(deleted) if deleted else _("Erased at once"),
             setting="TRELLIS_DELETED_CONVERSATION_DAYS",
+        ),
+        Kept(
+            what=_("Temporary chats, after the last activity in them"),
+            how_long=in_hours(timedelta(hours=temporary_hours())),
+            setting="TRELLIS_TEMPORARY_CONVERSATION_HOURS",
+        ),
+        Kept(
+            what=_("What is told of chats brought along, after nothing of them is left"),
+            how_long=in_days(import_reading.FORGOTTEN_DAYS),
         ),
         Kept(
             what=_("Test chats of a bud's editor, after their last message"),

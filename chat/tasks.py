@@ -16,7 +16,8 @@ from chat.services import (
     bud_drafts,
     check_plans,
     check_runs,
-    conversations,
+    conversation_sweeps,
+    import_reading,
     inputs,
     list_looks,
     preparing_knowledge,
@@ -108,9 +109,20 @@ def sweep_artifacts() -> int:
 @shared_task
 @scheduled(crontab(minute=17))
 def erase_deleted_conversations() -> int:
-    """Delete conversations that nobody uses any more, where the platform wants that, and erase those deleted long ago."""
-    conversations.delete_idle()
-    return conversations.erase_deleted()
+    """Delete conversations that nobody uses any more, where the platform wants that.
+
+    Erase those deleted long ago, and temporary ones whose hours are over.
+    """
+    conversation_sweeps.delete_idle()
+    import_reading.forget_old()
+    return conversation_sweeps.erase_temporary() + conversation_sweeps.erase_deleted()
+
+
+@shared_task
+@scheduled(15)
+def read_imports() -> int:
+    """Read files of chats that people brought along; gives how many chats were looked at."""
+    return import_reading.read_due()
 
 
 @shared_task

@@ -7,6 +7,7 @@ from django.urls import path
 from chat import (
     bud_pages,
     bud_version_pages,
+    import_page,
     permission_page,
     platform_provider_page,
     provider_pages,
@@ -59,6 +60,12 @@ urlpatterns = [
         f"{_SHARED_CHAT}pictures/<uuid:artifact_id>/<int:number>/",
         shared_pages.shared_picture,
         name="shared_picture",
+    ),
+    path("w/<slug:workspace_slug>/chat-imports/", import_page.imports, name="imports"),
+    path(
+        "w/<slug:workspace_slug>/chat-imports/<uuid:import_id>/<slug:verb>/",
+        import_page.change_import,
+        name="import_change",
     ),
     path("w/<slug:workspace_slug>/usage/", usage_page.usage, name="usage"),
     path(

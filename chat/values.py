@@ -13,6 +13,9 @@ from workspaces.errors import InvalidInput
 NOTICE: Final = "notice"
 """What the person has to know of how a message is answered, in the `json_meta` of that message."""
 
+BROUGHT: Final = "brought"
+"""In the `json_meta` of a message that came with an import: nobody here has said it."""
+
 
 class NamedFunction(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -97,6 +100,24 @@ def parse_value(kind: type[_Value], raw: Any, *, field: str) -> _Value:
             for fault in error.errors(include_url=False, include_input=False)
         ]
         raise InvalidInput(fields={field: faults}) from error
+
+
+class ImportSource(StrEnum):
+    """Who wrote a file of chats that is brought along."""
+
+    CHATGPT = "chatgpt"
+    CLAUDE = "claude"
+    TRELLIS = "trellis"
+
+
+class ImportStatus(StrEnum):
+    """How far an import is. What is removed can be brought back as deleted conversations can."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    REMOVED = "removed"
 
 
 class MessageRole(StrEnum):

@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 
 from chat.models import Conversation
 from chat.providers.choosing import platform_provider
+from chat.services.conversation_sweeps import temporary_hours
 from chat.services.waiting import waiting_for
 from mcp_servers.registry.icons import icon_addresses
 from workspaces.asking import may_decide
@@ -111,6 +112,8 @@ class Boot(TypedDict):
     """Addresses of the icons that servers gave of themselves, by server."""
     deleted_days: int
     """How long a deleted chat can be brought back; 0: not at all."""
+    temporary_hours: int
+    """After its last activity a temporary chat is erased."""
 
 
 # Previews of files: frames of our own, which close themselves off.
@@ -262,4 +265,5 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
         "max_file_bytes": settings.TRELLIS.artifact_max_bytes,
         "server_icons": icon_addresses(workspace, user),
         "deleted_days": settings.TRELLIS.deleted_conversation_days,
+        "temporary_hours": temporary_hours(),
     }

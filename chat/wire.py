@@ -55,6 +55,7 @@ def conversation_json(conversation: Conversation, *, turn_status: str | None) ->
         "is_pinned": conversation.is_pinned,
         "is_archived": conversation.is_archived,
         "is_shared": conversation.shared_at is not None,
+        "is_temporary": conversation.is_temporary,
         "deleted_at": moment(conversation.deleted_at),
         "leaf_id": _id(conversation.leaf_id),
         "comparison_id": _id(conversation.comparison),

@@ -440,6 +440,13 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_IDLE_CONVERSATION_DAYS",
         description="Days after which a conversation is deleted in which nobody has written; pinned ones stay. Without it, conversations are kept until their owners delete them.",
     )
+    temporary_conversation_hours: int = Field(
+        24,
+        ge=1,
+        le=24 * 365,
+        validation_alias="TRELLIS_TEMPORARY_CONVERSATION_HOURS",
+        description="Hours after its last activity until a temporary chat is erased for good. TRELLIS_IDLE_CONVERSATION_DAYS holds for it too, if that is sooner.",
+    )
     artifact_conversation_max_bytes: int = Field(
         100 * 1024 * 1024,
         ge=64 * 1024,

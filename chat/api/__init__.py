@@ -7,6 +7,7 @@ from chat.api.checks import CheckRunViewSet, CheckViewSet
 from chat.api.conversations import ConversationViewSet
 from chat.api.drafts import DraftViewSet
 from chat.api.folders import FolderViewSet
+from chat.api.imports import ChatImportViewSet
 from chat.api.inputs import InputRequestViewSet
 from chat.api.knowledge import KnowledgeViewSet
 from chat.api.messages import MessageViewSet, QueuedMessageViewSet
@@ -33,6 +34,7 @@ routes = [
     ("conversations", ConversationViewSet),
     ("shared-chats", SharedChatViewSet),
     ("folders", FolderViewSet),
+    ("chat-imports", ChatImportViewSet),
     ("drafts", DraftViewSet),
     ("pins", PinViewSet),
     ("push-devices", PushDeviceViewSet),

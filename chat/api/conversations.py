@@ -29,6 +29,7 @@ from chat.services.conversations import (
     create_conversation,
     delete_conversation,
     erase_conversation,
+    keep_conversation,
     restore_conversation,
     update_conversation,
 )
@@ -49,6 +50,10 @@ class NewConversation(serializers.Serializer[Any]):
     bud_id = serializers.UUIDField()
     model = ModelInput(required=False, help_text="Without it the bud's own.")
     mcp_config_overrides = serializers.DictField(required=False)
+    is_temporary = serializers.BooleanField(
+        default=False,
+        help_text="In no list and no search, and erased some hours after its last activity.",
+    )
     client_id = serializers.CharField(
         max_length=64,
         required=False,
@@ -150,6 +155,7 @@ class ConversationFilters(RowFilterSet):
     archived = django_filters.BooleanFilter(field_name="is_archived")
     bud = django_filters.UUIDFilter(field_name="bud_id")
     folder = django_filters.UUIDFilter(field_name="folder_id")
+    temporary = django_filters.BooleanFilter(field_name="is_temporary")
 
 
 _NOT_LISTED = (
@@ -188,6 +194,9 @@ class ConversationViewSet(
         rows = rows.annotate(active_turn_status=Subquery(active.values("urgent")))
         if self.action == "list":
             listed = rows.filter(bud__is_draft=False).select_related("bud", "chosen_model")
+            # Who wants the temporary ones asks for them.
+            if not self.request.query_params.get("temporary"):
+                listed = listed.filter(is_temporary=False)
             return listed.defer(*_NOT_LISTED)
         return rows.select_related("bud__workspace", "chosen_model")
 
@@ -211,6 +220,7 @@ class ConversationViewSet(
             client_id=values.get("client_id"),
             mcp_config_overrides=values.get("mcp_config_overrides"),
             model=values.get("model"),
+            is_temporary=values["is_temporary"],
         )
         return self.answer(conversation, status=201)
 
@@ -235,6 +245,14 @@ class ConversationViewSet(
         """Delete a conversation. `restore` brings it back within some days; then it is erased."""
         delete_conversation(conversation=self.get_object(), actor=self.actor)
         return Response(status=204)
+
+    @extend_schema(request=None, responses=ConversationOutput)
+    @action(detail=True, methods=["post"])
+    def keep(self, request: Request, pk: str) -> Response:
+        """Make a temporary conversation a usual one: it stands in your list, and is not erased by itself."""
+        row = keep_conversation(conversation=self.get_object(), actor=self.actor)
+        row.active_turn_status = active_status(row)  # type: ignore[attr-defined]  # annotated in lists
+        return self.answer(row)
 
     @extend_schema(request=SeenInput, responses={204: None})
     @action(detail=True, methods=["post"])

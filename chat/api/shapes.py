@@ -88,6 +88,9 @@ class ConversationOutput(serializers.Serializer[Conversation]):
     is_shared = serializers.BooleanField(
         help_text="Others may read it as it was when you shared it."
     )
+    is_temporary = serializers.BooleanField(
+        help_text="In no list and no search, and erased some hours after its last activity. `keep` makes it a usual one."
+    )
     deleted_at = serializers.DateTimeField(allow_null=True)
     leaf_id = serializers.UUIDField(
         allow_null=True, help_text="The message that the shown path ends with."

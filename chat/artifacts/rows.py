@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, Final
 from uuid import UUID
 
 from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
-from chat.models import Artifact, ArtifactVersion, Conversation, FileReading, KnowledgeFile
+from chat.models import (
+    Artifact,
+    ArtifactVersion,
+    ChatImport,
+    Conversation,
+    FileReading,
+    KnowledgeFile,
+)
 from workspaces.errors import NotFound
 from workspaces.prepared import PreparedRows
+
+FILES: Final = (ArtifactVersion, KnowledgeFile, ChatImport)
+"""Rows whose `path` names a content."""
 
 
 def artifacts_of(conversation: Conversation) -> list[tuple[Artifact, ArtifactVersion]]:
@@ -73,17 +83,16 @@ def contents_of(conversation: Conversation) -> list[str]:
     return list(paths)
 
 
-def named_contents(
-    versions: Any, readings: Any, knowledge: Any, paths: Collection[str]
-) -> set[str]:
-    """Those of the paths that a version, a reading or a file of a bud names.
+def named_contents(files: Iterable[Any], readings: Any, paths: Collection[str]) -> set[str]:
+    """Those of the paths that a file or a reading names.
 
     Args:
-        versions, readings, knowledge: rows of one workspace, or of all.
+        files: of each kind the rows of one workspace, or of all.
+        readings: the same of what was read of files.
     """
     named: set[str] = set()
-    for files in (versions, knowledge):
-        named.update(files.filter(path__in=paths).order_by().values_list("path", flat=True))
+    for rows in files:
+        named.update(rows.filter(path__in=paths).order_by().values_list("path", flat=True))
     for field in ("text_path", "picture_path"):
         found = readings.filter(**{f"{field}__in": paths}).order_by()
         named.update(found.values_list(field, flat=True))
@@ -92,12 +101,8 @@ def named_contents(
 
 def drop_contents(workspace_id: UUID, paths: list[str]) -> None:
     """Remove contents whose rows are gone; those that another row names stay."""
-    kept = named_contents(
-        ArtifactVersion.objects.for_workspace(workspace_id),
-        FileReading.objects.for_workspace(workspace_id),
-        KnowledgeFile.objects.for_workspace(workspace_id),
-        paths,
-    )
+    files = [kind.objects.for_workspace(workspace_id) for kind in FILES]
+    kept = named_contents(files, FileReading.objects.for_workspace(workspace_id), paths)
     storage.drop(path for path in paths if path not in kept)
 
 

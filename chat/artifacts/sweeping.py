@@ -9,9 +9,9 @@ from itertools import islice
 
 from django.utils import timezone
 
-from chat.artifacts.rows import named_contents
+from chat.artifacts.rows import FILES, named_contents
 from chat.artifacts.storage import artifact_storage, drop
-from chat.models import Artifact, ArtifactVersion, FileReading, KnowledgeFile
+from chat.models import Artifact, FileReading
 from chat.recording import changing
 from workspaces.errors import NotFound
 
@@ -48,12 +48,8 @@ def purge_deleted() -> int:
 
 
 def _sweep_batch(paths: list[str]) -> int:
-    named = named_contents(
-        ArtifactVersion.objects.across_workspaces(),
-        FileReading.objects.across_workspaces(),
-        KnowledgeFile.objects.across_workspaces(),
-        paths,
-    )
+    files = [kind.objects.across_workspaces() for kind in FILES]
+    named = named_contents(files, FileReading.objects.across_workspaces(), paths)
     orphans = [path for path in paths if path not in named]
     drop(orphans)
     if orphans:

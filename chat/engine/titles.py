@@ -53,9 +53,12 @@ class _Wish:
 
 
 def wants_title(conversation: Conversation, following: Afterwards) -> bool:
-    """Whether a turn that ends now has brought the first answer of a conversation that nobody has named."""
-    is_open = conversation.title_source in _OPEN_SOURCES and not following.is_check
-    return is_open and following.is_first_answer
+    """Whether a turn that ends now has brought the first answer of a conversation that nobody has named.
+
+    Not of a temporary one: nobody looks for it in a list.
+    """
+    is_open = conversation.title_source in _OPEN_SOURCES and not conversation.is_temporary
+    return is_open and not following.is_check and following.is_first_answer
 
 
 def ask_for_title(workspace_id: UUID, conversation_id: UUID) -> None:

@@ -16,7 +16,7 @@ from chat.builtin_tools.files import RESOURCE, arguments_for_people
 from chat.engine.path_reading import has_result, parts_up_to
 from chat.engine.turn_cache import Past
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
-from chat.values import AttachmentStatus, BuiltinTool, Decision, MessageRole
+from chat.values import BROUGHT, AttachmentStatus, BuiltinTool, Decision, MessageRole
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.values import ToolAnnotations
 from mcp_servers.gate.destinations import destinations_of, names_host, names_server, server_key
@@ -49,6 +49,8 @@ def find_source(
     """The newest words from outside on the path that a model reads."""
     closed: dict[UUID, bool] = {}
     for message in reversed(path):
+        if message.json_meta.get(BROUGHT):
+            return Source("this chat was brought along from a file")
         for call in reversed(list(calls.get(message.pk, ()))):
             if has_result(call) and is_from_outside(call.annotations):
                 return Source(told_call(call))
@@ -177,14 +179,18 @@ def shown(value: Any) -> Any:
 
 
 def _said_by_person(turn: Turn, past: Past | None) -> Iterator[str]:
-    """Their own messages on the path of the turn, the newest first; what they attached is not among their words."""
+    """Their own messages on the path of the turn, the newest first.
+
+    What they attached is not among their words, and neither is what a file says that they said.
+    """
     end: UUID | None = turn.user_message_id
     parts: Iterator[Sequence[Message]] = iter(())
     if past is not None:
         parts = iter([past.path])
         end = past.older_id
     for part in chain(parts, parts_up_to(turn.workspace_id, end)):
-        yield from (row.text for row in reversed(part) if row.role == MessageRole.USER)
+        own = (row for row in reversed(part) if row.role == MessageRole.USER)
+        yield from (row.text for row in own if not row.json_meta.get(BROUGHT))
 
 
 def _reached_by(call: ToolCall) -> dict[str, str]:

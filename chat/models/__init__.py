@@ -22,6 +22,7 @@ from chat.models.checks import (
 from chat.models.conversations import Conversation, Message, QueuedMessage
 from chat.models.drafts import Draft
 from chat.models.folders import Folder
+from chat.models.imports import OPEN_IMPORTS, ChatImport
 from chat.models.knowledge import (
     KnowledgeFile,
     KnowledgePassage,
@@ -40,6 +41,7 @@ from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
 __all__ = [
+    "OPEN_IMPORTS",
     "Artifact",
     "ArtifactVersion",
     "Attachment",
@@ -49,6 +51,7 @@ __all__ = [
     "BudColour",
     "BudVersion",
     "BudVisibility",
+    "ChatImport",
     "CheckPlan",
     "CheckResult",
     "CheckRun",

@@ -65,6 +65,16 @@ class Conversation(WrittenOften, WorkspaceModel):
         ),
     )
     forked_from = models.UUIDField(null=True, editable=False)
+    brought_with = models.ForeignKey(
+        "chat.ChatImport",
+        on_delete=models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="conversations",
+        help_text=_(
+            "The import that it came with. None: it began here, or the import is forgotten."
+        ),
+    )
     leaf = models.ForeignKey(
         "chat.Message",
         on_delete=models.SET_NULL,
@@ -109,6 +119,12 @@ class Conversation(WrittenOften, WorkspaceModel):
         editable=False,
         help_text=_("Others may read it as it was then; None: it is not shared."),
     )
+    is_temporary = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text=_("In no list and no search, and erased some hours after its last activity."),
+    )
     deleted_at = models.DateTimeField(
         null=True,
         editable=False,
@@ -140,6 +156,11 @@ class Conversation(WrittenOften, WorkspaceModel):
                 fields=["unseen_answer_at"],
                 condition=models.Q(unseen_answer_at__isnull=False),
                 name="conversation_unseen",
+            ),
+            models.Index(
+                fields=["last_message_at"],
+                condition=models.Q(is_temporary=True),
+                name="conversation_temporary",
             ),
         ]
 

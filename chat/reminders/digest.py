@@ -186,7 +186,10 @@ def _thing(one: Waiting) -> Thing:
     return Thing(
         kind=Kind.APPROVAL if one.is_approval else kind,
         conversation_id=one.conversation.pk,
-        title=one.conversation.title or _("New chat"),
+        # Mails and devices keep what they were told.
+        title=_("Temporary chat")
+        if one.conversation.is_temporary
+        else one.conversation.title or _("New chat"),
         message_id=one.message_id,
     )
 
@@ -218,11 +221,15 @@ def unseen_answers(
 
 
 def unseen_turns(turns: Any, since: datetime, until: datetime) -> Any:
-    """Those among these turns that gave the unseen answer of their conversation, and took longer than a moment."""
+    """Those among these turns that gave the unseen answer of their conversation, and took longer than a moment.
+
+    Not those of temporary ones: they would stand in what a mail or device lists.
+    """
     return turns.filter(
         conversation__unseen_answer_at__gte=since,
         conversation__unseen_answer_at__lte=until,
         conversation__deleted_at=None,
+        conversation__is_temporary=False,
         finished_at=F("conversation__unseen_answer_at"),
         finished_at__gte=F("created_at") + MOMENT,
     )

@@ -173,9 +173,10 @@ def fork_conversation(
         if made is not None:
             check_same(made.client_digest, digest)
             return made
-        turn = Turn.objects.for_workspace(workspace_id).fetch(message.turn_id)
-        if TurnStatus(turn.status) in ACTIVE_TURNS:
-            raise Conflict(_("Please wait until the answer is complete, or stop it."))
+        if message.turn_id is not None:
+            turn = Turn.objects.for_workspace(workspace_id).fetch(message.turn_id)
+            if TurnStatus(turn.status) in ACTIVE_TURNS:
+                raise Conflict(_("Please wait until the answer is complete, or stop it."))
         return _fork(message, changes.conversation, client_id, digest, owner)
 
 
@@ -198,6 +199,7 @@ def _fork(
         mcp_config_overrides=old.mcp_config_overrides,
         chosen_model_id=old.chosen_model_id,
         folder_id=old.folder_id,
+        is_temporary=old.is_temporary,
         has_files=old.has_files,
     )
     messages = _copy_path(path, new)
@@ -214,7 +216,9 @@ def _fork(
 
 
 def _end_of_turn(message: Message) -> UUID:
-    """A turn is forked whole: the last of its messages."""
+    """A turn is forked whole: the last of its messages. What was brought along has none."""
+    if message.turn_id is None:
+        return message.pk
     rows = Message.objects.for_workspace(message.workspace_id).filter(role=message.role)
     steps = rows.filter(turn=message.turn).order_by("-step")
     last: UUID = steps.values_list("pk", flat=True)[:1].get()

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from chat.artifacts.services import forget_contents
 from chat.engine import runner
 from chat.engine.endings import end_turn
+from chat.engine.titles import ask_for_title
 from chat.models import Bud, Conversation, Folder, QueuedMessage, Turn
 from chat.models.turns import ACTIVE, most_urgent
 from chat.recording import Changes, changing
@@ -30,18 +28,14 @@ from mcp_servers.client.inputs import InputKind
 from mcp_servers.models import InputRequest, InputStatus, McpServer, ToolPermission
 from mcp_servers.registry import elicitation
 from mcp_servers.registry.consent.permissions import forget_permission
-from workspaces.actors import Actor, Source
+from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
-from workspaces.errors import Conflict, DomainError, InvalidInput, NotFound
+from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
 
-logger = logging.getLogger(__name__)
-
 LONGEST_TITLE = 200
-MOST_ERASED = 200
-"""In one round; the next one goes on."""
 
 
 def create_conversation(
@@ -52,6 +46,7 @@ def create_conversation(
     client_id: str | None = None,
     mcp_config_overrides: dict[str, Any] | None = None,
     model: dict[str, Any] | None = None,
+    is_temporary: bool = False,
 ) -> Conversation:
     """Open a conversation with a bud.
 
@@ -59,6 +54,7 @@ def create_conversation(
         client_id: the caller's own id for it; the same one again gives the same conversation.
         mcp_config_overrides: what it changes of the bud's tools.
         model: the provider and name of the model that answers; None: the bud's own.
+        is_temporary: whether it stands in no list, and is erased some hours after its last activity.
 
     Raises:
         InvalidInput: the bud is archived, a malformed client id, or no such server or model.
@@ -72,13 +68,17 @@ def create_conversation(
     asked = [
         json.dumps(one, sort_keys=True, default=str) for one in (mcp_config_overrides, model) if one
     ]
+    if is_temporary:
+        asked.append("temporary")
     digest = digest_of("new", str(bud.pk), *asked)
     if made is not None:
         check_same(made.client_digest, digest)
         return made
     if bud.is_archived:
         raise InvalidInput(fields={"bud_id": [_("This bud is archived.")]})
-    new = Conversation(workspace_id=bud.workspace_id, bud=bud, owner=owner)
+    new = Conversation(
+        workspace_id=bud.workspace_id, bud=bud, owner=owner, is_temporary=is_temporary
+    )
     if mcp_config_overrides:
         _set_overrides(new, mcp_config_overrides)
     if model is not None:
@@ -127,12 +127,15 @@ def update_conversation(
             where it is sorted into; None: no folder.
 
     Raises:
-        InvalidInput: the bud is archived, or there is no such server, model or folder.
+        InvalidInput: the bud is archived, or there is no such server, model or folder; or a temporary conversation is to be
+            pinned, archived or sorted, which only one that is kept can be.
         Conflict: another bud or model is chosen while an answer is being written.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
     with changing(conversation.pk, conversation.workspace_id) as changes:
         row = changes.conversation
+        sorted_as = {"is_pinned": is_pinned, "is_archived": is_archived, **more}
+        _check_is_kept(row, [name for name in _SORTS if sorted_as.get(name)])
         if title is not None:
             row.title = title.strip()[:LONGEST_TITLE]
             row.title_source = TitleSource.PERSON.value
@@ -166,6 +169,34 @@ def update_conversation(
     return row
 
 
+_SORTS = ("is_pinned", "is_archived", "folder_id")
+"""Where a conversation stands in its owner's list."""
+
+
+def _check_is_kept(row: Conversation, fields: Sequence[str]) -> None:
+    """Refuse what would sort a conversation that stands in no list."""
+    if row.is_temporary and fields:
+        why = _("This chat is temporary, so it is in no list. Keep it first.")
+        raise InvalidInput(fields={name: [why] for name in fields})
+
+
+def keep_conversation(*, conversation: Conversation, actor: Actor) -> Conversation:
+    """Make a temporary conversation a usual one. One that is usual already stays as it is.
+
+    From now on it is in its owner's list and search, and its model may name it.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
+    with changing(conversation.pk, conversation.workspace_id) as changes:
+        row = changes.conversation
+        if row.is_temporary:
+            row.is_temporary = False
+            row.save(update_fields=["is_temporary", "updated_at"])
+            changes.conversation_row(turn_status=active_status(row))
+            if row.title_source == TitleSource.MESSAGE.value:
+                transaction.on_commit(partial(ask_for_title, row.workspace_id, row.pk))
+    return row
+
+
 def find_folder(row: Conversation, folder_id: UUID | None) -> Folder | None:
     """A folder of the conversation's owner; None: none is wanted.
 
@@ -193,7 +224,7 @@ def change_conversations(
     """Do one thing with several of a person's conversations, each in a transaction of its own.
 
     Raises:
-        InvalidInput: one of them, or the folder, is not there; then nothing is changed.
+        InvalidInput: one of them, or the folder, is not there, or a temporary one is to be sorted; then nothing is changed.
     """
     require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     rows = Conversation.objects.for_workspace(workspace)
@@ -202,6 +233,9 @@ def change_conversations(
     found = {row.pk: row for row in mine.filter(pk__in=ids).select_related("bud", "chosen_model")}
     if len(found) != len(set(ids)):
         raise InvalidInput(fields={"ids": [_("One of these conversations no longer exists.")]})
+    if change in (BulkChange.ARCHIVE, BulkChange.MOVE):
+        for row in found.values():
+            _check_is_kept(row, ["ids"])
     if change is BulkChange.MOVE and found:
         find_folder(next(iter(found.values())), folder_id)
     changed = []
@@ -244,17 +278,18 @@ def _set_bud_and_model(row: Conversation, bud: Bud | None, given: dict[str, Any]
 def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:
     """Delete a conversation. What runs in it is stopped, and what it asks is withdrawn.
 
-    For some days it can be brought back by `restore_conversation`; then it is erased.
+    For some days it can be brought back by `restore_conversation`; then it is erased. A temporary one is erased at once.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
-    if settings.TRELLIS.deleted_conversation_days == 0:
+    if conversation.is_temporary or settings.TRELLIS.deleted_conversation_days == 0:
         _erase(conversation, actor)
         return
     with changing(conversation.pk, conversation.workspace_id) as changes:
-        _delete(changes, actor)
+        delete_with(changes, actor)
 
 
-def _delete(changes: Changes, actor: Actor) -> None:
+def delete_with(changes: Changes, actor: Actor) -> None:
+    """Delete the locked conversation so that it can be brought back; in the caller's transaction."""
     row = changes.conversation
     _end_all(row, changes)
     _withdraw_inputs(row, actor)
@@ -283,82 +318,26 @@ def erase_conversation(*, conversation: Conversation, actor: Actor) -> None:
     _erase(conversation, actor)
 
 
-def erase_deleted() -> int:
-    """Erase what was deleted so long ago that nobody can bring it back; gives how many."""
-    oldest = database_now() - timedelta(days=settings.TRELLIS.deleted_conversation_days)
-    rows = Conversation.objects.across_workspaces().filter(deleted_at__lt=oldest)
-    erased = 0
-    for conversation in rows.order_by("deleted_at")[:MOST_ERASED]:
-        actor = Actor.system(
-            label="erase_deleted", source=Source.TASK, workspace_id=conversation.workspace_id
-        )
-        try:
-            _erase(conversation, actor)
-            erased += 1
-        except NotFound:
-            continue  # somebody else was faster
-        except DomainError:
-            logger.exception("conversation_not_erased", extra={"id": str(conversation.pk)})
-    return erased
-
-
-def delete_idle() -> int:
-    """Delete conversations in which nobody has written for as long as the platform keeps them; gives how many.
-
-    Their owners can bring them back as any that they delete themselves. Pinned ones stay, and those that are being answered.
-    """
-    days = settings.TRELLIS.idle_conversation_days
-    if days is None:
-        return 0
-    oldest = database_now() - timedelta(days=days)
-    turns = Turn.objects.across_workspaces().filter(conversation=OuterRef("pk"))
-    rows = Conversation.objects.across_workspaces().filter(
-        ~Exists(turns.filter(status__in=ACTIVE)),
-        last_message_at__lt=oldest,
-        deleted_at=None,
-        is_pinned=False,
-    )
-    deleted = 0
-    for conversation in rows.order_by("last_message_at")[:MOST_ERASED]:
-        actor = Actor.system(
-            label="delete_idle", source=Source.TASK, workspace_id=conversation.workspace_id
-        )
-        try:
-            deleted += _delete_if_idle(conversation, actor, oldest)
-        except NotFound:
-            continue  # its owner was faster
-        except DomainError:
-            logger.exception("conversation_not_deleted", extra={"id": str(conversation.pk)})
-    return deleted
-
-
-def _delete_if_idle(conversation: Conversation, actor: Actor, oldest: datetime) -> bool:
-    with changing(conversation.pk, conversation.workspace_id) as changes:
-        row = changes.conversation
-        # Its owner may have come back since it was found.
-        is_idle = row.last_message_at < oldest and row.deleted_at is None and not row.is_pinned
-        if not is_idle or active_status(row) is not None:
-            return False
-        _delete(changes, actor)
-    return True
-
-
 def _erase(conversation: Conversation, actor: Actor) -> None:
-    workspace_id = conversation.workspace_id
     # The engine's writes take this lock first too, so that neither stands in the other's way.
-    with changing(conversation.pk, workspace_id) as changes:
-        conversation = changes.conversation
-        _end_all(conversation, changes)
-        _forget_inputs(conversation, actor)
-        allowed = ToolPermission.objects.for_workspace(workspace_id).filter(
-            conversation_id=conversation.pk
-        )
-        for permission in allowed.select_related("tool__server"):
-            forget_permission(permission=permission, actor=actor)
-        drop_share(conversation, actor)
-        changes.conversation_row(turn_status=None)
-        forget_contents(conversation)
-        conversation.delete()
+    with changing(conversation.pk, conversation.workspace_id) as changes:
+        erase_with(changes, actor)
+
+
+def erase_with(changes: Changes, actor: Actor) -> None:
+    """Erase the locked conversation with all that is its; in the caller's transaction."""
+    conversation = changes.conversation
+    _end_all(conversation, changes)
+    _forget_inputs(conversation, actor)
+    allowed = ToolPermission.objects.for_workspace(conversation.workspace_id).filter(
+        conversation_id=conversation.pk
+    )
+    for permission in allowed.select_related("tool__server"):
+        forget_permission(permission=permission, actor=actor)
+    drop_share(conversation, actor)
+    changes.conversation_row(turn_status=None)
+    forget_contents(conversation)
+    conversation.delete()
 
 
 def _end_all(conversation: Conversation, changes: Changes) -> None:

@@ -38,13 +38,17 @@ def keep_draft(
         written_at: by the device's clock; a time to come counts as now.
 
     Raises:
-        InvalidInput: the conversation is not there, or the text is too long or cannot be stored.
+        InvalidInput: the conversation is not there or is temporary, or the text is too long or cannot be stored.
     """
     require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     check_text(text, may_be_empty=True)
     chats = Conversation.objects.for_workspace(workspace).filter(owner=owner, deleted_at=None)
-    if conversation_id is not None and chats.find(conversation_id) is None:
+    chat = chats.find(conversation_id) if conversation_id is not None else None
+    if conversation_id is not None and chat is None:
         raise InvalidInput(fields={"conversation_id": [_("There is no such conversation.")]})
+    if chat is not None and chat.is_temporary:
+        why = _("This chat is temporary, so what is written in it stays on its device.")
+        raise InvalidInput(fields={"conversation_id": [why]})
     written_at = min(written_at, database_now())
     mine = Draft.objects.for_workspace(workspace).filter(owner=owner)
     place = {"conversation_id": conversation_id}

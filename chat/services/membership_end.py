@@ -16,13 +16,21 @@ from django.utils.translation import gettext_noop as _
 from chat.engine import runner
 from chat.engine.endings import end_turn
 from chat.engine.states import ACTIVE_TURNS
-from chat.models import PushDevice, QueuedMessage, ReminderChoice, ReminderMail, Turn
+from chat.models import (
+    OPEN_IMPORTS,
+    ChatImport,
+    PushDevice,
+    QueuedMessage,
+    ReminderChoice,
+    ReminderMail,
+    Turn,
+)
 from chat.models.turns import ACTIVE
 from chat.recording import changing
 from chat.services.check_plans import stop_plans_of
 from chat.services.check_runs import cancel_runs_of
 from chat.services.share_ends import drop_shared_by
-from chat.values import TurnStatus
+from chat.values import ImportStatus, TurnStatus
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database import database_now
 from workspaces.errors import NotFound
@@ -30,6 +38,7 @@ from workspaces.memberships import person_parted, person_suspended
 from workspaces.models import Membership
 
 LEFT = _("Stopped because you left the workspace.")
+IMPORT_ENDED = _("Stopped because you left the workspace. Chats that came before that stay.")
 SUSPENDED = _("Stopped because your access to the workspace was suspended.")
 
 
@@ -50,6 +59,9 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
         for model in (ReminderChoice, ReminderMail, PushDevice):
             model.objects.for_workspace(workspace_id).filter(owner_id=user_id).delete()
         drop_shared_by(workspace_id, user_id, change.actor)
+        ChatImport.objects.for_workspace(workspace_id).filter(
+            owner_id=user_id, status__in=OPEN_IMPORTS
+        ).update(status=ImportStatus.FAILED.value, error=IMPORT_ENDED, path="", alive_until=None)
         cancel_runs_of(workspace_id, user_id)
         stop_plans_of(workspace_id, user_id)
         _end_turns(workspace_id, user_id, LEFT)

@@ -152,7 +152,7 @@ def _messages(
             workspace_id=workspace.pk,
             owner_id=person.pk,
             parts=parts,
-            span=Span(filters.after, filters.before),
+            span=_span(workspace, person, filters),
             chats=_chats(workspace, person, filters),
             marked=None if marked is None else list(marked),
         )
@@ -171,6 +171,17 @@ def _messages(
             at=row.created_at,
             message_id=row.pk,
         )
+
+
+def _span(workspace: Workspace, person: User, filters: Filters) -> Span:
+    """The time that ids tell of. Those of messages that were brought along tell when they came, not when they were said."""
+    asks = filters.after is not None or filters.before is not None
+    brought = Conversation.objects.for_workspace(workspace).filter(
+        owner=person, brought_with__isnull=False
+    )
+    if asks and brought.exists():
+        return Span()
+    return Span(filters.after, filters.before)
 
 
 def _with_marks(rows: Any, marked: Mapping[UUID, UUID] | None) -> Iterator[Any]:
@@ -222,8 +233,11 @@ def _narrowed(rows: Any, filters: Filters, *, at: str, conversation: str = "conv
 
 
 def _wanted(filters: Filters, conversation: str) -> dict[str, Any]:
-    """What the wanted conversations have; what was only tried in a bud's editor is not among them."""
-    wanted: dict[str, Any] = {f"{conversation}bud__is_draft": False}
+    """What the wanted conversations have; neither temporary ones nor those of a bud's editor are among them."""
+    wanted: dict[str, Any] = {
+        f"{conversation}bud__is_draft": False,
+        f"{conversation}is_temporary": False,
+    }
     if filters.bud_id is not None:
         wanted[f"{conversation}bud_id"] = filters.bud_id
     if filters.folder_id is not None:

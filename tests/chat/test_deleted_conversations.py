@@ -11,11 +11,10 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from chat.models import Bud, Conversation, Message
+from chat.services.conversation_sweeps import delete_idle, erase_deleted
 from chat.services.conversations import (
     create_conversation,
     delete_conversation,
-    delete_idle,
-    erase_deleted,
     restore_conversation,
 )
 from chat.services.search import search

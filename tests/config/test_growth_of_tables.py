@@ -30,7 +30,7 @@ BOUNDS = {
     """,
     CONVERSATION: """
         chat.Conversation chat.Message chat.QueuedMessage chat.Turn chat.ToolCall chat.Artifact
-        chat.ArtifactVersion chat.Attachment chat.Draft chat.FileReading
+        chat.ArtifactVersion chat.Attachment chat.Draft chat.FileReading chat.ChatImport
         chat.SharedChat chat.SharedChatText chat.SharedChatReader
     """,
     LOG: """

@@ -371,6 +371,7 @@ SAMPLES: dict[str, Sample] = {
     ),
     "api:conversations-deleted": Sample(),
     "api:conversations-seen": Sample(ids=_pk("conversation"), bodies=(lambda _: {},), reads=False),
+    "api:conversations-keep": Sample(ids=_pk("conversation"), reads=False),
     "api:conversations-restore": Sample(ids=_pk("conversation"), reads=False),
     "api:conversations-erase": Sample(ids=_pk("conversation"), reads=False),
     "api:conversations-export": Sample(ids=_pk("conversation")),
@@ -438,6 +439,10 @@ SAMPLES: dict[str, Sample] = {
     "api:webhooks-renew-secret": Sample(ids=_pk("webhook"), reads=False),
     "api:webhooks-test": Sample(ids=_pk("webhook"), reads=False),
     "api:webhooks-deliveries": Sample(ids=_pk("webhook")),
+    "api:chat-imports-list": Sample(bodies=(_body(bud_id="bud"),)),
+    "api:chat-imports-detail": Sample(ids=_pk("brought")),
+    "api:chat-imports-remove": Sample(ids=_pk("brought"), reads=False),
+    "api:chat-imports-restore": Sample(ids=_pk("brought"), reads=False),
     "api:folders-list": Sample(bodies=(_body(name="=plans"),)),
     "api:folders-detail": Sample(ids=_pk("folder"), bodies=(_body(name="=plans"),)),
     "api:push-devices-list": Sample(
@@ -878,6 +883,15 @@ SAMPLES: dict[str, Sample] = {
     # The world's file is no picture.
     "chat:shared_picture": Sample(ids=_link_file, reads=False),
     "chat:shared_diagrams": Sample(ids=_link, gives_content=True),
+    "chat:imports": Sample(
+        ids=_slug,
+        bodies=(lambda side: {"bud_id": str(side["bud"].pk)},),
+        writes_on_get=_SESSION,
+    ),
+    "chat:import_change": Sample(
+        ids=lambda side: {**_slug(side), "import_id": side["brought"].pk, "verb": "remove"},
+        reads=False,
+    ),
     "chat:usage": Sample(ids=_slug, writes_on_get=_SESSION),
     "chat:bud_new": Sample(ids=_slug, bodies=(_bud_form,), writes_on_get=_SESSION),
     "chat:bud_test": Sample(ids=_slug, bodies=(_bud_form,), reads=False),

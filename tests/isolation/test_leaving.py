@@ -47,6 +47,7 @@ LIVE: dict[str, Q] = {
     "chat.ReminderChoice": Q(),
     "chat.ReminderMail": Q(status="waiting"),
     "chat.PushDevice": Q(),
+    "chat.ChatImport": Q(status__in=["queued", "running"]),
     "chat.CheckRun": Q(status="running"),
     "chat.CheckPlan": Q(next_at__isnull=False),
     "chat.Turn": Q(status__in=ACTIVE),
@@ -102,6 +103,7 @@ def bring_to_life(side: Side) -> None:
             "accepted_at": None,
             "revoked_at": None,
         },
+        "chat.ChatImport": {"status": "running"},
         "workspaces.JoinLink": {"made_by": tenant.member},
         "audit.ReportSchedule": {
             "made_by": tenant.member,

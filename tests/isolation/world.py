@@ -41,6 +41,7 @@ from chat.models import (
     Bud,
     BudCheck,
     BudVersion,
+    ChatImport,
     CheckPlan,
     CheckResult,
     CheckRun,
@@ -321,8 +322,23 @@ def make_side(slug: str, text: str) -> Side:
         answer=f"{text} checked answer",
     )
     folder = Folder.objects.create(workspace=workspace, owner=member, name=f"{text} folder")
+    brought = ChatImport.objects.create(
+        workspace=workspace,
+        owner=member,
+        bud=bud,
+        file_name=f"{text} export.zip",
+        status="done",
+        left_out=1,
+        reasons=[{"title": f"{text} left out", "reason": f"{text} reason"}],
+        error=f"{text} fault of a file",
+    )
     conversation = Conversation.objects.create(
-        workspace=workspace, owner=member, bud=bud, title=f"{text} conversation", folder=folder
+        workspace=workspace,
+        owner=member,
+        bud=bud,
+        title=f"{text} conversation",
+        folder=folder,
+        brought_with=brought,
     )
     draft = Draft.objects.create(
         workspace=workspace,
@@ -830,6 +846,7 @@ def make_side(slug: str, text: str) -> Side:
             "shared_chat": shared_chat,
             "shared_text": shared_text,
             "shared_reader": shared_reader,
+            "brought": brought,
             "conversation": conversation,
             "message": message,
             "turn": turn,

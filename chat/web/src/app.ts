@@ -207,7 +207,9 @@ export function placeInList(row: Conversation): void {
     );
   });
   const isListed =
-    row.is_archived === showsArchived.value && (!openFolder.value || row.folder_id === openFolder.value);
+    !row.is_temporary &&
+    row.is_archived === showsArchived.value &&
+    (!openFolder.value || row.folder_id === openFolder.value);
   list.value = isListed ? [row, ...others] : others;
 }
 
@@ -230,8 +232,13 @@ export async function refreshConversation(id: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof ApiProblem) || error.status !== 404) return;
     const wasHere = place.value === id;
+    const wasTemporary = openState.value?.id === id && openState.value.conversation?.is_temporary;
     forget(id);
     if (!wasHere) return;
+    if (wasTemporary) {
+      toast(shell.temporaryGone, "bad");
+      return;
+    }
     const undo = { label: shell.undo, run: () => void restoreConversation(id, true) };
     toast(shell.deletedElsewhere, "bad", boot.deleted_days > 0 ? undo : null, UNDO_MS);
   }
@@ -258,7 +265,7 @@ export async function changeConversation(
   }
 }
 
-export async function deleteConversation(id: string): Promise<void> {
+export async function deleteConversation({ id, is_temporary }: Conversation): Promise<void> {
   try {
     const wasHere = place.value === id;
     await whileDeleting([id], () => api.deleteConversation(id));
@@ -266,7 +273,7 @@ export async function deleteConversation(id: string): Promise<void> {
     // What could be undone before may be about this conversation, and there is no way to change it now.
     toasts.value = toasts.value.filter((other) => other.action === null);
     const undo = { label: shell.undo, run: () => void restoreConversation(id, wasHere) };
-    if (boot.deleted_days > 0) toast(shell.deleted, "ok", undo, UNDO_MS);
+    if (boot.deleted_days > 0 && !is_temporary) toast(shell.deleted, "ok", undo, UNDO_MS);
     else toast(shell.erased, "ok");
   } catch (error) {
     toast(messageOf(error), "bad");
@@ -509,6 +516,7 @@ function take(event: PageEvent): void {
     case "workspace.changed":
       for (const hear of onChange) hear(event.kind);
       if (event.kind === "conversation.changed") nudge(`c-${event.id}`, () => refreshConversation(event.id));
+      else if (event.kind === "import.changed") nudge("imports", loadList);
       else if (event.kind === "resource.changed") {
         changedResources.value = { ...changedResources.value, [event.id]: Date.now() };
       } else if (event.kind === "notice.changed") nudge("notices", loadNotices);

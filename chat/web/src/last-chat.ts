@@ -9,6 +9,7 @@ export interface HomeChoice {
   bud: string | null;
   model: ChosenModel | null;
   overrides: McpConfigOverrides;
+  is_temporary: boolean;
 }
 
 function note(key: string, value: string): void {

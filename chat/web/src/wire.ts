@@ -479,6 +479,7 @@ export interface Boot {
   max_file_bytes: number;
   server_icons: { [key: string]: string };
   deleted_days: number;
+  temporary_hours: number;
 }
 
 export interface AddableServer {
@@ -797,6 +798,10 @@ export interface Conversation {
   is_archived: boolean;
   /** Others may read it as it was when you shared it. */
   is_shared: boolean;
+  /**
+   * In no list and no search, and erased some hours after its last activity. `keep` makes it a usual one.
+   */
+  is_temporary: boolean;
   deleted_at: string | null;
   /** The message that the shown path ends with. */
   leaf_id: string | null;

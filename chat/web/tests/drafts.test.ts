@@ -51,3 +51,31 @@ it("REL-952: what was written without a connection stays beside what was written
   expect(drafts.together("all of it", "of it")).toBe("all of it");
   vi.unstubAllGlobals();
 });
+
+it("SEC-480: what is written for a temporary chat stays in this browser, and no other tab takes it", async () => {
+  vi.useFakeTimers({ now: new Date("2026-11-26T10:00:00Z") });
+  localStorage.clear();
+  const sent: string[] = [];
+  vi.stubGlobal("fetch", async (_: string, init?: RequestInit) => {
+    if (init?.method !== "POST") return Response.json([]);
+    sent.push(JSON.parse(String(init.body)).text);
+    return Response.json({});
+  });
+  const { setNextTemporary } = await import("../src/chat/choice");
+  drafts.keepDraft("home", "a usual beginning");
+  await vi.advanceTimersByTimeAsync(2_000);
+  setNextTemporary(true);
+  expect(drafts.draftOf("home")).toBe("a usual beginning");
+  drafts.keepDraft("home", "a secret end");
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(sent).toEqual(["a usual beginning", ""]);
+  expect(localStorage.getItem("trellis.draft.u.w.home")).toBeNull();
+  await drafts.loadDrafts();
+  expect(sent).toHaveLength(2);
+  setNextTemporary(false);
+  expect(drafts.draftOf("home")).toBe("a secret end");
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(sent.at(-1)).toBe("a secret end");
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});

@@ -10,6 +10,7 @@ const choice: HomeChoice = {
     disabled_tools: ["s1.delete_note"],
     tool_choice: "none",
   },
+  is_temporary: true,
 };
 
 beforeEach(() => sessionStorage.clear());

@@ -13,6 +13,7 @@ export function conversation(over: Partial<Conversation> = {}): Conversation {
     is_pinned: false,
     is_archived: false,
     is_shared: false,
+    is_temporary: false,
     deleted_at: null,
     leaf_id: null,
     comparison_id: null,

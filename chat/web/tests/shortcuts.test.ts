@@ -18,6 +18,10 @@ it("knows which keys were pressed, with nothing more and nothing less", () => {
 it("takes a sign with Shift too, where the keyboard has it there", () => {
   expect(isPressed(CHAT_KEYS.list, press("/", { ctrlKey: true, shiftKey: true }))).toBe(true);
   expect(isPressed(CHAT_KEYS.list, press("/", { ctrlKey: true }))).toBe(true);
+  for (const key of ["'", '"']) {
+    expect(isPressed(CHAT_KEYS.temporaryChat, press(key, { ctrlKey: true, shiftKey: true }))).toBe(true);
+    expect(isPressed(CHAT_KEYS.temporaryChat, press(key, { ctrlKey: true }))).toBe(false);
+  }
 });
 
 it("REL-588: lists every key that the chat listens to, each thing once", () => {

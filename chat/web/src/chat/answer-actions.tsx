@@ -227,6 +227,15 @@ export function ContinueButton({ turn }: { turn: Turn }) {
   );
 }
 
+export function ForkButton({ message }: { message: Message }) {
+  return (
+    <button type="button" class="copy-button" title={chat.forkTitle} onClick={() => forkFrom(message.id)}>
+      <Icon name="fork" />
+      <span class="max-[40rem]:sr-only">{chat.fork}</span>
+    </button>
+  );
+}
+
 export function AnswerActions(props: { turn: Turn; last: Message | undefined; text: string }) {
   const { turn, last, text } = props;
   const isBusy = runningTurn.value !== null;
@@ -256,12 +265,7 @@ export function AnswerActions(props: { turn: Turn; last: Message | undefined; te
           </Menu>
         )}
       </span>
-      {last && (
-        <button type="button" class="copy-button" title={chat.forkTitle} onClick={() => forkFrom(last.id)}>
-          <Icon name="fork" />
-          <span class="max-[40rem]:sr-only">{chat.fork}</span>
-        </button>
-      )}
+      {last && <ForkButton message={last} />}
       {text && canRead() && (
         <button
           type="button"

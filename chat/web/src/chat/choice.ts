@@ -1,6 +1,6 @@
 /** Who answers in the open conversation, or in the one that is about to begin. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { api, boot, buds, dropPicked, messageOf, openState, picked, place, placeInList, toast } from "../app";
+import { api, buds, dropPicked, messageOf, openState, picked, place, placeInList, toast } from "../app";
 import { notedHome, noteHome } from "../last-chat";
 import type { ConversationChoice } from "../net/api";
 import t from "../texts/choosing";
@@ -16,19 +16,24 @@ import type {
 } from "../wire";
 import { isFile, type PickedResource } from "./attachments";
 import { hasOverrides, isOfBud, isPinned, NO_OVERRIDES, pinOf, withOverrides, withPin } from "./choices";
-import { HOME } from "./draft";
+import { HOME, moveHomeDraft } from "./draft";
+import { isNextTemporary, whose } from "./temporary";
 
 export type Chooser = "all" | "buds" | "models";
 export const chooser = signal<Chooser | null>(null);
 
 /** What the start page has chosen for the next conversation. */
-const whose = `${boot.user.id}.${boot.workspace.slug}`;
 const kept = notedHome(whose);
 const chosenBud = signal<string | null>(kept?.bud ?? null);
 const chosenModel = signal<ChosenModel | null>(kept?.model ?? null);
 export const homeOverrides = signal<McpConfigOverrides>(kept?.overrides ?? NO_OVERRIDES);
 effect(() =>
-  noteHome(whose, { bud: chosenBud.value, model: chosenModel.value, overrides: homeOverrides.value }),
+  noteHome(whose, {
+    bud: chosenBud.value,
+    model: chosenModel.value,
+    overrides: homeOverrides.value,
+    is_temporary: isNextTemporary.value,
+  }),
 );
 
 export const homeBud = computed(
@@ -101,13 +106,24 @@ export function chooseHomeBud(bud: Bud): void {
 
 /** What the next conversation with this bud begins with. */
 export function homeChoice(bud: Bud): Partial<ConversationChoice> {
-  if (bud.id !== homeBud.value?.id) return {};
+  const isTemporary = isNextTemporary.value && { is_temporary: true };
+  if (bud.id !== homeBud.value?.id) return { ...isTemporary };
   return {
+    ...isTemporary,
     ...(chosenModel.value && { model: chosenModel.value }),
     ...(hasOverrides(homeOverrides.value) && { mcp_config_overrides: homeOverrides.value }),
   };
 }
 
+/** Say whether the next chat is temporary; what is being written stays in the field. */
+export function setNextTemporary(isTemporary: boolean): void {
+  if (isTemporary === isNextTemporary.value) return;
+  moveHomeDraft(() => {
+    isNextTemporary.value = isTemporary;
+  });
+}
+
+/** Choose anew. A chat that was to be temporary still is. */
 export function forgetHomeChoice(): void {
   batch(() => {
     chosenModel.value = null;

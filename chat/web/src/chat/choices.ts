@@ -79,7 +79,7 @@ export function factsOf(model: Model): string[] {
   return facts;
 }
 
-export const COMMANDS = ["bud", "model", "compare", "file", "search", "tools", "new"] as const;
+export const COMMANDS = ["bud", "model", "compare", "file", "search", "tools", "new", "temporary"] as const;
 export type CommandName = (typeof COMMANDS)[number];
 
 export const matchingCommands = (typed: string): CommandName[] =>

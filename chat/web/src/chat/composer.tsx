@@ -94,7 +94,7 @@ export function Composer(props: ComposerProps) {
     else if (name === "tools") setDialog("servers");
     else if (name === "file") chooseFiles(take);
     else if (name === "search") isSearchOpen.value = true;
-    else newChat();
+    else newChat(name === "temporary");
   };
   const choose = (offer: Offer) => {
     if (offers.typed) {

@@ -27,13 +27,14 @@ import type { Conversation } from "../wire";
 import { nameOfAnswer, openComparison } from "./comparing";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
-import { DemoLabel, Header } from "./header";
+import { DemoLabel, Header, TemporaryLine } from "./header";
 import { MessageList } from "./messages";
 import { QueuedMessages } from "./queued";
 import { QuoteButton } from "./quote";
 import { useReveal } from "./reveal";
 import { useSeen } from "./seen";
 import { sharing } from "./sharing";
+import { keepChat } from "./temporary";
 import { UsageGauge } from "./usage";
 
 function Loading() {
@@ -146,6 +147,13 @@ export function ConversationView({ id }: { id: string }) {
         {conversation && state.messages.length > 0 && <ShareButton row={conversation} />}
         {conversation && <ConversationMenu row={conversation} />}
       </Header>
+      {conversation?.is_temporary && (
+        <TemporaryLine>
+          <button type="button" class="link-brand" onClick={() => keepChat(id)}>
+            {shell.keep}
+          </button>
+        </TemporaryLine>
+      )}
       <div class="chat-scroll" ref={scroller}>
         <div
           class="chat-column"

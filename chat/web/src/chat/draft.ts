@@ -1,15 +1,24 @@
 import { signal } from "@preact/signals";
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { api, boot, hearOfChanges, hearOfReturn, nudge } from "../app";
+import { api, boot, hearOfChanges, hearOfReturn, nudge, place } from "../app";
 import { personal } from "../forgetting";
 import type { Draft } from "../wire";
+import { isNextTemporary, isOpenTemporary } from "./temporary";
 
 const PAUSE_MS = 1_200;
 /** The draft of the chat that is about to begin. */
 export const HOME = "home";
 
+/** Whether it stays in this browser: what is written in a temporary chat, or for the next one if that is temporary. */
+const isPrivate = (name: string): boolean =>
+  name === HOME ? isNextTemporary.value : name === place.value && isOpenTemporary();
+
 /** In this browser: the text, and when it was written. It is kept at once, and on the server after a pause. */
-const keyOf = (name: string): string => `trellis.draft.${boot.user.id}.${boot.workspace.slug}.${name}`;
+function keyOf(name: string): string {
+  // No other tab takes it for the usual draft of the start page.
+  const slot = name === HOME && isPrivate(name) ? `${name}.temporary` : name;
+  return `trellis.draft.${boot.user.id}.${boot.workspace.slug}.${slot}`;
+}
 const timeKeyOf = (name: string): string => `${keyOf(name)}.at`;
 /** And when what the server has of it was written. */
 const keptKeyOf = (name: string): string => `${keyOf(name)}.kept`;
@@ -72,6 +81,7 @@ async function send(name: string): Promise<void> {
 
 function change(name: string, text: string): void {
   write(name, text, Date.now());
+  if (isPrivate(name)) return;
   clearTimeout(timers.get(name));
   timers.set(
     name,
@@ -111,8 +121,9 @@ function take(name: string, text: string, at: number): void {
 export async function loadDrafts(): Promise<void> {
   try {
     const drafts = await api.drafts();
-    const found = newer(drafts, writtenAt).filter(([name]) => !timers.has(name));
-    for (const { conversation_id, written_at } of drafts) {
+    const usual = drafts.filter((one) => !isPrivate(one.conversation_id ?? HOME));
+    const found = newer(usual, writtenAt).filter(([name]) => !timers.has(name));
+    for (const { conversation_id, written_at } of usual) {
       const name = conversation_id ?? HOME;
       // This page was closed before it could say so.
       if (writtenAt(name) > Date.parse(written_at) && !timers.has(name)) void send(name);
@@ -155,6 +166,15 @@ export function followDrafts(): void {
 export function keepDraft(name: string, text: string): void {
   change(name, text);
   written.value += 1;
+}
+
+/** Take what is written on the start page along, while `move` says whether the chat that begins there is temporary. */
+export function moveHomeDraft(move: () => void): void {
+  const text = read(HOME);
+  change(HOME, "");
+  sendDrafts(); // at once, since later there is nothing to read
+  move();
+  keepDraft(HOME, text);
 }
 
 /** What somebody was writing, kept until it is sent. */

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { isSidebarOpen } from "../app";
+import { boot, isSidebarOpen } from "../app";
 import { isSidebarHidden, showSidebar } from "../sidebar/hiding";
 import home from "../texts/home";
 import shell from "../texts/shell";
@@ -12,6 +12,18 @@ export function DemoLabel() {
       <span class="max-sm:hidden">{home.demoModel}</span>
       <span class="sm:hidden">{home.demoShort}</span>
     </span>
+  );
+}
+
+/** What becomes of a temporary chat, and what the person can do about it. */
+export function TemporaryLine({ children }: { children?: ComponentChildren }) {
+  return (
+    <p class="temporary-line">
+      <Icon name="temporary" />
+      <span>
+        <strong>{shell.temporary}</strong> · {shell.temporaryText(boot.temporary_hours)} {children}
+      </span>
+    </p>
   );
 }
 

@@ -11,7 +11,7 @@ import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icon";
 import { usageWords } from "../ui/usage-words";
 import type { Message } from "../wire";
-import { AnswerActions, CopyAnswer, RatingForm } from "./answer-actions";
+import { AnswerActions, CopyAnswer, ForkButton, RatingForm } from "./answer-actions";
 import { AnswerBody, isDone, messagesOf, textOf } from "./answer-body";
 import { AttachmentChips } from "./attachment-chips";
 import { BranchArrows, MessageEditor } from "./branches";
@@ -77,6 +77,13 @@ const Answer = memo(({ item }: { item: AnswerItem }) => {
         )}
         <AnswerBody item={item} />
         {isWhole && turn && <RatingForm turn={turn} />}
+        {isWhole && !turn && text && (
+          <div class="message-actions">
+            {first && <BranchArrows message={first} versions={versions} what="answer" />}
+            <CopyAnswer text={text} />
+            {last && <ForkButton message={last} />}
+          </div>
+        )}
         {isWhole && turn && (
           <div class="message-actions" data-rated={turn.rating ?? undefined}>
             {first && <BranchArrows message={first} versions={versions} what="answer" />}

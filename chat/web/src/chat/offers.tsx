@@ -140,6 +140,7 @@ const COMMAND_ICONS: Record<CommandName, IconName> = {
   search: "search",
   tools: "plug",
   new: "compose",
+  temporary: "temporary",
 };
 
 export const OFFERS_ID = "composer-offers";

@@ -1,10 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
 import { boot, buds, budsProblem, loadBuds } from "../app";
-import { chooseHomeBud, forgetHomeChoice, homeBud, homeChoice } from "../chat/choice";
+import { chooseHomeBud, forgetHomeChoice, homeBud, homeChoice, setNextTemporary } from "../chat/choice";
 import { Composer } from "../chat/composer";
 import { HOME } from "../chat/draft";
-import { DemoLabel, Header } from "../chat/header";
+import { DemoLabel, Header, TemporaryLine } from "../chat/header";
 import { OutgoingMessage } from "../chat/outgoing";
+import { isNextTemporary } from "../chat/temporary";
 import { hourOf } from "../formats";
 import { type Beginning, beginnings, keepBeginning, startConversation } from "../sending";
 import { focusComposer } from "../shortcuts/chat";
@@ -13,6 +14,7 @@ import chat from "../texts/chat";
 import common from "../texts/common";
 import t from "../texts/home";
 import { filled } from "../texts/language";
+import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
 import { ServerTile } from "../ui/server-tile";
 import { pageTitle } from "../waiting/state";
@@ -28,6 +30,7 @@ function greeting(): string {
 
 async function begin(bud: Bud, text: string, asked?: Asked): Promise<Beginning> {
   const beginning = await startConversation(bud, text, homeChoice(bud), asked, forgetHomeChoice);
+  if (beginning !== "failed") setNextTemporary(false);
   if (beginning === "begun") forgetHomeChoice();
   return beginning;
 }
@@ -148,6 +151,25 @@ function Buds({ chosen, choose }: { chosen: Bud | undefined; choose: (bud: Bud) 
   );
 }
 
+function TemporarySwitch() {
+  const isOn = isNextTemporary.value;
+  return (
+    <button
+      type="button"
+      class="btn btn-sm btn-quiet"
+      aria-pressed={isOn}
+      aria-label={shell.temporary}
+      onClick={() => {
+        setNextTemporary(!isOn);
+        focusComposer();
+      }}
+    >
+      <Icon name="temporary" />
+      <span class="max-sm:hidden">{shell.temporary}</span>
+    </button>
+  );
+}
+
 export function Home() {
   const chosen = homeBud.value;
   const isDemo = buds.value ? buds.value.some((bud) => bud.model.is_demo) : boot.demo_model;
@@ -159,7 +181,9 @@ export function Home() {
       <Header>
         <p class="chat-title grow">{common.newChat}</p>
         {isDemo && <DemoLabel />}
+        <TemporarySwitch />
       </Header>
+      {isNextTemporary.value && <TemporaryLine />}
       <div class="chat-scroll">
         <div class="home-column">
           <h1 class="home-title">{greeting()}</h1>
@@ -173,7 +197,8 @@ export function Home() {
             isDisabled={!chosen && !boot.is_kept}
             onSend={async (text, _, asked) => {
               if (chosen) return (await begin(chosen, text, asked)) !== "failed";
-              keepBeginning(text, null, {}, asked);
+              keepBeginning(text, null, isNextTemporary.value ? { is_temporary: true } : {}, asked);
+              setNextTemporary(false);
               return true;
             }}
             hint={(chosen ? chosen.model.is_demo : isDemo) ? t.demoHint : undefined}

@@ -76,6 +76,7 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
 export interface ConversationChoice {
   model: ChosenModel;
   mcp_config_overrides: McpConfigOverrides;
+  is_temporary: boolean;
 }
 
 export type BulkChange = "archive" | "unarchive" | "move" | "delete" | "restore";
@@ -139,6 +140,8 @@ export interface Api {
       model?: ChosenModel | null;
     },
   ): Promise<Conversation>;
+  /** Make a temporary one a usual one. */
+  keepConversation(id: string): Promise<Conversation>;
   deleteConversation(id: string): Promise<void>;
   /** How a conversation is shared. */
   share(id: string): Promise<Share>;
@@ -249,6 +252,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     changeSummary: (messageId, change) => call("PATCH", `messages/${messageId}/summary/`, change),
     fork: (messageId, clientId) => call("POST", `messages/${messageId}/fork/`, { client_id: clientId }),
     changeConversation: (id, change) => call("PATCH", `conversations/${id}/`, change),
+    keepConversation: (id) => call("POST", `conversations/${id}/keep/`),
     deleteConversation: (id) => call("DELETE", `conversations/${id}/`),
     share: (id) => call("GET", `conversations/${id}/share/`),
     saveShare: (id, choice) => call("PUT", `conversations/${id}/share/`, choice),

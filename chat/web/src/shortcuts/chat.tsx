@@ -1,6 +1,6 @@
 import { effect, signal } from "@preact/signals";
 import { boot, go, homePath } from "../app";
-import { chooser } from "../chat/choice";
+import { chooser, setNextTemporary } from "../chat/choice";
 import { copyLastAnswer, copyLastCode } from "../chat/copying";
 import { toggleSidebar } from "../sidebar/hiding";
 import t from "../texts/shortcuts";
@@ -25,13 +25,15 @@ export function focusComposer(): void {
   document.querySelector<HTMLTextAreaElement>("#composer-text")?.focus();
 }
 
-export function newChat(): void {
+export function newChat(isTemporary = false): void {
+  setNextTemporary(isTemporary);
   go(homePath);
   requestAnimationFrame(focusComposer);
 }
 
 const DOES: Readonly<Record<ShortcutName, () => void>> = {
-  newChat,
+  newChat: () => newChat(),
+  temporaryChat: () => newChat(true),
   search: () => {
     isSearchOpen.value = !isSearchOpen.value;
   },

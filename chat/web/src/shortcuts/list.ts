@@ -7,6 +7,7 @@ export type Keys = readonly string[];
 /** What the chat listens to wherever the focus is, with the usual keys; people may choose others (`own.ts`). */
 export const CHAT_KEYS = {
   newChat: ["mod", "shift", "o"],
+  temporaryChat: ["mod", "shift", "'"],
   search: ["mod", "k"],
   choose: ["mod", "shift", "m"],
   composer: ["shift", "escape"],
@@ -106,7 +107,7 @@ export const GROUPS: readonly Group[] = [
 ];
 
 /** Signs that Shift makes of another one, by the keyboards that have both on one key. */
-const SHIFTED: Readonly<Record<string, string>> = { ":": ";" };
+const SHIFTED: Readonly<Record<string, string>> = { ":": ";", '"': "'" };
 const HELD = new Set(["control", "meta", "shift", "alt", "altgraph"]);
 /** Keys that write nothing, so that they can be pressed with nothing else. */
 const WRITES_NOTHING = /^(?:f\d{1,2}|escape)$/;

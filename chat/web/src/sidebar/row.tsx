@@ -10,6 +10,7 @@ import {
   place,
 } from "../app";
 import { sharing } from "../chat/sharing";
+import { keepChat } from "../chat/temporary";
 import { downloadConversation } from "../commands";
 import common from "../texts/common";
 import folderTexts from "../texts/folders";
@@ -35,24 +36,34 @@ export function ConversationMenu({ row, isQuiet = false }: { row: Conversation; 
       button={<Icon name="ellipsis" />}
       align="end"
     >
-      <MenuButton
-        icon={row.is_pinned ? "pinOff" : "pin"}
-        onClick={() => changeConversation(row.id, { is_pinned: !row.is_pinned })}
-      >
-        {row.is_pinned ? t.unpin : t.pin}
-      </MenuButton>
+      {row.is_temporary ? (
+        <MenuButton icon="check" onClick={() => keepChat(row.id)}>
+          {t.keep}
+        </MenuButton>
+      ) : (
+        <MenuButton
+          icon={row.is_pinned ? "pinOff" : "pin"}
+          onClick={() => changeConversation(row.id, { is_pinned: !row.is_pinned })}
+        >
+          {row.is_pinned ? t.unpin : t.pin}
+        </MenuButton>
+      )}
       <MenuButton icon="pencil" onClick={() => setTask({ kind: "rename", row })}>
         {t.rename}
       </MenuButton>
-      <MenuButton
-        icon={row.is_archived ? "archiveRestore" : "archive"}
-        onClick={() => changeConversation(row.id, { is_archived: !row.is_archived })}
-      >
-        {row.is_archived ? t.unarchive : t.archive}
-      </MenuButton>
-      <MenuButton icon="folder" onClick={() => askWhere([row])}>
-        {folderTexts.moveOne}
-      </MenuButton>
+      {!row.is_temporary && (
+        <>
+          <MenuButton
+            icon={row.is_archived ? "archiveRestore" : "archive"}
+            onClick={() => changeConversation(row.id, { is_archived: !row.is_archived })}
+          >
+            {row.is_archived ? t.unarchive : t.archive}
+          </MenuButton>
+          <MenuButton icon="folder" onClick={() => askWhere([row])}>
+            {folderTexts.moveOne}
+          </MenuButton>
+        </>
+      )}
       {isQuiet && (
         <MenuButton icon="listChecks" onClick={() => select(row.id)}>
           {folderTexts.select}
@@ -172,7 +183,7 @@ function DeleteDialog({ row, onClose }: { row: Conversation; onClose: () => void
     <Dialog title={t.deleteTitle} onClose={onClose}>
       <div class="grid gap-4 p-5 pt-3">
         <p>
-          {filled(t.deleteText(boot.deleted_days), {
+          {filled(t.deleteText(row.is_temporary ? 0 : boot.deleted_days), {
             title: <strong class="break-words">{row.title || common.newChat}</strong>,
           })}
         </p>
@@ -185,7 +196,7 @@ function DeleteDialog({ row, onClose }: { row: Conversation; onClose: () => void
             class="btn btn-error"
             onClick={() => {
               onClose();
-              void deleteConversation(row.id);
+              void deleteConversation(row);
             }}
           >
             {t.delete}

@@ -112,7 +112,7 @@ export function Sidebar() {
       >
         <div class="sidebar-head">
           <WorkspaceSwitcher />
-          <button type="button" class="btn btn-primary btn-wide-row mt-2" onClick={newChat}>
+          <button type="button" class="btn btn-primary btn-wide-row mt-2" onClick={() => newChat()}>
             <Icon name="compose" />
             {common.newChat}
           </button>

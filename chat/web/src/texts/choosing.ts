@@ -48,6 +48,7 @@ const choosing = {
     search: "Search your chats",
     tools: "Choose servers and tools",
     new: "Start a new chat",
+    temporary: "Start a temporary chat",
   },
 
   // -- a server that is missing

@@ -69,6 +69,16 @@ const shell = {
   erase: "Erase",
   eraseOf: (title: string) => `Erase “${title}” for good`,
   reallyErase: "Erase for good",
+  temporary: "Temporary chat",
+  temporaryText: (hours: number) =>
+    plural(hours, {
+      one: "It is not in your list, and is deleted # hour after its last activity. The audit log keeps its tool calls.",
+      other:
+        "It is not in your list, and is deleted # hours after its last activity. The audit log keeps its tool calls.",
+    }),
+  keep: "Keep this chat",
+  kept: "Kept. You find it in your list.",
+  temporaryGone: "This temporary chat was deleted.",
   forked: "This is a copy. The original conversation stays as it was.",
   noAccess: "This conversation does not exist, or you do not have access to it.",
 

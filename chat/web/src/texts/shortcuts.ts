@@ -22,6 +22,7 @@ const shortcuts = {
     "↑": "Arrow up",
     "↓": "Arrow down",
     "/": "Slash",
+    "'": "Apostrophe",
     "@": "At sign",
     "#": "Number sign",
     ".": "Full stop",
@@ -31,6 +32,7 @@ const shortcuts = {
   chat: "Chat",
   chatKeys: {
     newChat: "New chat",
+    temporaryChat: "New temporary chat",
     search: "Search chats",
     choose: "Choose bud and model",
     composer: "Go to the message field",

@@ -38,6 +38,7 @@ import loader from "lucide-static/icons/loader-circle.svg?raw";
 import logOut from "lucide-static/icons/log-out.svg?raw";
 import maximize from "lucide-static/icons/maximize-2.svg?raw";
 import menu from "lucide-static/icons/menu.svg?raw";
+import temporary from "lucide-static/icons/message-circle-dashed.svg?raw";
 import mic from "lucide-static/icons/mic.svg?raw";
 import minimize from "lucide-static/icons/minimize-2.svg?raw";
 import panelLeft from "lucide-static/icons/panel-left.svg?raw";
@@ -90,6 +91,7 @@ const ICONS = {
   circleX,
   clock,
   shield,
+  temporary,
   terminal,
   close,
   code,

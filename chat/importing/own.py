@@ -1,0 +1,57 @@
+"""Chats that Trellis exported as JSON: the shown path, from its first message. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from chat.importing.values import (
+    BroughtChat,
+    BroughtMessage,
+    LeftOut,
+    Node,
+    chat_of,
+    clean,
+    list_of,
+    mapping_of,
+    moment_of,
+    with_files,
+)
+from chat.values import MessageRole
+
+
+def read_own(raw: Mapping[str, Any]) -> BroughtChat:
+    """Read one chat.
+
+    Raises:
+        LeftOut: it has no id, or holds nothing, or too much.
+    """
+    key = raw.get("id")
+    if not isinstance(key, str) or not key:
+        raise LeftOut(_("It has no id, so Trellis could not tell it from others."))
+    nodes: dict[str, Node] = {}
+    above: str | None = None
+    for place, value in enumerate(list_of(raw.get("messages"))):
+        name = f"place {place}"
+        nodes[name] = Node(parent=above, message=_message(name, mapping_of(value)))
+        above = name
+    return chat_of(
+        key=key,
+        title=clean(raw.get("title")),
+        began_at=moment_of(raw.get("created_at")),
+        nodes=nodes,
+        leaf=above,
+    )
+
+
+def _message(key: str, raw: Mapping[str, Any]) -> BroughtMessage | None:
+    role = next((one for one in MessageRole if one == raw.get("role")), None)
+    names = [clean(name) or _("file") for name in list_of(raw.get("attachments"))]
+    text = with_files(clean(raw.get("text")), names)
+    if role is None or not text.strip():
+        return None
+    return BroughtMessage(
+        key=key, parent=None, role=role, text=text, at=moment_of(raw.get("created_at"))
+    )

@@ -1,0 +1,178 @@
+"""What is brought along: chats with their messages as a tree, whoever wrote the file. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.utils.translation import gettext as _
+
+from chat.values import MessageRole
+from workspaces.text_values import read_moment
+
+MOST_MESSAGES: Final = 5_000
+"""Of one chat, which is stored whole or not at all."""
+LONGEST_TEXT: Final = 1_000_000
+"""Characters of one message."""
+_LATEST_SECONDS: Final = 253_370_000_000
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+
+
+class LeftOut(Exception):
+    """A chat that does not come along, and why in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BroughtMessage:
+    """What one side said."""
+
+    key: str
+    parent: str | None
+    role: MessageRole
+    text: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BroughtChat:
+    """A chat with its branches."""
+
+    key: str
+    """As the other side names it: the same one again is the same chat."""
+    title: str
+    began_at: datetime | None
+    messages: tuple[BroughtMessage, ...]
+    """Each after its parent, and siblings in the order in which they were said."""
+    leaf: str
+    """The message that the shown path ends with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A place in the tree of a file; without a message it only leads from its parent to its children."""
+
+    parent: str | None
+    message: BroughtMessage | None
+
+
+def chat_of(
+    *, key: str, title: str, began_at: datetime | None, nodes: Mapping[str, Node], leaf: str | None
+) -> BroughtChat:
+    """Put a chat together from the places of its tree.
+
+    Args:
+        leaf: the place that the shown path ends with; None: the last message.
+
+    Raises:
+        LeftOut: nothing is said in it, or too much.
+    """
+    if not any(node.message for node in nodes.values()):
+        raise LeftOut(_("Nothing is said in it that Trellis can show."))
+    if (
+        len(nodes) > 4 * MOST_MESSAGES
+        or sum(bool(n.message) for n in nodes.values()) > MOST_MESSAGES
+    ):
+        raise LeftOut(_("It has more than %(most)s messages.") % {"most": MOST_MESSAGES})
+    messages = tuple(_in_order(nodes))
+    shown = _Ways(nodes).nearest(leaf)
+    return BroughtChat(
+        key=key,
+        title=" ".join(title.split())[:200],
+        began_at=began_at or next((one.at for one in messages if one.at), None),
+        messages=messages,
+        leaf=shown or messages[-1].key,
+    )
+
+
+class _Ways:
+    """The ways from places up to places with a message; each is walked once."""
+
+    def __init__(self, nodes: Mapping[str, Node]) -> None:
+        self._nodes = nodes
+        self._known: dict[str, str | None] = {}
+
+    def nearest(self, start: str | None) -> str | None:
+        """The first place with a message, itself included; None: there is none, or the way is a circle."""
+        walked: list[str] = []
+        here = start
+        found: str | None = None
+        while here is not None and here in self._nodes:
+            if self._nodes[here].message is not None:
+                found = here
+                break
+            if here in self._known:
+                found = self._known[here]
+                break
+            self._known[here] = None
+            walked.append(here)
+            here = self._nodes[here].parent
+        self._known.update(dict.fromkeys(walked, found))
+        return found
+
+
+def _in_order(nodes: Mapping[str, Node]) -> Iterable[BroughtMessage]:
+    children: dict[str | None, list[str]] = {}
+    above: dict[str, str | None] = {}
+    ways = _Ways(nodes)
+    for key, node in nodes.items():
+        if node.message is not None:
+            above[key] = ways.nearest(node.parent)
+            children.setdefault(above[key], []).append(key)
+    waiting = children.get(None, [])[::-1]
+    found = 0
+    while waiting:
+        key = waiting.pop()
+        message = nodes[key].message
+        assert message is not None
+        found += 1
+        yield BroughtMessage(
+            key=key, parent=above[key], role=message.role, text=message.text, at=message.at
+        )
+        waiting += children.get(key, [])[::-1]
+    if found != len(above):
+        raise LeftOut(_("Its messages refer to each other in a circle."))
+
+
+def clean(value: Any) -> str:
+    """A text of the file as it can be stored; empty, if it is none.
+
+    Raises:
+        LeftOut: it is too long.
+    """
+    if not isinstance(value, str):
+        return ""
+    if len(value) > LONGEST_TEXT:
+        raise LeftOut(
+            _("A message in it is longer than %(most)s characters.") % {"most": LONGEST_TEXT}
+        )
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value)
+
+
+def moment_of(value: Any) -> datetime | None:
+    """A moment as seconds since 1970, or in ISO 8601; None if it is none."""
+    if isinstance(value, str):
+        return read_moment(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return datetime.fromtimestamp(value, UTC) if 0 < value < _LATEST_SECONDS else None
+
+
+def mapping_of(value: Any) -> Mapping[str, Any]:
+    """An object of the file; an empty one if it is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """A list of the file; an empty one if it is none."""
+    return value if isinstance(value, list) else []
+
+
+def with_files(text: str, names: Iterable[str]) -> str:
+    """A message, and which files were beside it that do not come along."""
+    told = [
+        _("[File that was not brought along: %(name)s]") % {"name": name[:200]} for name in names
+    ]
+    return "\n\n".join([*([text] if text.strip() else []), *told])

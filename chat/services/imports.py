@@ -1,0 +1,146 @@
+"""Chats that a person brings along: taking the file, and taking back what came with it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext as _
+
+from chat.artifacts import storage
+from chat.enqueue import enqueue
+from chat.models import OPEN_IMPORTS, Bud, ChatImport, Conversation, Turn
+from chat.services.conversations import delete_conversation
+from chat.values import ImportStatus
+from workspaces.actors import Actor
+from workspaces.announcements import Announcement, announce
+from workspaces.database import database_now
+from workspaces.errors import Conflict, InvalidInput
+from workspaces.models import User, Workspace
+from workspaces.roles import Permission, require
+
+TASK: Final = "chat.tasks.read_imports"
+ENDED: Final = (ImportStatus.DONE.value, ImportStatus.FAILED.value)
+"""What came with these can be removed; of one that failed on the way, some chats may have come."""
+_BEGINNINGS: Final = (b"PK", b"[", b"{", b"\xef\xbb\xbf")
+_BATCH: Final = 500
+
+
+def start_import(
+    *, workspace: Workspace, owner: User, bud: Bud, name: str, content: bytes, actor: Actor
+) -> ChatImport:
+    """Take a file, which is read in the background.
+
+    Args:
+        bud: who goes on with the chats.
+
+    Raises:
+        InvalidInput: the bud is archived, or the file is too large or of another kind.
+        Conflict: another file of this person is being read.
+        StorageUnavailable: the file cannot be kept.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    if bud.is_archived or bud.is_draft:
+        raise InvalidInput(fields={"bud_id": [_("This bud is archived.")]})
+    most = settings.TRELLIS.artifact_max_bytes
+    if len(content) > most:
+        why = _("This file is larger than %(most)s MB. Put conversations.json alone into a ZIP.")
+        raise InvalidInput(fields={"file": [why % {"most": most // 1024**2}]})
+    if not content.lstrip().startswith(_BEGINNINGS):
+        why = _("Choose a JSON file, or a ZIP that holds one.")
+        raise InvalidInput(fields={"file": [why]})
+    mine = ChatImport.objects.for_workspace(workspace).filter(owner=owner)
+    busy = Conflict(_("Another file of yours is being read. Wait until that is done."))
+    if mine.filter(status__in=OPEN_IMPORTS).exists():
+        raise busy
+    kept = storage.store(workspace.pk, content)
+    try:
+        with transaction.atomic():
+            row = ChatImport.objects.create(
+                workspace=workspace,
+                owner=owner,
+                bud=bud,
+                file_name=" ".join(name.replace("\x00", "").split())[:200],
+                path=kept.path,
+            )
+            tell(row)
+            transaction.on_commit(partial(enqueue, TASK, expires=60))
+    except IntegrityError as error:
+        # Two came at once, and the other was first.
+        storage.drop([kept.path])
+        raise busy from error
+    return row
+
+
+def chats_of(row: ChatImport) -> Any:
+    """The chats that came with an import and that its owner has not deleted."""
+    rows = Conversation.objects.for_workspace(row.workspace_id)
+    return rows.filter(owner_id=row.owner_id, brought_with=row, deleted_at=None)
+
+
+def remove_import(*, row: ChatImport, actor: Actor) -> int:
+    """Delete all chats that came with an import, as one; gives how many.
+
+    They can be brought back as long as deleted conversations can.
+
+    Raises:
+        Conflict: it is still being read, or has been removed.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=row.workspace_id)
+    now = database_now()
+    mine = ChatImport.objects.for_workspace(row.workspace_id).filter(pk=row.pk)
+    if not mine.filter(status__in=ENDED).update(status=ImportStatus.REMOVED.value, removed_at=now):
+        raise Conflict(_("Only chats of an import that is done can be removed."))
+    turns = Turn.objects.for_workspace(row.workspace_id).filter(conversation=OuterRef("pk"))
+    removed = 0
+    # What somebody went on with may have work under way.
+    for chat in chats_of(row).filter(Q(Exists(turns)) | Q(has_files=True)).select_related("bud"):
+        delete_conversation(conversation=chat, actor=actor)
+        removed += 1
+    with transaction.atomic():
+        if settings.TRELLIS.deleted_conversation_days:
+            removed += chats_of(row).update(deleted_at=now)
+        else:
+            removed += _erase(row)
+        tell(row)
+    row.refresh_from_db()
+    return removed
+
+
+def _erase(row: ChatImport) -> int:
+    erased = 0
+    while some := list(chats_of(row).values_list("pk", flat=True)[:_BATCH]):
+        Conversation.objects.for_workspace(row.workspace_id).filter(pk__in=some).delete()
+        erased += len(some)
+    return erased
+
+
+def restore_import(*, row: ChatImport, actor: Actor) -> int:
+    """Bring the chats back that were removed as one; gives how many there still are.
+
+    Raises:
+        Conflict: it has not been removed.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=row.workspace_id)
+    mine = ChatImport.objects.for_workspace(row.workspace_id).filter(pk=row.pk)
+    with transaction.atomic():
+        if not mine.filter(status=ImportStatus.REMOVED.value).update(
+            status=ImportStatus.DONE.value, removed_at=None
+        ):
+            raise Conflict(_("Only chats that were removed can be brought back."))
+        rows = Conversation.objects.for_workspace(row.workspace_id).filter(
+            owner_id=row.owner_id, brought_with=row, deleted_at__gte=row.removed_at
+        )
+        restored: int = rows.update(deleted_at=None)
+        tell(row)
+    row.refresh_from_db()
+    return restored
+
+
+def tell(row: ChatImport) -> None:
+    """Have the person's open pages look again; in the caller's transaction."""
+    told = Announcement(kind="import.changed", id=str(row.pk), user_id=str(row.owner_id))
+    announce(row.workspace_id, told)

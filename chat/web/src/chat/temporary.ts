@@ -1,0 +1,24 @@
+/** Temporary chats: in no list, and deleted some hours after their last activity unless they are kept. */
+import { signal } from "@preact/signals";
+import { api, boot, messageOf, openState, placeInList, toast } from "../app";
+import { notedHome } from "../last-chat";
+import shell from "../texts/shell";
+
+/** Whose choices on the start page this tab remembers. */
+export const whose = `${boot.user.id}.${boot.workspace.slug}`;
+
+/** Whether the chat that is about to begin is temporary. */
+export const isNextTemporary = signal(notedHome(whose)?.is_temporary ?? false);
+
+/** Whether the open chat is one. */
+export const isOpenTemporary = (): boolean => openState.value?.conversation?.is_temporary ?? false;
+
+/** Make it a usual chat. */
+export async function keepChat(id: string): Promise<void> {
+  try {
+    placeInList(await api.keepConversation(id));
+    toast(shell.kept, "ok");
+  } catch (error) {
+    toast(messageOf(error), "bad");
+  }
+}

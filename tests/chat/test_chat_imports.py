@@ -1,0 +1,391 @@
+"""Chats that people bring along: from ChatGPT, Claude and Trellis, whole or not at all, once, and removable as one."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from pytest_django.fixtures import Settings
+from uuid_utils.compat import uuid7
+
+from audit.models import AuditEntry
+from chat.artifacts.storage import artifact_storage
+from chat.artifacts.sweeping import sweep
+from chat.engine.trust import find_source
+from chat.importing import reading, values
+from chat.models import Bud, ChatImport, Conversation, Message
+from chat.services import import_reading
+from chat.services.branches import edit_message, fork_conversation
+from chat.services.conversations import erase_conversation
+from chat.services.exports import ExportFormat, export_conversation
+from chat.services.import_reading import forget_old, read_due
+from chat.services.imports import remove_import, restore_import, start_import
+from chat.services.search import search
+from chat.snapshots import read_snapshot
+from chat.tasks import read_imports
+from tests.chat.conftest import Chat
+from tests.factories import Tenant, TwoTenants, make_tenant
+from tests.fakes.chat_exports import chatgpt, claude
+from workspaces.database import database_now
+from workspaces.errors import Conflict, InvalidInput
+from workspaces.models import Membership
+from workspaces.services import remove_member
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    kept = io.BytesIO()
+    with zipfile.ZipFile(kept, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in files.items():
+            packed.writestr(name, content)
+    return kept.getvalue()
+
+
+@pytest.fixture
+def acme(db: None) -> Tenant:
+    return make_tenant("acme")
+
+
+def bud_of(tenant: Tenant) -> Bud:
+    rows = Bud.objects.for_workspace(tenant.workspace)
+    return rows.first() or Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
+
+
+def begin(tenant: Tenant, content: Any, name: str = "conversations.json") -> ChatImport:
+    raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return start_import(
+        workspace=tenant.workspace,
+        owner=tenant.member,
+        bud=bud_of(tenant),
+        name=name,
+        content=raw,
+        actor=tenant.actor("member"),
+    )
+
+
+def bring(tenant: Tenant, content: Any) -> ChatImport:
+    """Bring it along, and read it to its end."""
+    row = begin(tenant, content)
+    read_due()
+    row.refresh_from_db()
+    return row
+
+
+def chats(tenant: Tenant) -> list[Conversation]:
+    rows = Conversation.objects.for_workspace(tenant.workspace).select_related("bud")
+    return list(rows.filter(owner=tenant.member, deleted_at=None).order_by("-last_message_at"))
+
+
+def path(chat: Conversation) -> list[tuple[str, str]]:
+    """What the page shows."""
+    exported = json.loads(export_conversation(chat, ExportFormat.JSON).body)
+    return [(one["role"], one["text"]) for one in exported["messages"]]
+
+
+def test_chats_of_chatgpt_keep_texts_dates_branches_and_the_shown_path(acme: Tenant) -> None:
+    """REL-1013: what was hidden, searched or drawn stays behind, and what cannot be stored is replaced."""
+    row = bring(acme, [chatgpt()])
+    assert (row.status, row.origin, row.imported, row.left_out) == ("done", "chatgpt", 1, 0)
+    (chat,) = chats(acme)
+    assert (chat.title, chat.bud.name) == ("Radish planning", "Bud")
+    assert chat.created_at == datetime.fromtimestamp(1_700_000_000, UTC)
+    assert chat.last_message_at == datetime.fromtimestamp(1_700_000_200, UTC)
+    assert path(chat) == [("user", "When do I sow radishes?"), ("assistant", "In � April�.")]
+    rows = Message.objects.for_workspace(acme.workspace).order_by("order_key")
+    tree = {one.text: one.parent.text if one.parent else None for one in rows}
+    assert tree == {
+        "When do I sow radishes?": None,
+        "In � April�.": "When do I sow radishes?",
+        "When do I sow turnips?": None,
+        "In July.": "When do I sow turnips?",
+        "See this\n\n[File that was not brought along: turnip.png]": "In July.",
+    }
+    assert rows[0].created_at == datetime.fromtimestamp(1_700_000_000.5, UTC)
+    snapshot = read_snapshot(chat).as_json()
+    assert [one["role"] for one in snapshot["messages"] if not one["is_outline"]][:2] == [
+        "user",
+        "assistant",
+    ]
+
+
+def test_chats_of_claude_come_in_both_of_its_forms(acme: Tenant) -> None:
+    """REL-1013: in their order, or as a tree where the file has one."""
+    newer = claude("claude-2")
+    root = "00000000-0000-4000-8000-000000000000"
+    for message, parent in zip(newer["chat_messages"], (root, "m1"), strict=True):
+        message["parent_message_uuid"] = parent
+    again = {**newer["chat_messages"][1], "uuid": "m3", "text": "Straw."}
+    newer["chat_messages"].append(again)
+    newer["current_leaf_message_uuid"] = "m2"
+    row = bring(acme, zipped({"data/conversations.json": json.dumps([claude(), newer]).encode()}))
+    assert (row.status, row.origin, row.imported) == ("done", "claude", 2)
+    question = "Which compost?\n\n[File that was not brought along: soil.pdf]"
+    for chat in chats(acme):
+        assert path(chat) == [("user", question), ("assistant", "Leaves.")]
+    answers = Message.objects.for_workspace(acme.workspace).filter(text="Straw.")
+    above = answers.get().parent
+    assert above is not None
+    assert above.text == question
+
+
+def test_an_export_of_trellis_comes_back_as_it_was(acme: Tenant) -> None:
+    """REL-1013: the same texts, path and times; and not beside the chat that it was made of."""
+    bring(acme, [chatgpt()])
+    (chat,) = chats(acme)
+    exported = export_conversation(chat, ExportFormat.JSON).body
+    row = bring(acme, exported.encode())
+    assert (row.imported, row.reasons[0]["reason"]) == (0, "You have it already.")
+    erase_conversation(conversation=chat, actor=acme.actor("member"))
+    row = bring(acme, exported.encode())
+    assert (row.status, row.origin, row.imported) == ("done", "trellis", 1)
+    (back,) = chats(acme)
+    again = json.loads(export_conversation(back, ExportFormat.JSON).body)
+    assert {**again, "id": ""} == {**json.loads(exported), "id": ""}
+
+
+def test_the_same_file_does_not_double_chats(acme: Tenant) -> None:
+    """REL-1014: chats that are here stay as they are, and new ones come. The row says how many and why."""
+    bring(acme, [chatgpt()])
+    row = bring(acme, [chatgpt(), claude(), {"mapping": {}, "id": "x", "title": "Empty"}, 7])
+    assert (row.total, row.imported, row.left_out) == (4, 1, 3)
+    assert row.reasons == [
+        {"title": "Radish planning", "reason": "You have it already."},
+        {"title": "Empty", "reason": "Nothing is said in it that Trellis can show."},
+        {"title": "Chat without a title", "reason": "It is no chat that Trellis can read."},
+    ]
+    assert len(chats(acme)) == 2
+
+
+@pytest.mark.both_engines
+def test_what_came_along_is_found_also_by_its_dates(acme: Tenant) -> None:
+    """REL-1013: words, titles and times lead to it, and to what was said here."""
+    bring(acme, [chatgpt(), claude()])
+    for query, found in (
+        ("turnips", 1),
+        ("turnips before:2024-01-01", 1),
+        ("turnips after:2024-01-01", 0),
+        ("compost after:2025-01-01", 1),
+    ):
+        hits = search(workspace=acme.workspace, person=acme.member, query=query)
+        assert len([hit for hit in hits if hit.message_id]) == found, query
+
+
+def test_an_import_is_removed_and_brought_back_as_one(acme: Tenant, settings: Settings) -> None:
+    """REL-1015: as deleted conversations are, and for good where the platform keeps none."""
+    row = bring(acme, [chatgpt(str(number)) for number in range(5)])
+    before = len(chats(acme))
+    assert remove_import(row=row, actor=acme.actor("member")) == before == 5
+    assert chats(acme) == []
+    again = bring(acme, [chatgpt("1")])
+    assert "Recently deleted" in again.reasons[0]["reason"]
+    with pytest.raises(Conflict):
+        remove_import(row=row, actor=acme.actor("member"))
+    assert restore_import(row=row, actor=acme.actor("member")) == 5
+    assert len(chats(acme)) == 5
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"deleted_conversation_days": 0})
+    assert remove_import(row=row, actor=acme.actor("member")) == 5
+    assert not Message.objects.for_workspace(acme.workspace).exists()
+    ChatImport.objects.for_workspace(acme.workspace).update(
+        finished_at=database_now() - timedelta(days=31)
+    )
+    assert forget_old() == 2
+
+
+def test_it_goes_on_where_another_process_stopped(acme: Tenant) -> None:
+    """REL-1014: nothing is half made, nothing comes twice, and two do not read one file."""
+    row = begin(acme, [chatgpt(str(number)) for number in range(4)])
+    stored = import_reading._check_is_new
+    seen: list[str] = []
+
+    def dies(row: ChatImport, chat: values.BroughtChat, client_id: str) -> None:
+        seen.append(chat.key)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        stored(row, chat, client_id)
+
+    with patch.object(import_reading, "_check_is_new", dies), pytest.raises(KeyboardInterrupt):
+        read_due()
+    assert len(chats(acme)) == 2
+    assert read_due() == 0
+    ChatImport.objects.for_workspace(acme.workspace).update(alive_until=database_now())
+    assert read_imports() == 2
+    row.refresh_from_db()
+    assert (row.status, row.imported, row.messages) == ("done", 4, 20)
+    assert row.path == ""
+
+
+def test_a_file_that_cannot_be_read_brings_nothing(acme: Tenant) -> None:
+    """REL-1014: damaged at its end, of another kind, or a ZIP that holds something else; the row says why."""
+    whole = json.dumps([chatgpt(), claude()]).encode()
+    for content, why in (
+        (whole[:-40], "damaged"),
+        (b"[" * 100_000, "damaged"),
+        (b'[{"a": 1}]', "no chats"),
+        (b"[]", "no chats"),
+        (b"{\xff\xfe}", "no JSON file"),
+        (b"PK\x03\x04 no", "damaged, or has a password"),
+        (zipped({"users.json": b"[]", "a.txt": b""}), "no chats"),
+        (zipped({"a.txt": b""}), "no conversations.json"),
+    ):
+        row = bring(acme, content)
+        assert row.status == "failed", content[:20]
+        assert why in row.error
+    assert chats(acme) == []
+    with pytest.raises(InvalidInput) as refused:
+        begin(acme, b"Dear diary")
+    assert list(refused.value.fields) == ["file"]
+
+
+def test_a_small_file_cannot_grow_without_end(
+    acme: Tenant, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-481: bounds of the file, of what a ZIP unpacks to, of chats, messages and texts."""
+    monkeypatch.setattr(reading, "MOST_UNPACKED_BYTES", 100_000)
+    bomb = zipped({"conversations.json": b" " * 1_000_000 + b"[]"})
+    assert len(bomb) < 5_000
+    assert "unpacks to more" in bring(acme, bomb).error
+    monkeypatch.setattr(import_reading, "MOST_CHATS", 1)
+    assert "more than 1 chats" in bring(acme, [chatgpt("1"), chatgpt("2")]).error
+    monkeypatch.setattr(values, "MOST_MESSAGES", 2)
+    assert "more than 2 messages" in bring(acme, [chatgpt()]).reasons[0]["reason"]
+    monkeypatch.setattr(values, "LONGEST_TEXT", 300)
+    long = claude()
+    long["chat_messages"][1]["text"] = "x" * 301
+    assert "longer than 300" in bring(acme, [long]).reasons[0]["reason"]
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"artifact_max_bytes": 65_536})
+    with pytest.raises(InvalidInput):
+        begin(acme, b"[" + b" " * 70_000 + b"]")
+
+
+def test_trees_that_bite_their_tails_are_left_out(acme: Tenant) -> None:
+    """SEC-481: a circle of messages, of empty places, and ids that are none."""
+    circle, empty, odd = chatgpt("1"), chatgpt("2"), chatgpt("3")
+    circle["mapping"]["q1"]["parent"] = "a1"
+    empty["mapping"]["root"]["parent"] = "system"
+    odd["conversation_id"] = {"a": 1}
+    row = bring(acme, [circle, empty, odd, chatgpt("\ud800\x00")])
+    assert row.imported == 2
+    assert "circle" in row.reasons[0]["reason"]
+    assert "no id" in row.reasons[1]["reason"]
+
+
+def test_chats_that_are_not_kept_so_long_stay_away(acme: Tenant, settings: Settings) -> None:
+    """REL-1014: they would be deleted within the hour, so the row says so instead."""
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"idle_conversation_days": 90})
+    assert "90 days" in bring(acme, [claude()]).reasons[0]["reason"]
+
+
+def test_the_log_has_one_entry_with_counts(acme: Tenant) -> None:
+    """SEC-482: who brought how much from where; no title and no text of it."""
+    bring(acme, [chatgpt(), claude(), 7])
+    (entry,) = AuditEntry.objects.for_workspace(acme.workspace).filter(action="chats.brought")
+    assert entry.actor_label == acme.member.email
+    told = {key: entry.details[key] for key in ("from", "imported", "left_out", "messages")}
+    assert told == {"from": "chatgpt", "imported": 2, "left_out": 1, "messages": 7}
+    assert "adish" not in json.dumps(entry.details)
+
+
+def test_nobody_else_sees_or_changes_it(two_workspaces: TwoTenants) -> None:
+    """SEC-482: over REST and on the page; the caller's own import is there, with what was left out."""
+    mine, other = two_workspaces.a, two_workspaces.b
+    bud = bud_of(mine)
+    header = {"X-Workspace": mine.workspace.slug}
+    file = SimpleUploadedFile("conversations.json", json.dumps([chatgpt(), 7]).encode())
+    client = mine.client("member")
+    made = client.post("/api/chat-imports/", {"file": file, "bud_id": str(bud.pk)}, headers=header)
+    assert made.status_code == 201
+    assert made.json()["status"] == "queued"
+    file.seek(0)
+    busy = client.post("/api/chat-imports/", {"file": file, "bud_id": str(bud.pk)}, headers=header)
+    assert busy.status_code == 409
+    read_due()
+    address = f"/api/chat-imports/{made.json()['id']}/"
+    told = client.get(address, headers=header).json()
+    assert (told["status"], told["imported"], told["reasons"][0]["title"]) == (
+        "done",
+        1,
+        "Chat without a title",
+    )
+    for stranger, role in ((mine, "owner"), (other, "member")):
+        theirs = {"X-Workspace": stranger.workspace.slug}
+        assert stranger.client(role).get(address, headers=theirs).status_code == 404
+        assert stranger.client(role).post(f"{address}remove/", headers=theirs).status_code == 404
+        page = stranger.client(role).get(f"/w/{stranger.workspace.slug}/chat-imports/")
+        assert "conversations.json<" not in page.content.decode()
+    shown = client.get(f"/w/{mine.workspace.slug}/chat-imports/").content.decode()
+    assert "Remove this 1 chat" in shown
+    assert client.post(f"{address}remove/", headers=header).json()["status"] == "removed"
+    assert client.post(f"{address}restore/", headers=header).json()["status"] == "done"
+    assert client.post(f"{address}restore/", headers=header).status_code == 409
+
+
+def test_the_page_takes_a_file_and_says_what_is_wrong_with_it(acme: Tenant) -> None:
+    """REL-1013: limits stand beside the field, and a fault at the form."""
+    client, url = acme.client("member"), "/w/acme/chat-imports/"
+    bud = bud_of(acme)
+    assert "10,000 chats of 5,000 messages" in client.get(url).content.decode()
+    wrong = client.post(url, {"bud_id": str(bud.pk), "file": SimpleUploadedFile("a.txt", b"no")})
+    assert wrong.status_code == 422
+    assert "Choose a JSON file" in wrong.content.decode()
+    assert client.post(url, {}).status_code == 422
+    right = SimpleUploadedFile("chats.json", json.dumps([chatgpt()]).encode())
+    assert client.post(url, {"bud_id": str(bud.pk), "file": right}).status_code == 302
+    read_due()
+    row = ChatImport.objects.for_workspace(acme.workspace).get()
+    gone = client.post(f"{url}{row.pk}/remove/", follow=True).content.decode()
+    assert "1 chat was removed." in gone
+    assert "1 chat is back." in client.post(f"{url}{row.pk}/restore/", follow=True).content.decode()
+    assert client.post(f"{url}{row.pk}/explode/").status_code == 404
+
+
+def test_who_leaves_brings_nothing_more(acme: Tenant) -> None:
+    """SEC-482: a file that waits is not read, and its contents go."""
+    row = begin(acme, [chatgpt()])
+    membership = Membership.objects.for_workspace(acme.workspace).get(user=acme.member)
+    remove_member(membership=membership, actor=acme.actor("owner"))
+    assert read_due() == 0
+    row.refresh_from_db()
+    assert (row.status, row.path) == ("failed", "")
+    assert chats(acme) == []
+
+
+def test_a_file_is_kept_until_it_is_read(acme: Tenant) -> None:
+    """REL-1014: the sweep of contents that no row names leaves it."""
+    row = begin(acme, [chatgpt()])
+    with patch("chat.artifacts.sweeping.ORPHAN_HOURS", -1):
+        sweep()
+        assert artifact_storage().exists(row.path)
+
+
+def test_a_model_goes_on_and_reads_it_as_words_from_outside(chat: Chat) -> None:
+    """SEC-483: the history is sent, tools that send data ask first, and forks and edits work."""
+    tenant = chat.tenant
+    bring(tenant, [chatgpt()])
+    brought = Conversation.objects.for_workspace(tenant.workspace).get(brought_with__isnull=False)
+    chat.conversation = brought
+    chat.watching.close()
+    chat.__post_init__()
+    chat.model.say("Until May.")
+    chat.ask("And how long?")
+    sent = [one["content"] for one in chat.model.requests[-1]["messages"]]
+    assert sent[-3:] == ["When do I sow radishes?", "In � April�.", "And how long?"]
+    assert chat.reload_conversation().title == "Radish planning"
+    rows = Message.objects.for_workspace(tenant.workspace).filter(conversation=brought)
+    answer = rows.get(text="In � April�.")
+    assert find_source([answer], {}, {}).text == "this chat was brought along from a file"
+    fork = fork_conversation(
+        message=answer, client_id=str(uuid7()), owner=tenant.member, actor=chat.actor
+    )
+    assert len(path(fork)) == 2
+    question = rows.get(text="When do I sow radishes?")
+    chat.model.say("In March.")
+    edit_message(message=question, client_id="e1", text="Where do I sow?", actor=chat.actor)
+    chat.watching.until(
+        lambda event: event["type"] == "message.saved" and event["message"]["text"] == "In March."
+    )
