@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from audit.actions import Outcome
+from audit.reports.searching import is_frequent
 from bench.invented_log import generate
 from tests.audit.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import Tenant
@@ -123,3 +127,24 @@ def test_a_wrong_value_is_told(tenant: Tenant) -> None:
         answer = client.get(f"{url(tenant)}?{query}")
         assert answer.status_code == 200
         assert answer.context["filter_errors"], query
+
+
+@pytest.mark.postgresql
+def test_a_long_log_tells_by_a_few_pages_that_very_many_entries_hold_the_words(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: its index of words gives all entries at once; what is in few, or in another workspace, is still asked of it."""
+    for _ in range(12):
+        a_call(tenant)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE audit_auditentry")
+    for name, value in (("LONG_LOG", 1), ("VERY_MANY", 5)):
+        monkeypatch.setattr(f"audit.reports.searching.{name}", value)
+    for workspace_id, words, is_in_many in (
+        (tenant.workspace.pk, "done", True),
+        (tenant.workspace.pk, "nowhere", False),
+        (uuid7(), "done", False),
+    ):
+        with CaptureQueriesContext(connection) as asked:
+            assert is_frequent(workspace_id, words) is is_in_many
+        assert len(asked) == (2 if is_in_many else 3), words
