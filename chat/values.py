@@ -14,7 +14,15 @@ NOTICE: Final = "notice"
 """What the person has to know of how a message is answered, in the `json_meta` of that message."""
 
 BROUGHT: Final = "brought"
-"""In the `json_meta` of a message that came with an import: nobody here has said it."""
+"""In the `json_meta` of a message that was not said in its conversation: how it came (`Brought`)."""
+
+
+class Brought(StrEnum):
+    """How a message came that nobody said in its conversation."""
+
+    FILE = "file"
+    SHARED = "shared"
+    """Copied from a chat that somebody shared."""
 
 
 class NamedFunction(BaseModel):

@@ -16,7 +16,7 @@ from chat.builtin_tools.files import RESOURCE, arguments_for_people
 from chat.engine.path_reading import has_result, parts_up_to
 from chat.engine.turn_cache import Past
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
-from chat.values import BROUGHT, AttachmentStatus, BuiltinTool, Decision, MessageRole
+from chat.values import BROUGHT, AttachmentStatus, Brought, BuiltinTool, Decision, MessageRole
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.values import ToolAnnotations
 from mcp_servers.gate.destinations import destinations_of, names_host, names_server, server_key
@@ -25,6 +25,10 @@ from mcp_servers.registry.consent.policy import UNTRUSTED_CONTENT
 from workspaces.prepared import PreparedRows
 
 _LONGEST_SOURCE = 200
+_BROUGHT_FROM = {
+    Brought.FILE: "this chat was brought along from a file",
+    Brought.SHARED: "this chat was copied from one that somebody shared",
+}
 
 
 def is_from_outside(annotations: Mapping[str, Any]) -> bool:
@@ -49,8 +53,8 @@ def find_source(
     """The newest words from outside on the path that a model reads."""
     closed: dict[UUID, bool] = {}
     for message in reversed(path):
-        if message.json_meta.get(BROUGHT):
-            return Source("this chat was brought along from a file")
+        if brought := message.json_meta.get(BROUGHT):
+            return Source(_BROUGHT_FROM[Brought(brought)])
         for call in reversed(list(calls.get(message.pk, ()))):
             if has_result(call) and is_from_outside(call.annotations):
                 return Source(told_call(call))
@@ -181,7 +185,7 @@ def shown(value: Any) -> Any:
 def _said_by_person(turn: Turn, past: Past | None) -> Iterator[str]:
     """Their own messages on the path of the turn, the newest first.
 
-    What they attached is not among their words, and neither is what a file says that they said.
+    What they attached is not among their words, and neither is what was said elsewhere.
     """
     end: UUID | None = turn.user_message_id
     parts: Iterator[Sequence[Message]] = iter(())

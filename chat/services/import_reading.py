@@ -29,7 +29,7 @@ from chat.importing.reading import MOST_CHATS, RawChat, Unreadable, chats_in, te
 from chat.importing.values import BroughtChat, LeftOut
 from chat.models import OPEN_IMPORTS, ChatImport, Conversation, Message
 from chat.services.imports import tell
-from chat.values import BROUGHT, ImportStatus, MessageStatus, TitleSource
+from chat.values import BROUGHT, Brought, ImportStatus, MessageStatus, TitleSource
 from workspaces.actors import Source
 from workspaces.database import database_now
 from workspaces.formats import written_for
@@ -220,7 +220,7 @@ def _bring(row: ChatImport, raw: RawChat, chat: BroughtChat) -> int:
             text=one.text,
             status=MessageStatus.COMPLETE.value,
             order_key=place,
-            json_meta={BROUGHT: True},
+            json_meta={BROUGHT: Brought.FILE.value},
         )
         for place, one in enumerate(chat.messages, start=1)
     ]

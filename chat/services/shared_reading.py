@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chat.models import (
@@ -17,12 +16,18 @@ from chat.models import (
     Conversation,
     Message,
     SharedChat,
-    Turn,
 )
 from chat.services.sharing import hash_of
 from chat.services.turns import check_client_id, check_same, digest_of
 from chat.shared_document import SharedDocument, SharedFile, SharedMessage
-from chat.values import AttachmentStatus, MessageRole, MessageStatus, TitleSource, TurnStatus
+from chat.values import (
+    BROUGHT,
+    AttachmentStatus,
+    Brought,
+    MessageRole,
+    MessageStatus,
+    TitleSource,
+)
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.changes import record_changed
@@ -121,7 +126,7 @@ def copy_shared(
             raise
         return made
     versions = _copy_files(shared, document, new)
-    leaf = _copy_messages(document, new, actor, _attachments(shared, document), versions)
+    leaf = _copy_messages(document, new, _attachments(shared, document), versions)
     Conversation.objects.for_workspace(workspace_id).filter(pk=new.pk).update(
         leaf=leaf, has_files=bool(versions)
     )
@@ -208,18 +213,13 @@ def _attachments(
 def _copy_messages(
     document: SharedDocument,
     new: Conversation,
-    actor: Actor,
     attached: Mapping[tuple[UUID, int], Attachment],
     versions: _Versions,
 ) -> Message | None:
-    """Write the messages with the turns that answer them; gives the last one."""
+    """Write the messages; gives the last one. No turns: nobody here has asked, and no bud has answered."""
     messages: list[Message] = []
-    turns: list[Turn] = []
     attachments: list[Attachment] = []
-    turn: Turn | None = None
-    step = 0
-    for place, said in enumerate(_with_text(document), start=1):
-        is_answer = said.role is MessageRole.ASSISTANT
+    for said in _answers_joined(document):
         message = Message(
             workspace_id=new.workspace_id,
             conversation=new,
@@ -227,45 +227,29 @@ def _copy_messages(
             role=said.role.value,
             text=said.text,
             status=MessageStatus.COMPLETE.value,
-            order_key=place,
+            order_key=len(messages) + 1,
+            json_meta={BROUGHT: Brought.SHARED.value},
         )
-        if not is_answer:
-            turn, step = _turn(new, message, actor), 0
-            turns.append(turn)
-            attachments += _copied(said, message, attached, versions)
-        elif turn is not None:
-            step += 1
-            message.step = step
         messages.append(message)
-        message.turn = turn
-    of_turns = [message.turn for message in messages]
-    for message in messages:
-        message.turn = None
+        attachments += _copied(said, message, attached, versions)
     Message.objects.bulk_create(messages)
-    Turn.objects.bulk_create(turns)
-    for message, answering in zip(messages, of_turns, strict=True):
-        message.turn = answering
-    Message.objects.for_workspace(new.workspace_id).bulk_update(messages, ["turn"])
     Attachment.objects.bulk_create(attachments)
     return messages[-1] if messages else None
 
 
-def _with_text(document: SharedDocument) -> list[SharedMessage]:
-    """Without steps that only called tools: calls are not copied."""
-    return [one for one in document.messages if one.text or one.role is MessageRole.USER]
-
-
-def _turn(new: Conversation, question: Message, actor: Actor) -> Turn:
-    return Turn(
-        workspace_id=new.workspace_id,
-        conversation=new,
-        user_message=question,
-        asked_by=new.owner,
-        source=actor.source.value,
-        request_id=actor.request_id,
-        status=TurnStatus.COMPLETED.value,
-        finished_at=timezone.now(),
-    )
+def _answers_joined(document: SharedDocument) -> list[SharedMessage]:
+    """Questions, and each answer as one message. Steps that only called tools are left out: calls are not copied."""
+    joined: list[SharedMessage] = []
+    for said in document.messages:
+        is_answer = said.role is MessageRole.ASSISTANT
+        if is_answer and not said.text:
+            continue
+        if is_answer and joined and joined[-1].role is MessageRole.ASSISTANT:
+            text = f"{joined[-1].text}\n\n{said.text}"
+            joined[-1] = joined[-1].model_copy(update={"text": text})
+        else:
+            joined.append(said)
+    return joined
 
 
 def _copied(

@@ -15,6 +15,7 @@ from uuid_utils.compat import uuid7
 from audit.models import AuditEntry
 from chat.artifacts.calls import reference
 from chat.artifacts.services import create_artifact, delete_artifact
+from chat.engine.trust import find_source
 from chat.models import (
     ArtifactVersion,
     Attachment,
@@ -47,6 +48,7 @@ from chat.services.sharing import (
 from chat.tasks import end_shared_chats
 from chat.values import ArtifactOrigin, AttachmentStatus
 from mcp_servers.registry.services.rules import set_workspace_rule
+from tests.chat.conftest import Chat
 from tests.chat.test_statements import add_messages
 from tests.documents import png
 from tests.factories import CANARY, Tenant, TwoTenants, UserFactory
@@ -574,8 +576,8 @@ def test_a_member_goes_on_in_a_chat_of_their_own(
     assert (
         not ToolCall.objects.for_workspace(tenant.workspace).filter(message__in=messages).exists()
     )
-    turn = Turn.objects.for_workspace(tenant.workspace).get(conversation=new)
-    assert (turn.status, turn.asked_by_id, turn.cost) == ("completed", tenant.admin.pk, None)
+    turns = Turn.objects.for_workspace(tenant.workspace).filter(conversation=new)
+    assert not turns.exists(), "nobody asked, so the numbers of the bud stay true"
     copied = ArtifactVersion.objects.for_workspace(tenant.workspace).get(artifact__conversation=new)
     attached = Attachment.objects.for_workspace(tenant.workspace).get(message=messages[0])
     assert attached.version_id == copied.pk
@@ -585,6 +587,38 @@ def test_a_member_goes_on_in_a_chat_of_their_own(
         erase_conversation(conversation=conversation, actor=tenant.actor("member"))
     url = f"/w/{tenant.workspace.slug}/artifacts/{copied.artifact_id}/1/"
     assert tenant.client().get(url).content == b"FILE-CONTENT"
+
+
+def test_a_copy_is_words_from_outside(chat: Chat) -> None:
+    """SEC-478: whoever shared it may have written anything into it; the model goes on with it all the same."""
+    tenant = chat.tenant
+    for question, answer in (
+        ("When do I sow?", "Sow in April."),
+        ("And then?", "Then water them."),
+    ):
+        chat.model.say(answer)
+        chat.ask(question)
+    shared = share(tenant, chat.reload_conversation(), Audience.WORKSPACE)
+    chat.conversation = copy_shared(
+        shared=find_shared(token_of(shared), tenant.admin),
+        bud=chat.conversation.bud,
+        owner=tenant.admin,
+        actor=tenant.actor(),
+    )
+    chat.actor = tenant.actor()
+    chat.watching.close()
+    chat.__post_init__()
+    chat.model.say("Until May.")
+    chat.ask("How long?")
+    sent = [one["content"] for one in chat.model.requests[-1]["messages"]]
+    assert sent[-5:] == [
+        *("When do I sow?", "Sow in April."),
+        *("And then?", "Then water them.", "How long?"),
+    ]
+    rows = Message.objects.for_workspace(tenant.workspace).filter(conversation=chat.conversation)
+    told = find_source([rows.get(text="Sow in April.")], {}, {}).text
+    assert told == "this chat was copied from one that somebody shared"
+    assert find_source([rows.get(text="How long?")], {}, {}).text == ""
 
 
 def test_without_files_none_are_copied_and_the_same_request_makes_one_copy(
