@@ -10,14 +10,14 @@ from django.utils.translation import gettext as _
 from chat.importing.values import (
     BroughtChat,
     BroughtMessage,
-    LeftOut,
     Node,
     chat_of,
     clean,
+    key_of,
     list_of,
     mapping_of,
+    message_of,
     moment_of,
-    with_files,
 )
 from chat.values import MessageRole
 
@@ -32,9 +32,7 @@ def read_chatgpt(raw: Mapping[str, Any]) -> BroughtChat:
     Raises:
         LeftOut: it has no id, or holds nothing, or too much.
     """
-    key = raw.get("conversation_id") or raw.get("id")
-    if not isinstance(key, str) or not key:
-        raise LeftOut(_("It has no id, so Trellis could not tell it from others."))
+    key = key_of(raw.get("conversation_id") or raw.get("id"))
     nodes: dict[str, Node] = {}
     for name, value in mapping_of(raw.get("mapping")).items():
         place = mapping_of(value)
@@ -69,12 +67,7 @@ def _message(key: str, raw: Mapping[str, Any]) -> BroughtMessage | None:
     names = [_name(one) for one in list_of(metadata.get("attachments"))]
     pictures = sum(mapping_of(part).get("content_type") == "image_asset_pointer" for part in parts)
     names += [_("picture")] * max(0, pictures - len(names))
-    text = with_files(clean(said), names)
-    if not text.strip():
-        return None
-    return BroughtMessage(
-        key=key, parent=None, role=_ROLES[role], text=text, at=moment_of(raw.get("create_time"))
-    )
+    return message_of(key=key, role=_ROLES[role], said=said, files=names, at=raw.get("create_time"))
 
 
 def _text(part: Any) -> str:

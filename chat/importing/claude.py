@@ -10,14 +10,14 @@ from django.utils.translation import gettext as _
 from chat.importing.values import (
     BroughtChat,
     BroughtMessage,
-    LeftOut,
     Node,
     chat_of,
     clean,
+    key_of,
     list_of,
     mapping_of,
+    message_of,
     moment_of,
-    with_files,
 )
 from chat.values import MessageRole
 
@@ -30,9 +30,7 @@ def read_claude(raw: Mapping[str, Any]) -> BroughtChat:
     Raises:
         LeftOut: it has no id, or holds nothing, or too much.
     """
-    key = raw.get("uuid")
-    if not isinstance(key, str) or not key:
-        raise LeftOut(_("It has no id, so Trellis could not tell it from others."))
+    key = key_of(raw.get("uuid"))
     given = [mapping_of(one) for one in list_of(raw.get("chat_messages"))]
     names = [str(one.get("uuid") or f"place {place}") for place, one in enumerate(given)]
     is_tree = all(isinstance(one.get("parent_message_uuid"), str) for one in given)
@@ -60,9 +58,4 @@ def _message(key: str, raw: Mapping[str, Any]) -> BroughtMessage | None:
     text = "\n\n".join(filter(None, said)) or raw.get("text")
     files = [*list_of(raw.get("attachments")), *list_of(raw.get("files"))]
     names = [clean(mapping_of(one).get("file_name")) or _("file") for one in files]
-    text = with_files(clean(text), names)
-    if role is None or not text.strip():
-        return None
-    return BroughtMessage(
-        key=key, parent=None, role=role, text=text, at=moment_of(raw.get("created_at"))
-    )
+    return message_of(key=key, role=role, said=text, files=names, at=raw.get("created_at"))

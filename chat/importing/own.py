@@ -10,14 +10,14 @@ from django.utils.translation import gettext as _
 from chat.importing.values import (
     BroughtChat,
     BroughtMessage,
-    LeftOut,
     Node,
     chat_of,
     clean,
+    key_of,
     list_of,
     mapping_of,
+    message_of,
     moment_of,
-    with_files,
 )
 from chat.values import MessageRole
 
@@ -28,9 +28,7 @@ def read_own(raw: Mapping[str, Any]) -> BroughtChat:
     Raises:
         LeftOut: it has no id, or holds nothing, or too much.
     """
-    key = raw.get("id")
-    if not isinstance(key, str) or not key:
-        raise LeftOut(_("It has no id, so Trellis could not tell it from others."))
+    key = key_of(raw.get("id"))
     nodes: dict[str, Node] = {}
     above: str | None = None
     for place, value in enumerate(list_of(raw.get("messages"))):
@@ -49,9 +47,6 @@ def read_own(raw: Mapping[str, Any]) -> BroughtChat:
 def _message(key: str, raw: Mapping[str, Any]) -> BroughtMessage | None:
     role = next((one for one in MessageRole if one == raw.get("role")), None)
     names = [clean(name) or _("file") for name in list_of(raw.get("attachments"))]
-    text = with_files(clean(raw.get("text")), names)
-    if role is None or not text.strip():
-        return None
-    return BroughtMessage(
-        key=key, parent=None, role=role, text=text, at=moment_of(raw.get("created_at"))
+    return message_of(
+        key=key, role=role, said=raw.get("text"), files=names, at=raw.get("created_at")
     )

@@ -136,6 +136,34 @@ def _in_order(nodes: Mapping[str, Node]) -> Iterable[BroughtMessage]:
         raise LeftOut(_("Its messages refer to each other in a circle."))
 
 
+def key_of(value: Any) -> str:
+    """The id of a chat.
+
+    Raises:
+        LeftOut: it is none.
+    """
+    if not isinstance(value, str) or not value:
+        raise LeftOut(_("It has no id, so Trellis could not tell it from others."))
+    return value
+
+
+def message_of(
+    *, key: str, role: MessageRole | None, said: Any, files: Iterable[str], at: Any
+) -> BroughtMessage | None:
+    """Put a message together from what its file says; None, if no side said it or it says nothing.
+
+    Args:
+        files: names of what was attached.
+
+    Raises:
+        LeftOut: it is too long.
+    """
+    text = with_files(clean(said), files)
+    if role is None or not text.strip():
+        return None
+    return BroughtMessage(key=key, parent=None, role=role, text=text, at=moment_of(at))
+
+
 def clean(value: Any) -> str:
     """A text of the file as it can be stored; empty, if it is none.
 
