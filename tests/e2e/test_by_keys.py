@@ -90,7 +90,12 @@ def test_people_choose_keys_of_their_own(new_context: NewContext) -> None:
     expect(sidebar).to_be_hidden()
     expect_no_faults(page)
     page.get_by_role("button", name="Open the sidebar").click()
-    expect(sidebar).to_be_visible()
+    hide = page.get_by_role("button", name="Hide the sidebar")
+    expect(hide).to_be_focused()
+    hide.press("Enter")
+    expect(page.get_by_role("button", name="Open the sidebar")).to_be_focused()
+    page.keyboard.press("Control+Shift+S")
+    expect(hide).to_be_focused()
     page.keyboard.press("Control+Shift+O")
     assert page.url == chat
     page.keyboard.press("Alt+n")

@@ -9,7 +9,6 @@ import { applyTheme, chosenTheme, type Theme } from "../theme";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import { isWaitingOpen } from "../waiting/state";
-import { toggleSidebar } from "./hiding";
 
 function ThemeChoice() {
   const [theme, setTheme] = useState<Theme>(chosenTheme());
@@ -126,11 +125,6 @@ export function UserMenu() {
       <MenuButton icon="keyboard" onClick={openHelp}>
         {shortcuts.title}
       </MenuButton>
-      <span class="contents max-[52rem]:hidden">
-        <MenuButton icon="panelLeft" onClick={toggleSidebar}>
-          {t.hideSidebar}
-        </MenuButton>
-      </span>
       <MenuLink icon="key" href={urls.connections}>
         {t.connections}
       </MenuLink>

@@ -24,12 +24,21 @@ effect(() => {
   }
 });
 
+/** Hide or show it on a wide screen. The focus goes on to the button that undoes it, if it would be lost. */
+function setHidden(isHidden: boolean): void {
+  const wouldBeLost = document.activeElement?.closest("#sidebar, [aria-controls=sidebar]");
+  isSidebarHidden.value = isHidden;
+  if (!wouldBeLost) return;
+  const next = isHidden ? "[aria-controls=sidebar]" : ".sidebar-top > .btn";
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(next)?.focus());
+}
+
 export function showSidebar(): void {
   if (matchMedia(NARROW).matches) isSidebarOpen.value = true;
-  else isSidebarHidden.value = false;
+  else setHidden(false);
 }
 
 export function toggleSidebar(): void {
   if (matchMedia(NARROW).matches) isSidebarOpen.value = !isSidebarOpen.value;
-  else isSidebarHidden.value = !isSidebarHidden.value;
+  else setHidden(!isSidebarHidden.value);
 }

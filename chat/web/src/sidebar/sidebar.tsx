@@ -22,6 +22,7 @@ import { UserMenu, WorkspaceSwitcher } from "./account";
 import { Bell } from "./bell";
 import { FolderDialogs, FolderList } from "./folders";
 import { groupByDay } from "./groups";
+import { toggleSidebar } from "./hiding";
 import { ConversationRow } from "./row";
 import { SelectionBar } from "./selecting";
 
@@ -111,7 +112,18 @@ export function Sidebar() {
         }}
       >
         <div class="sidebar-head">
-          <WorkspaceSwitcher />
+          <div class="sidebar-top">
+            <WorkspaceSwitcher />
+            <button
+              type="button"
+              class="btn btn-sm btn-square btn-quiet max-[52rem]:hidden"
+              aria-label={t.hideSidebar}
+              title={t.hideSidebar}
+              onClick={toggleSidebar}
+            >
+              <Icon name="panelLeft" />
+            </button>
+          </div>
           <button type="button" class="btn btn-primary btn-wide-row mt-2" onClick={() => newChat()}>
             <Icon name="compose" />
             {common.newChat}
