@@ -38,10 +38,13 @@ export function OlderMessages({
     if (!box || !place.current) return;
     const { element, top } = place.current;
     const moved = () => element.getBoundingClientRect().top - top;
-    box.scrollTop += moved() + lost.current;
-    // Boxes scroll by whole pixels: what is left over is made good with the next piece.
-    lost.current += moved();
     place.current = null;
+    // Texts are drawn by effects of their own, which come after this one.
+    queueMicrotask(() => {
+      box.scrollTop += moved() + lost.current;
+      // Boxes scroll by whole pixels: what is left over is made good with the next piece.
+      lost.current += moved();
+    });
   }, [first.id]);
   useNear(mark, scroller, first.id, problem === "", load);
   return <Loader mark={mark} text={t.loadingOlder} problem={problem} onRetry={load} />;
