@@ -182,10 +182,10 @@ class Action(StrEnum):
         _("List exported"),
         _("A list of the admin was taken as a file."),
     )
-    CHATS_BROUGHT = (
-        "chats.brought",
-        _("Chats brought along"),
-        _("A person brought chats along from a file."),
+    CHATS_IMPORTED = (
+        "chats.imported",
+        _("Chats imported"),
+        _("A person imported chats from a file."),
     )
     BODY_OPENED = (
         "body.opened",

@@ -1,4 +1,4 @@
-"""The page where people bring chats along from elsewhere, see how far that is, and take it back."""
+"""The page where people import chats, see how far that is, and take it back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_ON_PAGE: Final = 20
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def imports(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """Show what was brought along; a POST begins an import. An htmx request gets the list alone."""
+    """Show the imports; a POST begins an import. An htmx request gets the list alone."""
     workspace, person = workspace_of(request), request.user
     require(request.actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     faults: dict[str, list[str]] = {}

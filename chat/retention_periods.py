@@ -47,7 +47,7 @@ def kept() -> Sequence[Kept]:
             setting="TRELLIS_TEMPORARY_CONVERSATION_HOURS",
         ),
         Kept(
-            what=_("What is told of chats brought along, after nothing of them is left"),
+            what=_("What is told of an import of chats, after nothing of it is left"),
             how_long=in_days(import_reading.FORGOTTEN_DAYS),
         ),
         Kept(

@@ -121,7 +121,7 @@ def erase_deleted_conversations() -> int:
 @shared_task
 @scheduled(15)
 def read_imports() -> int:
-    """Read files of chats that people brought along; gives how many chats were looked at."""
+    """Read files of chats that people import; gives how many chats were looked at."""
     return import_reading.read_due()
 
 

@@ -13,11 +13,11 @@ from workspaces.errors import InvalidInput
 NOTICE: Final = "notice"
 """What the person has to know of how a message is answered, in the `json_meta` of that message."""
 
-BROUGHT: Final = "brought"
-"""In the `json_meta` of a message that was not said in its conversation: how it came (`Brought`)."""
+ORIGIN: Final = "origin"
+"""In the `json_meta` of a message that was not said in its conversation: how it came (`MessageOrigin`)."""
 
 
-class Brought(StrEnum):
+class MessageOrigin(StrEnum):
     """How a message came that nobody said in its conversation."""
 
     FILE = "file"
@@ -111,7 +111,7 @@ def parse_value(kind: type[_Value], raw: Any, *, field: str) -> _Value:
 
 
 class ImportSource(StrEnum):
-    """Who wrote a file of chats that is brought along."""
+    """Who wrote a file of chats that is imported."""
 
     CHATGPT = "chatgpt"
     CLAUDE = "claude"

@@ -1,4 +1,4 @@
-"""A person's chats from elsewhere, over REST."""
+"""Imports of chats, over REST."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ChatImportViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 
     @extend_schema(request={"multipart/form-data": NewImport}, responses={201: ImportOutput})
     def create(self, request: Request) -> Response:
-        """Bring chats along from a file. It is read in the background: ask again until `status` is `done` or `failed`."""
+        """Import chats from a file. It is read in the background: ask again until `status` is `done` or `failed`."""
         values = self.read(NewImport)
         buds = Bud.objects.for_workspace(self.workspace).visible_to(self.person)
         bud = buds.find(values["bud_id"])

@@ -16,7 +16,7 @@ from chat.builtin_tools.files import RESOURCE, arguments_for_people
 from chat.engine.path_reading import has_result, parts_up_to
 from chat.engine.turn_cache import Past
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
-from chat.values import BROUGHT, AttachmentStatus, Brought, BuiltinTool, Decision, MessageRole
+from chat.values import ORIGIN, AttachmentStatus, BuiltinTool, Decision, MessageOrigin, MessageRole
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.values import ToolAnnotations
 from mcp_servers.gate.destinations import destinations_of, names_host, names_server, server_key
@@ -25,9 +25,9 @@ from mcp_servers.registry.consent.policy import UNTRUSTED_CONTENT
 from workspaces.prepared import PreparedRows
 
 _LONGEST_SOURCE = 200
-_BROUGHT_FROM = {
-    Brought.FILE: "this chat was brought along from a file",
-    Brought.SHARED: "this chat was copied from one that somebody shared",
+_FROM_OUTSIDE = {
+    MessageOrigin.FILE: "this chat was imported from a file",
+    MessageOrigin.SHARED: "this chat was copied from one that somebody shared",
 }
 
 
@@ -53,8 +53,8 @@ def find_source(
     """The newest words from outside on the path that a model reads."""
     closed: dict[UUID, bool] = {}
     for message in reversed(path):
-        if brought := message.json_meta.get(BROUGHT):
-            return Source(_BROUGHT_FROM[Brought(brought)])
+        if origin := message.json_meta.get(ORIGIN):
+            return Source(_FROM_OUTSIDE[MessageOrigin(origin)])
         for call in reversed(list(calls.get(message.pk, ()))):
             if has_result(call) and is_from_outside(call.annotations):
                 return Source(told_call(call))
@@ -194,7 +194,7 @@ def _said_by_person(turn: Turn, past: Past | None) -> Iterator[str]:
         end = past.older_id
     for part in chain(parts, parts_up_to(turn.workspace_id, end)):
         own = (row for row in reversed(part) if row.role == MessageRole.USER)
-        yield from (row.text for row in own if not row.json_meta.get(BROUGHT))
+        yield from (row.text for row in own if not row.json_meta.get(ORIGIN))
 
 
 def _reached_by(call: ToolCall) -> dict[str, str]:

@@ -8,8 +8,8 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 
 from chat.importing.values import (
-    BroughtChat,
-    BroughtMessage,
+    ImportedChat,
+    ImportedMessage,
     Node,
     chat_of,
     clean,
@@ -26,7 +26,7 @@ _SAID: Final = {"text", "multimodal_text"}
 """Kinds of content that people see. Others are searches, code that ran, thoughts, and what the person told of themselves."""
 
 
-def read_chatgpt(raw: Mapping[str, Any]) -> BroughtChat:
+def read_chatgpt(raw: Mapping[str, Any]) -> ImportedChat:
     """Read one chat.
 
     Raises:
@@ -51,7 +51,7 @@ def read_chatgpt(raw: Mapping[str, Any]) -> BroughtChat:
     )
 
 
-def _message(key: str, raw: Mapping[str, Any]) -> BroughtMessage | None:
+def _message(key: str, raw: Mapping[str, Any]) -> ImportedMessage | None:
     role = mapping_of(raw.get("author")).get("role")
     content, metadata = mapping_of(raw.get("content")), mapping_of(raw.get("metadata"))
     if not isinstance(role, str) or role not in _ROLES:

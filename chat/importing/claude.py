@@ -8,8 +8,8 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 
 from chat.importing.values import (
-    BroughtChat,
-    BroughtMessage,
+    ImportedChat,
+    ImportedMessage,
     Node,
     chat_of,
     clean,
@@ -24,7 +24,7 @@ from chat.values import MessageRole
 _ROLES: Final = {"human": MessageRole.USER, "assistant": MessageRole.ASSISTANT}
 
 
-def read_claude(raw: Mapping[str, Any]) -> BroughtChat:
+def read_claude(raw: Mapping[str, Any]) -> ImportedChat:
     """Read one chat.
 
     Raises:
@@ -51,7 +51,7 @@ def read_claude(raw: Mapping[str, Any]) -> BroughtChat:
     )
 
 
-def _message(key: str, raw: Mapping[str, Any]) -> BroughtMessage | None:
+def _message(key: str, raw: Mapping[str, Any]) -> ImportedMessage | None:
     role = _ROLES.get(str(raw.get("sender")))
     blocks = [mapping_of(one) for one in list_of(raw.get("content"))]
     said = [str(one.get("text") or "") for one in blocks if one.get("type") == "text"]

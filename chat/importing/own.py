@@ -8,8 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from chat.importing.values import (
-    BroughtChat,
-    BroughtMessage,
+    ImportedChat,
+    ImportedMessage,
     Node,
     chat_of,
     clean,
@@ -22,7 +22,7 @@ from chat.importing.values import (
 from chat.values import MessageRole
 
 
-def read_own(raw: Mapping[str, Any]) -> BroughtChat:
+def read_own(raw: Mapping[str, Any]) -> ImportedChat:
     """Read one chat.
 
     Raises:
@@ -44,7 +44,7 @@ def read_own(raw: Mapping[str, Any]) -> BroughtChat:
     )
 
 
-def _message(key: str, raw: Mapping[str, Any]) -> BroughtMessage | None:
+def _message(key: str, raw: Mapping[str, Any]) -> ImportedMessage | None:
     role = next((one for one in MessageRole if one == raw.get("role")), None)
     names = [clean(name) or _("file") for name in list_of(raw.get("attachments"))]
     return message_of(

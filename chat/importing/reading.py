@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from chat.importing.chatgpt import read_chatgpt
 from chat.importing.claude import read_claude
 from chat.importing.own import read_own
-from chat.importing.values import BroughtChat, LeftOut, clean
+from chat.importing.values import ImportedChat, LeftOut, clean
 from chat.values import ImportSource
 
 MOST_UNPACKED_BYTES: Final = 100 * 1024 * 1024
@@ -27,7 +27,7 @@ _MOST_ENTRIES: Final = 20_000
 _CONVERSATIONS: Final = re.compile(r"(^|/)conversations([-_]\d+)?\.json$")
 _SPACE: Final = re.compile(r"\s*")
 _DECODER: Final = json.JSONDecoder()
-_READERS: Final[Mapping[ImportSource, Callable[[Mapping[str, Any]], BroughtChat]]] = {
+_READERS: Final[Mapping[ImportSource, Callable[[Mapping[str, Any]], ImportedChat]]] = {
     ImportSource.CHATGPT: read_chatgpt,
     ImportSource.CLAUDE: read_claude,
     ImportSource.TRELLIS: read_own,
@@ -53,11 +53,11 @@ class RawChat:
         title = named.get("title") or named.get("name")
         return clean(title[:200]).strip() if isinstance(title, str) else ""
 
-    def read(self) -> BroughtChat:
+    def read(self) -> ImportedChat:
         """Read it.
 
         Raises:
-            LeftOut: it cannot come along.
+            LeftOut: it cannot be imported.
         """
         if self.source is None:
             raise LeftOut(_("It is no chat that Trellis can read."))

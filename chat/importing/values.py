@@ -1,4 +1,4 @@
-"""What is brought along: chats with their messages as a tree, whoever wrote the file. Pure."""
+"""What is imported: chats with their messages as a tree, whoever wrote the file. Pure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 class LeftOut(Exception):
-    """A chat that does not come along, and why in words."""
+    """A chat that is not imported, and why in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BroughtMessage:
+class ImportedMessage:
     """What one side said."""
 
     key: str
@@ -37,14 +37,14 @@ class BroughtMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BroughtChat:
+class ImportedChat:
     """A chat with its branches."""
 
     key: str
     """As the other side names it: the same one again is the same chat."""
     title: str
     began_at: datetime | None
-    messages: tuple[BroughtMessage, ...]
+    messages: tuple[ImportedMessage, ...]
     """Each after its parent, and siblings in the order in which they were said."""
     leaf: str
     """The message that the shown path ends with."""
@@ -55,12 +55,12 @@ class Node:
     """A place in the tree of a file; without a message it only leads from its parent to its children."""
 
     parent: str | None
-    message: BroughtMessage | None
+    message: ImportedMessage | None
 
 
 def chat_of(
     *, key: str, title: str, began_at: datetime | None, nodes: Mapping[str, Node], leaf: str | None
-) -> BroughtChat:
+) -> ImportedChat:
     """Put a chat together from the places of its tree.
 
     Args:
@@ -78,7 +78,7 @@ def chat_of(
         raise LeftOut(_("It has more than %(most)s messages.") % {"most": MOST_MESSAGES})
     messages = tuple(_in_order(nodes))
     shown = _Ways(nodes).nearest(leaf)
-    return BroughtChat(
+    return ImportedChat(
         key=key,
         title=" ".join(title.split())[:200],
         began_at=began_at or next((one.at for one in messages if one.at), None),
@@ -113,7 +113,7 @@ class _Ways:
         return found
 
 
-def _in_order(nodes: Mapping[str, Node]) -> Iterable[BroughtMessage]:
+def _in_order(nodes: Mapping[str, Node]) -> Iterable[ImportedMessage]:
     children: dict[str | None, list[str]] = {}
     above: dict[str, str | None] = {}
     ways = _Ways(nodes)
@@ -128,7 +128,7 @@ def _in_order(nodes: Mapping[str, Node]) -> Iterable[BroughtMessage]:
         message = nodes[key].message
         assert message is not None
         found += 1
-        yield BroughtMessage(
+        yield ImportedMessage(
             key=key, parent=above[key], role=message.role, text=message.text, at=message.at
         )
         waiting += children.get(key, [])[::-1]
@@ -149,7 +149,7 @@ def key_of(value: Any) -> str:
 
 def message_of(
     *, key: str, role: MessageRole | None, said: Any, files: Iterable[str], at: Any
-) -> BroughtMessage | None:
+) -> ImportedMessage | None:
     """Put a message together from what its file says; None, if no side said it or it says nothing.
 
     Args:
@@ -161,7 +161,7 @@ def message_of(
     text = with_files(clean(said), files)
     if role is None or not text.strip():
         return None
-    return BroughtMessage(key=key, parent=None, role=role, text=text, at=moment_of(at))
+    return ImportedMessage(key=key, parent=None, role=role, text=text, at=moment_of(at))
 
 
 def clean(value: Any) -> str:
@@ -199,8 +199,6 @@ def list_of(value: Any) -> list[Any]:
 
 
 def with_files(text: str, names: Iterable[str]) -> str:
-    """A message, and which files were beside it that do not come along."""
-    told = [
-        _("[File that was not brought along: %(name)s]") % {"name": name[:200]} for name in names
-    ]
+    """A message, and which files were beside it that are not imported."""
+    told = [_("[File that was not imported: %(name)s]") % {"name": name[:200]} for name in names]
     return "\n\n".join([*([text] if text.strip() else []), *told])

@@ -65,7 +65,7 @@ class Conversation(WrittenOften, WorkspaceModel):
         ),
     )
     forked_from = models.UUIDField(null=True, editable=False)
-    brought_with = models.ForeignKey(
+    chat_import = models.ForeignKey(
         "chat.ChatImport",
         on_delete=models.SET_NULL,
         null=True,

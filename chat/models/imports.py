@@ -1,4 +1,4 @@
-"""Chats that people brought along in a file."""
+"""Chats that people import from a file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ChatImport(WorkspaceModel):
         default=ImportStatus.QUEUED.value,
         choices=[(one.value, one.value) for one in ImportStatus],
     )
-    error = models.TextField(blank=True, help_text=_("Why nothing of the file came along."))
+    error = models.TextField(blank=True, help_text=_("Why nothing of the file was imported."))
     total = models.PositiveIntegerField(default=0, help_text=_("Chats in the file."))
     position = models.PositiveIntegerField(default=0, help_text=_("Of them, those looked at."))
     imported = models.PositiveIntegerField(default=0)

@@ -216,7 +216,7 @@ def _fork(
 
 
 def _end_of_turn(message: Message) -> UUID:
-    """A turn is forked whole: the last of its messages. What was brought along has none."""
+    """A turn is forked whole: the last of its messages. What was imported has none."""
     if message.turn_id is None:
         return message.pk
     rows = Message.objects.for_workspace(message.workspace_id).filter(role=message.role)

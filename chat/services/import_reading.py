@@ -26,10 +26,10 @@ from chat.artifacts import storage
 from chat.artifacts.errors import ContentMissing
 from chat.engine.beginning import title_from
 from chat.importing.reading import MOST_CHATS, RawChat, Unreadable, chats_in, texts_of
-from chat.importing.values import BroughtChat, LeftOut
+from chat.importing.values import ImportedChat, LeftOut
 from chat.models import OPEN_IMPORTS, ChatImport, Conversation, Message
 from chat.services.imports import tell
-from chat.values import BROUGHT, Brought, ImportStatus, MessageStatus, TitleSource
+from chat.values import ORIGIN, ImportStatus, MessageOrigin, MessageStatus, TitleSource
 from workspaces.actors import Source
 from workspaces.database import database_now
 from workspaces.formats import written_for
@@ -74,7 +74,7 @@ def forget_old() -> int:
     """Forget imports of which nothing is left; gives how many."""
     oldest = database_now() - timedelta(days=FORGOTTEN_DAYS)
     rows = ChatImport.objects.across_workspaces().filter(finished_at__lt=oldest)
-    chats = Conversation.objects.across_workspaces().filter(brought_with=OuterRef("pk"))
+    chats = Conversation.objects.across_workspaces().filter(chat_import=OuterRef("pk"))
     forgotten: int = rows.filter(~Exists(chats)).delete()[0]
     return forgotten
 
@@ -154,7 +154,7 @@ def _count(row: ChatImport, texts: list[str]) -> None:
 
 
 def _take(row: ChatImport, raw: RawChat) -> bool:
-    """Look at the next chat, and store it if it can come along; False if the row is no longer this process's."""
+    """Look at the next chat, and store it if it can be imported; False if the row is no longer this process's."""
     chat, why = None, ""
     try:
         chat = raw.read()  # before the transaction, in which others wait
@@ -167,7 +167,7 @@ def _take(row: ChatImport, raw: RawChat) -> bool:
             return False
         try:
             if chat is not None:
-                row.messages += _bring(row, raw, chat)
+                row.messages += _store(row, raw, chat)
                 row.imported += 1
         except LeftOut as error:
             why = str(error)
@@ -182,7 +182,7 @@ def _take(row: ChatImport, raw: RawChat) -> bool:
     return True
 
 
-def _bring(row: ChatImport, raw: RawChat, chat: BroughtChat) -> int:
+def _store(row: ChatImport, raw: RawChat, chat: ImportedChat) -> int:
     """Store one chat; gives how many messages it has.
 
     Raises:
@@ -206,7 +206,7 @@ def _bring(row: ChatImport, raw: RawChat, chat: BroughtChat) -> int:
         title=chat.title or title_from(first),
         title_source=(TitleSource.PERSON if chat.title else TitleSource.MESSAGE).value,
         client_id=client_id,
-        brought_with=row,
+        chat_import=row,
     )
     new.save(force_insert=True)
     ids = {one.key: uuid7() for one in chat.messages}
@@ -220,7 +220,7 @@ def _bring(row: ChatImport, raw: RawChat, chat: BroughtChat) -> int:
             text=one.text,
             status=MessageStatus.COMPLETE.value,
             order_key=place,
-            json_meta={BROUGHT: Brought.FILE.value},
+            json_meta={ORIGIN: MessageOrigin.FILE.value},
         )
         for place, one in enumerate(chat.messages, start=1)
     ]
@@ -236,7 +236,7 @@ def _bring(row: ChatImport, raw: RawChat, chat: BroughtChat) -> int:
     return len(messages)
 
 
-def _moments(chat: BroughtChat, now: datetime) -> list[datetime]:
+def _moments(chat: ImportedChat, now: datetime) -> list[datetime]:
     """When each message was said: as the file says, else as the one before it; nothing in the time to come."""
     before = min(chat.began_at or now, now)
     found = []
@@ -246,14 +246,14 @@ def _moments(chat: BroughtChat, now: datetime) -> list[datetime]:
     return found
 
 
-def _client_id(row: ChatImport, raw: RawChat, chat: BroughtChat) -> str:
+def _client_id(row: ChatImport, raw: RawChat, chat: ImportedChat) -> str:
     """The same for the same chat, so that it is stored once however often its file comes."""
     source = raw.source.value if raw.source else ""
     named = f"{row.workspace_id}\n{source}\n{chat.key}".encode(errors="surrogatepass")
-    return f"brought-{hashlib.sha256(named).hexdigest()[:48]}"
+    return f"imported-{hashlib.sha256(named).hexdigest()[:48]}"
 
 
-def _check_is_new(row: ChatImport, chat: BroughtChat, client_id: str) -> None:
+def _check_is_new(row: ChatImport, chat: ImportedChat, client_id: str) -> None:
     mine = Conversation.objects.for_workspace(row.workspace_id).filter(owner_id=row.owner_id)
     is_it = Q(client_id=client_id)
     if (own := _as_id(chat.key)) is not None:
@@ -285,7 +285,7 @@ def _end(row: ChatImport, *, error: str = "") -> None:
         counts = {"imported": row.imported, "left_out": row.left_out, "messages": row.messages}
         record(
             EntryDraft(
-                action=Action.CHATS_BROUGHT,
+                action=Action.CHATS_IMPORTED,
                 actor=actor,
                 workspace_id=row.workspace_id,
                 details={"import": str(row.pk), "from": row.origin, "error": error, **counts},

@@ -1,4 +1,4 @@
-"""Chats that a person brings along: taking the file, and taking back what came with it."""
+"""Chats that a person imports: taking the file, and taking back what came with it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def start_import(
 def chats_of(row: ChatImport) -> Any:
     """The chats that came with an import and that its owner has not deleted."""
     rows = Conversation.objects.for_workspace(row.workspace_id)
-    return rows.filter(owner_id=row.owner_id, brought_with=row, deleted_at=None)
+    return rows.filter(owner_id=row.owner_id, chat_import=row, deleted_at=None)
 
 
 def remove_import(*, row: ChatImport, actor: Actor) -> int:
@@ -132,7 +132,7 @@ def restore_import(*, row: ChatImport, actor: Actor) -> int:
         ):
             raise Conflict(_("Only chats that were removed can be brought back."))
         rows = Conversation.objects.for_workspace(row.workspace_id).filter(
-            owner_id=row.owner_id, brought_with=row, deleted_at__gte=row.removed_at
+            owner_id=row.owner_id, chat_import=row, deleted_at__gte=row.removed_at
         )
         restored: int = rows.update(deleted_at=None)
         tell(row)

@@ -174,12 +174,12 @@ def _messages(
 
 
 def _span(workspace: Workspace, person: User, filters: Filters) -> Span:
-    """The time that ids tell of. Those of messages that were brought along tell when they came, not when they were said."""
+    """The time that ids tell of. Those of imported messages tell when they came, not when they were said."""
     asks = filters.after is not None or filters.before is not None
-    brought = Conversation.objects.for_workspace(workspace).filter(
-        owner=person, brought_with__isnull=False
+    imported = Conversation.objects.for_workspace(workspace).filter(
+        owner=person, chat_import__isnull=False
     )
-    if asks and brought.exists():
+    if asks and imported.exists():
         return Span()
     return Span(filters.after, filters.before)
 

@@ -21,9 +21,9 @@ from chat.services.sharing import hash_of
 from chat.services.turns import check_client_id, check_same, digest_of
 from chat.shared_document import SharedDocument, SharedFile, SharedMessage
 from chat.values import (
-    BROUGHT,
+    ORIGIN,
     AttachmentStatus,
-    Brought,
+    MessageOrigin,
     MessageRole,
     MessageStatus,
     TitleSource,
@@ -228,7 +228,7 @@ def _copy_messages(
             text=said.text,
             status=MessageStatus.COMPLETE.value,
             order_key=len(messages) + 1,
-            json_meta={BROUGHT: Brought.SHARED.value},
+            json_meta={ORIGIN: MessageOrigin.SHARED.value},
         )
         messages.append(message)
         attachments += _copied(said, message, attached, versions)

@@ -104,7 +104,7 @@ def test_chats_of_chatgpt_keep_texts_dates_branches_and_the_shown_path(acme: Ten
         "In � April�.": "When do I sow radishes?",
         "When do I sow turnips?": None,
         "In July.": "When do I sow turnips?",
-        "See this\n\n[File that was not brought along: turnip.png]": "In July.",
+        "See this\n\n[File that was not imported: turnip.png]": "In July.",
     }
     assert rows[0].created_at == datetime.fromtimestamp(1_700_000_000.5, UTC)
     snapshot = read_snapshot(chat).as_json()
@@ -125,7 +125,7 @@ def test_chats_of_claude_come_in_both_of_its_forms(acme: Tenant) -> None:
     newer["current_leaf_message_uuid"] = "m2"
     row = bring(acme, zipped({"data/conversations.json": json.dumps([claude(), newer]).encode()}))
     assert (row.status, row.origin, row.imported) == ("done", "claude", 2)
-    question = "Which compost?\n\n[File that was not brought along: soil.pdf]"
+    question = "Which compost?\n\n[File that was not imported: soil.pdf]"
     for chat in chats(acme):
         assert path(chat) == [("user", question), ("assistant", "Leaves.")]
     answers = Message.objects.for_workspace(acme.workspace).filter(text="Straw.")
@@ -203,7 +203,7 @@ def test_it_goes_on_where_another_process_stopped(acme: Tenant) -> None:
     stored = import_reading._check_is_new
     seen: list[str] = []
 
-    def dies(row: ChatImport, chat: values.BroughtChat, client_id: str) -> None:
+    def dies(row: ChatImport, chat: values.ImportedChat, client_id: str) -> None:
         seen.append(chat.key)
         if len(seen) == 3:
             raise KeyboardInterrupt
@@ -282,9 +282,9 @@ def test_chats_that_are_not_kept_so_long_stay_away(acme: Tenant, settings: Setti
 
 
 def test_the_log_has_one_entry_with_counts(acme: Tenant) -> None:
-    """SEC-482: who brought how much from where; no title and no text of it."""
+    """SEC-482: who imported how much from where; no title and no text of it."""
     bring(acme, [chatgpt(), claude(), 7])
-    (entry,) = AuditEntry.objects.for_workspace(acme.workspace).filter(action="chats.brought")
+    (entry,) = AuditEntry.objects.for_workspace(acme.workspace).filter(action="chats.imported")
     assert entry.actor_label == acme.member.email
     told = {key: entry.details[key] for key in ("from", "imported", "left_out", "messages")}
     assert told == {"from": "chatgpt", "imported": 2, "left_out": 1, "messages": 7}
@@ -367,8 +367,8 @@ def test_a_model_goes_on_and_reads_it_as_words_from_outside(chat: Chat) -> None:
     """SEC-483: the history is sent, tools that send data ask first, and forks and edits work."""
     tenant = chat.tenant
     bring(tenant, [chatgpt()])
-    brought = Conversation.objects.for_workspace(tenant.workspace).get(brought_with__isnull=False)
-    chat.conversation = brought
+    imported = Conversation.objects.for_workspace(tenant.workspace).get(chat_import__isnull=False)
+    chat.conversation = imported
     chat.watching.close()
     chat.__post_init__()
     chat.model.say("Until May.")
@@ -376,9 +376,9 @@ def test_a_model_goes_on_and_reads_it_as_words_from_outside(chat: Chat) -> None:
     sent = [one["content"] for one in chat.model.requests[-1]["messages"]]
     assert sent[-3:] == ["When do I sow radishes?", "In � April�.", "And how long?"]
     assert chat.reload_conversation().title == "Radish planning"
-    rows = Message.objects.for_workspace(tenant.workspace).filter(conversation=brought)
+    rows = Message.objects.for_workspace(tenant.workspace).filter(conversation=imported)
     answer = rows.get(text="In � April�.")
-    assert find_source([answer], {}, {}).text == "this chat was brought along from a file"
+    assert find_source([answer], {}, {}).text == "this chat was imported from a file"
     fork = fork_conversation(
         message=answer, client_id=str(uuid7()), owner=tenant.member, actor=chat.actor
     )

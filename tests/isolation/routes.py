@@ -440,9 +440,9 @@ SAMPLES: dict[str, Sample] = {
     "api:webhooks-test": Sample(ids=_pk("webhook"), reads=False),
     "api:webhooks-deliveries": Sample(ids=_pk("webhook")),
     "api:chat-imports-list": Sample(bodies=(_body(bud_id="bud"),)),
-    "api:chat-imports-detail": Sample(ids=_pk("brought")),
-    "api:chat-imports-remove": Sample(ids=_pk("brought"), reads=False),
-    "api:chat-imports-restore": Sample(ids=_pk("brought"), reads=False),
+    "api:chat-imports-detail": Sample(ids=_pk("chat_import")),
+    "api:chat-imports-remove": Sample(ids=_pk("chat_import"), reads=False),
+    "api:chat-imports-restore": Sample(ids=_pk("chat_import"), reads=False),
     "api:folders-list": Sample(bodies=(_body(name="=plans"),)),
     "api:folders-detail": Sample(ids=_pk("folder"), bodies=(_body(name="=plans"),)),
     "api:push-devices-list": Sample(
@@ -889,7 +889,7 @@ SAMPLES: dict[str, Sample] = {
         writes_on_get=_SESSION,
     ),
     "chat:import_change": Sample(
-        ids=lambda side: {**_slug(side), "import_id": side["brought"].pk, "verb": "remove"},
+        ids=lambda side: {**_slug(side), "import_id": side["chat_import"].pk, "verb": "remove"},
         reads=False,
     ),
     "chat:usage": Sample(ids=_slug, writes_on_get=_SESSION),

@@ -322,7 +322,7 @@ def make_side(slug: str, text: str) -> Side:
         answer=f"{text} checked answer",
     )
     folder = Folder.objects.create(workspace=workspace, owner=member, name=f"{text} folder")
-    brought = ChatImport.objects.create(
+    chat_import = ChatImport.objects.create(
         workspace=workspace,
         owner=member,
         bud=bud,
@@ -338,7 +338,7 @@ def make_side(slug: str, text: str) -> Side:
         bud=bud,
         title=f"{text} conversation",
         folder=folder,
-        brought_with=brought,
+        chat_import=chat_import,
     )
     draft = Draft.objects.create(
         workspace=workspace,
@@ -846,7 +846,7 @@ def make_side(slug: str, text: str) -> Side:
             "shared_chat": shared_chat,
             "shared_text": shared_text,
             "shared_reader": shared_reader,
-            "brought": brought,
+            "chat_import": chat_import,
             "conversation": conversation,
             "message": message,
             "turn": turn,

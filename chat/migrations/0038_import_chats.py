@@ -1,4 +1,4 @@
-"""Chats that people bring along in a file."""
+"""Chats that people import."""
 
 from pathlib import Path
 
@@ -73,7 +73,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "error",
-                    models.TextField(blank=True, help_text="Why nothing of the file came along."),
+                    models.TextField(blank=True, help_text="Why nothing of the file was imported."),
                 ),
                 ("total", models.PositiveIntegerField(default=0, help_text="Chats in the file.")),
                 (
@@ -148,7 +148,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="conversation",
-            name="brought_with",
+            name="chat_import",
             field=models.ForeignKey(
                 editable=False,
                 help_text="The import that it came with. None: it began here, or the import is forgotten.",

@@ -1,4 +1,4 @@
-"""Bringing chats along from elsewhere, as people do it."""
+"""Importing chats, as people do it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def test_chats_come_along_and_go_as_one(new_context: NewContext, width: int) -> 
     """REL-1013, REL-1014, REL-1015: from the settings to the list of chats, an answer with its branch, and back."""
     page = new_context(viewport={"width": width, "height": 800}, bypass_csp=True).new_page()
     enter(page, MEMBER, at="/w/demo/reminders/")
-    page.get_by_role("link", name="Bring chats along").click()
-    brought = [chatgpt(f"gpt-{width}", f"Radishes {width}"), claude(f"claude-{width}"), 7]
-    raw = json.dumps(brought).encode()
+    page.get_by_role("link", name="Import chats").click()
+    imported = [chatgpt(f"gpt-{width}", f"Radishes {width}"), claude(f"claude-{width}"), 7]
+    raw = json.dumps(imported).encode()
     file = FilePayload(name=f"export-{width}.json", mimeType="application/json", buffer=raw)
     page.get_by_label("File").set_input_files(file)
     page.get_by_label("Bud that goes on with these chats").select_option("Notes")
-    page.get_by_role("button", name="Bring chats along").click()
+    page.get_by_role("button", name="Import chats").click()
     row = page.locator("#imports .device-row", has_text=f"export-{width}.json")
-    expect(row).to_contain_text("2 chats came along")
+    expect(row).to_contain_text("2 chats imported")
     expect(row).to_contain_text("Notes goes on with them")
     row.get_by_text("1 chat was left out").click()
     expect(row).to_contain_text("It is no chat that Trellis can read.")
