@@ -14,7 +14,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from chat.models import ModelProvider, SharedProvider, Withheld
@@ -35,13 +34,13 @@ from chat.services.shared_providers import (
     withdraw_provider,
 )
 from chat.services.shared_uses import (
-    Uses,
     fetch_for_owner,
     list_shared,
     uses_by_workspace,
     uses_of,
 )
-from chat.services.taken_models import TakenAway, would_be_taken, would_be_taken_from
+from chat.services.taken_models import would_be_taken, would_be_taken_from
+from chat.services.uses_in_words import told_taken, told_uses
 from chat.shared_provider_form import PartForm, SharedProviderForm
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.formats import whole
@@ -55,8 +54,6 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 WORKSPACES_ON_PAGE: Final = 50
-_MOST_NAMED: Final = 10
-"""Models in one sentence."""
 
 
 @require_safe
@@ -346,54 +343,3 @@ def _told_limits(row: ModelProvider | None, loads: Mapping[UUID, Load]) -> list[
         values = {"used": whole(load.in_last_minute), "most": whole(row.most_a_minute)}
         told.append(_("%(used)s of %(most)s a minute") % values)
     return told
-
-
-def told_taken(taken: TakenAway) -> str:
-    """What gets no answers any more if models are taken away, in words; empty: nothing."""
-    if not taken.models:
-        return ""
-    uses = Uses(workspaces=taken.workspaces, buds=taken.buds, chats=taken.chats)
-    told = []
-    if used_by := told_uses(uses):
-        told.append(
-            ngettext(
-                "Models that you take away are used by %(uses)s of %(count)s workspace: %(models)s.",
-                "Models that you take away are used by %(uses)s of %(count)s workspaces: %(models)s.",
-                taken.workspaces,
-            )
-            % {
-                "uses": used_by,
-                "count": whole(taken.workspaces),
-                "models": _short_list(taken.models),
-            }
-        )
-        told.append(_("They stay, and get no answers until somebody chooses another model."))
-    if taken.searches:
-        told.append(
-            ngettext(
-                "%(count)s workspace searches its knowledge files by words only then.",
-                "%(count)s workspaces search their knowledge files by words only then.",
-                taken.searches,
-            )
-            % {"count": whole(taken.searches)}
-        )
-    return " ".join(told)
-
-
-def _short_list(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMED])
-    return f"{shown} …" if len(names) > _MOST_NAMED else shown
-
-
-def told_uses(uses: Uses) -> str:
-    """How many buds and chats get their answers from it, in words; empty: none."""
-    told = []
-    if uses.buds:
-        told.append(
-            ngettext("%(count)s bud", "%(count)s buds", uses.buds) % {"count": whole(uses.buds)}
-        )
-    if uses.chats:
-        told.append(
-            ngettext("%(count)s chat", "%(count)s chats", uses.chats) % {"count": whole(uses.chats)}
-        )
-    return _(" and ").join(told)

@@ -19,9 +19,12 @@ from rest_framework.authentication import SessionAuthentication
 from rest_framework.routers import SimpleRouter
 
 import audit.api
+import audit.platform_api
 import chat.api
+import config.platform_api
 import config.workspace_files.api
 import mcp_servers.pages.api
+import workspaces.platform_api
 from config.errors import RETRY_SECONDS
 from mcp_servers.pages import extensions
 from workspaces import list_views_api, members_api, people_api, profile_api, requests_api
@@ -138,7 +141,20 @@ def _router() -> SimpleRouter:
     for routes in (audit.api.routes, servers, chat.api.routes, *own):
         for prefix, viewset in routes:
             router.register(prefix, viewset, basename=prefix)
+    for prefix, viewset in _platform_routes():
+        router.register(f"platform/{prefix}", viewset, basename=f"platform-{prefix}")
     return router
+
+
+def _platform_routes() -> list[tuple[str, Any]]:
+    """What belongs to the whole installation, for its owner alone."""
+    return [
+        *config.platform_api.platform_routes,
+        *workspaces.platform_api.platform_routes,
+        *mcp_servers.pages.api.platform_routes,
+        *chat.api.platform_routes,
+        *audit.platform_api.platform_routes,
+    ]
 
 
 app_name = "api"

@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiParameter
 from drf_standardized_errors.openapi import AutoSchema
 from rest_framework import serializers
 
+from workspaces.api import PlatformViewSet
 from workspaces.api.idempotency import HEADER, MAX_LENGTH
 
 
@@ -32,15 +33,14 @@ class ApiSchema(AutoSchema):
     """Adds to each operation what the foundation does: errors of one shape, headers, limits."""
 
     def get_override_parameters(self) -> list[Any]:
-        """Headers that every operation reads."""
-        parameters: list[Any] = [
-            OpenApiParameter(
-                "X-Workspace",
-                str,
-                OpenApiParameter.HEADER,
-                description="Slug of the workspace, for a session; a token has its own.",
-            )
-        ]
+        """Headers that every operation reads; one of the platform is of no workspace."""
+        workspace = OpenApiParameter(
+            "X-Workspace",
+            str,
+            OpenApiParameter.HEADER,
+            description="Slug of the workspace, for a session; a token has its own.",
+        )
+        parameters: list[Any] = [] if isinstance(self.view, PlatformViewSet) else [workspace]
         if self.method == "POST":
             parameters.append(
                 OpenApiParameter(

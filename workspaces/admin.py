@@ -25,6 +25,7 @@ from workspaces.mails import public_url
 from workspaces.middleware import signed_in_user
 from workspaces.model_admin import PlatformModelAdmin, WorkspaceModelAdmin, telling, was_refused
 from workspaces.models import ApiToken, Invitation, Membership, Theme, User, Workspace
+from workspaces.platform import save_account, save_workspace
 from workspaces.roles import Permission
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.services import (
@@ -223,6 +224,10 @@ class WorkspaceAdmin(PlatformModelAdmin):
     search_fields = ["name", "slug"]
     prepopulated_fields: ClassVar[Any] = {"slug": ["name"]}
 
+    def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:
+        with telling(request):
+            save_workspace(workspace=obj, actor=cast("WorkspaceRequest", request).actor)
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # suspended, so that nothing is lost by a click
 
@@ -259,9 +264,9 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
         return super().change_view(request, object_id, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        if "email" in form.changed_data:
-            send_verification_email_to_address(request, obj.keep_address())
+        with telling(request):
+            if save_account(account=obj, actor=cast("WorkspaceRequest", request).actor):
+                send_verification_email_to_address(request, obj.keep_address())
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # switched off instead: what a person did stays

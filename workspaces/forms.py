@@ -22,7 +22,7 @@ from workspaces.formats import time_zones
 from workspaces.joining import MOST_DAYS, MOST_USES
 from workspaces.joining import ROLES as JOIN_ROLES
 from workspaces.models import Clock, DateFormat, NumberFormat, User
-from workspaces.tokens import scopes_for
+from workspaces.tokens import owns_platform, scopes_for
 
 LIFETIMES = [
     ("7", _("7 days")),
@@ -52,6 +52,11 @@ class TokenForm(forms.Form):
         """Offer what the person may do themselves."""
         super().__init__(*args, **kwargs)
         cast(forms.MultipleChoiceField, self.fields["scopes"]).choices = scopes_for(actor)
+        if owns_platform(actor):
+            self.fields["scopes"].help_text = _(
+                "Scopes that begin with “platform:” reach all workspaces. A token that has one ends within 90 days, and at"
+                " once when you are no superuser any more. What decides about rights, programs or keys takes your browser."
+            )
 
     def expires_at(self) -> Any:
         """The moment that the chosen lifetime ends."""

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.api.filtering import TruthFilter
 from workspaces.errors import InvalidInput
 from workspaces.list_view_parts import lists_for, query_for
 from workspaces.list_views import (
@@ -69,7 +70,7 @@ class ListViewOutput(serializers.ModelSerializer[SavedListView]):
 
 class ListViewFilters(RowFilterSet):
     list = django_filters.CharFilter()
-    is_shared = django_filters.BooleanFilter()
+    is_shared = TruthFilter()
 
 
 class ListViewViewSet(ListRows, RetrieveRow, WorkspaceViewSet):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import UUID
 
@@ -212,6 +213,19 @@ def bind_workspace(
         request_id=request.request_id,
         token=token,
         known=known,
+    )
+
+
+def bind_platform(request: WorkspaceRequest) -> None:
+    """Have a request of the platform's owner speak for the whole installation, and for no workspace.
+
+    Whoever calls this has made sure that it is theirs, and that a token is for the platform.
+    """
+    request.workspace = None
+    set_reach(EVERYTHING)
+    structlog.contextvars.unbind_contextvars("workspace_id")
+    request.actor = replace(
+        request.actor, workspace_id=None, role=None, is_auditor=False, is_superuser=True
     )
 
 

@@ -292,6 +292,9 @@ class ApiToken(WorkspaceModel):
 class IdempotentRequest(WorkspaceModel):
     """The stored answer to a POST that carried an `Idempotency-Key`."""
 
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, null=True, related_name="+", editable=False
+    )  # type: ignore[assignment]  # None: the request was about the whole installation
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=200)
     fingerprint = models.CharField(max_length=64, help_text=_("SHA-256 of method, path and body."))
@@ -302,7 +305,12 @@ class IdempotentRequest(WorkspaceModel):
         constraints = [
             models.UniqueConstraint(
                 fields=["workspace", "user", "key"], name="idempotent_request_once"
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["user", "key"],
+                condition=models.Q(workspace=None),
+                name="idempotent_platform_request_once",
+            ),
         ]
 
     def __str__(self) -> str:

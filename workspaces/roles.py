@@ -7,10 +7,12 @@ to any role. A superuser owns the platform, and acts in a workspace as its owner
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 from uuid import UUID
 
 from workspaces.actors import Actor, ActorKind, Role
 from workspaces.errors import PermissionDenied
+from workspaces.texts import gettext_lazy as _
 
 __all__ = ["Permission", "Role", "has_permission", "require"]
 
@@ -108,3 +110,12 @@ def require_platform_owner(actor: Actor) -> None:
     """Raise PermissionDenied unless the actor owns the platform."""
     if not actor.is_superuser:
         raise PermissionDenied
+
+
+TAKES_PERSON: Final = _("This takes a person who is signed in. No token can do it.")
+
+
+def require_person(actor: Actor) -> None:
+    """Raise PermissionDenied where a program acts with a token: for what could give it more than it was given."""
+    if actor.scopes is not None:
+        raise PermissionDenied(TAKES_PERSON)

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db import transaction
 from django.db.models import OuterRef, Subquery
@@ -19,7 +19,7 @@ from workspaces.changes import record_created, record_deleted
 from workspaces.errors import InvalidInput
 from workspaces.models import ApiToken, Membership, User, Workspace
 from workspaces.prepared import PreparedRows
-from workspaces.roles import scopes_of
+from workspaces.roles import require_person, scopes_of
 from workspaces.row_security import in_workspace
 from workspaces.secret_memory import remember_secret
 
@@ -34,16 +34,34 @@ SCOPES: dict[str, str] = {
     "audit:read": gettext_noop("Read the audit log"),
     "audit:write": gettext_noop("Keep views and schedules of the log, and sign off reviews"),
 }
+PLATFORM_READ: Final = "platform:read"
+PLATFORM_WRITE: Final = "platform:write"
+PLATFORM_SCOPES: dict[str, str] = {
+    PLATFORM_READ: gettext_noop(
+        "See the whole installation: workspaces, accounts, providers and state"
+    ),
+    PLATFORM_WRITE: gettext_noop("Change workspaces, accounts and shared providers of all"),
+}
+"""For the platform's owner alone, who gives them to nobody but themselves."""
 _OF_EVERYONE = frozenset({"chat", "servers:read", "servers:write"})
 """Members see the workspace's servers, and have servers of their own."""
 LONGEST_LIFE = timedelta(days=366)
+LONGEST_PLATFORM_LIFE = timedelta(days=90)
 _TOUCH_EVERY = timedelta(minutes=1)
 
 
 def scopes_for(actor: Actor) -> list[tuple[str, str]]:
     """The scopes, with what each allows, that a token of this person could make use of."""
-    useful = _OF_EVERYONE | scopes_of(actor)
-    return [(scope, gettext(about)) for scope, about in SCOPES.items() if scope in useful]
+    useful = (
+        _OF_EVERYONE | scopes_of(actor) | (set(PLATFORM_SCOPES) if owns_platform(actor) else set())
+    )
+    known = SCOPES | PLATFORM_SCOPES
+    return [(scope, gettext(about)) for scope, about in known.items() if scope in useful]
+
+
+def owns_platform(actor: Actor) -> bool:
+    """Whether a token that the actor makes here may be for the platform: an owner's who is a member, without a token."""
+    return actor.is_superuser and actor.role is not None and actor.scopes is None
 
 
 def hash_token(plain: str) -> str:
@@ -64,10 +82,14 @@ def issue_token(
     """Make a token; returns its row and the plain text, which is never to be had again.
 
     Raises:
-        InvalidInput: an unknown scope, none at all, or an expiry out of bounds.
+        PermissionDenied: the actor is a program with a token.
+        InvalidInput: an unknown scope, none at all, or an expiry out of bounds. One of the platform is unknown to whoever
+            does not own it, and for anybody else's token.
     """
+    require_person(actor)
     fields: dict[str, list[str]] = {}
-    unknown = sorted(set(scopes) - set(SCOPES))
+    is_own = actor.user_id == user.pk and owns_platform(actor)
+    unknown = sorted(set(scopes) - set(SCOPES | PLATFORM_SCOPES if is_own else SCOPES))
     if unknown or not scopes:
         fields["scopes"] = [
             _("Unknown scope: %(unknown)s.") % {"unknown": unknown[0]}
@@ -77,6 +99,9 @@ def issue_token(
     now = timezone.now()
     if not now < expires_at <= now + LONGEST_LIFE:
         fields["expires_at"] = [_("Choose a moment within the next year.")]
+    elif expires_at > now + LONGEST_PLATFORM_LIFE and not PLATFORM_SCOPES.keys().isdisjoint(scopes):
+        told = _("A token for the whole installation ends after %(days)s days at most.")
+        fields["expires_at"] = [told % {"days": LONGEST_PLATFORM_LIFE.days}]
     if not name.strip():
         fields["name"] = [_("Give the token a name.")]
     if fields:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.db.models import Count, Max, Q, Sum
@@ -237,6 +237,10 @@ def _from_entries(
     )
 
 
+PLATFORM_DAYS: Final = 7
+"""Of which the platform's owner sees numbers."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformRow:
     """One workspace's numbers, for the platform's page."""
@@ -246,6 +250,11 @@ class PlatformRow:
     failed: int
     refused: int
     last: datetime
+
+
+def platform_entries() -> WorkspaceQuerySet[AuditEntry]:
+    """Entries of no workspace, for the platform's owner."""
+    return AuditEntry.objects.across_workspaces().filter(workspace_id=None)
 
 
 def platform_rows(span: Span) -> dict[UUID, PlatformRow]:

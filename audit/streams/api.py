@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
+from uuid import UUID
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -25,12 +26,20 @@ from audit.streams.services import (
     pause_stream,
     renew_secret,
     start_over,
+    streams_of,
     try_stream,
     update_stream,
 )
-from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.api import (
+    ApiViewSet,
+    ListRows,
+    PlatformViewSet,
+    RetrieveRow,
+    Scopes,
+    WorkspaceViewSet,
+)
 from workspaces.errors import InvalidInput
-from workspaces.roles import Permission, require
+from workspaces.roles import Permission, require, require_platform_owner
 from workspaces.scoping import WorkspaceQuerySet
 
 _KINDS = AuditStream.Kind.values
@@ -117,34 +126,31 @@ class StreamTrialOutput(serializers.Serializer[Any]):
     fault = serializers.CharField(allow_blank=True)
 
 
-class AuditStreamViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
-    """Where the workspace's log is sent."""
+class StreamViewSet(ListRows, RetrieveRow, ApiViewSet):
+    """What streams of a workspace and those of the platform have alike. A subclass says whose they are, and who may."""
 
-    model = AuditStream  # type: ignore[assignment]  # the platform has streams of its own
-    scopes = Scopes(read="audit:read", write="workspace:write")
     serializer_class = StreamOutput
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return cast("WorkspaceQuerySet[Any]", AuditStream.objects.across_workspaces().none())
-        looks = self.request.method in SAFE_METHODS
-        needed = Permission.VIEW_AUDIT if looks else Permission.MANAGE_WORKSPACE
-        require(self.actor, needed, workspace_id=self.workspace.pk)
-        rows = AuditStream.objects.for_workspace(self.workspace)
-        return rows.select_related("state")
+    def of_workspace(self) -> UUID | None:
+        """Whose streams these are; None: the platform's."""
+        raise NotImplementedError
+
+    def require_management(self) -> None:
+        """Raise PermissionDenied unless the caller may say where this log goes."""
+        raise NotImplementedError
 
     @extend_schema(
         summary="Add an audit stream", request=StreamInput, responses={201: StreamSecretOutput}
     )
     def create(self, request: Request) -> Response:
         """Send the log there from now on, or from its beginning."""
-        require(self.actor, Permission.MANAGE_WORKSPACE, workspace_id=self.workspace.pk)
+        self.require_management()
         values = self._read_settings(StreamInput)
         kind, start = values.pop("kind"), Start(values.pop("start"))
         is_paused = values.pop("is_paused", False)
         with transaction.atomic():
             stream, secret = create_stream(
-                workspace_id=self.workspace.pk,
+                workspace_id=self.of_workspace(),
                 actor=self.actor,
                 kind=kind,
                 draft=StreamDraft(**values),
@@ -239,6 +245,45 @@ class AuditStreamViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def _with_secret(self, stream: AuditStream, secret: str, status: int = 200) -> Response:
         shown = {"stream": stream, "secret": secret or None}
         return Response(StreamSecretOutput(shown).data, status=status)
+
+
+class AuditStreamViewSet(StreamViewSet, WorkspaceViewSet):
+    """Where the workspace's log is sent."""
+
+    model = AuditStream  # type: ignore[assignment]  # the platform has streams of its own
+    scopes = Scopes(read="audit:read", write="workspace:write")
+
+    def of_workspace(self) -> UUID | None:
+        return self.workspace.pk
+
+    def require_management(self) -> None:
+        require(self.actor, Permission.MANAGE_WORKSPACE, workspace_id=self.workspace.pk)
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        if getattr(self, "swagger_fake_view", False):
+            return streams_of(None).none()
+        if self.request.method in SAFE_METHODS:
+            require(self.actor, Permission.VIEW_AUDIT, workspace_id=self.workspace.pk)
+        else:
+            self.require_management()
+        return streams_of(self.workspace.pk).select_related("state")
+
+
+class PlatformStreamViewSet(StreamViewSet, PlatformViewSet):
+    """Where the log of the whole installation is sent. A token only sees it and sends test entries."""
+
+    needs_person: ClassVar[Any] = frozenset(
+        {"create", "partial_update", "destroy", "restart", "renew_secret"}
+    )
+
+    def of_workspace(self) -> UUID | None:
+        return None
+
+    def require_management(self) -> None:
+        require_platform_owner(self.actor)
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        return streams_of(None).select_related("state")
 
 
 def _find_unused(kind: str, values: dict[str, Any]) -> dict[str, list[str]]:

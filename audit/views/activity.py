@@ -20,7 +20,7 @@ from audit import reports
 from audit.filters import ENDED, FAILED, REFUSED, read_filter
 from audit.health import health
 from audit.models import PLATFORM_CHAIN, AuditEntry
-from audit.reports.overview import PlatformRow, platform_rows
+from audit.reports.overview import PLATFORM_DAYS, PlatformRow, platform_entries, platform_rows
 from audit.rollups.reading import Span
 from audit.views.entry import bodies_of, changes_of, facts_of
 from audit.views.parts import described, workspace_of
@@ -109,15 +109,10 @@ def own_entry(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID) ->
 def platform(request: WorkspaceRequest) -> HttpResponse:
     """All workspaces in numbers, for the platform's owner: never what was sent or came back."""
     now = timezone.now()
-    span = Span.around(now - timedelta(days=7), now)
+    span = Span.around(now - timedelta(days=PLATFORM_DAYS), now)
     numbers = platform_rows(span)
     workspaces = page_in_address(Workspace.objects.all(), request.GET, _WORKSPACES_AFTER, by="name")
-    own = page_in_address(
-        AuditEntry.objects.across_workspaces().filter(workspace_id=None),
-        request.GET,
-        _ENTRIES_AFTER,
-        by="-id",
-    )
+    own = page_in_address(platform_entries(), request.GET, _ENTRIES_AFTER, by="-id")
     context = {
         "section": "audit",
         "health": health(),

@@ -14,6 +14,7 @@ from chat.api.messages import MessageViewSet, QueuedMessageViewSet
 from chat.api.models import ModelViewSet
 from chat.api.permissions import ToolPermissionViewSet
 from chat.api.pins import PinViewSet
+from chat.api.platform import platform_routes
 from chat.api.providers import ProviderViewSet
 from chat.api.push import PushDeviceViewSet
 from chat.api.reminders import ReminderViewSet
@@ -23,6 +24,8 @@ from chat.api.turns import ToolCallViewSet, TurnViewSet
 from chat.api.usage import UsageViewSet
 from chat.api.waiting import WaitingViewSet
 from chat.api.webhooks import WebhookViewSet
+
+__all__ = ["platform_routes", "routes"]
 
 routes = [
     ("buds", BudViewSet),

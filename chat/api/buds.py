@@ -54,11 +54,12 @@ from chat.services.knowledge import add_knowledge
 from chat.services.offers import resources_ahead
 from chat.values import McpConfigOverrides, parse_value
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.api.filtering import TruthFilter
 from workspaces.scoping import WorkspaceQuerySet
 
 
 class BudFilters(RowFilterSet):
-    is_archived = django_filters.BooleanFilter()
+    is_archived = TruthFilter()
     search = django_filters.CharFilter(field_name="name", lookup_expr="icontains")
 
 

@@ -39,6 +39,7 @@ from chat.services.turns import send_or_queue
 from chat.values import BulkChange, WhenBusy
 from chat.wire import attachments_of
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.api.filtering import TruthFilter
 from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -152,10 +153,10 @@ class NewMessage(serializers.Serializer[Any]):
 
 class ConversationFilters(RowFilterSet):
     search = django_filters.CharFilter(field_name="title", lookup_expr="icontains")
-    archived = django_filters.BooleanFilter(field_name="is_archived")
+    archived = TruthFilter(field_name="is_archived")
     bud = django_filters.UUIDFilter(field_name="bud_id")
     folder = django_filters.UUIDFilter(field_name="folder_id")
-    temporary = django_filters.BooleanFilter(field_name="is_temporary")
+    temporary = TruthFilter(field_name="is_temporary")
 
 
 _NOT_LISTED = (

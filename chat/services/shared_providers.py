@@ -46,7 +46,7 @@ from workspaces.errors import (
 )
 from workspaces.models import Workspace
 from workspaces.outbound import HTTP_SCHEMES, parse_endpoint
-from workspaces.roles import require_platform_owner
+from workspaces.roles import require_person, require_platform_owner
 from workspaces.row_security import everywhere
 from workspaces.secrets import Secret
 
@@ -107,11 +107,13 @@ def change_shared_provider(
         shared: as whoever changes it has seen it.
 
     Raises:
-        PermissionDenied, InvalidInput, ProviderKeyUntested: as above.
+        PermissionDenied, InvalidInput, ProviderKeyUntested: as above. No token sends workspaces to another address.
         Conflict: somebody else changed it meanwhile.
         NotFound: somebody else deleted it.
     """
     require_platform_owner(actor)
+    if draft.base_url.strip() != shared.base_url:
+        require_person(actor)
     if draft.api_key:
         wanted = SharedProvider(pk=shared.pk)
         _put(wanted, draft)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Q
@@ -45,15 +46,20 @@ def list_shared(*, actor: Actor) -> list[SharedRow]:
     Raises:
         PermissionDenied: the actor does not own the platform.
     """
+    with everywhere():
+        rows = list(shared_rows(actor=actor).order_by("name", "pk"))
+    return [SharedRow(shared=row, workspaces=row.workspaces) for row in rows]
+
+
+def shared_rows(*, actor: Actor) -> Any:
+    """All of them, each with how many `workspaces` may use it.
+
+    Raises:
+        PermissionDenied: the actor does not own the platform.
+    """
     require_platform_owner(actor)
     is_given = ~Q(given__withheld=Withheld.WITHDRAWN.value)
-    with everywhere():
-        rows = list(
-            SharedProvider.objects.annotate(number=Count("given", filter=is_given)).order_by(
-                "name", "pk"
-            )
-        )
-    return [SharedRow(shared=row, workspaces=row.number) for row in rows]
+    return SharedProvider.objects.annotate(workspaces=Count("given", filter=is_given))
 
 
 def uses_of(shared: SharedProvider) -> Uses:

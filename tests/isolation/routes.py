@@ -56,6 +56,14 @@ def _shared(side: Side) -> dict[str, Any]:
     return {"provider_id": side["shared"].shared_id}
 
 
+def _shared_pk(side: Side) -> dict[str, Any]:
+    return {"pk": side["shared"].shared_id}
+
+
+def _own_workspace(side: Side) -> dict[str, Any]:
+    return {"pk": side.tenant.workspace.pk}
+
+
 def _pk(name: str) -> Ids:
     return lambda side: {"pk": side[name].pk}
 
@@ -642,6 +650,79 @@ SAMPLES: dict[str, Sample] = {
     "chat:shared_provider_change": Sample(
         ids=lambda side: {**_shared(side), "verb": "delete"}, reads=False
     ),
+    **{
+        f"api:platform-{name}": Sample(reads=False)
+        for name in (
+            *("state-list", "state-confirm-restore", "servers-list"),
+            *("programs-list", "programs-known", "audit-list", "audit-workspaces-list"),
+            *("audit-entries-list", "environment-provider-list", "environment-provider-test"),
+            *("environment-provider-usage", "environment-provider-list-changes"),
+        )
+    },
+    "api:platform-workspaces-list": Sample(bodies=(_body(name="=x", slug="=x"),), reads=False),
+    "api:platform-workspaces-detail": Sample(
+        ids=_own_workspace, bodies=(lambda _: {"allows_public_links": True},), reads=False
+    ),
+    "api:platform-workspaces-suspend": Sample(
+        ids=_own_workspace,
+        bodies=(lambda side: {"confirmation": side.tenant.workspace.name},),
+        reads=False,
+    ),
+    "api:platform-workspaces-resume": Sample(ids=_own_workspace, reads=False),
+    "api:platform-accounts-list": Sample(
+        bodies=(_body(email="=new@example.org", password="=correct horse battery"),), reads=False
+    ),
+    "api:platform-accounts-detail": Sample(
+        ids=lambda side: {"pk": side.tenant.member.pk},
+        bodies=(lambda _: {"is_superuser": True},),
+        reads=False,
+    ),
+    "api:platform-programs-detail": Sample(
+        ids=_pk("server"), bodies=(lambda _: {"is_enabled": True},), reads=False
+    ),
+    "api:platform-programs-accept": Sample(ids=_pk("server"), reads=False),
+    "api:platform-servers-detail": Sample(ids=_pk("server"), reads=False),
+    "api:platform-providers-list": Sample(
+        bodies=(_body(name="=x", base_url="=https://x.example.org/v1", default_model="=m"),),
+        reads=False,
+    ),
+    "api:platform-providers-detail": Sample(
+        ids=_shared_pk, bodies=(_body(name="=renamed"),), reads=False
+    ),
+    "api:platform-providers-switch": Sample(
+        ids=_shared_pk, bodies=(lambda _: {"is_active": False},), reads=False
+    ),
+    **{
+        f"api:platform-providers-{name}": Sample(
+            ids=_shared_pk,
+            bodies=(lambda side: {"workspace": str(side.tenant.workspace.pk)},),
+            reads=False,
+        )
+        for name in ("give", "withdraw")
+    },
+    **{
+        f"api:platform-providers-{name}": Sample(ids=_shared_pk, reads=False)
+        for name in ("test", "usage", "list-changes", "workspaces")
+    },
+    "api:platform-providers-part": Sample(
+        ids=lambda side: {**_shared_pk(side), "workspace_id": side.tenant.workspace.pk},
+        bodies=(lambda _: {"most_at_once": 1},),
+        reads=False,
+    ),
+    "api:platform-audit-streams-list": Sample(
+        bodies=(_body(name="=SIEM", kind="=otlp", target="=https://sink.example.org/"),),
+        reads=False,
+    ),
+    "api:platform-audit-streams-detail": Sample(
+        ids=_pk("stream"), bodies=(_body(name="=renamed"),), reads=False
+    ),
+    "api:platform-audit-streams-restart": Sample(
+        ids=_pk("stream"), bodies=(_body(start="=now"),), reads=False
+    ),
+    **{
+        f"api:platform-audit-streams-{name}": Sample(ids=_pk("stream"), reads=False)
+        for name in ("test", "renew-secret")
+    },
     "mcp_servers:servers": _page,
     "mcp_servers:icons": _page,
     "mcp_servers:add": Sample(

@@ -32,9 +32,10 @@ from tests.chat.test_shared_chats import (
     share,
     token_of,
 )
-from tests.factories import CANARY, PASSWORD, Tenant, make_tenant
+from tests.factories import CANARY, PASSWORD, Tenant, UserFactory, make_tenant
+from tests.platform_api import with_token
 from workspaces.middleware import WorkspaceMiddleware
-from workspaces.models import Membership
+from workspaces.models import Membership, User
 from workspaces.postgresql.policies import protected_tables, tenant_tables
 from workspaces.row_security import (
     NOTHING,
@@ -44,6 +45,7 @@ from workspaces.row_security import (
     reach_of,
     reaching,
 )
+from workspaces.tokens import PLATFORM_READ, PLATFORM_WRITE
 
 __all__ = ["chat", "closed_connections", "counting", "model"]
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
@@ -304,3 +306,17 @@ def test_shared_chats_are_read_behind_the_wall(tenant: Tenant, other: Tenant) ->
     assert Client().get(f"/shared/{token}/").status_code == 404
     with everywhere():
         assert end_expired() == 0
+
+
+def test_the_owner_reaches_every_workspace_over_rest(tenant: Tenant, other: Tenant) -> None:
+    """SEC-459, REL-1060: with a token that is of one workspace, too; whoever is no owner any more reaches nothing."""
+    root = UserFactory.create(is_superuser=True)
+    api = with_token(root, tenant.workspace, PLATFORM_READ, PLATFORM_WRITE)
+    assert len(api.get("audit-workspaces/").json()["results"]) == 2
+    made = api.post("workspaces/", {"name": "x", "slug": "x"}, **{"Idempotency-Key": "x"})
+    again = api.post("workspaces/", {"name": "x", "slug": "x"}, **{"Idempotency-Key": "x"})
+    assert (made.status_code, again.json()) == (201, made.json())
+    for one in (tenant, other):
+        assert api.get(f"workspaces/{one.workspace.pk}/").status_code == 200
+    User.objects.filter(pk=root.pk).update(is_superuser=False)
+    assert api.get("audit-workspaces/").status_code == 404

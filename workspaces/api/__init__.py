@@ -2,19 +2,28 @@
 
 An app's ``api`` module holds its viewsets and names them in ``routes``, a list of ``(prefix, viewset)``; the router in
 ``config.api`` mounts them. A viewset descends from `WorkspaceViewSet` and says which rows it serves, which token
-scopes it asks for, and by which fields lists may be filtered and ordered.
+scopes it asks for, and by which fields lists may be filtered and ordered. What belongs to the whole installation descends
+from `PlatformViewSet`, and is named in ``platform_routes``.
 """
 
 from workspaces.api.authentication import ApiTokenAuthentication, CookieAuthentication, Scopes
 from workspaces.api.filtering import RowFilterSet
 from workspaces.api.pagination import KeysetPagination
-from workspaces.api.viewsets import ListRows, RetrieveRow, WorkspaceViewSet
+from workspaces.api.viewsets import (
+    ApiViewSet,
+    ListRows,
+    PlatformViewSet,
+    RetrieveRow,
+    WorkspaceViewSet,
+)
 
 __all__ = [
     "ApiTokenAuthentication",
+    "ApiViewSet",
     "CookieAuthentication",
     "KeysetPagination",
     "ListRows",
+    "PlatformViewSet",
     "RetrieveRow",
     "RowFilterSet",
     "Scopes",

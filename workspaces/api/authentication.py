@@ -14,7 +14,8 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from workspaces.errors import NotFound, NoWorkspace, PermissionDenied
-from workspaces.middleware import MemberRole, bind_workspace
+from workspaces.middleware import MemberRole, bind_platform, bind_workspace
+from workspaces.roles import TAKES_PERSON
 from workspaces.suspending import find_suspension
 from workspaces.tokens import authenticate
 
@@ -79,6 +80,14 @@ class CookieAuthentication(SessionAuthentication):
         return 'Bearer realm="Trellis"'
 
 
+class Nobody(BasePermission):
+    """A viewset that does not say who may call it is closed."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Give False."""
+        return False
+
+
 class InWorkspace(BasePermission):
     """A known person in a workspace, with a token (if there is one) that holds the view's scope.
 
@@ -101,23 +110,49 @@ class InWorkspace(BasePermission):
                 name = membership.workspace.name
                 raise PermissionDenied(_("Your access to %(name)s is suspended.") % {"name": name})
             raise NotFound(_("Workspace not found.")) if slug else NoWorkspace()
-        held = http_request.actor.scopes
-        if held is not None:
-            scopes: Scopes | None = getattr(view, "scopes", None)
-            needed = (
-                None
-                if scopes is None
-                else scopes.read
-                if request.method in SAFE_METHODS
-                else scopes.write
-            )
-            if needed is None or needed not in held:
-                raise PermissionDenied(
-                    _("This token does not hold the scope '%(needed)s'.") % {"needed": needed}
-                    if needed
-                    else None
-                )
+        _require_scope(http_request.actor.scopes, request, view)
         return True
+
+
+class OwnsPlatform(BasePermission):
+    """The platform's owner: in a browser, or with a token that holds the view's scope. Everybody else finds nothing.
+
+    A right that is taken away ends a token's use at once: each request asks who its person is now.
+    """
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Give False for nobody (401). From here on the request speaks for the platform, and for no workspace.
+
+        Raises:
+            NotFound: the person does not own the platform.
+            PermissionDenied: the token does not hold the scope, or the action takes a person.
+        """
+        if not request.user.is_authenticated:
+            return False
+        if not request.user.is_superuser:
+            raise NotFound
+        http_request = cast("WorkspaceRequest", request._request)
+        _require_scope(http_request.actor.scopes, request, view)
+        bind_platform(http_request)
+        return True
+
+
+def _require_scope(held: frozenset[str] | None, request: Request, view: APIView) -> None:
+    """Raise PermissionDenied where a token may not do this; None: it is no token."""
+    if held is None:
+        return
+    scopes: Scopes | None = getattr(view, "scopes", None)
+    needed = (
+        None if scopes is None else scopes.read if request.method in SAFE_METHODS else scopes.write
+    )
+    if needed is None or needed not in held:
+        raise PermissionDenied(
+            _("This token does not hold the scope '%(needed)s'.") % {"needed": needed}
+            if needed
+            else None
+        )
+    if getattr(view, "action", None) in getattr(view, "needs_person", ()):
+        raise PermissionDenied(TAKES_PERSON)
 
 
 def _is_plain(text: str) -> bool:

@@ -7,7 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django_filters.rest_framework import DjangoFilterBackend, FilterSet, IsoDateTimeFilter
+from django.utils.translation import gettext_lazy as _
+from django_filters.rest_framework import (
+    BooleanFilter,
+    DjangoFilterBackend,
+    FilterSet,
+    IsoDateTimeFilter,
+)
 from rest_framework.exceptions import ParseError
 
 from workspaces.text_values import read_moment
@@ -37,6 +43,29 @@ class MomentFilter(IsoDateTimeFilter):
     """Compares with a moment."""
 
     field_class = MomentField
+
+
+class TruthField(forms.NullBooleanField):
+    """Yes or no."""
+
+    default_error_messages = {"invalid": _("Use true or false.")}
+
+    def to_python(self, value: Any) -> bool | None:  # type: ignore[override]  # as its base gives it
+        """Refuse what is neither, instead of giving all rows."""
+        found = super().to_python(value)
+        if found is None and value not in (None, ""):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return found
+
+
+class TruthFilter(BooleanFilter):
+    """Compares with true or false."""
+
+    field_class = TruthField
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Read the text itself: the usual widget takes what it does not know for nothing."""
+        super().__init__(*args, widget=forms.TextInput, **options)
 
 
 class RowFilterSet(FilterSet):

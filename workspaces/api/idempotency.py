@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
     from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import Workspace
+    from workspaces.scoping import WorkspaceQuerySet
 
 HEADER = "Idempotency-Key"
 MAX_LENGTH = 200
@@ -63,9 +65,7 @@ def begin(request: Request) -> IdempotentRequest | None:
     if not key or len(key) > MAX_LENGTH or not (key.isascii() and key.isprintable()):
         raise ParseError(f"{HEADER} must be 1 to {MAX_LENGTH} printable ASCII characters.")
     http_request = cast("WorkspaceRequest", request._request)
-    workspace = http_request.workspace
-    if workspace is None:
-        return None
+    workspace = http_request.workspace  # None: the request is about the whole installation
     fingerprint = _fingerprint(request)
     try:
         with transaction.atomic():
@@ -73,9 +73,7 @@ def begin(request: Request) -> IdempotentRequest | None:
                 workspace=workspace, user=http_request.user, key=key, fingerprint=fingerprint
             )
     except IntegrityError:
-        row = IdempotentRequest.objects.for_workspace(workspace).get(
-            user=http_request.user, key=key
-        )
+        row = requests_of(workspace).get(user=http_request.user, key=key)
     if row.fingerprint != fingerprint:
         raise InvalidInput(
             _("This %(header)s was used for another request.") % {"header": HEADER}, fields={}
@@ -83,6 +81,13 @@ def begin(request: Request) -> IdempotentRequest | None:
     if row.status_code is None:
         raise Conflict(_("The first request with this key is still running."))
     raise Replayed(row)
+
+
+def requests_of(workspace: Workspace | UUID | None) -> WorkspaceQuerySet[IdempotentRequest]:
+    """What is stored of requests to one workspace; None: of those to the whole installation."""
+    if workspace is None:
+        return IdempotentRequest.objects.across_workspaces().filter(workspace=None)
+    return IdempotentRequest.objects.for_workspace(workspace)
 
 
 def finish(
@@ -93,7 +98,7 @@ def finish(
     Args:
         shown_once: what else of the answer is not stored, besides what its name or its value tells to be a secret.
     """
-    mine = IdempotentRequest.objects.for_workspace(row.workspace_id).filter(pk=row.pk)
+    mine = requests_of(row.workspace_id).filter(pk=row.pk)
     if response.status_code >= 500:
         mine.delete()
         return
@@ -101,7 +106,7 @@ def finish(
     mine.update(status_code=response.status_code, body=_kept(body, row.workspace_id, shown_once))
 
 
-def _kept(value: Any, workspace_id: UUID, shown_once: Collection[str]) -> Any:
+def _kept(value: Any, workspace_id: UUID | None, shown_once: Collection[str]) -> Any:
     """What is stored of an answer, or of a part of it."""
     if isinstance(value, list):
         return [_kept(one, workspace_id, shown_once) for one in value]

@@ -1,4 +1,4 @@
-"""What every viewset does alike: rows through the tenant's door, strict parameters, throttles, idempotency."""
+"""What every viewset does alike: strict parameters, throttles, idempotency; and through which door its rows come."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.throttling import SimpleRateThrottle
@@ -16,14 +17,19 @@ from workspaces.api.authentication import (
     ApiTokenAuthentication,
     CookieAuthentication,
     InWorkspace,
+    Nobody,
+    OwnsPlatform,
     Scopes,
 )
 from workspaces.api.filtering import LIST_PARAMETERS, StrictFilterBackend, check_parameters
 from workspaces.api.pagination import KeysetPagination
 from workspaces.api.parsing import StrictJSONParser
+from workspaces.errors import NotFound
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+from workspaces.tokens import PLATFORM_READ, PLATFORM_WRITE
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
     from rest_framework.request import Request
 
     from workspaces.actors import Actor
@@ -48,14 +54,13 @@ class CallerThrottle(SimpleRateThrottle):
         return f"throttle:api:{request.user.pk}:{token or 'session'}"
 
 
-class WorkspaceViewSet(GenericViewSet[Any]):
-    """The base of all viewsets.
+class ApiViewSet(GenericViewSet[Any]):
+    """What the viewsets of a workspace and those of the platform do alike.
 
-    A subclass sets `model`, `scopes`, `serializer_class` (the output) and, for lists, `orderings` and
-    `filterset_class`; it writes actions that read input, call one service and give `self.answer(row)`.
+    A subclass sets `scopes`, `serializer_class` (the output) and, for lists, `orderings` and `filterset_class`; it
+    writes actions that read input, call one service and give `self.answer(row)`.
     """
 
-    model: ClassVar[type[WorkspaceModel]]
     scopes: ClassVar[Scopes]
     """Without it the view accepts no tokens."""
     orderings: ClassVar[Sequence[str]] = ("-id",)
@@ -64,9 +69,11 @@ class WorkspaceViewSet(GenericViewSet[Any]):
     """Further query parameters of an action, by the action's name."""
     shown_once: ClassVar[frozenset[str]] = frozenset()
     """Fields of answers that are secrets although their names do not say so: stored for no repeated request."""
+    needs_person: ClassVar[frozenset[str]] = frozenset()
+    """Actions that no token may call, whatever its scopes."""
 
     authentication_classes = (ApiTokenAuthentication, CookieAuthentication)
-    permission_classes = (InWorkspace,)
+    permission_classes: Any = (Nobody,)
     throttle_classes = (CallerThrottle,)
     parser_classes = (StrictJSONParser,)
     filter_backends = (StrictFilterBackend,)
@@ -74,13 +81,6 @@ class WorkspaceViewSet(GenericViewSet[Any]):
     lookup_value_converter = "uuid"
 
     _idempotent: IdempotentRequest | None = None
-
-    @property
-    def workspace(self) -> Workspace:
-        """The workspace of the request; `InWorkspace` has seen to it that there is one."""
-        workspace = self._http_request.workspace
-        assert workspace is not None
-        return workspace
 
     @property
     def actor(self) -> Actor:
@@ -95,17 +95,6 @@ class WorkspaceViewSet(GenericViewSet[Any]):
     @property
     def _http_request(self) -> WorkspaceRequest:
         return cast("WorkspaceRequest", self.request._request)
-
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        """Only rows of this workspace that this person may see."""
-        if getattr(self, "swagger_fake_view", False):
-            return cast("WorkspaceQuerySet[Any]", self.model.objects.across_workspaces().none())
-        door = cast("WorkspaceQuerySet[Any]", self.model.objects.for_workspace(self.workspace))
-        return door.visible_to(self.person)
-
-    def get_object(self) -> Any:
-        """Give the row of the address, or raise NotFound alike for a missing and for a foreign one."""
-        return self.get_queryset().fetch(self.kwargs[self.lookup_url_kwarg or self.lookup_field])
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Authenticate, authorize, count; then refuse unknown parameters and replay known keys."""
@@ -147,6 +136,57 @@ class WorkspaceViewSet(GenericViewSet[Any]):
     def answer(self, row: Any, status: int = 200) -> Response:
         """Give one row in the view's output shape."""
         return Response(self.get_serializer(row).data, status=status)
+
+
+class WorkspaceViewSet(ApiViewSet):
+    """The base of all viewsets about rows of one workspace. A subclass sets `model`, too."""
+
+    model: ClassVar[type[WorkspaceModel]]
+    permission_classes: Any = (InWorkspace,)
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace of the request; `InWorkspace` has seen to it that there is one."""
+        workspace = self._http_request.workspace
+        assert workspace is not None
+        return workspace
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        """Only rows of this workspace that this person may see."""
+        if getattr(self, "swagger_fake_view", False):
+            return cast("WorkspaceQuerySet[Any]", self.model.objects.across_workspaces().none())
+        door = cast("WorkspaceQuerySet[Any]", self.model.objects.for_workspace(self.workspace))
+        return door.visible_to(self.person)
+
+    def get_object(self) -> Any:
+        """Give the row of the address, or raise NotFound alike for a missing and for a foreign one."""
+        return self.get_queryset().fetch(self.kwargs[self.lookup_url_kwarg or self.lookup_field])
+
+
+class PlatformViewSet(ApiViewSet):
+    """The base of all viewsets about the whole installation, for the platform's owner alone."""
+
+    scopes = Scopes(read=PLATFORM_READ, write=PLATFORM_WRITE)
+    permission_classes: Any = (OwnsPlatform,)
+
+    def get_object(self) -> Any:
+        """Give the row of the address, or raise NotFound."""
+        return self._found(self.get_queryset())
+
+    def get_held(self) -> Any:
+        """Give the row of the address, which nobody else changes until the transaction ends.
+
+        Raises:
+            NotFound: there is none.
+        """
+        return self._found(self.get_queryset().select_for_update(no_key=True))
+
+    def _found(self, rows: QuerySet[Any]) -> Any:
+        row = rows.filter(pk=self.kwargs["pk"]).first()
+        if row is None:
+            name = {"verbose_name": rows.model._meta.verbose_name}
+            raise NotFound((_("%(verbose_name)s not found.") % name).capitalize())
+        return row
 
 
 class ListRows:

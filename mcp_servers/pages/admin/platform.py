@@ -9,7 +9,7 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from mcp_servers.models import GlobalServer, StdioProgram, version_pins
+from mcp_servers.models import GlobalServer, StdioProgram
 from mcp_servers.pages.admin.common import actor_of, is_owner
 from mcp_servers.pages.forms.program_entry import ProgramEntryForm
 from mcp_servers.registry import services
@@ -56,10 +56,12 @@ class StdioProgramAdmin(TrackedModelAdmin):
         }
 
     def save_model(self, request: HttpRequest, obj: StdioProgram, form: Any, change: bool) -> None:
-        """Saving is the owner's word on what runs, so its files are pinned as they are now."""
-        obj.file_hash = version_pins.program_hash(obj.command, obj.args)
-        obj.problem = ""
-        super().save_model(request, obj, form, change)
+        with telling(request):
+            services.save_program(program=obj, actor=actor_of(request))
+
+    def delete_model(self, request: HttpRequest, obj: StdioProgram) -> None:
+        with telling(request):
+            services.delete_program(program=obj, actor=actor_of(request))
 
     @admin.action(description=_("Accept the programs as they are now"))
     def accept_files(self, request: HttpRequest, queryset: models.QuerySet[StdioProgram]) -> None:

@@ -4,9 +4,12 @@ from mcp_servers.pages.api.catalogue import CatalogueViewSet
 from mcp_servers.pages.api.connections import ConnectionViewSet
 from mcp_servers.pages.api.lists import GlobalServerViewSet, ServerListViewSet
 from mcp_servers.pages.api.offers import PromptViewSet, ResourceViewSet
+from mcp_servers.pages.api.platform import platform_routes
 from mcp_servers.pages.api.servers import ServerViewSet
 from mcp_servers.pages.api.tools import ToolViewSet
 from mcp_servers.pages.api.trace import TraceViewSet
+
+__all__ = ["platform_routes", "routes"]
 
 routes = [
     ("servers", ServerViewSet),

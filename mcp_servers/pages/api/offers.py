@@ -20,6 +20,7 @@ from mcp_servers.pages.api.common import StrictSerializer, TextMapField
 from mcp_servers.registry import services
 from mcp_servers.registry.rights import require_to_manage
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.api.filtering import TruthFilter
 from workspaces.database import wait_for
 from workspaces.errors import InvalidInput
 
@@ -130,7 +131,7 @@ class OfferFilters(RowFilterSet):
     """What a list may be narrowed by."""
 
     server = django_filters.UUIDFilter(field_name="server_id")
-    is_enabled = django_filters.BooleanFilter()
+    is_enabled = TruthFilter()
     name = django_filters.CharFilter(max_length=256)
 
 

@@ -31,6 +31,7 @@ from mcp_servers.registry.rights import may_manage, require_to_manage
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_ROOTS, MAX_SAMPLING_TOKENS, MAX_SCOPE_LENGTH
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.api.filtering import TruthFilter
 from workspaces.errors import InvalidInput
 from workspaces.outbound import MAX_URL_LENGTH
 
@@ -254,7 +255,7 @@ class ConnectionOutput(serializers.Serializer[Any]):
 class ServerFilters(RowFilterSet):
     """What a list of servers may be narrowed by."""
 
-    is_active = django_filters.BooleanFilter()
+    is_active = TruthFilter()
     status = django_filters.ChoiceFilter("state__status", choices=ServerStatus.choices)
     scope = django_filters.ChoiceFilter(choices=ServerScope.choices)
     transport = django_filters.ChoiceFilter(choices=transports.choices())

@@ -19,6 +19,7 @@ from mcp_servers.registry import services
 from mcp_servers.registry.discovery import listed_for
 from mcp_servers.registry.services.tools import MAX_CACHE_SECONDS
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.api.filtering import TruthFilter
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -133,7 +134,7 @@ class ToolFilters(RowFilterSet):
     """What a list of tools may be narrowed by."""
 
     server = django_filters.UUIDFilter(field_name="server_id")
-    is_enabled = django_filters.BooleanFilter()
+    is_enabled = TruthFilter()
     name = django_filters.CharFilter(max_length=256)
 
 

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from mcp_servers.models import McpServer, TraceMessage
 from mcp_servers.registry.trace import reading
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.api.filtering import TruthFilter
 from workspaces.errors import PermissionDenied
 from workspaces.roles import Permission, has_permission
 
@@ -63,7 +64,7 @@ class TraceFilters(RowFilterSet):
     method = django_filters.CharFilter(max_length=100)
     rpc_id = django_filters.CharFilter(max_length=100)
     call_id = django_filters.UUIDFilter()
-    checks = django_filters.BooleanFilter(
+    checks = TruthFilter(
         method="with_checks", help_text="Show regular health checks that went well, too."
     )
 

@@ -18,7 +18,13 @@ from mcp_servers.registry.services.inspection import (
     test_connection,
     try_connection,
 )
-from mcp_servers.registry.services.programs import accept_program, check_programs, ensure_program
+from mcp_servers.registry.services.programs import (
+    accept_program,
+    check_programs,
+    delete_program,
+    ensure_program,
+    save_program,
+)
 from mcp_servers.registry.services.rules import set_workspace_rule
 from mcp_servers.registry.services.server_notices import listen_to_servers
 from mcp_servers.registry.services.servers import (
@@ -54,12 +60,14 @@ __all__ = [
     "check_server",
     "connect_server",
     "connections_of",
+    "delete_program",
     "delete_server",
     "disconnect_server",
     "ensure_program",
     "listen_to_servers",
     "may_keep_results",
     "refresh_tools",
+    "save_program",
     "set_approval_override",
     "set_prompt_enabled",
     "set_resource_enabled",

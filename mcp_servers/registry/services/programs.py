@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import ProtectedError
+from django.utils.translation import gettext as _
 
 from mcp_servers.models import McpServer, StdioProgram, version_pins
 from mcp_servers.registry.services.server_notices import tell
 from workspaces.actors import Actor, Source
-from workspaces.changes import record_created, tracked_change
-from workspaces.errors import InvalidInput
+from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from mcp_servers.registry.demo.programs import ProgramSeed
 
 logger = logging.getLogger(__name__)
+
+_MOST_NAMED: Final = 5
 
 
 @transaction.atomic
@@ -51,6 +56,47 @@ def ensure_program(*, seed: ProgramSeed, actor: Actor) -> StdioProgram:
         program.full_clean()
         program.save()
     return program
+
+
+@transaction.atomic
+def save_program(*, program: StdioProgram, actor: Actor) -> StdioProgram:
+    """Store a program as it is set now, new or changed. That is the owner's word on what runs, so its files are pinned.
+
+    Raises:
+        PermissionDenied: only the platform's owner may, and no token.
+        InvalidInput: with each faulty field.
+    """
+    require(actor, Permission.MANAGE_CATALOGUE, workspace_id=None)
+    try:
+        program.full_clean()
+    except ValidationError as error:
+        raise InvalidInput(fields=error.message_dict) from error
+    program.file_hash = version_pins.program_hash(program.command, program.args)
+    program.problem = ""
+    if program._state.adding:
+        program.save()
+        record_created(program, actor=actor)
+        return program
+    with tracked_change(program, actor=actor):
+        program.save()
+    return program
+
+
+@transaction.atomic
+def delete_program(*, program: StdioProgram, actor: Actor) -> None:
+    """Take a program out of the catalogue.
+
+    Raises:
+        PermissionDenied: only the platform's owner may, and no token.
+        Conflict: servers run it.
+    """
+    require(actor, Permission.MANAGE_CATALOGUE, workspace_id=None)
+    record_deleted(program, actor=actor)
+    try:
+        program.delete()
+    except ProtectedError as error:
+        users = ", ".join(sorted(str(row) for row in error.protected_objects)[:_MOST_NAMED])
+        raise Conflict(_("This is still in use by %(users)s.") % {"users": users}) from error
 
 
 @transaction.atomic

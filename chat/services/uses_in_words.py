@@ -1,0 +1,74 @@
+"""What uses a shared provider, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from chat.services.shared_uses import Uses
+from chat.services.taken_models import TakenAway
+from workspaces.errors import InvalidInput
+from workspaces.formats import whole
+
+_MOST_NAMED: Final = 10
+"""Models in one sentence."""
+
+
+def require_word(taken: TakenAway) -> None:
+    """Raise InvalidInput at `takes_away` where models would be taken from what uses them."""
+    if told := told_taken(taken):
+        raise InvalidInput(fields={"takes_away": [told]})
+
+
+def told_taken(taken: TakenAway) -> str:
+    """What gets no answers any more if models are taken away, in words; empty: nothing."""
+    if not taken.models:
+        return ""
+    uses = Uses(workspaces=taken.workspaces, buds=taken.buds, chats=taken.chats)
+    told = []
+    if used_by := told_uses(uses):
+        told.append(
+            ngettext(
+                "Models that you take away are used by %(uses)s of %(count)s workspace: %(models)s.",
+                "Models that you take away are used by %(uses)s of %(count)s workspaces: %(models)s.",
+                taken.workspaces,
+            )
+            % {
+                "uses": used_by,
+                "count": whole(taken.workspaces),
+                "models": _short_list(taken.models),
+            }
+        )
+        told.append(_("They stay, and get no answers until somebody chooses another model."))
+    if taken.searches:
+        told.append(
+            ngettext(
+                "%(count)s workspace searches its knowledge files by words only then.",
+                "%(count)s workspaces search their knowledge files by words only then.",
+                taken.searches,
+            )
+            % {"count": whole(taken.searches)}
+        )
+    return " ".join(told)
+
+
+def _short_list(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return f"{shown} …" if len(names) > _MOST_NAMED else shown
+
+
+def told_uses(uses: Uses) -> str:
+    """How many buds and chats get their answers from it, in words; empty: none."""
+    told = []
+    if uses.buds:
+        told.append(
+            ngettext("%(count)s bud", "%(count)s buds", uses.buds) % {"count": whole(uses.buds)}
+        )
+    if uses.chats:
+        told.append(
+            ngettext("%(count)s chat", "%(count)s chats", uses.chats) % {"count": whole(uses.chats)}
+        )
+    return _(" and ").join(told)
