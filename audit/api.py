@@ -25,6 +25,7 @@ from rest_framework.response import Response
 from audit import reports
 from audit.actions import Action, Outcome, RefusedBy
 from audit.alerts.api import AlertRuleViewSet
+from audit.alerts.bell_api import routes as bell_routes
 from audit.filter_language import LONGEST
 from audit.filters import (
     CHOICES,
@@ -234,6 +235,41 @@ class EntryViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         return Response(EntryDetailOutput(entry, context=context).data)
 
 
+class ActivityFilters(RowFilterSet):
+    action = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in Action])
+    tool = django_filters.CharFilter(field_name="tool_name", max_length=256)
+    since = MomentFilter(field_name="created_at", lookup_expr="gte")
+    until = MomentFilter(field_name="created_at", lookup_expr="lt")
+
+
+@extend_schema_view(
+    list=extend_schema(summary="List your own audit entries", tags=["audit"]),
+    retrieve=extend_schema(
+        summary="Read one of your own audit entries", tags=["audit"], responses=EntryDetailOutput
+    ),
+)
+class ActivityViewSet(ListRows, WorkspaceViewSet):
+    """What the log holds of the caller, with what their own calls sent and received."""
+
+    model = AuditEntry  # type: ignore[assignment]  # holds values, not a foreign key
+    scopes = Scopes(read="chat", write="chat")
+    serializer_class = EntryOutput
+    filterset_class = ActivityFilters
+    orderings = ("-id",)
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        """The caller's own."""
+        if getattr(self, "swagger_fake_view", False):
+            return cast("WorkspaceQuerySet[Any]", AuditEntry.objects.across_workspaces().none())
+        rows = AuditEntry.objects.for_workspace(self.workspace)
+        return rows.filter(actor_id=self.person.pk)
+
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Give one with its bodies."""
+        context = {**self.get_serializer_context(), "with_bodies": True}
+        return Response(EntryDetailOutput(self.get_object(), context=context).data)
+
+
 class CallOutput(serializers.Serializer[Any]):
     """A call with all its entries. Bodies are null for those who may not read them."""
 
@@ -400,8 +436,10 @@ class ReportViewSet(WorkspaceViewSet):
 routes: list[tuple[str, type[WorkspaceViewSet]]] = [
     ("audit-entries", EntryViewSet),
     ("audit-calls", CallViewSet),
+    ("activity", ActivityViewSet),
     ("audit-reports", ReportViewSet),
     ("alert-rules", AlertRuleViewSet),
+    *bell_routes,
     ("audit-streams", AuditStreamViewSet),
     ("audit-views", SavedViewViewSet),
     ("audit-schedules", ScheduleViewSet),

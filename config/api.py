@@ -27,7 +27,14 @@ import mcp_servers.pages.api
 import workspaces.platform_api
 from config.errors import RETRY_SECONDS
 from mcp_servers.pages import extensions
-from workspaces import list_views_api, members_api, people_api, profile_api, requests_api
+from workspaces import (
+    account_api,
+    list_views_api,
+    members_api,
+    people_api,
+    profile_api,
+    requests_api,
+)
 from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.database import drop_dead_connections, is_unavailable
@@ -133,6 +140,7 @@ def _router() -> SimpleRouter:
     router = SimpleRouter(use_regex_path=False)
     servers: list[tuple[str, Any]] = [*mcp_servers.pages.api.routes, *extensions.api_routes()]
     people = (
+        account_api.routes,
         *(people_api.routes, members_api.routes, requests_api.routes),
         profile_api.routes,
         list_views_api.routes,

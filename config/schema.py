@@ -58,6 +58,10 @@ class ApiSchema(AutoSchema):
         return parameters
 
     def _should_add_error_response(self, responses: dict[str, Any], status_code: str) -> bool:
+        if status_code == "404" and isinstance(self.view, PlatformViewSet):
+            return "404" not in responses  # to everybody but the platform's owner
+        if status_code == "409" and self.method == "DELETE":
+            return "409" not in responses  # still in use
         if status_code in {"409", "413", "422"}:
             # Lists are narrowed by words that people type, some of which cannot be understood.
             is_typed = status_code == "422" and self.method == "GET" and self._is_list_view()

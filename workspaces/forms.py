@@ -54,8 +54,8 @@ class TokenForm(forms.Form):
         cast(forms.MultipleChoiceField, self.fields["scopes"]).choices = scopes_for(actor)
         if owns_platform(actor):
             self.fields["scopes"].help_text = _(
-                "Scopes that begin with “platform:” reach all workspaces. A token that has one ends within 90 days, and at"
-                " once when you are no superuser any more. What decides about rights, programs or keys takes your browser."
+                "A token for the whole installation reaches every workspace. It ends within 90 days, and stops when you are"
+                " no longer a superuser. Changes of rights, programs and addresses take your browser."
             )
 
     def expires_at(self) -> Any:

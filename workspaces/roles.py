@@ -112,7 +112,7 @@ def require_platform_owner(actor: Actor) -> None:
         raise PermissionDenied
 
 
-TAKES_PERSON: Final = _("This takes a person who is signed in. No token can do it.")
+TAKES_PERSON: Final = _("No token can do this. Do it in a browser in which you are signed in.")
 
 
 def require_person(actor: Actor) -> None:

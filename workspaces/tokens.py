@@ -38,9 +38,11 @@ PLATFORM_READ: Final = "platform:read"
 PLATFORM_WRITE: Final = "platform:write"
 PLATFORM_SCOPES: dict[str, str] = {
     PLATFORM_READ: gettext_noop(
-        "See the whole installation: workspaces, accounts, providers and state"
+        "Whole installation: see workspaces, accounts, providers and state"
     ),
-    PLATFORM_WRITE: gettext_noop("Change workspaces, accounts and shared providers of all"),
+    PLATFORM_WRITE: gettext_noop(
+        "Whole installation: change workspaces, accounts and shared providers"
+    ),
 }
 """For the platform's owner alone, who gives them to nobody but themselves."""
 _OF_EVERYONE = frozenset({"chat", "servers:read", "servers:write"})
@@ -100,7 +102,9 @@ def issue_token(
     if not now < expires_at <= now + LONGEST_LIFE:
         fields["expires_at"] = [_("Choose a moment within the next year.")]
     elif expires_at > now + LONGEST_PLATFORM_LIFE and not PLATFORM_SCOPES.keys().isdisjoint(scopes):
-        told = _("A token for the whole installation ends after %(days)s days at most.")
+        told = _(
+            "A token for the whole installation ends within %(days)s days. Choose a shorter time."
+        )
         fields["expires_at"] = [told % {"days": LONGEST_PLATFORM_LIFE.days}]
     if not name.strip():
         fields["name"] = [_("Give the token a name.")]

@@ -8,12 +8,14 @@ from typing import Any, ClassVar
 from django.db import transaction
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from audit.alerts.services import (
     MOST_ADDRESSES,
     RuleDraft,
+    add_recommended,
     create_rule,
     delete_rule,
     switch_rule,
@@ -75,6 +77,10 @@ class RuleSecretOutput(serializers.Serializer[Any]):
     secret = serializers.CharField(allow_null=True)
 
 
+class RulesAddedOutput(serializers.Serializer[Any]):
+    added = serializers.IntegerField()
+
+
 class AlertRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     """What the workspace watches for."""
 
@@ -109,6 +115,16 @@ class AlertRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             if is_active is not None:
                 switch_rule(rule=rule, actor=self.actor, is_active=is_active)
         return Response(RuleSecretOutput({"rule": rule, "secret": secret or None}).data)
+
+    @extend_schema(
+        summary="Add the recommended alert rules", request=None, responses=RulesAddedOutput
+    )
+    @action(detail=False, methods=["post"])
+    def recommended(self, request: Request) -> Response:
+        """Add those whose kind is not watched yet."""
+        require(self.actor, Permission.MANAGE_WORKSPACE, workspace_id=self.workspace.pk)
+        added = add_recommended(workspace_id=self.workspace.pk, actor=self.actor)
+        return Response(RulesAddedOutput({"added": added}).data)
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
 from tests.isolation.world import BROWSER_KEY, Side
 from workspaces.web_push import vapid_keys
@@ -141,6 +143,11 @@ def _bud_document(side: Side) -> dict[str, Any]:
 
 def _draft(side: Side) -> dict[str, Any]:
     return {**_mcp_config(side), "bud_id": str(side["bud"].pk)}
+
+
+def _token(_side: Side) -> dict[str, Any]:
+    ends = timezone.now() + timedelta(days=1)
+    return {"name": "script", "scopes": ["chat"], "expires_at": ends.isoformat()}
 
 
 def _webhook(_side: Side) -> dict[str, Any]:
@@ -650,6 +657,24 @@ SAMPLES: dict[str, Sample] = {
     "chat:shared_provider_change": Sample(
         ids=lambda side: {**_shared(side), "verb": "delete"}, reads=False
     ),
+    "api:tokens-list": Sample(bodies=(_token,)),
+    # Tokens, sessions and entries are their person's alone, whatever role asks.
+    "api:tokens-detail": Sample(ids=_pk("token"), reads=False),
+    "api:member-tokens-list": Sample(),
+    "api:member-tokens-detail": Sample(ids=_pk("token")),
+    "api:sessions-list": Sample(),
+    "api:sessions-detail": Sample(ids=_pk("browser_session"), reads=False),
+    "api:sessions-sign-out-others": Sample(reads=False),
+    "api:workspaces-list": Sample(),
+    "api:activity-list": Sample(),
+    "api:activity-detail": Sample(ids=_pk("entry"), reads=False),
+    "api:member-shares-list": Sample(),
+    "api:member-shares-detail": Sample(ids=_pk("shared_chat")),
+    "api:ratings-list": Sample(),
+    "api:alerts-list": Sample(),
+    "api:alert-rules-recommended": Sample(reads=False),
+    "api:notices-list": Sample(),
+    "api:notices-read": Sample(bodies=(_body(notice="notice"),), reads=False),
     **{
         f"api:platform-{name}": Sample(reads=False)
         for name in (
