@@ -24,17 +24,15 @@ import chat.api
 import config.platform_api
 import config.workspace_files.api
 import mcp_servers.pages.api
-import workspaces.platform_api
+import workspaces.api.platform
 from config.errors import RETRY_SECONDS
 from mcp_servers.pages import extensions
-from workspaces import (
-    account_api,
-    list_views_api,
-    members_api,
-    people_api,
-    profile_api,
-    requests_api,
-)
+from workspaces.api import account as account_api
+from workspaces.api import list_views as list_views_api
+from workspaces.api import members as members_api
+from workspaces.api import people as people_api
+from workspaces.api import profile as profile_api
+from workspaces.api import requests as requests_api
 from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.database import drop_dead_connections, is_unavailable
@@ -158,7 +156,7 @@ def _platform_routes() -> list[tuple[str, Any]]:
     """What belongs to the whole installation, for its owner alone."""
     return [
         *config.platform_api.platform_routes,
-        *workspaces.platform_api.platform_routes,
+        *workspaces.api.platform.platform_routes,
         *mcp_servers.pages.api.platform_routes,
         *chat.api.platform_routes,
         *audit.platform_api.platform_routes,

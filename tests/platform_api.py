@@ -16,8 +16,8 @@ from tests.factories import MembershipFactory
 from workspaces.actors import Source
 from workspaces.middleware import actor_for
 from workspaces.models import User, Workspace
+from workspaces.people.tokens import issue_token
 from workspaces.roles import Role
-from workspaces.tokens import issue_token
 
 URL = "/api/platform/"
 

@@ -27,6 +27,7 @@ from chat.api.platform_shapes import (
 from chat.api.providers import ListChangesOutput
 from chat.models import ModelProvider, SharedProvider
 from chat.models.provider_lists import ENVIRONMENTS
+from chat.pages.shared_provider_form import OwnModels
 from chat.providers.choosing import platform_provider
 from chat.providers.known_lists import platforms_list
 from chat.providers.limits import loads_of, platform_load, shared_load
@@ -52,7 +53,6 @@ from chat.services.shared_providers import (
 from chat.services.shared_uses import fetch_for_owner, shared_rows, uses_by_workspace, uses_of
 from chat.services.taken_models import would_be_taken, would_be_taken_from
 from chat.services.uses_in_words import require_word
-from chat.shared_provider_form import OwnModels
 from workspaces.api import ListRows, PlatformViewSet, RowFilterSet
 from workspaces.api.filtering import TruthFilter
 from workspaces.errors import NotFound

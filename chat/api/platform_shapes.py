@@ -9,9 +9,9 @@ from rest_framework import serializers
 
 from chat.api.providers import ListingOutput
 from chat.models import ModelProvider, Offer, SharedProvider, Withheld
+from chat.pages.shared_provider_form import OwnModels
 from chat.services.parts_of_shared import MOST_CHOSEN
 from chat.services.providers import LONGEST_KEY
-from chat.shared_provider_form import OwnModels
 from workspaces.secret_memory import without_secrets
 
 _LONGEST_MODEL = 200

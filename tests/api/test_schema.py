@@ -18,7 +18,7 @@ from tests.factories import CANARY, MembershipFactory
 from tests.isolation.world import World
 from tests.platform_api import issue
 from workspaces.models import User
-from workspaces.tokens import PLATFORM_READ, PLATFORM_WRITE, SCOPES, issue_token
+from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE, SCOPES, issue_token
 
 # These talk with an MCP server, a model or the network when they are let through; they have tests of their own.
 TALKING = ("/test/", "/refresh/", "/connect/", "/read_content/", "/fill/")

@@ -17,7 +17,7 @@ from tests.fakes.scripted_model import ScriptedModel
 from tests.platform_api import Api, faults, in_browser, with_token
 from workspaces.actors import Actor
 from workspaces.models import User
-from workspaces.tokens import PLATFORM_READ, PLATFORM_WRITE
+from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE
 
 
 @pytest.fixture

@@ -34,10 +34,8 @@ from tests.chat.test_shared_chats import (
 )
 from tests.factories import CANARY, PASSWORD, Tenant, UserFactory, make_tenant
 from tests.platform_api import with_token
-from workspaces.middleware import WorkspaceMiddleware
-from workspaces.models import Membership, User
-from workspaces.postgresql.policies import protected_tables, tenant_tables
-from workspaces.row_security import (
+from workspaces.database.postgresql.policies import protected_tables, tenant_tables
+from workspaces.database.row_security import (
     NOTHING,
     NoReach,
     everywhere,
@@ -45,7 +43,9 @@ from workspaces.row_security import (
     reach_of,
     reaching,
 )
-from workspaces.tokens import PLATFORM_READ, PLATFORM_WRITE
+from workspaces.middleware import WorkspaceMiddleware
+from workspaces.models import Membership, User
+from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE
 
 __all__ = ["chat", "closed_connections", "counting", "model"]
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]

@@ -25,8 +25,8 @@ from workspaces.api.filtering import LIST_PARAMETERS, StrictFilterBackend, check
 from workspaces.api.pagination import KeysetPagination
 from workspaces.api.parsing import StrictJSONParser
 from workspaces.errors import NotFound
+from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-from workspaces.tokens import PLATFORM_READ, PLATFORM_WRITE
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -16,7 +16,7 @@ from workspaces.actors import Source
 from workspaces.errors import PermissionDenied
 from workspaces.middleware import actor_for
 from workspaces.models import ApiToken, User
-from workspaces.tokens import PLATFORM_READ, PLATFORM_WRITE
+from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE
 
 pytestmark = pytest.mark.django_db
 

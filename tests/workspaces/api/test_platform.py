@@ -19,9 +19,9 @@ from workspaces.actors import Source
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.middleware import actor_for
 from workspaces.models import ApiToken, IdempotentRequest, User, Workspace
-from workspaces.platform import save_account
+from workspaces.people.platform import save_account
+from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE, issue_token
 from workspaces.roles import Role
-from workspaces.tokens import PLATFORM_READ, PLATFORM_WRITE, issue_token
 
 pytestmark = pytest.mark.django_db
 
