@@ -101,6 +101,11 @@ class Action(StrEnum):
         _("Question ran out"),
         _("Nobody answered a server's question in time."),
     )
+    MODEL_REQUEST_REFUSED = (
+        "model_request.refused",
+        _("Model not asked"),
+        _("A model was not asked because a spending limit is reached."),
+    )
     SAMPLING_FINISHED = (
         "sampling.finished",
         _("Model asked by a server"),
@@ -322,6 +327,7 @@ class RefusedBy(StrEnum):
     BUSY = "busy"
     PERMISSION = "permission"
     AUDIT = "audit"
+    SPENDING_LIMIT = "spending_limit"
 
 
 _LAYER_WORDS: Final[dict[str, str]] = {
@@ -336,6 +342,7 @@ _LAYER_WORDS: Final[dict[str, str]] = {
     RefusedBy.BUSY: _("Too many calls"),
     RefusedBy.PERMISSION: _("No permission"),
     RefusedBy.AUDIT: _("Log not writable"),
+    RefusedBy.SPENDING_LIMIT: _("Spending limit reached"),
 }
 
 

@@ -14,6 +14,7 @@ from chat.reminders import mailing
 from chat.services import bud_drafts, import_reading
 from chat.services.check_runs import KEEP_RUNS
 from chat.services.conversation_sweeps import temporary_hours
+from chat.services.spending_limits import KEEP_MONTHS
 from chat.webhooks import delivery
 
 
@@ -58,6 +59,13 @@ def kept() -> Sequence[Kept]:
             what=_("Results of a bud's checks"),
             how_long=ngettext("The last %(runs)s run", "The last %(runs)s runs", KEEP_RUNS)
             % {"runs": KEEP_RUNS},
+        ),
+        Kept(
+            what=_(
+                "Sums of what models cost, by month and person, also of chats that were deleted"
+            ),
+            how_long=ngettext("%(months)s month", "%(months)s months", KEEP_MONTHS)
+            % {"months": KEEP_MONTHS},
         ),
         Kept(what=_("Messages sent to webhooks"), how_long=in_days(delivery.KEEP_DAYS)),
         Kept(

@@ -23,6 +23,7 @@ from chat.services import (
     preparing_knowledge,
     resolutions,
     sharing,
+    spending_limits,
 )
 from chat.webhooks import delivery
 from workspaces import restore
@@ -171,6 +172,13 @@ def look_at_lists() -> int:
 def forget_model_requests() -> int:
     """Forget requests to providers with limits that no longer count."""
     return limits.forget_requests()
+
+
+@shared_task
+@scheduled(crontab(minute=7, hour=3))
+def forget_old_months() -> int:
+    """Forget what models cost in months that are long over."""
+    return spending_limits.forget_old_months()
 
 
 @shared_task

@@ -14,6 +14,7 @@ from chat import (
     reminder_page,
     shared_pages,
     shared_provider_pages,
+    spending_page,
     turn_page,
     usage_page,
     views,
@@ -68,6 +69,12 @@ urlpatterns = [
         name="import_change",
     ),
     path("w/<slug:workspace_slug>/usage/", usage_page.usage, name="usage"),
+    path("w/<slug:workspace_slug>/spending/", spending_page.spending, name="spending"),
+    path(
+        "w/<slug:workspace_slug>/spending/members/<uuid:membership_id>/",
+        spending_page.member_spending,
+        name="member_spending",
+    ),
     path(
         "platform/provider/", platform_provider_page.environment_provider, name="platform_provider"
     ),

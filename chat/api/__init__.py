@@ -19,6 +19,7 @@ from chat.api.push import PushDeviceViewSet
 from chat.api.reminders import ReminderViewSet
 from chat.api.search import SearchViewSet
 from chat.api.sharing import SharedChatViewSet
+from chat.api.spending import MemberSpendingViewSet, SpendingLimitViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
 from chat.api.usage import UsageViewSet
 from chat.api.waiting import WaitingViewSet
@@ -49,6 +50,8 @@ routes = [
     ("tool-permissions", ToolPermissionViewSet),
     ("search", SearchViewSet),
     ("usage", UsageViewSet),
+    ("spending-limits", SpendingLimitViewSet),
+    ("member-spending", MemberSpendingViewSet),
     ("waiting", WaitingViewSet),
     ("webhooks", WebhookViewSet),
 ]

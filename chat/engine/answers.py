@@ -9,7 +9,7 @@ from typing import Any
 from chat.offered_tools import OfferedTool
 from chat.providers.base import TokenCount
 from chat.providers.given_back import GivenBack
-from chat.providers.known_models import Prices
+from chat.providers.spending import Bill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,8 @@ class AnsweredStep:
     recipient: str = ""
     """Who that model is."""
     usage: TokenCount = field(default_factory=TokenCount)
-    prices: Prices = field(default_factory=Prices)
+    bill: Bill | None = None
+    """Who pays for it, and by which prices."""
     work_ms: int = 0
     model: str = ""
     proposals: Sequence[ProposedCall] = ()

@@ -37,6 +37,7 @@ from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.requests import ModelRequest
 from chat.models.shared_chats import Audience, SharedChat, SharedChatReader, SharedChatText
 from chat.models.shared_providers import Offer, SharedProvider, Withheld
+from chat.models.spending import MemberSpendingLimit, MonthlySpending, SpendingPolicy
 from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
@@ -63,9 +64,11 @@ __all__ = [
     "KnowledgePassage",
     "KnowledgePreparation",
     "ListChanges",
+    "MemberSpendingLimit",
     "Message",
     "ModelProvider",
     "ModelRequest",
+    "MonthlySpending",
     "Offer",
     "PassageVector",
     "Pin",
@@ -84,6 +87,7 @@ __all__ = [
     "SharedChatText",
     "SharedProvider",
     "SharedProviderList",
+    "SpendingPolicy",
     "ToolCall",
     "Turn",
     "WebhookDelivery",

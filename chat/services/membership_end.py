@@ -30,6 +30,7 @@ from chat.recording import changing
 from chat.services.check_plans import stop_plans_of
 from chat.services.check_runs import cancel_runs_of
 from chat.services.share_ends import drop_shared_by
+from chat.services.spending_limits import forget_limit_of
 from chat.values import ImportStatus, TurnStatus
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database import database_now
@@ -64,6 +65,7 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
         ).update(status=ImportStatus.FAILED.value, error=IMPORT_ENDED, path="", alive_until=None)
         cancel_runs_of(workspace_id, user_id)
         stop_plans_of(workspace_id, user_id)
+        forget_limit_of(workspace_id, user_id)
         _end_turns(workspace_id, user_id, LEFT)
 
 

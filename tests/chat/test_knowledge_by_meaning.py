@@ -26,6 +26,7 @@ from chat.models import (
     PassageVector,
 )
 from chat.providers.choosing import platform_provider
+from chat.providers.spending import Payer
 from chat.reporting import jobs, usage
 from chat.services import preparing_knowledge
 from chat.services.bud_versions import duplicate_bud
@@ -406,7 +407,10 @@ def test_nobody_finds_what_another_bud_or_workspace_knows(knowing: Chat) -> None
     assert told.startswith("1 passage fits.")
     assert "abroad" not in told
     rows = KnowledgePreparation.objects.for_workspace(tenant.workspace)
-    sought = meaning.Sought(knowing.bud, QUESTION)
+    payer = Payer(
+        workspace_id=knowing.tenant.workspace.pk, actor=knowing.tenant.actor(), purpose="search"
+    )
+    sought = meaning.Sought(knowing.bud, QUESTION, payer)
     sought._prepared = (
         rows.get().pk,
         KnowledgePreparation.unscoped.get(file__bud=neighbour).pk,

@@ -352,6 +352,12 @@ SAMPLES: dict[str, Sample] = {
     "api:models-list": Sample(),
     "api:waiting-list": Sample(),
     "api:usage-list": Sample(),
+    "api:spending-limits-list": Sample(bodies=(_body(tokens="=1000"),)),
+    "api:member-spending-list": Sample(),
+    "api:member-spending-detail": Sample(ids=_pk("membership")),
+    "api:member-spending-limit": Sample(
+        ids=_pk("membership"), bodies=(_body(which="=own", tokens="=1000"),), reads=False
+    ),
     "workspace_file": Sample(ids=_slug, bodies=(_workspace_yaml,)),
     "workspace_file_download": Sample(ids=_slug),
     "api:config-list": Sample(bodies=(_bud_document,)),
@@ -893,6 +899,16 @@ SAMPLES: dict[str, Sample] = {
         reads=False,
     ),
     "chat:usage": Sample(ids=_slug, writes_on_get=_SESSION),
+    "chat:spending": Sample(
+        ids=_slug,
+        bodies=(_body(tokens="=1000", warn_percent="=80", time_zone="=UTC"),),
+        writes_on_get=_SESSION,
+    ),
+    "chat:member_spending": Sample(
+        ids=_in_workspace(membership_id="membership"),
+        bodies=(_body(which="=own", tokens="=1000"),),
+        writes_on_get=_SESSION,
+    ),
     "chat:bud_new": Sample(ids=_slug, bodies=(_bud_form,), writes_on_get=_SESSION),
     "chat:bud_test": Sample(ids=_slug, bodies=(_bud_form,), reads=False),
     "chat:bud_tools": Sample(ids=_slug, writes_on_get=_SESSION),

@@ -52,9 +52,11 @@ from chat.models import (
     KnowledgeFile,
     KnowledgePassage,
     KnowledgePreparation,
+    MemberSpendingLimit,
     Message,
     ModelProvider,
     ModelRequest,
+    MonthlySpending,
     PassageVector,
     Pin,
     ProviderList,
@@ -68,6 +70,7 @@ from chat.models import (
     SharedChatReader,
     SharedChatText,
     SharedProvider,
+    SpendingPolicy,
     ToolCall,
     Turn,
     WebhookDelivery,
@@ -376,6 +379,16 @@ def make_side(slug: str, text: str) -> Side:
     )
     asked_model = ModelRequest.objects.create(
         workspace=workspace, provider=provider, alive_until=soon
+    )
+    # Far from reached: other walks ask models.
+    policy = SpendingPolicy.objects.create(
+        workspace=workspace, tokens=10**12, member_tokens=10**12, time_zone="Europe/Zurich"
+    )
+    member_limit = MemberSpendingLimit.objects.create(
+        workspace=workspace, person=member, tokens=10**12
+    )
+    spent = MonthlySpending.objects.create(
+        workspace=workspace, month=202611, subject=member.pk, person=member, tokens=1, requests=1
     )
     message = Message.objects.create(
         workspace=workspace,
@@ -846,6 +859,9 @@ def make_side(slug: str, text: str) -> Side:
             "shared_chat": shared_chat,
             "shared_text": shared_text,
             "shared_reader": shared_reader,
+            "spending_policy": policy,
+            "member_limit": member_limit,
+            "spent": spent,
             "chat_import": chat_import,
             "conversation": conversation,
             "message": message,
