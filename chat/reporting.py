@@ -123,16 +123,15 @@ def spending_report(workspace_id: UUID) -> Spending:
     return Spending(
         begins_anew=told_begin(found.month),
         tokens=spent.tokens,
-        cost=spent.cost,
+        cost=spent.known_cost,
         unpriced_tokens=spent.unpriced_tokens,
         limits=[
             SpendingLimit(name=one.name or _("This workspace"), told=one.told, percent=one.percent)
             for one in found.standings
         ],
         most=[
-            Spender(person=row.person.email, tokens=row.tokens, cost=row.cost)
-            for row in most_spending(workspace_id, found.month, _MOST_SPENDERS)
-            if row.person is not None
+            Spender(person=person.email, tokens=used.tokens, cost=used.known_cost)
+            for person, used in most_spending(workspace_id, found.month, _MOST_SPENDERS)
         ],
         url=reverse("chat:spending", args=[slug]),
     )

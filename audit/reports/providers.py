@@ -77,7 +77,8 @@ class Spender:
 
     person: str
     tokens: int
-    cost: Decimal
+    cost: Decimal | None
+    """None: no price is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,8 @@ class Spending:
     begins_anew: str
     """When, in words."""
     tokens: int
-    cost: Decimal
+    cost: Decimal | None
+    """None: no price is known."""
     unpriced_tokens: int
     """Tokens that the cost leaves out, since their price is not known."""
     limits: Sequence[SpendingLimit]

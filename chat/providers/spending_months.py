@@ -8,6 +8,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from chat.models import (
     MemberSpendingLimit,
@@ -21,7 +22,8 @@ from chat.providers.base import MonthLimit
 from chat.providers.months import Month, current_month
 from chat.providers.spending import Line, Whose
 from chat.providers.spending_words import told_begin, told_limit, told_used
-from workspaces.models import Workspace
+from workspaces.formats import money
+from workspaces.models import User, Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,17 @@ class Spent:
             return cls()
         names = ("requests", "tokens", "estimated_tokens", "unpriced_tokens", "cost")
         return cls(**{name: getattr(row, name) for name in names})
+
+    @property
+    def known_cost(self) -> Decimal | None:
+        """The cost; None: no price is known of anything that was used."""
+        return None if 0 < self.tokens == self.unpriced_tokens else self.cost
+
+    @property
+    def told_cost(self) -> str:
+        """The same in words."""
+        cost = self.known_cost
+        return money(cost) if cost is not None else _("unknown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,12 +249,13 @@ def own_limits(workspace_id: UUID, people: Sequence[UUID]) -> dict[UUID, MonthLi
     return {row.person_id: MonthLimit(cost=row.cost, tokens=row.tokens) for row in rows}
 
 
-def most_spending(workspace_id: UUID, month: Month, most: int) -> list[MonthlySpending]:
-    """The people whose questions cost most, or used most tokens where no price is known; with the person loaded."""
+def most_spending(workspace_id: UUID, month: Month, most: int) -> list[tuple[User, Spent]]:
+    """The people whose questions cost most, or used most tokens where no price is known."""
     rows: QuerySet[MonthlySpending] = MonthlySpending.objects.for_workspace(workspace_id).filter(
         month=month.key, person__isnull=False
     )
-    return list(rows.select_related("person").order_by("-cost", "-tokens", "id")[:most])
+    found = rows.select_related("person").order_by("-cost", "-tokens", "id")[:most]
+    return [(row.person, Spent.of(row)) for row in found if row.person is not None]
 
 
 def spent_of_shared(shared_id: UUID, workspaces: Sequence[Workspace]) -> dict[UUID, Spent]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+from django.db import transaction
 from django.test import Client
 
 from audit.models import AuditEntry, Notice
@@ -39,7 +40,7 @@ from chat.providers.spending import (
 )
 from chat.providers.spending_months import month_of_workspace
 from chat.sampling import ask_model
-from chat.services.conversations import erase_conversation
+from chat.services.conversations import create_conversation, erase_conversation
 from chat.services.knowledge import add_knowledge
 from chat.services.parts_of_shared import PartDraft, change_part
 from chat.services.preparing_knowledge import prepare_due
@@ -51,11 +52,12 @@ from chat.services.spending_limits import (
     set_limits,
     set_member_limit,
 )
-from chat.services.turns import retry_turn
+from chat.services.turns import retry_turn, send_message, stop_turn
+from chat.sockets.socket_access import Door
 from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime
 from mcp_servers.registry.sampling import SamplingMessage, SamplingTask
-from tests.chat.conftest import Chat
+from tests.chat.conftest import Chat, Watching
 from tests.chat.test_checks import begin, check, finish, results
 from tests.chat.test_platform_provider import owns
 from tests.chat.test_price_of_a_turn import at_most, say
@@ -179,7 +181,11 @@ def test_nothing_is_allowed_with_a_limit_of_0(priced: Chat) -> None:
 def test_a_member_may_have_another_limit_or_none(priced: Chat) -> None:
     """REL-1080: higher, lower or none; without one of their own, that of all members holds. Lowering one below what is used holds at once."""
     tenant = priced.tenant
-    whose = {"workspace": tenant.workspace, "person": tenant.member, "actor": tenant.actor("admin")}
+    whose: dict[str, Any] = {
+        "workspace": tenant.workspace,
+        "person": tenant.member,
+        "actor": tenant.actor("admin"),
+    }
     limit(tenant, member=MonthLimit(tokens=0))
     set_member_limit(limit=MonthLimit(tokens=2 * TOKENS), **whose)
     assert ask(priced).status == TurnStatus.COMPLETED
@@ -214,8 +220,6 @@ def test_an_answer_that_is_stopped_still_costs(priced: Chat, hold: threading.Eve
     priced.model.give(Answer([chunk({"content": "Half an answer"}), hold, chunk({}, "stop"), DONE]))
     sent = priced.send()
     priced.watching.until(lambda event: event["type"] == "text.delta")
-    from chat.services.turns import stop_turn
-
     stop_turn(turn=sent.turn, actor=priced.actor)
     priced.watching.turn("cancelled")
     row = spent(priced.tenant)
@@ -229,7 +233,8 @@ def test_where_no_price_is_known_only_tokens_count(chat: Chat) -> None:
     for _ in range(2):
         assert ask(chat).status == TurnStatus.COMPLETED
     row = spent(chat.tenant)
-    assert (row.cost, row.unpriced_tokens) == (0, 2 * TOKENS)
+    assert row.cost == 0
+    assert row.unpriced_tokens == 2 * TOKENS
     page = chat.tenant.client("admin").get(f"/w/{chat.tenant.workspace.slug}/spending/")
     assert "24 tokens are of models whose price is not known." in page.content.decode()
 
@@ -320,7 +325,11 @@ def test_every_road_to_a_model_is_closed_at_the_limit(priced: Chat) -> None:
 
 def test_only_the_road_to_models_asks_them() -> None:
     """REL-1082: nothing else has a client, and only a turn, which counts in its own commits, reads a bare stream."""
-    found = {"model_client(": set(), "limits.stream(": set(), "bill=None": set()}
+    found: dict[str, set[str]] = {
+        "model_client(": set(),
+        "limits.stream(": set(),
+        "bill=None": set(),
+    }
     for path in Path("chat").rglob("*.py"):
         text = path.read_text()
         for words, paths in found.items():
@@ -366,8 +375,7 @@ def test_admins_are_told_once_how_much_of_the_workspaces_limit_is_used(priced: C
 
 def test_the_check_costs_one_statement_where_a_limit_is_set(priced: Chat) -> None:
     """REL-1085: within the price of a turn, and none where nobody has set one."""
-    door_of = __import__("tests.chat.test_price_of_a_turn", fromlist=["Door"]).Door
-    door = door_of(
+    door = Door(
         priced.tenant.member, priced.tenant.workspace.slug, ip_address=None, session_key=None
     )
     priced.model.say("first")
@@ -400,8 +408,6 @@ def test_requests_that_end_at_one_moment_lose_nothing(tenant: Tenant) -> None:
     bill = Bill.of(allowance_for(payer, spec_of(row)), spec_of(row), prices)
 
     def add() -> int:
-        from django.db import transaction
-
         with transaction.atomic():
             return len(add_to_month(bill, TokenCount(prompt=3, completion=2)))
 
@@ -416,9 +422,6 @@ def test_a_limit_is_exceeded_by_no_more_than_the_requests_under_way(
     priced: Chat, hold: threading.Event
 ) -> None:
     """REL-1084: an answer that is being written is finished; whoever asks after it is refused."""
-    from chat.services.conversations import create_conversation
-    from chat.services.turns import send_message
-    from tests.chat.conftest import Watching
 
     limit(priced.tenant, member=MonthLimit(tokens=TOKENS))
     others = [
@@ -469,7 +472,7 @@ def test_a_new_month_begins_with_nothing(priced: Chat, monkeypatch: pytest.Monke
 
 
 @pytest.fixture
-def shared(chat: Chat, superuser: User) -> Iterator[Chat]:
+def shared(chat: Chat, superuser: User) -> Chat:
     """The chat's model is what the platform's owner shares."""
     share(owns(superuser), chat.tenant, base_url=chat.model.base_url)
     Bud.objects.for_workspace(chat.tenant.workspace).update(provider=row_of(chat.tenant))
@@ -480,6 +483,7 @@ def shared(chat: Chat, superuser: User) -> Iterator[Chat]:
 def cap(chat: Chat, superuser: User, **draft: Any) -> None:
     """As the platform's owner sets it."""
     row = row_of(chat.tenant)
+    assert row.shared is not None
     change_part(
         shared=row.shared,
         workspace=chat.tenant.workspace,
@@ -587,7 +591,7 @@ def test_a_line_tells_how_much_is_used() -> None:
     """REL-1087: of cost and tokens the one that is nearer to its end."""
     line = Line(
         whose=Whose.MEMBER,
-        subject=__import__("uuid").UUID(int=1),
+        subject=UUID(int=1),
         limit=MonthLimit(cost=Decimal(10), tokens=100),
         cost=Decimal("9.99"),
         tokens=10,

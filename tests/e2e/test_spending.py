@@ -53,7 +53,7 @@ def test_a_member_at_their_limit_reads_why_and_goes_on_once_it_is_raised(
         page.go_back()
     finally:
         set_limit(admin, "No limit")
-    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="Retry").click()
     expect_idle(page)
     expect(told).to_have_count(0)
     set_limit(admin, "The limit of all members")
