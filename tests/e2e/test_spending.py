@@ -58,7 +58,7 @@ def test_a_member_at_their_limit_reads_why_and_goes_on_once_it_is_raised(
     expect(told).to_have_count(0)
     set_limit(admin, "The limit of all members")
     admin.goto("/w/demo/audit/?refused_by=spending_limit&range=all")
-    expect(admin.get_by_text("Model not asked").first).to_be_visible()
+    expect(admin.locator("table").get_by_text("Model not asked").first).to_be_visible()
     admin.goto(LIMITS)
     admin.set_viewport_size({"width": 360, "height": 720})
     expect_fits(admin)
