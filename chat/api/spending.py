@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from chat.models import SpendingPolicy
 from chat.models.spending import MOST_COST, MOST_TOKENS, USUAL_WARNING
+from chat.pages.spending_form import WhichLimit
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month
 from chat.providers.spending_months import (
@@ -27,7 +28,6 @@ from chat.services.spending_limits import (
     set_limits,
     set_member_limit,
 )
-from chat.spending_form import WhichLimit
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.models import Membership
 from workspaces.roles import Permission, require

@@ -36,7 +36,7 @@ from chat.providers.estimates import estimate
 from chat.providers.known_models import ModelFacts, known_facts
 from chat.providers.spending import Bill, allowance_in
 from chat.providers.standing_in import resting_stand_in
-from chat.toolset import Toolset, resolve_toolset
+from chat.tools.toolset import Toolset, resolve_toolset
 from chat.values import NOTICE, ToolProtocol
 from workspaces.actors import Actor
 from workspaces.errors import PermissionDenied

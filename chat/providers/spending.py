@@ -30,8 +30,8 @@ from chat.providers.known_models import (
 from chat.providers.months import Month, current_month
 from workspaces.actors import Actor
 from workspaces.database import database_now, statement_cursor
+from workspaces.database.prepared import PreparedRows
 from workspaces.models import Workspace
-from workspaces.prepared import PreparedRows
 
 _NOBODY: Final = UUID(int=0)
 _SMALLEST: Final = Decimal("0.000001")
