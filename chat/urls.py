@@ -7,6 +7,7 @@ from django.urls import path
 from chat import (
     bud_pages,
     bud_version_pages,
+    data_copy_page,
     import_page,
     permission_page,
     platform_provider_page,
@@ -66,6 +67,17 @@ urlpatterns = [
         "w/<slug:workspace_slug>/chat-imports/<uuid:import_id>/<slug:verb>/",
         import_page.change_import,
         name="import_change",
+    ),
+    path("w/<slug:workspace_slug>/your-data/", data_copy_page.data_copies, name="data_copies"),
+    path(
+        "w/<slug:workspace_slug>/your-data/<uuid:copy_id>/<int:number>/",
+        data_copy_page.download_data_copy,
+        name="data_copy_part",
+    ),
+    path(
+        "w/<slug:workspace_slug>/your-data/<uuid:copy_id>/<slug:verb>/",
+        data_copy_page.change_data_copy,
+        name="data_copy_change",
     ),
     path("w/<slug:workspace_slug>/usage/", usage_page.usage, name="usage"),
     path(

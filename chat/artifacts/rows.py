@@ -14,13 +14,14 @@ from chat.models import (
     ArtifactVersion,
     ChatImport,
     Conversation,
+    DataCopyPart,
     FileReading,
     KnowledgeFile,
 )
 from workspaces.errors import NotFound
 from workspaces.prepared import PreparedRows
 
-FILES: Final = (ArtifactVersion, KnowledgeFile, ChatImport)
+FILES: Final = (ArtifactVersion, KnowledgeFile, ChatImport, DataCopyPart)
 """Rows whose `path` names a content."""
 
 
