@@ -60,7 +60,6 @@ def data_copies(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     if getattr(request, "htmx", False):
         return render(request, "chat/_data_copies.html", context)
     context |= {
-        "is_busy": rows.filter(status__in=OPEN_COPIES).exists(),
         "days": settings.TRELLIS.data_copy_days,
         "part_mb": whole(part_bytes() // 1024**2),
     }

@@ -591,7 +591,7 @@ def test_only_the_person_can_download_a_copy(two_workspaces: TwoTenants) -> None
 
 
 def test_a_download_goes_on_where_it_stopped(acme: Tenant) -> None:
-    """REL-1074: by ranges, which give the same bytes, also through an asynchronous server."""
+    """REL-1074: by ranges, which give the same bytes."""
     a_chat(acme)
     row = make(acme)
     (part,) = parts_of(row)
@@ -627,6 +627,29 @@ def test_leaving_and_suspension_erase_copies(acme: Tenant) -> None:
         Membership.objects.also_suspended(acme.workspace.pk).filter(user=acme.member).update(
             suspended_at=None
         )
+
+
+def test_deleting_the_person_erases_their_copies(acme: Tenant) -> None:
+    """SEC-513: the rows go with the person, and the sweep removes what no row names."""
+    a_chat(acme)
+    kept = parts_of(make(acme))[0].path
+    acme.member.delete()
+    with patch("chat.artifacts.sweeping.ORPHAN_HOURS", -1):
+        sweep()
+    assert not artifact_storage().exists(kept)
+
+
+def test_only_imports_may_be_as_large_as_copies(settings: Settings) -> None:
+    """SEC-514: any other request is refused at the door as before."""
+    from config.asgi import most_bytes_of
+
+    settings.TRELLIS = settings.TRELLIS.model_copy(
+        update={"artifact_max_bytes": 10_000_000, "import_max_bytes": 90_000_000}
+    )
+    for path in ("/w/demo/chat-imports/", "/api/chat-imports/"):
+        assert most_bytes_of(path) > 90_000_000
+    for path in ("/", "/w/demo/", "/api/chat-imports/1/remove/", "/x/w/demo/chat-imports/"):
+        assert most_bytes_of(path) < 11_000_000
 
 
 def test_the_page_and_rest_tell_how_far_it_is(acme: Tenant) -> None:
