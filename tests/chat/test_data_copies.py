@@ -13,7 +13,9 @@ from unittest.mock import patch
 
 import pytest
 from django.core.files.base import ContentFile
+from django.db import connection
 from django.test import TestCase
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -637,6 +639,32 @@ def test_deleting_the_person_erases_their_copies(acme: Tenant) -> None:
     with patch("chat.artifacts.sweeping.ORPHAN_HOURS", -1):
         sweep()
     assert not artifact_storage().exists(kept)
+
+
+def test_a_long_chat_is_read_some_messages_at_a_time(
+    acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1074: it is written as a short one is, with all its branches and its shown path."""
+    with_file(acme, a_chat(acme))
+    whole = opened(make(acme))
+    monkeypatch.setattr(copy_chats, "_BATCH", 2)
+    assert (
+        opened(make(acme)).items()
+        >= {name: text for name, text in whole.items() if name.startswith("chats/")}.items()
+    )
+
+
+def test_each_chat_takes_a_few_statements(acme: Tenant) -> None:
+    """REL-1074: messages, calls, other buds and attachments; as many for each of many chats."""
+    counts = []
+    for number in (2, 10):
+        for one in range(number):
+            a_chat(acme, f"Chat {number} {one}")
+        ask(acme)
+        with CaptureQueriesContext(connection) as asked:
+            make_due(600)
+        counts.append(len(asked))
+    assert counts[1] - counts[0] <= 10 * 4 + 8  # and what erases the earlier copy
 
 
 def test_only_imports_may_be_as_large_as_copies(settings: Settings) -> None:
