@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import IO, Any, Final
 
 from django.conf import settings
-from django.core.files.uploadedfile import InMemoryUploadedFile
+from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
 from django.http.multipartparser import MultiPartParserError
 from rest_framework.exceptions import ParseError
@@ -42,11 +42,10 @@ class OneFile(FileUploadHandler):
             raise StopUpload(connection_reset=True)
         self._content.write(raw_data)
 
-    def file_complete(self, file_size: int) -> InMemoryUploadedFile:
+    def file_complete(self, file_size: int) -> UploadedFile:
         self._content.seek(0)
-        return InMemoryUploadedFile(
+        return UploadedFile(
             file=self._content,
-            field_name=self.field_name,
             name=self.file_name,
             content_type=self.content_type or "",
             size=file_size,
