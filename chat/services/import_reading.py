@@ -41,6 +41,7 @@ _KIND: Final = Kind(
     open=OPEN_IMPORTS,
     running=ImportStatus.RUNNING.value,
     related=("owner", "workspace", "bud"),
+    turn_seconds=RUN_SECONDS / 2,
 )
 
 

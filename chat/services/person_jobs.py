@@ -23,8 +23,6 @@ RUN_SECONDS: Final = 12.0
 LEASE: Final = timedelta(seconds=180)
 FORGOTTEN_DAYS: Final = 30
 """After that, what is told of such work may be forgotten."""
-_TURN_SECONDS: Final = 6.0
-"""For one row, if others wait."""
 _MOST_LOOKED_AT: Final = 5
 
 
@@ -37,6 +35,8 @@ class Kind:
     """Statuses of rows that are still to be worked on."""
     running: str
     related: Sequence[str] = ("owner", "workspace")
+    turn_seconds: float = RUN_SECONDS
+    """For one row, if others wait."""
 
 
 def work(kind: Kind, go_on: Callable[[Any, float], int], *, seconds: float = RUN_SECONDS) -> int:
@@ -49,7 +49,7 @@ def work(kind: Kind, go_on: Callable[[Any, float], int], *, seconds: float = RUN
     done = 0
     while time.monotonic() < until and (row := _take_on(kind)) is not None:
         with written_for(row.owner):
-            done += go_on(row, min(until, time.monotonic() + _TURN_SECONDS))
+            done += go_on(row, min(until, time.monotonic() + kind.turn_seconds))
     return done
 
 
