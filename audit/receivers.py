@@ -16,7 +16,7 @@ from workspaces.actors import Actor, Source
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.middleware import actor_for, client_address, find_workspace
 from workspaces.models import Workspace
-from workspaces.row_security import in_workspace
+from workspaces.database.row_security import in_workspace
 
 
 @receiver(configuration_changed)

@@ -20,7 +20,7 @@ from workspaces import restore
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now, in_database
 from workspaces.errors import DomainError
-from workspaces.row_security import everywhere
+from workspaces.database.row_security import everywhere
 
 logger = logging.getLogger(__name__)
 

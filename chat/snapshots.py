@@ -33,7 +33,7 @@ from chat.wire import (
 )
 from mcp_servers.models import InputRequest
 from workspaces.errors import NotFound
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 
 MOST_MESSAGES = 60
 """A conversation with more of them is given in parts: the end of the shown path first, older parts when asked for."""

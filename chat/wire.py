@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from chat.builtin_tools.files import arguments_for_people
-from chat.call_accounts import credential_of, sign_in_json
+from chat.tools.builtin.files import arguments_for_people
+from chat.tools.accounts import credential_of, sign_in_json
 from chat.file_kinds import kind_of
 from chat.models import (
     Artifact,

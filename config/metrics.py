@@ -13,7 +13,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from workspaces import metrics
+from workspaces.process import metrics
 from workspaces.middleware import client_address
 
 if TYPE_CHECKING:

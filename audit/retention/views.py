@@ -25,7 +25,7 @@ from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.roles import Permission, has_permission, require
 from workspaces.row_pages import page_in_address, ways_from
-from workspaces.seen_values import hold, saves_one_at_a_time
+from workspaces.pages.seen_values import hold, saves_one_at_a_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -19,7 +19,7 @@ from chat.models import (
     KnowledgeFile,
 )
 from workspaces.errors import NotFound
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 
 FILES: Final = (ArtifactVersion, KnowledgeFile, ChatImport, DataCopyPart)
 """Rows whose `path` names a content."""

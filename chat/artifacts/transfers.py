@@ -18,7 +18,7 @@ from chat.artifacts import storage
 from chat.artifacts.calls import find_artifact, reference, told_size
 from chat.artifacts.rows import version_of
 from chat.artifacts.services import Saved, WhenTaken, create_artifact
-from chat.builtin_tools.files import is_sending
+from chat.tools.builtin.files import is_sending
 from chat.file_kinds import as_text, is_text
 from chat.models import Artifact, Conversation, ToolCall
 from chat.values import ArtifactOrigin

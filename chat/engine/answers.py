@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chat.offered_tools import OfferedTool
+from chat.tools.offered import OfferedTool
 from chat.providers.base import TokenCount
 from chat.providers.given_back import GivenBack
 from chat.providers.known_models import Prices

@@ -26,7 +26,7 @@ from chat.values import AttachmentStatus, MessageRole, TurnStatus
 from workspaces.errors import NotFound
 from workspaces.middleware import MemberRole
 from workspaces.models import Membership
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 
 
 class Standing(NamedTuple):

@@ -20,7 +20,7 @@ from chat.values import ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.database import database_now
 from workspaces.errors import NotFound
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 
 
 @contextmanager

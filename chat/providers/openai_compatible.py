@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 from django.utils.translation import gettext_noop as _
 
-from chat.offered_tools import plain_function, to_json
+from chat.tools.offered import plain_function, to_json
 from chat.providers.adapting import (
     NO_STREAM,
     NO_SUMMARY,

@@ -19,7 +19,7 @@ from chat.models.turns import ACTIVE
 from chat.services.waiting import Waiting, waiting_for
 from chat.values import CopyStatus, MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest, InputStatus
-from workspaces.asking import DECIDERS
+from workspaces.people.asking import DECIDERS
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership, RequestStatus, User, Workspace
 

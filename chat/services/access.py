@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import Bud
 from chat.models.buds import BudVisibility
-from workspaces.access import Access, Mark, rows_after
+from workspaces.people.access import Access, Mark, rows_after
 from workspaces.models import Membership
 
 

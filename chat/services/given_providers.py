@@ -28,7 +28,7 @@ from workspaces.changes import (
 from workspaces.database import database_now
 from workspaces.errors import NotFound
 from workspaces.models import Workspace
-from workspaces.row_security import everywhere
+from workspaces.database.row_security import everywhere
 
 
 @contextmanager

@@ -44,7 +44,7 @@ from chat.values import (
     TitleSource,
 )
 from workspaces.database import database_now
-from workspaces.prepared_writes import insert, update_if_there
+from workspaces.database.prepared_writes import insert, update_if_there
 
 ContentOf = Callable[[str, int], bytes | None]
 """Gives what a place of the ZIP holds, if that has no more bytes than wanted."""

@@ -35,7 +35,7 @@ from chat.values import ImportStatus, TurnStatus
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database import database_now
 from workspaces.errors import NotFound
-from workspaces.memberships import person_parted, person_suspended
+from workspaces.people.memberships import person_parted, person_suspended
 from workspaces.models import Membership
 
 LEFT = _("Stopped because you left the workspace.")

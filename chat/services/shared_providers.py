@@ -47,7 +47,7 @@ from workspaces.errors import (
 from workspaces.models import Workspace
 from workspaces.outbound import HTTP_SCHEMES, parse_endpoint
 from workspaces.roles import require_platform_owner
-from workspaces.row_security import everywhere
+from workspaces.database.row_security import everywhere
 from workspaces.secrets import Secret
 
 _BEHIND: Final = ("base_url", "api_key", "most_at_once", "most_a_minute")

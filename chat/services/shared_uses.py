@@ -15,7 +15,7 @@ from workspaces.actors import Actor
 from workspaces.errors import NotFound
 from workspaces.models import Workspace
 from workspaces.roles import require_platform_owner
-from workspaces.row_security import everywhere
+from workspaces.database.row_security import everywhere
 from workspaces.scoping import WorkspaceQuerySet
 
 

@@ -22,7 +22,7 @@ from workspaces.actors import Actor, Source
 from workspaces.errors import NotFound, PermissionDenied
 from workspaces.middleware import MemberRole, actor_for
 from workspaces.models import Membership, User, Workspace
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 from workspaces.scoping import WorkspaceModel
 
 _Row = TypeVar("_Row", bound=WorkspaceModel)

@@ -30,7 +30,7 @@ from mcp_servers.registry.services.actions import remove_action_rule, set_action
 from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied, RateLimited
 from workspaces.roles import Permission, require
 from workspaces.row_pages import page_in_address, ways_from
-from workspaces.seen_values import hold
+from workspaces.pages.seen_values import hold
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -7,7 +7,7 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
 from mcp_servers.models import McpServer, OAuthGrant, ServerScope
-from workspaces.access import Access, Mark, rows_after
+from workspaces.people.access import Access, Mark, rows_after
 from workspaces.models import Membership
 
 _WHY = {

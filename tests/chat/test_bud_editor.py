@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry, OutsideWrite
-from chat.bud_picker import MOST_IN_PAGE
+from chat.pages.bud_picker import MOST_IN_PAGE
 from chat.models import Bud, BudVersion, Conversation
 from chat.services.bud_drafts import forget_old_drafts
 from chat.services.bud_versions import duplicate_bud, restore_version

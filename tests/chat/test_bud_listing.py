@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from uuid_utils.compat import uuid7
 
-from chat.bud_listing import PAGE
+from chat.pages.bud_listing import PAGE
 from chat.models import Bud
 from tests.factories import Tenant, make_tenant
 

@@ -54,7 +54,7 @@ from tests.factories import Tenant, TwoTenants, make_tenant
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
-from workspaces.services import remove_member
+from workspaces.people.services import remove_member
 
 SECRET = "sk-proj-" + "a1B2c3D4" * 6
 BEGAN = datetime(2024, 3, 1, 9, 30, tzinfo=UTC)
@@ -611,7 +611,7 @@ def test_a_download_goes_on_where_it_stopped(acme: Tenant) -> None:
 
 def test_leaving_and_suspension_erase_copies(acme: Tenant) -> None:
     """SEC-513: what is ready is erased, and what is being made is not made."""
-    from workspaces.suspending import suspend_member
+    from workspaces.people.suspending import suspend_member
 
     a_chat(acme)
     for end in (suspend_member, remove_member):

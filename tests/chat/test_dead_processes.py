@@ -16,7 +16,7 @@ from chat.engine import dead_processes, leases, runner
 from chat.models import Turn
 from config.env import ROOT
 from tests.chat.conftest import Chat
-from workspaces import shutdown
+from workspaces.process import shutdown
 from workspaces.database import database_now
 
 pytestmark = pytest.mark.sqlite

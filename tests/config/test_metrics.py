@@ -20,7 +20,7 @@ from audit.actions import Action, Outcome, RefusedBy
 from audit.services import EntryDraft, Ref, record
 from config.env import ROOT, Environment
 from tests.factories import Tenant
-from workspaces import metrics
+from workspaces.process import metrics
 from workspaces.actors import Source
 
 TOKEN = "a-token-of-the-scraper"

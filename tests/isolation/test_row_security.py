@@ -35,8 +35,8 @@ from tests.chat.test_shared_chats import (
 from tests.factories import CANARY, PASSWORD, Tenant, make_tenant
 from workspaces.middleware import WorkspaceMiddleware
 from workspaces.models import Membership
-from workspaces.postgresql.policies import protected_tables, tenant_tables
-from workspaces.row_security import (
+from workspaces.database.postgresql.policies import protected_tables, tenant_tables
+from workspaces.database.row_security import (
     NOTHING,
     NoReach,
     everywhere,

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from workspaces import garbage, metrics
+from workspaces.process import garbage
+from workspaces.process import metrics
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from django.test import override_settings
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Role
 from workspaces.errors import InvalidInput
-from workspaces.inviting import MOST, Invitee, read_invitees
+from workspaces.people.inviting import MOST, Invitee, read_invitees
 from workspaces.models import Invitation
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from uuid_utils.compat import uuid7
 
-from chat.call_accounts import sign_in_json
+from chat.tools.accounts import sign_in_json
 from chat.engine import runner
 from chat.hub import hub
 from chat.models import Bud, Conversation, ToolCall, Turn

@@ -25,7 +25,7 @@ from tests.mcp_servers.klavis.conftest import install, make_due, pending, poll_n
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
 from workspaces.secrets import Secret
-from workspaces.services import remove_member
+from workspaces.people.services import remove_member
 
 
 def allow_personal(tenant: Tenant) -> None:
