@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from django.urls import path
 
-from chat.pages import data_copies
-from chat.pages import buds
-from chat.pages import bud_versions
-from chat.pages import imports
-from chat.pages import permissions
-from chat.pages import platform_provider
-from chat.pages import providers
-from chat.pages import reminders
-from chat.pages import shared_chats
-from chat.pages import shared_providers
-from chat.pages import turns
-from chat.pages import usage
-from chat.pages import views
 from chat.artifacts import views as artifacts
+from chat.pages import (
+    bud_versions,
+    buds,
+    data_copies,
+    imports,
+    permissions,
+    platform_provider,
+    providers,
+    reminders,
+    shared_chats,
+    shared_providers,
+    turns,
+    usage,
+    views,
+)
 
 app_name = "chat"
 _BUDS = "w/<slug:workspace_slug>/buds/"
@@ -78,9 +80,7 @@ urlpatterns = [
         name="data_copy_change",
     ),
     path("w/<slug:workspace_slug>/usage/", usage.usage, name="usage"),
-    path(
-        "platform/provider/", platform_provider.environment_provider, name="platform_provider"
-    ),
+    path("platform/provider/", platform_provider.environment_provider, name="platform_provider"),
     path(_SHARED, shared_providers.shared_providers, name="shared_providers"),
     path(f"{_SHARED}new/", shared_providers.new_shared_provider, name="shared_provider_new"),
     path(
@@ -111,9 +111,7 @@ urlpatterns = [
     path(f"{_BUDS}keep/<uuid:call_id>/", buds.bud_keep_call, name="bud_keep_call"),
     path(_BUD, buds.bud_editor, name="bud"),
     path(f"{_BUD}versions/", bud_versions.bud_versions, name="bud_versions"),
-    path(
-        f"{_BUD}versions/<int:number>/restore/", bud_versions.bud_restore, name="bud_restore"
-    ),
+    path(f"{_BUD}versions/<int:number>/restore/", bud_versions.bud_restore, name="bud_restore"),
     path(f"{_BUD}duplicate/", buds.bud_duplicate, name="bud_duplicate"),
     path(f"{_BUD}bud.yaml", buds.bud_file, name="bud_file"),
     path(f"{_BUD}check/", buds.bud_check, name="bud_check"),

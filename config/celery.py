@@ -71,8 +71,8 @@ def _hand_over(**_kwargs: object) -> None:
     from audit.sealing import sealing_thread
     from chat.engine import runner
     from mcp_servers.client.connections import runtime
-    from workspaces.process import shutdown
     from workspaces.database import wait_for
+    from workspaces.process import shutdown
 
     shutdown.begin()
     wait_for(runner.hand_over, _HAND_OVER_SECONDS)

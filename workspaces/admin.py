@@ -20,13 +20,16 @@ from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from workspaces.actors import Role
-from workspaces.pages.admin_sections import Section
 from workspaces.mails import public_url
 from workspaces.middleware import signed_in_user
-from workspaces.pages.model_admin import PlatformModelAdmin, WorkspaceModelAdmin, telling, was_refused
 from workspaces.models import ApiToken, Invitation, Membership, Theme, User, Workspace
-from workspaces.roles import Permission
-from workspaces.scoping import WorkspaceQuerySet
+from workspaces.pages.admin_sections import Section
+from workspaces.pages.model_admin import (
+    PlatformModelAdmin,
+    WorkspaceModelAdmin,
+    telling,
+    was_refused,
+)
 from workspaces.people.services import (
     change_membership,
     mail_invitation,
@@ -34,6 +37,8 @@ from workspaces.people.services import (
     remove_member,
     revoke_invitation,
 )
+from workspaces.roles import Permission
+from workspaces.scoping import WorkspaceQuerySet
 from workspaces.switching import other_admins_of
 
 if TYPE_CHECKING:

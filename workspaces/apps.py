@@ -9,11 +9,11 @@ class WorkspacesConfig(AppConfig):
 
     def ready(self) -> None:
         from workspaces import checks  # noqa: F401 - registers the system checks
-        from workspaces.people import email_addresses  # noqa: F401 - follows the rows of addresses
         from workspaces.audited_tables import audit_table
-        from workspaces.people.memberships import listen_to_parting
-        from workspaces.models import ApiToken, Membership, Workspace
         from workspaces.database.postgresql.policies import OF_PERSON, also_allow
+        from workspaces.models import ApiToken, Membership, Workspace
+        from workspaces.people import email_addresses  # noqa: F401 - follows the rows of addresses
+        from workspaces.people.memberships import listen_to_parting
 
         audit_table(
             Workspace,

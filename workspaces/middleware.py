@@ -19,8 +19,6 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Actor, ActorKind, Role, Source
-from workspaces.formats import time_zone_of, written_for
-from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceQuery
 from workspaces.database.prepared import PreparedRows
 from workspaces.database.row_security import (
     EVERYTHING,
@@ -31,6 +29,8 @@ from workspaces.database.row_security import (
     set_reach,
 )
 from workspaces.database.streamed_reach import keep_reach
+from workspaces.formats import time_zone_of, written_for
+from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceQuery
 from workspaces.people.suspending import find_suspension
 from workspaces.people.visits import note_visit
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from workspaces.pages import members
-from workspaces.pages import people
-from workspaces.pages import requests
-from workspaces.pages import settings
-from workspaces.pages import views
+from workspaces.pages import members, people, requests, settings, views
 
 app_name = "workspaces"
 urlpatterns = [
@@ -40,9 +36,7 @@ urlpatterns = [
         name="request_change",
     ),
     path("w/<slug:workspace_slug>/people/", members.members, name="members"),
-    path(
-        "w/<slug:workspace_slug>/people/<uuid:membership_id>/", members.member, name="member"
-    ),
+    path("w/<slug:workspace_slug>/people/<uuid:membership_id>/", members.member, name="member"),
     path(
         "w/<slug:workspace_slug>/people/<uuid:membership_id>/access/",
         members.member_access,

@@ -18,8 +18,8 @@ from chat.models import (
     FileReading,
     KnowledgeFile,
 )
-from workspaces.errors import NotFound
 from workspaces.database.prepared import PreparedRows
+from workspaces.errors import NotFound
 
 FILES: Final = (ArtifactVersion, KnowledgeFile, ChatImport, DataCopyPart)
 """Rows whose `path` names a content."""

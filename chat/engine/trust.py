@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from chat.tools.builtin.files import RESOURCE, arguments_for_people
 from chat.engine.path_reading import has_result, parts_up_to
 from chat.engine.turn_cache import Past
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
+from chat.tools.builtin.files import RESOURCE, arguments_for_people
 from chat.values import ORIGIN, AttachmentStatus, BuiltinTool, Decision, MessageOrigin, MessageRole
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.values import ToolAnnotations

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from audit.views.parts import workspace_of
-from chat.pages.bud_form import label_of
 from chat.models import Bud
+from chat.pages.bud_form import label_of
 from chat.services.bud_versions import changes_between
 from chat.services.buds import require_edit
 from workspaces.errors import Conflict, InvalidInput

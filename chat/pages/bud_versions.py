@@ -13,8 +13,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from chat.pages.bud_parts import changes_in_words, context_of, editable_bud, told_by
 from chat.models import BudVersion
+from chat.pages.bud_parts import changes_in_words, context_of, editable_bud, told_by
 from chat.services.bud_versions import restore_version
 from chat.services.check_showing import passed_of_versions
 from workspaces.errors import Conflict, InvalidInput

@@ -21,13 +21,12 @@ from audit.reports.figures import spoken_time
 from audit.views.parts import workspace_of
 from chat.artifacts.knowledge import knowledge_of
 from chat.artifacts.meaning import knowledge_listed
+from chat.check_shapes import MOST_CHECKS
+from chat.models import Bud, BudColour, BudVersion
 from chat.pages.bud_form import BudEditorForm, initial_of, model_groups
 from chat.pages.bud_listing import WantedBuds, list_buds
 from chat.pages.bud_parts import changes_in_words, context_of, editable_bud, faults_of, told_by
 from chat.pages.bud_picker import all_tools, picker_of
-from chat.check_shapes import MOST_CHECKS
-from chat.tools.missing import known_tools
-from chat.models import Bud, BudColour, BudVersion
 from chat.providers.choosing import provider_for
 from chat.providers.errors import ProviderSwitchedOff
 from chat.providers.known_models import known_facts
@@ -48,6 +47,7 @@ from chat.services.check_runs import start_run
 from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import checks_of
 from chat.services.knowledge import MOST_FILES, READABLE
+from chat.tools.missing import known_tools
 from chat.tools.toolset import resolve_toolset
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission, require

@@ -10,8 +10,8 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from chat.pages.gone_models import MOST_NEW
 from chat.models.provider_lists import ENVIRONMENTS
+from chat.pages.gone_models import MOST_NEW
 from chat.providers.choosing import platform_provider
 from chat.providers.known_lists import platforms_list
 from chat.providers.known_models import days_of, prices_of

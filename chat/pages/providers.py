@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from audit.views.parts import workspace_of
-from chat.pages.gone_models import news_of
 from chat.models import ModelProvider
+from chat.pages.gone_models import news_of
 from chat.providers.errors import ProviderError, ProviderKeyUntested
 from chat.providers.known_models import days_of, prices_of
 from chat.providers.limits import load_of

@@ -21,18 +21,18 @@ from audit.views.parts import workspace_of
 from chat.artifacts import serving
 from chat.file_kinds import Kind, kind_of
 from chat.models import Bud, SharedChat
+from chat.pages.views import draw_frame
 from chat.services.shared_reading import copy_shared, find_file, find_shared, is_open
 from chat.services.sharing import link_of, stop_sharing
 from chat.shared_document import SharedCall, SharedDocument, SharedFile, SharedMessage
 from chat.values import MessageRole, ToolCallStatus
-from chat.pages.views import draw_frame
+from workspaces.database.row_security import in_workspace
 from workspaces.errors import NotFound
 from workspaces.formats import file_size
 from workspaces.middleware import actor_for, client_address, signed_in_user
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, require
 from workspaces.row_pages import page_in_address, ways_from
-from workspaces.database.row_security import in_workspace
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor

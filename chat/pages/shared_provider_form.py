@@ -9,10 +9,10 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import ModelProvider, Offer, SharedProvider
+from chat.pages.suggesting_inputs import ModelInput, SharedAddressInput
 from chat.services.parts_of_shared import PartDraft
 from chat.services.providers import LONGEST_KEY
 from chat.services.shared_providers import SharedDraft
-from chat.pages.suggesting_inputs import ModelInput, SharedAddressInput
 from workspaces.pages.seen_values import NoticesOthers
 
 _OF_ROW: Final = (

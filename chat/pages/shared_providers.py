@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from chat.models import ModelProvider, SharedProvider, Withheld
 from chat.pages.platform_provider import list_news, shown_models
+from chat.pages.shared_provider_form import PartForm, SharedProviderForm
 from chat.providers.choosing import platform_provider
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.known_models import days_of
@@ -42,7 +43,6 @@ from chat.services.shared_uses import (
     uses_of,
 )
 from chat.services.taken_models import TakenAway, would_be_taken, would_be_taken_from
-from chat.pages.shared_provider_form import PartForm, SharedProviderForm
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.formats import whole
 from workspaces.models import Workspace

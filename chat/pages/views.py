@@ -21,8 +21,8 @@ from chat.providers.choosing import platform_provider
 from chat.services.conversation_sweeps import temporary_hours
 from chat.services.waiting import waiting_for
 from mcp_servers.registry.icons import icon_addresses
-from workspaces.people.asking import may_decide
 from workspaces.errors import NotFound
+from workspaces.people.asking import may_decide
 from workspaces.roles import Permission, has_permission
 from workspaces.switching import choices_of
 

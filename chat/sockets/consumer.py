@@ -39,8 +39,8 @@ from chat.sockets.socket_access import Door
 from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, user_group, workspace_group
 from workspaces.database import in_database, is_unavailable
-from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.database.row_security import reach_of, set_reach
+from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.process.shutdown import is_shutting_down
 
 logger = logging.getLogger(__name__)

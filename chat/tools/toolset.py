@@ -20,12 +20,12 @@ from django.db.models import Func, TextField
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
+from chat.models import Bud, Conversation
 from chat.tools.builtin.files import OF_KNOWLEDGE, SPECS, TRANSFERS, BuiltinSpec
 from chat.tools.builtin.on_demand import SPECS as ON_DEMAND
 from chat.tools.missing import missing_tools
-from chat.models import Bud, Conversation
-from chat.tools.offered import OfferedTool, ServerInstructions
 from chat.tools.names import NamedTool, name_tools
+from chat.tools.offered import OfferedTool, ServerInstructions
 from chat.tools.usable_servers import servers_of
 from chat.values import (
     McpConfig,

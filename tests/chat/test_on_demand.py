@@ -13,11 +13,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEntry
-from chat.pages.bud_form import BudEditorForm, initial_of
-from chat.tools.builtin import on_demand
 from chat.engine.requests import is_offered
-from chat.tools.offered import OfferedTool, ServerInstructions
+from chat.pages.bud_form import BudEditorForm, initial_of
 from chat.services.approvals import decide
+from chat.tools.builtin import on_demand
+from chat.tools.offered import OfferedTool, ServerInstructions
 from chat.tools.toolset import resolve_toolset
 from chat.values import Decision
 from mcp_servers.models import McpServer, McpTool

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from workspaces.process import garbage
-from workspaces.process import metrics
+from workspaces.process import garbage, metrics
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from django.utils import timezone
 from tests.factories import PASSWORD, Tenant, TwoTenants, UserFactory
 from workspaces.actors import Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.models import JoinLink, Membership, User
 from workspaces.people.joining import (
     MOST_USES,
     find_join_link,
@@ -22,7 +23,6 @@ from workspaces.people.joining import (
     make_join_link,
     revoke_join_link,
 )
-from workspaces.models import JoinLink, Membership, User
 from workspaces.people.suspending import suspend_member
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,6 @@ from tests.workspaces.inviting import invite_member
 from workspaces.actors import Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import Invitation, Membership, User
-from workspaces.redaction import redact_text
 from workspaces.people.services import (
     accept_invitation,
     change_membership,
@@ -23,6 +22,7 @@ from workspaces.people.services import (
     revoke_invitation,
 )
 from workspaces.people.tokens import authenticate, hash_token, issue_token, revoke_token
+from workspaces.redaction import redact_text
 
 URL = "http://testserver/invitations/{token}/"
 

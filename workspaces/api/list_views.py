@@ -13,7 +13,6 @@ from rest_framework.response import Response
 
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
-from workspaces.pages.list_view_parts import lists_for, query_for
 from workspaces.list_views import (
     change_list_view,
     delete_list_view,
@@ -21,6 +20,7 @@ from workspaces.list_views import (
     save_list_view,
 )
 from workspaces.models import SavedListView
+from workspaces.pages.list_view_parts import lists_for, query_for
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.view_names import LONGEST_NAME, LONGEST_QUERY
 

@@ -13,6 +13,8 @@ from rest_framework.response import Response
 
 from workspaces.actors import Role
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.mails import public_url
+from workspaces.models import ROLE_CHOICES, Invitation, JoinLink
 from workspaces.people.inviting import (
     MOST,
     Invitee,
@@ -22,11 +24,9 @@ from workspaces.people.inviting import (
     resend_invitation,
 )
 from workspaces.people.joining import MOST_DAYS, MOST_USES, make_join_link, revoke_join_link
-from workspaces.mails import public_url
-from workspaces.models import ROLE_CHOICES, Invitation, JoinLink
+from workspaces.people.services import revoke_invitation
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
-from workspaces.people.services import revoke_invitation
 
 
 class InvitationOutput(serializers.ModelSerializer[Invitation]):

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.models import AccessRequest, RequestKind
 from workspaces.people.asking import (
     LONGEST_NAME,
     LONGEST_NOTE,
@@ -20,7 +21,6 @@ from workspaces.people.asking import (
     requests_for,
     withdraw_request,
 )
-from workspaces.models import AccessRequest, RequestKind
 from workspaces.scoping import WorkspaceQuerySet
 
 

@@ -17,13 +17,13 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from workspaces.people.email_addresses import is_address_of
 from workspaces.errors import NotFound
 from workspaces.formats import written_for
-from workspaces.people.joining import find_join_link, is_for
 from workspaces.login_limits import forget_tries, remember_browser, take_a_try
 from workspaces.mails import compose, public_url
 from workspaces.models import Invitation, JoinLink
+from workspaces.people.email_addresses import is_address_of
+from workspaces.people.joining import find_join_link, is_for
 from workspaces.people.services import find_invitation
 
 SESSION_KEY = "invitation_token"

@@ -16,12 +16,12 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from workspaces.actors import Actor
-from workspaces.people.email_addresses import is_address_of, is_taken
 from workspaces.errors import InvalidInput
 from workspaces.formats import time_zones
+from workspaces.models import Clock, DateFormat, NumberFormat, User
+from workspaces.people.email_addresses import is_address_of, is_taken
 from workspaces.people.joining import MOST_DAYS, MOST_USES
 from workspaces.people.joining import ROLES as JOIN_ROLES
-from workspaces.models import Clock, DateFormat, NumberFormat, User
 from workspaces.people.tokens import scopes_for
 
 LIFETIMES = [

@@ -15,19 +15,19 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from workspaces.people import access
 from workspaces.actors import Role
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.models import ROLE_CHOICES, ApiToken, Membership
-from workspaces.people.ownership import transfer_ownership
 from workspaces.pages.parts import id_of, workspace_of
-from workspaces.roles import Permission
-from workspaces.row_pages import Ways, first_page_instead, page_in_address, ways_from
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
+from workspaces.people import access
+from workspaces.people.ownership import transfer_ownership
 from workspaces.people.services import change_membership, remove_member
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
-from workspaces.text_values import unknown_filters
 from workspaces.people.visits import SESSION_ORDER, device, end_sessions, last_seen_of, sessions_of
+from workspaces.roles import Permission
+from workspaces.row_pages import Ways, first_page_instead, page_in_address, ways_from
+from workspaces.text_values import unknown_filters
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

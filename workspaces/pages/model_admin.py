@@ -20,16 +20,16 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from workspaces.pages.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError
+from workspaces.models import Membership, User
+from workspaces.pages.admin_sections import Section
 from workspaces.pages.list_addresses import faults_of, no_page
 from workspaces.pages.list_view_parts import FORM_VAR, ListOfViews, answer_form, saved_views
-from workspaces.models import Membership, User
+from workspaces.pages.seen_values import NoticesOthers, hold
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel
 from workspaces.secrets import encrypted_fields
-from workspaces.pages.seen_values import NoticesOthers, hold
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

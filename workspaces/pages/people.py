@@ -15,7 +15,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from workspaces.actors import Role
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.mails import public_url
+from workspaces.models import ROLE_CHOICES, Invitation, JoinLink, Workspace
 from workspaces.pages.forms import JoinLinkForm
+from workspaces.pages.parts import workspace_of
 from workspaces.people.inviting import (
     LONGEST,
     MOST,
@@ -25,13 +28,10 @@ from workspaces.people.inviting import (
     resend_invitation,
 )
 from workspaces.people.joining import make_join_link, revoke_join_link
-from workspaces.mails import public_url
-from workspaces.models import ROLE_CHOICES, Invitation, JoinLink, Workspace
-from workspaces.pages.parts import workspace_of
+from workspaces.people.services import revoke_invitation
 from workspaces.roles import Permission
 from workspaces.row_pages import page_in_address, ways_from
 from workspaces.scoping import WorkspaceQuerySet
-from workspaces.people.services import revoke_invitation
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

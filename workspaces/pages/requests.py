@@ -12,6 +12,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from workspaces.errors import DomainError, InvalidInput
+from workspaces.models import AccessRequest, RequestKind, RequestStatus
+from workspaces.pages.parts import workspace_of
 from workspaces.people.asking import (
     LONGEST_NOTE,
     ask,
@@ -21,9 +24,6 @@ from workspaces.people.asking import (
     requests_for,
     withdraw_request,
 )
-from workspaces.errors import DomainError, InvalidInput
-from workspaces.models import AccessRequest, RequestKind, RequestStatus
-from workspaces.pages.parts import workspace_of
 from workspaces.roles import Permission, has_permission
 from workspaces.row_pages import page_in_address, ways_from
 

@@ -15,15 +15,11 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from workspaces.errors import InvalidInput
-from workspaces.pages.forms import FormatsForm, ProfileForm
 from workspaces.middleware import enterable_workspaces
 from workspaces.models import Theme, WorkspaceSession
+from workspaces.pages.forms import FormatsForm, ProfileForm
 from workspaces.pages.parts import id_of
 from workspaces.people.profiles import change_profile
-from workspaces.roles import Permission, has_permission
-from workspaces.row_pages import RowPage, page_in_address, ways_from
-from workspaces.switching import entrances_of
-from workspaces.text_values import unknown_filters
 from workspaces.people.visits import (
     SESSION_ORDER,
     device,
@@ -31,6 +27,10 @@ from workspaces.people.visits import (
     end_own_session,
     sessions_of,
 )
+from workspaces.roles import Permission, has_permission
+from workspaces.row_pages import RowPage, page_in_address, ways_from
+from workspaces.switching import entrances_of
+from workspaces.text_values import unknown_filters
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -18,8 +18,8 @@ from workspaces.errors import Conflict, InvalidInput
 from workspaces.formats import whole
 from workspaces.mails import public_url
 from workspaces.models import Invitation, Membership, Workspace
-from workspaces.roles import Permission, require
 from workspaces.people.services import mail_invitation, make_invitation
+from workspaces.roles import Permission, require
 
 MOST: Final = 100
 """In one go: each is mailed while the person waits."""

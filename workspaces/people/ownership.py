@@ -11,8 +11,8 @@ from workspaces.bell import tell
 from workspaces.changes import tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
-from workspaces.roles import Permission, require
 from workspaces.people.sessions import end_access
+from workspaces.roles import Permission, require
 
 
 @transaction.atomic

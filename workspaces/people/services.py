@@ -17,15 +17,15 @@ from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
 from workspaces.changes import record_created, record_deleted, tracked_change
-from workspaces.people.email_addresses import confirm_address
+from workspaces.database.row_security import in_workspace
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.mails import compose
-from workspaces.people.memberships import is_suspended
 from workspaces.models import Invitation, Membership, User, Workspace
-from workspaces.roles import Permission, require
-from workspaces.database.row_security import in_workspace
-from workspaces.secret_memory import remember_secret
+from workspaces.people.email_addresses import confirm_address
+from workspaces.people.memberships import is_suspended
 from workspaces.people.sessions import end_access
+from workspaces.roles import Permission, require
+from workspaces.secret_memory import remember_secret
 
 logger = logging.getLogger(__name__)
 _STRENGTH = {Role.MEMBER: 0, Role.ADMIN: 1, Role.OWNER: 2}

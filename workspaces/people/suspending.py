@@ -12,9 +12,9 @@ from workspaces.actors import Actor, Role
 from workspaces.changes import tracked_change
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import Membership, User
-from workspaces.roles import Permission, require
 from workspaces.people.services import keep_an_owner, require_not_above
 from workspaces.people.sessions import end_access
+from workspaces.roles import Permission, require
 
 LONGEST_REASON: Final = 300  # as the column
 

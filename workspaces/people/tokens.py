@@ -16,11 +16,11 @@ from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted
+from workspaces.database.prepared import PreparedRows
+from workspaces.database.row_security import in_workspace
 from workspaces.errors import InvalidInput
 from workspaces.models import ApiToken, Membership, User, Workspace
-from workspaces.database.prepared import PreparedRows
 from workspaces.roles import scopes_of
-from workspaces.database.row_security import in_workspace
 from workspaces.secret_memory import remember_secret
 
 PREFIX = "trl_"

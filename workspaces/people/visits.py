@@ -19,11 +19,11 @@ from django.utils import timezone
 from workspaces.actors import Actor, Role
 from workspaces.changes import record_deleted, tracked_change
 from workspaces.models import Membership, User, Workspace, WorkspaceSession
-from workspaces.roles import Permission, require
-from workspaces.scoping import WorkspaceQuerySet
 from workspaces.people.services import require_not_above
 from workspaces.people.session_store import delete_sessions
 from workspaces.people.sessions import end_access
+from workspaces.roles import Permission, require
+from workspaces.scoping import WorkspaceQuerySet
 
 SESSION_ORDER: Final = "-last_seen_at"
 """One that is used meanwhile moves to the first page."""
