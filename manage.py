@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     gc.set_threshold(50_000)
     from django.core.management import execute_from_command_line
 
-    from workspaces.row_security import everywhere
+    from workspaces.database.row_security import everywhere
 
     try:
         with everywhere():  # whoever may run commands here owns the platform

@@ -12,7 +12,7 @@ from typing import Final
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-from workspaces.sql_files import read_statements
+from workspaces.database.sql_files import read_statements
 
 SQL: Final = Path(__file__).parent / "sql"
 ENTRIES: Final = "audit_auditentry"

@@ -32,7 +32,7 @@ class AuditConfig(AppConfig):
         from audit.retention.kept import register_kept
         from workspaces.audited_tables import audit_table
         from workspaces.bell import tell_with
-        from workspaces.postgresql.policies import also_allow, keep_for_platform
+        from workspaces.database.postgresql.policies import also_allow, keep_for_platform
 
         audit_table(
             AuditPolicy,

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from audit.actions import Action
 from audit.models import AuditEntry
-from workspaces import metrics
+from workspaces.process import metrics
 
 _FINISHED: Final = frozenset(
     {

@@ -6,8 +6,8 @@ from typing import Any
 
 from audit.models import AlertRule, Notice, ReportSchedule
 from workspaces.changes import ConfigurationChange, configuration_changed, tracked_change
-from workspaces.memberships import person_parted
 from workspaces.models import Membership, User
+from workspaces.people.memberships import person_parted
 
 
 def listen_to_leaving() -> None:

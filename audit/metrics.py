@@ -11,7 +11,7 @@ from audit.health import LogHealth, health
 from audit.models import Alert, AuditStream
 from audit.spool import spool_size
 from audit.streams.reading import Lag, lag_of
-from workspaces import metrics
+from workspaces.process import metrics
 
 _MOST_STREAMS: Final = 50
 _kept_health: Final = metrics.Kept[LogHealth]()

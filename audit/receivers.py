@@ -14,9 +14,9 @@ from audit.actions import Action
 from audit.services import EntryDraft, record
 from workspaces.actors import Actor, Source
 from workspaces.changes import ConfigurationChange, configuration_changed
+from workspaces.database.row_security import in_workspace
 from workspaces.middleware import actor_for, client_address, find_workspace
 from workspaces.models import Workspace
-from workspaces.row_security import in_workspace
 
 
 @receiver(configuration_changed)

@@ -23,8 +23,8 @@ from audit.policies import Policy, policy_of
 from audit.proof.marks import mark_of
 from audit.storable import storable
 from workspaces.actors import Actor
+from workspaces.process.tracing import current_trace_id
 from workspaces.redaction import redact
-from workspaces.tracing import current_trace_id
 
 logger = logging.getLogger(__name__)
 

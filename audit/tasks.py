@@ -16,7 +16,7 @@ from audit.reviews import scheduled_exports
 from audit.streams import forwarding
 from audit.verification import nightly
 from workspaces import restore
-from workspaces.schedules import scheduled
+from workspaces.process.schedules import scheduled
 
 logger = logging.getLogger(__name__)
 

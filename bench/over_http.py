@@ -24,7 +24,7 @@ from bench.results import Row, part
 from bench.serving import Seat, Server, make_seats
 from bench.web_socket import WebSocket
 from workspaces.database import in_database
-from workspaces.tokens import issue_token
+from workspaces.people.tokens import issue_token
 
 CALLS = 192
 SIDE_BY_SIDE = 32

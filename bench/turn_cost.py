@@ -65,7 +65,7 @@ def main() -> int:
         prepare(folder, database_url)
         from bench.ground import make_ground
         from mcp_servers.client.connections import runtime
-        from workspaces import garbage
+        from workspaces.process import garbage
 
         ground = make_ground(
             model_url=f"http://127.0.0.1:{model_port}/v1",

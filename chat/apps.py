@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from mcp_servers.models import InputRequest, McpServer
     from mcp_servers.registry.bud_choices import BudChoice
     from mcp_servers.registry.sampling import SamplingResult, SamplingTask
-    from workspaces.access import Access, Mark
     from workspaces.actors import Actor
     from workspaces.models import Membership, User
+    from workspaces.people.access import Access, Mark
 
 
 class ChatConfig(AppConfig):
@@ -46,9 +46,9 @@ class ChatConfig(AppConfig):
         from mcp_servers.registry.elicitation import register_listener
         from mcp_servers.registry.model_choices import register_providers
         from mcp_servers.registry.sampling import register_model
-        from workspaces.access import register_access
         from workspaces.audited_tables import audit_table
-        from workspaces.postgresql.policies import keep_for_platform, protect_table
+        from workspaces.database.postgresql.policies import keep_for_platform, protect_table
+        from workspaces.people.access import register_access
 
         protect_table("chat_message_lexemes")  # the words of messages, which a trigger keeps
         audit_table(

@@ -10,7 +10,7 @@ from django.db.models import Count
 from chat.models import Turn
 from chat.sockets.open import sockets
 from chat.values import TurnStatus
-from workspaces import metrics
+from workspaces.process import metrics
 
 _GOING_ON: Final = (
     TurnStatus.QUEUED,

@@ -52,9 +52,9 @@ from chat.wire import (
 )
 from mcp_servers.models import InputRequest
 from workspaces.announcements import Announcement, announce
+from workspaces.database.prepared import PreparedRows
+from workspaces.database.prepared_writes import update_if_there
 from workspaces.errors import NotFound
-from workspaces.prepared import PreparedRows
-from workspaces.prepared_writes import update_if_there
 
 _Row = TypeVar("_Row")
 

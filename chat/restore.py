@@ -19,8 +19,8 @@ from mcp_servers.models import Approval
 from workspaces import restore
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now, in_database
+from workspaces.database.row_security import everywhere
 from workspaces.errors import DomainError
-from workspaces.row_security import everywhere
 
 logger = logging.getLogger(__name__)
 

@@ -32,8 +32,8 @@ from chat.wire import (
     turn_json,
 )
 from mcp_servers.models import InputRequest
+from workspaces.database.prepared import PreparedRows
 from workspaces.errors import NotFound
-from workspaces.prepared import PreparedRows
 
 MOST_MESSAGES = 60
 """A conversation with more of them is given in parts: the end of the shown path first, older parts when asked for."""

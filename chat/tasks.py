@@ -26,7 +26,7 @@ from chat.services import (
 )
 from chat.webhooks import delivery
 from workspaces import restore
-from workspaces.schedules import scheduled
+from workspaces.process.schedules import scheduled
 
 
 @shared_task

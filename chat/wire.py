@@ -7,8 +7,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from chat.builtin_tools.files import arguments_for_people
-from chat.call_accounts import credential_of, sign_in_json
 from chat.file_kinds import kind_of
 from chat.models import (
     Artifact,
@@ -24,6 +22,8 @@ from chat.models import (
 )
 from chat.sampling import model_for
 from chat.summaries import summary_of
+from chat.tools.accounts import credential_of, sign_in_json
+from chat.tools.builtin.files import arguments_for_people
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.inputs import InputKind

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
 from config import dashboard
-from workspaces.admin_sections import Section
+from workspaces.pages.admin_sections import Section
 from workspaces.restore import is_unconfirmed
 from workspaces.roles import Permission, has_permission
 

@@ -24,7 +24,11 @@ import config.workspace_files.api
 import mcp_servers.pages.api
 from config.errors import RETRY_SECONDS
 from mcp_servers.pages import extensions
-from workspaces import list_views_api, members_api, people_api, profile_api, requests_api
+from workspaces.api import list_views as list_views_api
+from workspaces.api import members as members_api
+from workspaces.api import people as people_api
+from workspaces.api import profile as profile_api
+from workspaces.api import requests as requests_api
 from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.database import drop_dead_connections, is_unavailable

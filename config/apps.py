@@ -23,7 +23,7 @@ class ConfigConfig(AppConfig):
         """Offer the gauges of what the installation is wired to, and hang the net under the configuration."""
         from audit import outside_writes
         from config import metrics
-        from workspaces.postgresql import policies
+        from workspaces.database.postgresql import policies
 
         metrics.register()
         # Triggers name columns, which a migration may change: away before the first, and back after the last.

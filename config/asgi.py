@@ -35,7 +35,7 @@ from config.lifecycle import Lifecycle, StopHook  # noqa: E402
 from config.tracing import configure_tracing  # noqa: E402
 from mcp_servers.client import sdk  # noqa: E402
 from mcp_servers.client.connections import runtime  # noqa: E402
-from workspaces import garbage  # noqa: E402
+from workspaces.process import garbage  # noqa: E402
 
 
 async def let_pages_go() -> None:

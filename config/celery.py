@@ -15,7 +15,7 @@ from celery.signals import (
 )
 
 from config import celery_context as _celery_context  # noqa: F401 - carries ids into tasks
-from workspaces.schedules import SCHEDULE
+from workspaces.process.schedules import SCHEDULE
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -46,7 +46,7 @@ def _load(**_kwargs: object) -> None:
     from chat.providers import openai_compatible as _model  # noqa: F401 - no turn waits for its imports
     from config import urls as _urls  # noqa: F401 - addresses stand in what is told within transactions
     from mcp_servers.client import sdk
-    from workspaces import garbage
+    from workspaces.process import garbage
 
     sdk.load()
     garbage.settle()
@@ -58,7 +58,7 @@ def _take_part(**_kwargs: object) -> None:
     from audit.sealing import sealing_thread
     from chat import restore
     from config.tracing import configure_tracing
-    from workspaces import garbage
+    from workspaces.process import garbage
 
     configure_tracing()
     garbage.tame()
@@ -71,8 +71,8 @@ def _hand_over(**_kwargs: object) -> None:
     from audit.sealing import sealing_thread
     from chat.engine import runner
     from mcp_servers.client.connections import runtime
-    from workspaces import shutdown
     from workspaces.database import wait_for
+    from workspaces.process import shutdown
 
     shutdown.begin()
     wait_for(runner.hand_over, _HAND_OVER_SECONDS)

@@ -15,8 +15,8 @@ from opentelemetry import trace
 from opentelemetry.propagate import extract, inject
 from opentelemetry.trace import SpanKind
 
-from workspaces.row_security import EVERYTHING, current_reach, set_reach
-from workspaces.tracing import mark_failed
+from workspaces.database.row_security import EVERYTHING, current_reach, set_reach
+from workspaces.process.tracing import mark_failed
 
 HEADER: Final = "trellis_context"
 IDS: Final = ("request_id", "turn_id", "call_id", "workspace_id")

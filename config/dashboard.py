@@ -22,8 +22,8 @@ from django.utils.translation import ngettext
 from audit.models import Alert
 from audit.reports.providers import usage_of
 from audit.reports.today import calls_between
-from chat.gone_models import buds_address, told_gone
 from chat.models import Bud, ModelProvider, ToolCall
+from chat.pages.gone_models import buds_address, told_gone
 from chat.providers.choosing import platform_provider
 from chat.services.changed_models import UsedModel, ending, gone, used_models
 from chat.values import ToolCallStatus

@@ -32,8 +32,8 @@ from chat.models import PushDevice
 from config.keys import FILE_NAME
 from workspaces import restore
 from workspaces.database import database_now
+from workspaces.database.postgresql import policies
 from workspaces.formats import whole
-from workspaces.postgresql import policies
 from workspaces.secrets import count_by_key, find_unreadable, primary_key_id
 from workspaces.web_push import vapid_keys
 

@@ -24,9 +24,9 @@ from uuid_utils.compat import uuid7
 from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import find_missing_key
 from workspaces import restore
-from workspaces.postgresql import policies
-from workspaces.session_store import delete_sessions
-from workspaces.shutdown import is_shutting_down
+from workspaces.database.postgresql import policies
+from workspaces.people.session_store import delete_sessions
+from workspaces.process.shutdown import is_shutting_down
 
 if TYPE_CHECKING:
     from collections.abc import Callable

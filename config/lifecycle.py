@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workspaces import announcements, shutdown
+from workspaces import announcements
+from workspaces.process import shutdown
 
 logger = logging.getLogger(__name__)
 

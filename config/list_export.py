@@ -29,7 +29,7 @@ from audit.actions import Action
 from audit.exports.columns import neutral
 from audit.services import EntryDraft, record
 from workspaces.formats import written_for
-from workspaces.model_admin import PlatformModelAdmin, TrackedModelAdmin
+from workspaces.pages.model_admin import PlatformModelAdmin, TrackedModelAdmin
 
 if TYPE_CHECKING:
     from django.contrib.admin.views.main import ChangeList

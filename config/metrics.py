@@ -13,8 +13,8 @@ from django.utils.deprecation import MiddlewareMixin
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from workspaces import metrics
 from workspaces.middleware import client_address
+from workspaces.process import metrics
 
 if TYPE_CHECKING:
     from django.http.response import HttpResponseBase

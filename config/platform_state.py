@@ -12,9 +12,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from chat import restore
 from config.doctor import State, examine
-from workspaces.page_parts import for_platform_owner
+from workspaces.database.row_security import everywhere
+from workspaces.pages.parts import for_platform_owner
 from workspaces.restore import restored_at
-from workspaces.row_security import everywhere
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

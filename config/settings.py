@@ -112,7 +112,7 @@ TEMPLATES = [
 if TRELLIS.database_url is None:
     DATABASES = {
         "default": {
-            "ENGINE": "workspaces.sqlite",
+            "ENGINE": "workspaces.database.sqlite",
             "NAME": TRELLIS.data_dir / "trellis.sqlite3",
             # Each thread keeps its connection: opening one, with its pragmas, costs more than most queries.
             "CONN_MAX_AGE": None,
@@ -133,7 +133,7 @@ if TRELLIS.database_url is None:
 else:
     _postgresql: dict[str, Any] = {
         **dj_database_url.parse(TRELLIS.database_url, conn_max_age=0),
-        "ENGINE": "workspaces.postgresql",
+        "ENGINE": "workspaces.database.postgresql",
     }
     # Merged, not replaced: the address may carry options of its own, such as sslmode.
     _postgresql["OPTIONS"] = {
@@ -228,13 +228,13 @@ LOGIN_URL = reverse_lazy("account_login")
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = reverse_lazy("account_login")
 
-ACCOUNT_ADAPTER = "workspaces.accounts.AccountAdapter"
+ACCOUNT_ADAPTER = "workspaces.pages.accounts.AccountAdapter"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_FORMS = {
-    "signup": "workspaces.forms.InvitedSignupForm",
-    "add_email": "workspaces.forms.ChangeAddressForm",
-    "reset_password": "workspaces.forms.ResetForm",
+    "signup": "workspaces.pages.forms.InvitedSignupForm",
+    "add_email": "workspaces.pages.forms.ChangeAddressForm",
+    "reset_password": "workspaces.pages.forms.ResetForm",
 }
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 # People may sign in before they answered the mail to their address: without a mail server nobody could.
@@ -265,7 +265,7 @@ ACCOUNT_RATE_LIMITS = {
 # Security ------------------------------------------------------------------------------------------------------------
 
 _COOKIE_PREFIX = "__Host-" if TRELLIS.is_https else ""
-SESSION_ENGINE = "workspaces.session_store"
+SESSION_ENGINE = "workspaces.people.session_store"
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}trellis-session"
 SESSION_COOKIE_SECURE = TRELLIS.is_https
 SESSION_COOKIE_HTTPONLY = True

@@ -13,7 +13,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind
 
-from workspaces.tracing import mark_failed
+from workspaces.process.tracing import mark_failed
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

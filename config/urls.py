@@ -8,7 +8,7 @@ from django.utils.module_loading import autodiscover_modules
 
 from config import errors, health, installing, metrics
 from config.platform_state import confirm_restore, platform_state
-from workspaces.accounts import AddressView
+from workspaces.pages.accounts import AddressView
 
 autodiscover_modules("admin", "pages.admin", register_to=admin.site)
 

@@ -27,8 +27,8 @@ class McpServersConfig(AppConfig):
         from mcp_servers.registry.catalogue.sources import register_source
         from mcp_servers.registry.services.membership_end import listen_to_leaving
         from mcp_servers.registry.trace.sink import listen_to_traces
-        from workspaces.access import register_access
         from workspaces.audited_tables import audit_table
+        from workspaces.people.access import register_access
 
         kept = {"id", "workspace", "created_at", "updated_at"}
         entered = [field.name for field in McpServer._meta.concrete_fields]

@@ -29,7 +29,7 @@ from mcp_servers.client.connections.hooks import hooks
 from tests import idle_transactions, locks, plain_role, templates
 from tests.emptying import empty_database
 from tests.engines import holds_some, runs_on_both
-from workspaces import row_security
+from workspaces.database import row_security
 
 
 def _worker_number() -> int:

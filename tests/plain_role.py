@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import connection
 from django.test import override_settings
 
-from workspaces import row_security
-from workspaces.postgresql import policies
+from workspaces.database import row_security
+from workspaces.database.postgresql import policies
 
 NAME: Final = "trellis_plain"
 _SECONDS: Final = 10.0

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from django.db import connection
 
-from workspaces import row_security
+from workspaces.database import row_security
 
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("workspaces", "audit", "mcp_servers", "mcp_servers/klavis", "chat")

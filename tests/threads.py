@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 from django.db import connections
 
-from workspaces.row_security import current_reach, reaching
+from workspaces.database.row_security import current_reach, reaching
 
 P = ParamSpec("P")
 R = TypeVar("R")

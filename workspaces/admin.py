@@ -20,20 +20,25 @@ from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from workspaces.actors import Role
-from workspaces.admin_sections import Section
 from workspaces.mails import public_url
 from workspaces.middleware import signed_in_user
-from workspaces.model_admin import PlatformModelAdmin, WorkspaceModelAdmin, telling, was_refused
 from workspaces.models import ApiToken, Invitation, Membership, Theme, User, Workspace
-from workspaces.roles import Permission
-from workspaces.scoping import WorkspaceQuerySet
-from workspaces.services import (
+from workspaces.pages.admin_sections import Section
+from workspaces.pages.model_admin import (
+    PlatformModelAdmin,
+    WorkspaceModelAdmin,
+    telling,
+    was_refused,
+)
+from workspaces.people.services import (
     change_membership,
     mail_invitation,
     make_invitation,
     remove_member,
     revoke_invitation,
 )
+from workspaces.roles import Permission
+from workspaces.scoping import WorkspaceQuerySet
 from workspaces.switching import other_admins_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from channels.layers import InMemoryChannelLayer, get_channel_layer
 from django.db import transaction
 
 from workspaces.database import leave_database
-from workspaces.loop_threads import LoopThread
+from workspaces.process.loop_threads import LoopThread
 
 logger = logging.getLogger(__name__)
 

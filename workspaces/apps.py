@@ -8,14 +8,12 @@ class WorkspacesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from workspaces import (
-            checks,  # noqa: F401 - registers the system checks
-            email_addresses,  # noqa: F401 - follows the rows of addresses
-        )
+        from workspaces import checks  # noqa: F401 - registers the system checks
         from workspaces.audited_tables import audit_table
-        from workspaces.memberships import listen_to_parting
+        from workspaces.database.postgresql.policies import OF_PERSON, also_allow
         from workspaces.models import ApiToken, Membership, Workspace
-        from workspaces.postgresql.policies import OF_PERSON, also_allow
+        from workspaces.people import email_addresses  # noqa: F401 - follows the rows of addresses
+        from workspaces.people.memberships import listen_to_parting
 
         audit_table(
             Workspace,

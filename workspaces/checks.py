@@ -38,7 +38,7 @@ def tenant_admins_are_scoped(**kwargs: Any) -> list[checks.CheckMessage]:
     """Every admin class of a tenant's model descends from the scoped one."""
     import_module(settings.ROOT_URLCONF)  # where the admin's classes are found
 
-    from workspaces.model_admin import WorkspaceModelAdmin
+    from workspaces.pages.model_admin import WorkspaceModelAdmin
 
     faults: list[checks.CheckMessage] = []
     for model, model_admin in admin.site._registry.items():

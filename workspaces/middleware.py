@@ -19,10 +19,8 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Actor, ActorKind, Role, Source
-from workspaces.formats import time_zone_of, written_for
-from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceQuery
-from workspaces.prepared import PreparedRows
-from workspaces.row_security import (
+from workspaces.database.prepared import PreparedRows
+from workspaces.database.row_security import (
     EVERYTHING,
     NOTHING,
     is_on,
@@ -30,9 +28,11 @@ from workspaces.row_security import (
     reaching,
     set_reach,
 )
-from workspaces.streamed_reach import keep_reach
-from workspaces.suspending import find_suspension
-from workspaces.visits import note_visit
+from workspaces.database.streamed_reach import keep_reach
+from workspaces.formats import time_zone_of, written_for
+from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceQuery
+from workspaces.people.suspending import find_suspension
+from workspaces.people.visits import note_visit
 
 if TYPE_CHECKING:
 

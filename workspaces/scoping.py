@@ -21,8 +21,8 @@ from django.db import models
 from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
+from workspaces.database.row_security import everywhere
 from workspaces.errors import NotFound
-from workspaces.row_security import everywhere
 
 if TYPE_CHECKING:
     from workspaces.tenancy import User, Workspace

@@ -13,7 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from workspaces.models import IdempotentRequest
-from workspaces.schedules import scheduled
+from workspaces.process.schedules import scheduled
 
 KEEP_ANSWERS = timedelta(hours=24)
 """How long a repeated request gets the first one's answer."""

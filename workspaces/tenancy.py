@@ -130,7 +130,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     shortcuts = models.JSONField(
         null=True,
         editable=False,
-        help_text=_("Keys of their own (`workspaces.shortcuts`); None: the usual ones."),
+        help_text=_("Keys of their own (`workspaces.people.shortcuts`); None: the usual ones."),
     )
     others_signed_out_at = models.DateTimeField(
         _("signed out everywhere else"),

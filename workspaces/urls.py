@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from workspaces import member_pages, people, request_pages, settings_pages, views
+from workspaces.pages import members, people, requests, settings, views
 
 app_name = "workspaces"
 urlpatterns = [
@@ -15,12 +15,12 @@ urlpatterns = [
     path("invitations/<str:token>/", views.open_invitation, name="invitation"),
     path("join/", views.join, name="join"),
     path("join/<str:token>/", views.open_join_link, name="join_link"),
-    path("account/", settings_pages.profile, name="profile"),
-    path("account/appearance/", settings_pages.appearance, name="appearance"),
-    path("account/formats/", settings_pages.formats, name="formats"),
-    path("account/shortcuts/", settings_pages.shortcuts, name="shortcuts"),
-    path("account/workspaces/", settings_pages.all_workspaces, name="all"),
-    path("account/sessions/", settings_pages.sessions, name="sessions"),
+    path("account/", settings.profile, name="profile"),
+    path("account/appearance/", settings.appearance, name="appearance"),
+    path("account/formats/", settings.formats, name="formats"),
+    path("account/shortcuts/", settings.shortcuts, name="shortcuts"),
+    path("account/workspaces/", settings.all_workspaces, name="all"),
+    path("account/sessions/", settings.sessions, name="sessions"),
     path("account/tokens/", views.tokens, name="tokens"),
     path("account/tokens/<uuid:token_id>/revoke/", views.revoke, name="revoke_token"),
     path("w/<slug:workspace_slug>/people/link/", people.make_link, name="make_join_link"),
@@ -29,24 +29,22 @@ urlpatterns = [
         people.revoke_link,
         name="revoke_join_link",
     ),
-    path("w/<slug:workspace_slug>/requests/", request_pages.requests, name="requests"),
+    path("w/<slug:workspace_slug>/requests/", requests.requests, name="requests"),
     path(
         "w/<slug:workspace_slug>/requests/<uuid:request_id>/<slug:verb>/",
-        request_pages.change_request,
+        requests.change_request,
         name="request_change",
     ),
-    path("w/<slug:workspace_slug>/people/", member_pages.members, name="members"),
-    path(
-        "w/<slug:workspace_slug>/people/<uuid:membership_id>/", member_pages.member, name="member"
-    ),
+    path("w/<slug:workspace_slug>/people/", members.members, name="members"),
+    path("w/<slug:workspace_slug>/people/<uuid:membership_id>/", members.member, name="member"),
     path(
         "w/<slug:workspace_slug>/people/<uuid:membership_id>/access/",
-        member_pages.member_access,
+        members.member_access,
         name="member_access",
     ),
     path(
         "w/<slug:workspace_slug>/people/<uuid:membership_id>/<slug:verb>/",
-        member_pages.change_member,
+        members.change_member,
         name="member_change",
     ),
     path("w/<slug:workspace_slug>/people/invite/", people.invite, name="invite"),

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from audit.alerts.services import RuleDraft
 from audit.models import AlertRule
 from audit.models.alerts import MOST_WINDOW_MINUTES
-from workspaces.seen_values import NoticesOthers
+from workspaces.pages.seen_values import NoticesOthers
 
 
 class RuleForm(NoticesOthers, forms.Form):

@@ -12,7 +12,7 @@ from audit.models import Alert, AlertDelivery, AlertRule
 from workspaces.database import database_now
 from workspaces.formats import written_for
 from workspaces.mails import public_url
-from workspaces.memberships import suspended_addresses
+from workspaces.people.memberships import suspended_addresses
 
 
 def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:

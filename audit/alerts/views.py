@@ -21,10 +21,10 @@ from audit.alerts.words import condition_of
 from audit.models import Alert, AlertDelivery, AlertRule
 from audit.views.header import header_of
 from workspaces.errors import DomainError, InvalidInput, NotFound
-from workspaces.page_parts import id_of
+from workspaces.pages.parts import id_of
+from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission, has_permission, require
 from workspaces.row_pages import page_in_address, ways_from
-from workspaces.seen_values import hold, saves_one_at_a_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

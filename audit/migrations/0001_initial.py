@@ -13,8 +13,8 @@ from django.db import migrations, models
 import audit.models.entries
 import workspaces.secrets
 from audit.append_only import create_triggers
-from workspaces.migration_operations import OnDatabase, TablesAtOnce
-from workspaces.sql_files import run_sql_file
+from workspaces.database.migration_operations import OnDatabase, TablesAtOnce
+from workspaces.database.sql_files import run_sql_file
 
 SQL = Path(__file__).parent.parent / "sql"
 

@@ -3,7 +3,7 @@
 from django.db import migrations, models
 
 from audit.append_only import create_triggers, remove_triggers
-from workspaces.migration_operations import OnDatabase
+from workspaces.database.migration_operations import OnDatabase
 
 
 class Migration(migrations.Migration):

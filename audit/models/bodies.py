@@ -6,7 +6,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from workspaces.prepared_writes import WrittenOften
+from workspaces.database.prepared_writes import WrittenOften
 from workspaces.scoping import WorkspaceManager
 from workspaces.secrets import EncryptedTextField
 

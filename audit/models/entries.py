@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome, RefusedBy
 from workspaces.actors import ActorKind, Source
-from workspaces.prepared_writes import WrittenOften
+from workspaces.database.prepared_writes import WrittenOften
 from workspaces.scoping import WorkspaceManager
 
 _FOUND_BY = (

@@ -25,7 +25,7 @@ from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, record
 from workspaces.actors import Actor, Source
 from workspaces.database import drop_dead_connections, is_unavailable
-from workspaces.row_security import everywhere
+from workspaces.database.row_security import everywhere
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_noop
 
 from audit.models import AuditStream
 from audit.streams.services import Start, StreamDraft, find_faults
-from workspaces.seen_values import NoticesOthers
+from workspaces.pages.seen_values import NoticesOthers
 
 _SYSLOG_ONLY: Final = ("ca_certificates", "client_certificate", "client_key")
 _TARGETS: Final = {

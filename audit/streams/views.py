@@ -25,8 +25,8 @@ from audit.streams.reading import Lag, lag_of
 from audit.streams.services import Start, streams_of
 from audit.views.header import header_of
 from workspaces.errors import NotFound
+from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission, has_permission, require
-from workspaces.seen_values import hold, saves_one_at_a_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

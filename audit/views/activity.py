@@ -26,7 +26,7 @@ from audit.views.entry import bodies_of, changes_of, facts_of
 from audit.views.parts import described, workspace_of
 from audit.views.rows import shown_rows
 from workspaces.models import Workspace
-from workspaces.page_parts import for_platform_owner
+from workspaces.pages.parts import for_platform_owner
 from workspaces.row_pages import page_in_address, ways_from
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Bud
-from workspaces.admin_sections import Section
-from workspaces.model_admin import WorkspaceModelAdmin
+from workspaces.pages.admin_sections import Section
+from workspaces.pages.model_admin import WorkspaceModelAdmin
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from unfold.admin import TabularInline
 from chat.models import ModelProvider, ProviderModel
 from chat.services.offered_models import offered_models
 from chat.services.providers import refuse_withheld
-from workspaces.admin_sections import Section
 from workspaces.errors import InvalidInput
 from workspaces.formats import whole
-from workspaces.model_admin import WorkspaceModelAdmin
+from workspaces.pages.admin_sections import Section
+from workspaces.pages.model_admin import WorkspaceModelAdmin
+from workspaces.pages.seen_values import NoticesOthers
 from workspaces.roles import Permission, has_permission
-from workspaces.seen_values import NoticesOthers
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -19,18 +19,18 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 
 from chat.admin.provider_models import ProviderModelInline, refuse_withheld_in
 from chat.models import ModelProvider, Withheld
+from chat.pages.suggesting_inputs import AdminAddressInput, AdminModelInput
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.shared import switched_off
 from chat.services.offered_models import offered_models_of
 from chat.services.provider_check import try_key
 from chat.services.providers import prepare_provider, read_key
-from chat.suggesting_inputs import AdminAddressInput, AdminModelInput
-from workspaces.admin_sections import Section
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.formats import whole
-from workspaces.model_admin import WorkspaceModelAdmin
 from workspaces.outbound import enter_endpoint
+from workspaces.pages.admin_sections import Section
+from workspaces.pages.model_admin import WorkspaceModelAdmin
 from workspaces.redaction import MASK
 from workspaces.roles import Permission
 from workspaces.secret_memory import without_secrets

@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Turn
-from workspaces.admin_sections import Section
-from workspaces.model_admin import WorkspaceModelAdmin
+from workspaces.pages.admin_sections import Section
+from workspaces.pages.model_admin import WorkspaceModelAdmin
 from workspaces.roles import Permission
 
 

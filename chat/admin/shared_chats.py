@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models import Audience, SharedChat
 from chat.services.sharing import stop_sharing
-from workspaces.admin_sections import Section
-from workspaces.model_admin import WorkspaceModelAdmin, telling
+from workspaces.pages.admin_sections import Section
+from workspaces.pages.model_admin import WorkspaceModelAdmin, telling
 from workspaces.roles import Permission
 
 

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from chat.models import Bud, BudColour, BudVersion, BudVisibility
 from chat.providers.choosing import model_of
 from chat.services.bud_yaml import LONGEST
-from chat.toolset import resolve_toolset
+from chat.tools.toolset import resolve_toolset
 from chat.values import ToolProtocol
 from mcp_servers.models import McpServer
 

@@ -16,8 +16,8 @@ from rest_framework.response import Response
 from chat.api.shapes import AnnotationsOutput, ContentPartField, ServerName
 from chat.models import Bud, Conversation
 from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
-from chat.toolset import select_tools
-from chat.usable_servers import servers_of
+from chat.tools.toolset import select_tools
+from chat.tools.usable_servers import servers_of
 from chat.values import McpConfigOverrides
 from mcp_servers.client.hidden_text import find_hidden, show_hidden, strip_hidden
 from mcp_servers.client.values import PromptOutcome, TextPart, ToolAnnotations

@@ -17,8 +17,8 @@ from chat.models import ToolCall
 from chat.services.waiting import Waiting, waiting_for
 from chat.wire import input_request_json, tool_call_json
 from workspaces.api import Scopes, WorkspaceViewSet
-from workspaces.asking import may_decide, path_to_set_up
 from workspaces.models import AccessRequest
+from workspaces.people.asking import may_decide, path_to_set_up
 
 
 class WaitingPlace(serializers.Serializer[Any]):

@@ -17,8 +17,8 @@ from chat.models import (
     FileReading,
     KnowledgeFile,
 )
+from workspaces.database.prepared import PreparedRows
 from workspaces.errors import NotFound
-from workspaces.prepared import PreparedRows
 
 FILES: Final = (ArtifactVersion, KnowledgeFile, ChatImport)
 """Rows whose `path` names a content."""

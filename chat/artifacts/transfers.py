@@ -18,9 +18,9 @@ from chat.artifacts import storage
 from chat.artifacts.calls import find_artifact, reference, told_size
 from chat.artifacts.rows import version_of
 from chat.artifacts.services import Saved, WhenTaken, create_artifact
-from chat.builtin_tools.files import is_sending
 from chat.file_kinds import as_text, is_text
 from chat.models import Artifact, Conversation, ToolCall
+from chat.tools.builtin.files import is_sending
 from chat.values import ArtifactOrigin
 from mcp_servers.client.canonical import MAX_ARGUMENTS_BYTES, canonical_json
 from mcp_servers.client.values import (

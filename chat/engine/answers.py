@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chat.offered_tools import OfferedTool
 from chat.providers.base import TokenCount
 from chat.providers.given_back import GivenBack
 from chat.providers.known_models import Prices
+from chat.tools.offered import OfferedTool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ from chat.providers.known_models import learn_context, learn_protocol, learn_sig
 from chat.providers.recent_failures import is_of_provider
 from chat.providers.standing_in import find_stand_in, note_failure, reason_of
 from chat.streaming_text import LiveText, Said
-from chat.toolset import Toolset
+from chat.tools.toolset import Toolset
 from chat.values import ToolProtocol
 from mcp_servers.gate.caller import Standing
 from workspaces.database import in_database

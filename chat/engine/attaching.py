@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from chat.artifacts.calls import reference
 from chat.models import ArtifactVersion, Attachment, Conversation, Message
-from chat.usable_servers import servers_of
+from chat.tools.usable_servers import servers_of
 from mcp_servers.models import McpResource
 from mcp_servers.registry.services.resource_subscriptions import watch_resources
 from workspaces.errors import InvalidInput

@@ -26,10 +26,10 @@ from chat.recording import Changes
 from chat.values import NOTICE, MessageRole, MessageStatus, TitleSource, TurnStatus
 from workspaces.actors import Actor
 from workspaces.database import database_now
+from workspaces.database.prepared_writes import insert
 from workspaces.errors import Conflict
-from workspaces.failpoints import Failpoint, failpoint
-from workspaces.memberships import is_suspended
-from workspaces.prepared_writes import insert
+from workspaces.people.memberships import is_suspended
+from workspaces.process.failpoints import Failpoint, failpoint
 
 MOST_COMPARED = 3
 """Answers that stand side by side; a screen has no room for more."""

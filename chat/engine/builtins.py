@@ -15,8 +15,6 @@ from chat.artifacts.calls import READERS, run_builtin, saved_outcome, version_as
 from chat.artifacts.meaning import Sought
 from chat.artifacts.readings import read_version
 from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
-from chat.builtin_tools import on_demand
-from chat.builtin_tools.files import RESOURCE, SPEC_OF, TRANSFERS, is_sending
 from chat.documents.extracting import is_document
 from chat.engine.counting import count_beside
 from chat.engine.leases import Lease
@@ -27,7 +25,9 @@ from chat.engine.turn_cache import TurnContext
 from chat.models import ToolCall
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.known_models import embedding_prices
-from chat.toolset import resolve_toolset
+from chat.tools.builtin import on_demand
+from chat.tools.builtin.files import RESOURCE, SPEC_OF, TRANSFERS, is_sending
+from chat.tools.toolset import resolve_toolset
 from chat.values import BuiltinTool
 from mcp_servers.client.schemas import check_arguments
 from mcp_servers.client.values import ResourceRequest, TextPart, ToolCallOutcome, ToolCallRequest

@@ -25,7 +25,7 @@ from chat.recording import Changes
 from chat.values import ToolCallStatus
 from mcp_servers.client.values import ToolCallOutcome
 from workspaces.database import database_now
-from workspaces.failpoints import Failpoint, failpoint
+from workspaces.process.failpoints import Failpoint, failpoint
 
 
 @contextmanager

@@ -27,9 +27,9 @@ from chat.values import TurnStatus
 from mcp_servers.client.errors import CallTakenOver
 from mcp_servers.gate.caller import Standing
 from workspaces.database import database_now
-from workspaces.failpoints import Failpoint, failpoint
+from workspaces.database.prepared import PreparedRows
 from workspaces.models import ApiToken, Membership
-from workspaces.prepared import PreparedRows
+from workspaces.process.failpoints import Failpoint, failpoint
 
 LEASE = timedelta(seconds=15)
 RENEW_SECONDS = 2.0

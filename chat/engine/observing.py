@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from workspaces.tracing import Span, SpanKind, bound, span
+from workspaces.process.tracing import Span, SpanKind, bound, span
 
 if TYPE_CHECKING:
     from chat.engine.leases import Lease

@@ -12,7 +12,7 @@ from django.db.models.expressions import RawSQL
 from chat.message_paths import UP, as_param, walked
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.values import MessageRole
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 
 MOST_IN_PART = 2_000
 """Messages that one statement reads."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from chat.engine.context_window import PastCall, PastPicture, PastStep, PastTurn
 from chat.engine.history import quoted
-from chat.offered_tools import ServerInstructions
+from chat.tools.offered import ServerInstructions
 
 if TYPE_CHECKING:
     from chat.models import Turn

@@ -10,20 +10,20 @@ from uuid import UUID
 
 from django.utils.translation import gettext_noop as _
 
-from chat.builtin_tools.files import TRANSFERS, find_target
-from chat.builtin_tools.on_demand import unwrap
 from chat.engine.answers import ProposedCall
 from chat.engine.context import LimitReached
 from chat.engine.turn_cache import EarlierCalls, Identity
 from chat.models import Message, ToolCall, Turn
-from chat.offered_tools import OfferedTool
 from chat.providers.base import AskedCall
 from chat.providers.errors import BrokenArguments
-from chat.toolset import Toolset
+from chat.tools.builtin.files import TRANSFERS, find_target
+from chat.tools.builtin.on_demand import unwrap
+from chat.tools.offered import OfferedTool
+from chat.tools.toolset import Toolset
 from chat.values import BuiltinTool
 from mcp_servers.client.canonical import canonical_json, parse_arguments
 from mcp_servers.client.errors import InvalidArguments
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 
 MOST_IDENTICAL_STEPS = 3
 """In so many steps of a turn the model may ask for the same call. How often within one step is its own affair."""

@@ -23,10 +23,10 @@ from chat.models.turns import ACTIVE
 from chat.providers.choosing import known_provider
 from chat.providers.known_models import ModelFacts, facts_beside, facts_of
 from chat.values import AttachmentStatus, MessageRole, TurnStatus
+from workspaces.database.prepared import PreparedRows
 from workspaces.errors import NotFound
 from workspaces.middleware import MemberRole
 from workspaces.models import Membership
-from workspaces.prepared import PreparedRows
 
 
 class Standing(NamedTuple):

@@ -7,11 +7,11 @@ from dataclasses import replace
 from django.utils.translation import gettext_noop as _
 
 from audit.services import Ref
-from chat.builtin_tools import on_demand
-from chat.builtin_tools.files import SPEC_OF
 from chat.engine.trust import known_destinations
 from chat.engine.turn_cache import Past
 from chat.models import Bud, ToolCall, Turn
+from chat.tools.builtin import on_demand
+from chat.tools.builtin.files import SPEC_OF
 from chat.values import ToolExposure
 from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.gate import BuiltinRequest

@@ -19,8 +19,8 @@ from chat.recording import Changes, changing_with
 from chat.values import ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.database import database_now
+from workspaces.database.prepared import PreparedRows
 from workspaces.errors import NotFound
-from workspaces.prepared import PreparedRows
 
 
 @contextmanager

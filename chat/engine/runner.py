@@ -28,10 +28,10 @@ from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime
 from mcp_servers.gate.caller import Standing
 from workspaces.database import in_database
+from workspaces.database.row_security import reach_of, set_reach
 from workspaces.errors import NotFound
-from workspaces.failpoints import Failpoint, failpoint
-from workspaces.row_security import reach_of, set_reach
-from workspaces.shutdown import is_shutting_down
+from workspaces.process.failpoints import Failpoint, failpoint
+from workspaces.process.shutdown import is_shutting_down
 
 logger = logging.getLogger(__name__)
 

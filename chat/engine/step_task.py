@@ -34,7 +34,7 @@ from chat.providers.base import CompletionRequest, ProviderSpec
 from chat.providers.choosing import provider_of_turn
 from chat.providers.known_models import ModelFacts, known_facts
 from chat.providers.standing_in import resting_stand_in
-from chat.toolset import Toolset, resolve_toolset
+from chat.tools.toolset import Toolset, resolve_toolset
 from chat.values import NOTICE, ToolProtocol
 from workspaces.actors import Actor
 from workspaces.errors import PermissionDenied

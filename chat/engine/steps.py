@@ -36,8 +36,8 @@ from chat.providers.known_models import Prices
 from chat.recording import Changes
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
 from workspaces.database import database_now
-from workspaces.failpoints import Failpoint, failpoint
-from workspaces.prepared_writes import insert
+from workspaces.database.prepared_writes import insert
+from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.redaction import redact_known
 
 MOST_TRIES = 5

@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from chat.builtin_tools.files import RESOURCE, arguments_for_people
 from chat.engine.path_reading import has_result, parts_up_to
 from chat.engine.turn_cache import Past
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
+from chat.tools.builtin.files import RESOURCE, arguments_for_people
 from chat.values import ORIGIN, AttachmentStatus, BuiltinTool, Decision, MessageOrigin, MessageRole
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.values import ToolAnnotations
 from mcp_servers.gate.destinations import destinations_of, names_host, names_server, server_key
 from mcp_servers.models import McpResource, McpTool
 from mcp_servers.registry.consent.policy import UNTRUSTED_CONTENT
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 
 _LONGEST_SOURCE = 200
 _FROM_OUTSIDE = {

@@ -26,7 +26,7 @@ from chat.engine.waking import wake
 from chat.models import Message, ToolCall, Turn
 from chat.recording import changing
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
-from workspaces.failpoints import Failpoint, failpoint
+from workspaces.process.failpoints import Failpoint, failpoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from chat.values import ToolCallStatus, TurnStatus
 from chat.webhooks.events import tell_approval_wanted
 from mcp_servers.models import InputRequest
 from workspaces.database import database_now
-from workspaces.failpoints import Failpoint, failpoint
+from workspaces.process.failpoints import Failpoint, failpoint
 
 
 def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> None:

@@ -29,7 +29,7 @@ from chat.models import Conversation, Turn
 from chat.snapshots import read_turn
 from workspaces.database import in_database
 from workspaces.errors import RateLimited
-from workspaces.shutdown import is_shutting_down
+from workspaces.process.shutdown import is_shutting_down
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.db import migrations
 
-from workspaces.migration_operations import TablesAtOnce, operations_of
+from workspaces.database.migration_operations import TablesAtOnce, operations_of
 
 FIRST = (
     "0001_buds_conversations_turns",

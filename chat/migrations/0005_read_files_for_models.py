@@ -9,7 +9,7 @@ import uuid_utils.compat
 from django.db import migrations, models
 from django.db.models import Exists, OuterRef
 
-from workspaces.sql_files import run_sql_file
+from workspaces.database.sql_files import run_sql_file
 
 SQL = Path(__file__).parent.parent / "sql"
 

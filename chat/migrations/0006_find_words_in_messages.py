@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.db import migrations
 
-from workspaces.sql_files import run_sql_file
+from workspaces.database.sql_files import run_sql_file
 
 SQL = Path(__file__).parent.parent / "sql"
 

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import workspaces.secrets
-from workspaces.sql_files import run_sql_file
+from workspaces.database.sql_files import run_sql_file
 
 SQL = Path(__file__).parent.parent / "sql"
 

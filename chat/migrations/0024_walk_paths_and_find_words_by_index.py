@@ -3,7 +3,7 @@ from pathlib import Path
 import django.db.models.deletion
 from django.db import migrations, models
 
-from workspaces.sql_files import run_sql_file
+from workspaces.database.sql_files import run_sql_file
 
 SQL = Path(__file__).parent.parent / "sql"
 

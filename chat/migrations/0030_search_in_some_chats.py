@@ -6,8 +6,8 @@ from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.models.functions import Upper
 
-from workspaces.migration_operations import OnDatabase
-from workspaces.sql_files import read_statements, run_sql_file
+from workspaces.database.migration_operations import OnDatabase
+from workspaces.database.sql_files import read_statements, run_sql_file
 
 SQL = Path(__file__).parent.parent / "sql"
 

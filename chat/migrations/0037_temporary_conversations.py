@@ -6,8 +6,8 @@ from pathlib import Path
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-from workspaces.migration_operations import OnDatabase
-from workspaces.sql_files import read_statements
+from workspaces.database.migration_operations import OnDatabase
+from workspaces.database.sql_files import read_statements
 
 SQL = Path(__file__).parent.parent / "sql"
 

@@ -17,7 +17,7 @@ from chat.values import (
     TitleSource,
     parse_value,
 )
-from workspaces.prepared_writes import WrittenOften
+from workspaces.database.prepared_writes import WrittenOften
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 
 if TYPE_CHECKING:

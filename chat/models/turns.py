@@ -14,7 +14,7 @@ from chat.models.buds import Bud, ProviderModel
 from chat.models.conversations import Conversation, Message
 from chat.values import Decision, Rating, ToolCallStatus, TurnStatus, Wish
 from workspaces.actors import Source
-from workspaces.prepared_writes import WrittenOften
+from workspaces.database.prepared_writes import WrittenOften
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedTextField
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from chat.models import ListChanges, ModelProvider, ProviderList, SharedProviderList
 from chat.models.provider_lists import ENVIRONMENTS
 from chat.providers.choosing import platform_provider
-from workspaces.row_security import everywhere
+from workspaces.database.row_security import everywhere
 
 
 def digest_of(base_url: str) -> str:

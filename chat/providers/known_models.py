@@ -15,7 +15,7 @@ from chat.models import ProviderModel
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.list_prices import Rates, list_price
 from chat.values import ToolProtocol
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 
 _MILLION = Decimal(1_000_000)
 _SMALLEST = Decimal("0.000001")

@@ -18,7 +18,6 @@ from typing import Any
 import httpx2
 from django.utils.translation import gettext_noop as _
 
-from chat.offered_tools import plain_function, to_json
 from chat.providers.adapting import (
     NO_STREAM,
     NO_SUMMARY,
@@ -49,6 +48,7 @@ from chat.providers.errors import (
 from chat.providers.failures import error_of, read_error, says_model_unknown, unreached, wait_of
 from chat.providers.given_back import NO_ENCRYPTED_THOUGHTS
 from chat.providers.responses_api import ResponseTranslator, to_responses
+from chat.tools.offered import plain_function, to_json
 from workspaces import outbound
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_noop as _
 
 from chat.models import ModelProvider, SharedProvider, Withheld
 from chat.providers.errors import ProviderModelWithheld, ProviderSwitchedOff
-from workspaces.row_security import everywhere
+from workspaces.database.row_security import everywhere
 
 
 def find_shared(shared_id: UUID) -> SharedProvider | None:

@@ -19,9 +19,9 @@ from chat.models.turns import ACTIVE
 from chat.services.waiting import Waiting, waiting_for
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest, InputStatus
-from workspaces.asking import DECIDERS
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership, RequestStatus, User, Workspace
+from workspaces.people.asking import DECIDERS
 
 MOMENT: Final = timedelta(seconds=10)
 """Whoever asks waits that long for an answer; a longer one is worth a message."""

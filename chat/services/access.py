@@ -6,8 +6,8 @@ from django.utils.translation import gettext as _
 
 from chat.models import Bud
 from chat.models.buds import BudVisibility
-from workspaces.access import Access, Mark, rows_after
 from workspaces.models import Membership
+from workspaces.people.access import Access, Mark, rows_after
 
 
 def read_buds(membership: Membership, after: Mark | None, most: int) -> list[Access]:

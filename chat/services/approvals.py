@@ -22,7 +22,7 @@ from mcp_servers.registry.consent.permissions import remember_permission
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
-from workspaces.failpoints import Failpoint, failpoint
+from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.roles import Permission, require
 
 logger = logging.getLogger(__name__)

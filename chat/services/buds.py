@@ -10,9 +10,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from chat.missing_tools import find_faults
 from chat.models import Bud, BudVersion, BudVisibility, ModelProvider
 from chat.services.providers import refuse_withheld
+from chat.tools.missing import find_faults
 from mcp_servers.models import McpServer
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce

@@ -26,9 +26,9 @@ from workspaces.changes import (
     tracked_change,
 )
 from workspaces.database import database_now
+from workspaces.database.row_security import everywhere
 from workspaces.errors import NotFound
 from workspaces.models import Workspace
-from workspaces.row_security import everywhere
 
 
 @contextmanager

@@ -32,10 +32,10 @@ from chat.services.imports import tell
 from chat.values import ORIGIN, ImportStatus, MessageOrigin, MessageStatus, TitleSource
 from workspaces.actors import Source
 from workspaces.database import database_now
+from workspaces.database.prepared_writes import insert, update_if_there
 from workspaces.formats import written_for
 from workspaces.middleware import actor_for
 from workspaces.models import Membership
-from workspaces.prepared_writes import insert, update_if_there
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from chat.providers.listing import TOTAL_SECONDS, Listing, list_models
 from chat.providers.specs import list_spec_of, trial_spec_of
 from mcp_servers.client.connections import runtime
 from workspaces.database import database_now
-from workspaces.row_security import everywhere
+from workspaces.database.row_security import everywhere
 from workspaces.texts import gettext_noop as _
 
 logger = logging.getLogger(__name__)

@@ -34,8 +34,8 @@ from chat.values import ImportStatus, TurnStatus
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database import database_now
 from workspaces.errors import NotFound
-from workspaces.memberships import person_parted, person_suspended
 from workspaces.models import Membership
+from workspaces.people.memberships import person_parted, person_suspended
 
 LEFT = _("Stopped because you left the workspace.")
 IMPORT_ENDED = _("Stopped because you left the workspace. Chats that came before that stay.")

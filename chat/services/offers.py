@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from audit.services import Ref
 from chat.models import Bud, Conversation
-from chat.usable_servers import servers_of, usable_server
+from chat.tools.usable_servers import servers_of, usable_server
 from chat.values import McpConfigOverrides
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.completion import complete

@@ -39,6 +39,7 @@ from workspaces.changes import (
     record_deleted,
     tracked_change,
 )
+from workspaces.database.row_security import everywhere
 from workspaces.errors import (
     Conflict,
     InvalidEndpoint,
@@ -47,7 +48,6 @@ from workspaces.errors import (
 from workspaces.models import Workspace
 from workspaces.outbound import HTTP_SCHEMES, parse_endpoint
 from workspaces.roles import require_platform_owner
-from workspaces.row_security import everywhere
 from workspaces.secrets import Secret
 
 _BEHIND: Final = ("base_url", "api_key", "most_at_once", "most_a_minute")

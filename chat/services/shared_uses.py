@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from chat.models import Bud, Conversation, ModelProvider, SharedProvider, Withheld
 from chat.providers.shared import find_shared
 from workspaces.actors import Actor
+from workspaces.database.row_security import everywhere
 from workspaces.errors import NotFound
 from workspaces.models import Workspace
 from workspaces.roles import require_platform_owner
-from workspaces.row_security import everywhere
 from workspaces.scoping import WorkspaceQuerySet
 
 

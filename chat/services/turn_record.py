@@ -22,7 +22,7 @@ from chat.engine.reading import compared_with
 from chat.models import BudVersion, Message, ToolCall, Turn
 from chat.providers.choosing import provider_of_turn
 from chat.providers.known_models import known_facts
-from chat.toolset import resolve_toolset
+from chat.tools.toolset import resolve_toolset
 from chat.values import MessageRole
 from workspaces.actors import Actor
 from workspaces.errors import NotFound

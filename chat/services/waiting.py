@@ -12,9 +12,9 @@ from chat.models import Conversation, ToolCall
 from chat.models.turns import ACTIVE
 from chat.values import ToolCallStatus
 from mcp_servers.models import InputRequest, InputStatus
-from workspaces.asking import requests_to_decide
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, User, Workspace
+from workspaces.people.asking import requests_to_decide
 
 MOST_WAITING = 100
 

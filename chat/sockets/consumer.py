@@ -39,9 +39,9 @@ from chat.sockets.socket_access import Door
 from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, user_group, workspace_group
 from workspaces.database import in_database, is_unavailable
+from workspaces.database.row_security import reach_of, set_reach
 from workspaces.errors import DomainError, InvalidInput, NotFound
-from workspaces.row_security import reach_of, set_reach
-from workspaces.shutdown import is_shutting_down
+from workspaces.process.shutdown import is_shutting_down
 
 logger = logging.getLogger(__name__)
 

@@ -19,10 +19,10 @@ from chat.events import CloseCode
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
+from workspaces.database.prepared import PreparedRows
 from workspaces.errors import NotFound, PermissionDenied
 from workspaces.middleware import MemberRole, actor_for
 from workspaces.models import Membership, User, Workspace
-from workspaces.prepared import PreparedRows
 from workspaces.scoping import WorkspaceModel
 
 _Row = TypeVar("_Row", bound=WorkspaceModel)

@@ -20,7 +20,7 @@ from typing import Final
 from django.db import connection, connections
 
 from config.backups.archive import BackupError
-from workspaces.row_security import EVERYTHING, SETTING, is_on
+from workspaces.database.row_security import EVERYTHING, SETTING, is_on
 
 NAMES: Final = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
 _SECONDS: Final = 6 * 3600

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from chat.commands import COMMANDS
 from chat.events import EVENTS
-from chat.views import Boot
+from chat.pages.views import Boot
 
 Schema = dict[str, Any]
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from workspaces import metrics
+from workspaces.process import metrics
 
 if TYPE_CHECKING:
     from mcp_servers.client.connections.pool import Pool

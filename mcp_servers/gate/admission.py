@@ -44,7 +44,7 @@ from mcp_servers.registry.consent.call_policy import details_of, facts_of_call
 from mcp_servers.registry.discovery import is_shown_to
 from mcp_servers.registry.quotas import is_quota_used_up, take_from_quota
 from workspaces.database import in_database
-from workspaces.failpoints import Failpoint, failpoint
+from workspaces.process.failpoints import Failpoint, failpoint
 
 if TYPE_CHECKING:
     import mcp_types

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from workspaces.tracing import bound, mark_failed, span
+from workspaces.process.tracing import bound, mark_failed, span
 
 if TYPE_CHECKING:
     from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest

@@ -31,7 +31,7 @@ from mcp_servers.gate.resolving import may_still_enter
 from mcp_servers.gate.slots import HeldSlot
 from mcp_servers.registry import elicitation
 from workspaces.errors import DomainError, PermissionDenied
-from workspaces.failpoints import Failpoint, failpoint
+from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.redaction import redact_known
 from workspaces.roles import Permission, has_permission, require
 from workspaces.waiting_times import told_wait

@@ -16,8 +16,8 @@ from django.db.models import Exists
 from mcp_servers.client import transports
 from mcp_servers.models import OAUTH_TYPES, McpTool, ServerScope
 from mcp_servers.registry.specs import connection_spec
+from workspaces.database.prepared import PreparedRows
 from workspaces.models import Membership, User
-from workspaces.prepared import PreparedRows
 
 if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec

@@ -35,7 +35,7 @@ from mcp_servers.gate.outcomes import TooManyRounds, explain, since
 from mcp_servers.gate.recording import completed
 from mcp_servers.gate.signing_in import CannotGoOn, SigningIn
 from workspaces.database import in_database
-from workspaces.failpoints import Failpoint, failpoint
+from workspaces.process.failpoints import Failpoint, failpoint
 
 if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec

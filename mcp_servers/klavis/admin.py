@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from mcp_servers.klavis import instances, removals
 from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
 from mcp_servers.pages.admin.common import ReadOnlyAdmin, actor_of
-from workspaces.model_admin import telling
+from workspaces.pages.model_admin import telling
 
 
 @admin.register(KlavisAccount)

@@ -22,9 +22,9 @@ from mcp_servers.registry.services.servers import remove_row
 from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
 from workspaces.changes import ConfigurationChange, configuration_changed, record_deleted
-from workspaces.memberships import person_parted
 from workspaces.middleware import actor_for as person_in
 from workspaces.models import Membership
+from workspaces.people.memberships import person_parted
 
 if TYPE_CHECKING:
     from mcp_servers.klavis.models import HOST, KlavisAccount

@@ -8,7 +8,7 @@ from celery import shared_task
 from celery.schedules import crontab
 
 from mcp_servers.klavis import polling, reconciling, removals
-from workspaces.schedules import scheduled
+from workspaces.process.schedules import scheduled
 
 
 @shared_task(ignore_result=True)

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db import migrations, models
 
 import workspaces.secrets
-from workspaces.migration_operations import TablesUnlessThere
-from workspaces.sql_files import run_sql_file
+from workspaces.database.migration_operations import TablesUnlessThere
+from workspaces.database.sql_files import run_sql_file
 
 SQL = Path(__file__).parent / "sql"
 

@@ -6,7 +6,7 @@ import django.db.models.deletion
 import django.db.models.manager
 from django.db import migrations, models
 
-from workspaces.sql_files import run_sql_file
+from workspaces.database.sql_files import run_sql_file
 
 SQL = Path(__file__).parent / "sql"
 MOVED = (

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models.servers import McpServer
 from mcp_servers.models.visibility import OfServerQuerySet
-from workspaces.prepared_writes import WrittenOften
+from workspaces.database.prepared_writes import WrittenOften
 from workspaces.scoping import WorkspaceModel
 from workspaces.secrets import EncryptedTextField
 

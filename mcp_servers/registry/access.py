@@ -7,8 +7,8 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
 from mcp_servers.models import McpServer, OAuthGrant, ServerScope
-from workspaces.access import Access, Mark, rows_after
 from workspaces.models import Membership
+from workspaces.people.access import Access, Mark, rows_after
 
 _WHY = {
     ServerScope.GLOBAL: gettext_noop("The platform offers it to the workspace"),

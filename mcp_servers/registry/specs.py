@@ -29,8 +29,8 @@ from mcp_servers.oauth.bearer import GrantAuth
 from mcp_servers.oauth.grants import holder_of, principal_of, usable_grant
 from mcp_servers.registry.files.platform_file import Definition, argv_of, endpoint_of, registry
 from workspaces import outbound
+from workspaces.database.prepared import PreparedRows
 from workspaces.errors import InvalidInput
-from workspaces.prepared import PreparedRows
 from workspaces.secret_memory import holding_secrets, remember_secret, secrets_in_url
 
 if TYPE_CHECKING:

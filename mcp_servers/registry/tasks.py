@@ -14,7 +14,7 @@ from mcp_servers.registry.consent import approvals
 from mcp_servers.registry.scopes import platform
 from mcp_servers.registry.services import personal_lists
 from mcp_servers.registry.trace import sink
-from workspaces.schedules import scheduled
+from workspaces.process.schedules import scheduled
 
 
 @shared_task(ignore_result=True)

@@ -16,7 +16,7 @@ from django.utils import timezone
 from tests.extent import IS_FULL
 from tests.factories import CANARY
 from tests.isolation.world import World
-from workspaces.tokens import SCOPES, issue_token
+from workspaces.people.tokens import SCOPES, issue_token
 
 # These talk with an MCP server, a model or the network when they are let through; they have tests of their own.
 TALKING = ("/test/", "/refresh/", "/connect/", "/read_content/", "/fill/")

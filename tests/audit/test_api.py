@@ -14,7 +14,7 @@ from audit.models import AuditEntry
 from tests.audit.test_pages import SECRET_ARGUMENT, a_call, a_refusal, opened
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.factories import http_server
-from workspaces.tokens import issue_token
+from workspaces.people.tokens import issue_token
 
 pytestmark = pytest.mark.django_db
 URL = "/api/audit-entries/"

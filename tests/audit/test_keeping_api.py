@@ -14,7 +14,7 @@ from audit.actions import Action, Outcome
 from audit.models import AuditBody, AuditEntry, AuditStream, LegalHold, ReportSchedule, SignOff
 from audit.services import EntryDraft, record
 from tests.factories import Tenant, TwoTenants
-from workspaces.tokens import issue_token
+from workspaces.people.tokens import issue_token
 
 pytestmark = pytest.mark.django_db
 STREAM = {"name": "SIEM", "kind": "webhook", "target": "https://sink.example.org/in"}

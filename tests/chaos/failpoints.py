@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from workspaces import failpoints
-from workspaces.failpoints import Failpoint
+from workspaces.process import failpoints
+from workspaces.process.failpoints import Failpoint
 
 
 class FailpointHit(Exception):

@@ -40,7 +40,7 @@ def seed(model_url: str, server_url: str) -> dict[str, Any]:
     from tests.chaos.scenery import MERGE
     from tests.factories import make_tenant
     from tests.mcp_servers.factories import http_server, looked_at, tool_of
-    from workspaces.tokens import issue_token
+    from workspaces.people.tokens import issue_token
 
     tenant = make_tenant("acme")
     server = looked_at(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.chaos.conftest import Forks, Story
 from tests.chaos.scenery import DESTROY, MERGE, READ
-from workspaces.failpoints import Failpoint as At
+from workspaces.process.failpoints import Failpoint as At
 
 pytestmark = pytest.mark.django_db
 

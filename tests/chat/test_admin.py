@@ -10,8 +10,8 @@ import pytest
 from django.urls import reverse
 
 from audit.models import AuditEntry, OutsideWrite
-from chat.bud_form import initial_of
 from chat.models import Bud, ModelProvider, ProviderModel
+from chat.pages.bud_form import initial_of
 from chat.services.buds import update_bud
 from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, ServerScope
 from tests.factories import Tenant

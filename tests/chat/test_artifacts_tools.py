@@ -18,14 +18,14 @@ from django.test import override_settings
 from audit.models import AuditEntry
 from chat.artifacts import rows, services, storage
 from chat.artifacts.calls import run_builtin
-from chat.builtin_tools.files import SPECS, find_target
 from chat.engine import calls, runner
 from chat.engine.leases import LeaseLost
 from chat.models import ArtifactVersion, Turn
-from chat.offered_tools import OfferedTool
 from chat.services.approvals import decide
 from chat.services.turns import stop_turn
-from chat.toolset import resolve_toolset
+from chat.tools.builtin.files import SPECS, find_target
+from chat.tools.offered import OfferedTool
+from chat.tools.toolset import resolve_toolset
 from chat.values import ArtifactOrigin, Decision
 from mcp_servers.client.canonical import arguments_hash, canonical_json
 from mcp_servers.models import Approval

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry, OutsideWrite
-from chat.bud_picker import MOST_IN_PAGE
 from chat.models import Bud, BudVersion, Conversation
+from chat.pages.bud_picker import MOST_IN_PAGE
 from chat.services.bud_drafts import forget_old_drafts
 from chat.services.bud_versions import duplicate_bud, restore_version
 from chat.services.bud_yaml import Applied, apply_bud, write_bud

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from uuid_utils.compat import uuid7
 
-from chat.bud_listing import PAGE
 from chat.models import Bud
+from chat.pages.bud_listing import PAGE
 from tests.factories import Tenant, make_tenant
 
 pytestmark = pytest.mark.django_db

@@ -36,7 +36,7 @@ from tests.fakes.chat_exports import chatgpt, claude
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import Membership
-from workspaces.services import remove_member
+from workspaces.people.services import remove_member
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:

@@ -36,8 +36,8 @@ from tests.chat.test_queue import busy, queued, until_answered
 from tests.chat.test_statements import add_messages, by_hand, statements
 from tests.factories import TwoTenants
 from tests.fakes.scripted_model import ScriptedModel
-from workspaces import shutdown
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.process import shutdown
 
 __all__ = ["by_hand"]
 

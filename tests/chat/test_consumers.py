@@ -32,7 +32,7 @@ from tests.chat.protocol import check_frame
 from tests.factories import Tenant, make_tenant
 from tests.patience import PATIENCE
 from workspaces.models import Membership
-from workspaces.services import change_membership, remove_member
+from workspaces.people.services import change_membership, remove_member
 
 ORIGIN = b"http://testserver"
 Event = dict[str, Any]

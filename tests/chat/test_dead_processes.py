@@ -16,8 +16,8 @@ from chat.engine import dead_processes, leases, runner
 from chat.models import Turn
 from config.env import ROOT
 from tests.chat.conftest import Chat
-from workspaces import shutdown
 from workspaces.database import database_now
+from workspaces.process import shutdown
 
 pytestmark = pytest.mark.sqlite
 

@@ -24,7 +24,7 @@ from tests.chat.conftest import Chat
 from tests.patience import PATIENCE
 from workspaces.errors import InvalidInput, RateLimited
 from workspaces.models import Membership
-from workspaces.services import remove_member
+from workspaces.people.services import remove_member
 
 TURN = "t"
 Row = dict[str, Any]

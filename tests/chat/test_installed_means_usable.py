@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from chat.models import Bud, Conversation
 from chat.services.buds import create_bud
-from chat.usable_servers import servers_of
+from chat.tools.usable_servers import servers_of
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer
 from mcp_servers.registry.scopes.effective import ServerSource

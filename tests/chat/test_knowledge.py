@@ -22,7 +22,7 @@ from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_versions import duplicate_bud
 from chat.services.bud_yaml import apply_bud, write_bud
 from chat.services.knowledge import add_knowledge, remove_knowledge
-from chat.toolset import resolve_toolset
+from chat.tools.toolset import resolve_toolset
 from chat.values import ArtifactOrigin
 from tests import documents
 from tests.chat.conftest import Chat

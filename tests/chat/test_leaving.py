@@ -13,8 +13,8 @@ from workspaces.actors import Role
 from workspaces.changes import record_created
 from workspaces.errors import Conflict
 from workspaces.models import Membership
-from workspaces.services import remove_member
-from workspaces.suspending import suspend_member
+from workspaces.people.services import remove_member
+from workspaces.people.suspending import suspend_member
 
 
 def leave(chat: Chat) -> None:

@@ -26,7 +26,7 @@ from chat.summaries import Summary, keep_summary
 from chat.values import AttachmentStatus, MessageRole, MessageStatus, TurnStatus
 from mcp_servers.client.values import ToolAnnotations
 from tests.factories import Tenant, make_tenant
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 
 HUGE = Window(context_tokens=1_000_000_000)
 CLOSED = {"is_trusted": True, "open_world": False}

@@ -13,17 +13,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEntry
-from chat.bud_form import BudEditorForm, initial_of
-from chat.builtin_tools import on_demand
 from chat.engine.requests import is_offered
-from chat.offered_tools import OfferedTool, ServerInstructions
+from chat.pages.bud_form import BudEditorForm, initial_of
 from chat.services.approvals import decide
-from chat.toolset import resolve_toolset
+from chat.tools.builtin import on_demand
+from chat.tools.offered import OfferedTool, ServerInstructions
+from chat.tools.toolset import resolve_toolset
 from chat.values import Decision
 from mcp_servers.models import McpServer, McpTool
 from tests.chat.conftest import Chat
 from tests.mcp_servers.factories import stored_tool
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 
 ALL_THREE = {"mcp_list_servers", "mcp_list_tools", "mcp_call_tool"}
 

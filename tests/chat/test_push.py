@@ -28,11 +28,11 @@ from tests.factories import Tenant, make_tenant
 from tests.fakes.push_service import Browser, PushService, claims_of
 from tests.workspaces.test_asking import send
 from workspaces import outbox
-from workspaces.asking import decide_request
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership, User
-from workspaces.services import remove_member
-from workspaces.suspending import suspend_member
+from workspaces.people.asking import decide_request
+from workspaces.people.services import remove_member
+from workspaces.people.suspending import suspend_member
 
 
 @pytest.fixture

@@ -24,11 +24,11 @@ from tests.chat.test_approvals import waiting_call
 from tests.chat.test_resolutions import lost_call
 from tests.factories import Tenant
 from tests.workspaces.test_asking import send
-from workspaces.asking import decide_request
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.models import AccessRequest, Membership, User
-from workspaces.profiles import change_profile
+from workspaces.people.asking import decide_request
+from workspaces.people.profiles import change_profile
 
 After = ReminderChoice.After
 

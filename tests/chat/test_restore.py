@@ -18,10 +18,11 @@ from chat.values import Decision
 from chat.webhooks import delivery
 from mcp_servers.models import Approval
 from tests.chat.conftest import Chat
-from workspaces import restore, shutdown
+from workspaces import restore
 from workspaces.database import database_now
 from workspaces.errors import Conflict
 from workspaces.models import Installation
+from workspaces.process import shutdown
 
 
 @pytest.fixture(autouse=True)

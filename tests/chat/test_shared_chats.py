@@ -54,8 +54,8 @@ from tests.documents import png
 from tests.factories import CANARY, Tenant, TwoTenants, UserFactory
 from workspaces.errors import InvalidInput, NotFound, PermissionDenied
 from workspaces.models import Membership, User
-from workspaces.services import remove_member
-from workspaces.suspending import resume_member, suspend_member
+from workspaces.people.services import remove_member
+from workspaces.people.suspending import resume_member, suspend_member
 
 pytestmark = pytest.mark.django_db
 

@@ -52,8 +52,8 @@ from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import User
+from workspaces.people.services import create_workspace
 from workspaces.secrets import count_by_key, find_unreadable
-from workspaces.services import create_workspace
 
 ADDRESS = "https://shared-canary.example.org/v1"
 KEY, NEW_KEY = "sk-shared-canary-0123456789", "sk-shared-canary-9876543210"

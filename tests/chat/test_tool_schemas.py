@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from chat.providers.base import CompletionRequest, ProviderSpec
 from chat.providers.openai_compatible import OpenAICompatible
-from chat.tool_schemas import as_parameters, plain_parameters
+from chat.tools.schemas import as_parameters, plain_parameters
 from tests.fakes.scripted_model import ScriptedModel
 from workspaces import outbound
 

@@ -25,10 +25,10 @@ from tests.chat.test_inputs import answer, wait_for_question
 from tests.chat.test_resolutions import lost_call
 from tests.factories import Tenant, TwoTenants
 from tests.workspaces.test_asking import send
-from workspaces.asking import decide_request, withdraw_request
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership
-from workspaces.tokens import issue_token
+from workspaces.people.asking import decide_request, withdraw_request
+from workspaces.people.tokens import issue_token
 
 
 def listed(chat: Chat, role: str = "member") -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ from audit.actions import Action, Outcome, RefusedBy
 from audit.services import EntryDraft, Ref, record
 from config.env import ROOT, Environment
 from tests.factories import Tenant
-from workspaces import metrics
 from workspaces.actors import Source
+from workspaces.process import metrics
 
 TOKEN = "a-token-of-the-scraper"
 

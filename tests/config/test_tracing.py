@@ -21,8 +21,8 @@ from config.celery_context import HEADER
 from config.tracing import configure_tracing
 from tests.config.tracing import collecting
 from tests.patience import PATIENCE
+from workspaces.process.tracing import bound, current_trace_id, span
 from workspaces.redaction import remember_secret
-from workspaces.tracing import bound, current_trace_id, span
 
 
 def test_without_an_endpoint_there_is_no_tracing() -> None:

@@ -29,7 +29,7 @@ from datetime import timedelta
 from django.db.models import F
 from chat.models import SharedProviderList
 from chat.services.list_looks import look_at_lists
-from workspaces.row_security import everywhere
+from workspaces.database.row_security import everywhere
 with everywhere():
     SharedProviderList.objects.update(asked_at=F("asked_at") - timedelta(days=1))
 look_at_lists()

@@ -18,7 +18,7 @@ from tests.isolation.conftest import States
 from tests.isolation.state import state_of, tenant_models
 from tests.isolation.world import Side, World
 from workspaces.middleware import bind_workspace
-from workspaces.model_admin import WorkspaceModelAdmin
+from workspaces.pages.model_admin import WorkspaceModelAdmin
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -19,7 +19,7 @@ from tests.isolation.world import Side, World
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created
 from workspaces.models import Membership, User
-from workspaces.services import remove_member
+from workspaces.people.services import remove_member
 
 pytestmark = pytest.mark.django_db
 

@@ -33,10 +33,8 @@ from tests.chat.test_shared_chats import (
     token_of,
 )
 from tests.factories import CANARY, PASSWORD, Tenant, make_tenant
-from workspaces.middleware import WorkspaceMiddleware
-from workspaces.models import Membership
-from workspaces.postgresql.policies import protected_tables, tenant_tables
-from workspaces.row_security import (
+from workspaces.database.postgresql.policies import protected_tables, tenant_tables
+from workspaces.database.row_security import (
     NOTHING,
     NoReach,
     everywhere,
@@ -44,6 +42,8 @@ from workspaces.row_security import (
     reach_of,
     reaching,
 )
+from workspaces.middleware import WorkspaceMiddleware
+from workspaces.models import Membership
 
 __all__ = ["chat", "closed_connections", "counting", "model"]
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workspaces.actors import Actor, Role
 from workspaces.models import Invitation, Workspace
-from workspaces.services import mail_invitation, make_invitation
+from workspaces.people.services import mail_invitation, make_invitation
 
 
 def invite_member(

@@ -18,7 +18,7 @@ from tests.workspaces.inviting import invite_member
 from workspaces.actors import Role
 from workspaces.mails import compose
 from workspaces.models import Invitation, User
-from workspaces.services import accept_invitation
+from workspaces.people.services import accept_invitation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = "/accounts/email/"

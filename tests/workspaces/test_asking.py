@@ -10,9 +10,9 @@ from django.test import Client
 
 from audit.models import AuditEntry, Notice
 from tests.factories import Tenant, TwoTenants
-from workspaces.asking import MOST_OPEN, ask
 from workspaces.errors import Conflict
 from workspaces.models import AccessRequest, RequestKind
+from workspaces.people.asking import MOST_OPEN, ask
 
 pytestmark = pytest.mark.django_db
 

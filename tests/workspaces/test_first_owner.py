@@ -8,9 +8,9 @@ from django.test import Client
 
 from audit.models import AuditEntry
 from tests.factories import UserFactory
-from workspaces import first_owner
 from workspaces.errors import NotFound
 from workspaces.models import Installation, Membership, User, Workspace
+from workspaces.people import first_owner
 
 pytestmark = pytest.mark.django_db
 FORM = {

@@ -18,7 +18,7 @@ from audit.models import AuditEntry
 from tests.factories import PASSWORD, Tenant
 from workspaces.formats import Formats
 from workspaces.models import Membership
-from workspaces.profiles import change_profile
+from workspaces.people.profiles import change_profile
 
 pytestmark = pytest.mark.django_db
 

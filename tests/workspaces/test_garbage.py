@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from workspaces import garbage, metrics
+from workspaces.process import garbage, metrics
 
 
 @pytest.fixture

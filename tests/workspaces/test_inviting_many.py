@@ -12,8 +12,8 @@ from django.test import override_settings
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Role
 from workspaces.errors import InvalidInput
-from workspaces.inviting import MOST, Invitee, read_invitees
 from workspaces.models import Invitation
+from workspaces.people.inviting import MOST, Invitee, read_invitees
 
 pytestmark = pytest.mark.django_db
 

@@ -15,15 +15,15 @@ from django.utils import timezone
 from tests.factories import PASSWORD, Tenant, TwoTenants, UserFactory
 from workspaces.actors import Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
-from workspaces.joining import (
+from workspaces.models import JoinLink, Membership, User
+from workspaces.people.joining import (
     MOST_USES,
     find_join_link,
     join_by_link,
     make_join_link,
     revoke_join_link,
 )
-from workspaces.models import JoinLink, Membership, User
-from workspaces.suspending import suspend_member
+from workspaces.people.suspending import suspend_member
 
 pytestmark = pytest.mark.django_db
 

@@ -17,8 +17,8 @@ from tests.factories import MembershipFactory, Tenant, make_tenant
 from workspaces.errors import Conflict
 from workspaces.list_views import MOST, change_list_view, version_of
 from workspaces.models import Membership, SavedListView, User
-from workspaces.services import remove_member
-from workspaces.tokens import issue_token
+from workspaces.people.services import remove_member
+from workspaces.people.tokens import issue_token
 
 pytestmark = pytest.mark.django_db
 MEMBERS = "workspaces.membership"

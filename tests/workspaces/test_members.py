@@ -13,8 +13,8 @@ from audit.models import Notice
 from chat.models import Bud
 from tests.chat.test_bud_listing import many_buds
 from tests.factories import Tenant, TwoTenants
-from workspaces.access import Access
 from workspaces.models import Membership
+from workspaces.people.access import Access
 
 pytestmark = pytest.mark.django_db
 

@@ -11,10 +11,9 @@ from django.db.models import Exists, F, OuterRef, Subquery
 from django.forms import model_to_dict
 
 from tests.factories import Tenant
-from workspaces import row_security
-from workspaces.database import is_unavailable, statement_cursor
+from workspaces.database import is_unavailable, row_security, statement_cursor
+from workspaces.database.prepared import PreparedRows
 from workspaces.models import Membership, User, Workspace
-from workspaces.prepared import PreparedRows
 from workspaces.scoping import UnscopedQuery
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]

@@ -18,8 +18,8 @@ from chat.models import Bud, Message
 from chat.services.conversations import create_conversation
 from chat.values import MessageRole, MessageStatus
 from tests.factories import Tenant
-from workspaces import row_security
-from workspaces.prepared_writes import insert
+from workspaces.database import row_security
+from workspaces.database.prepared_writes import insert
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
 

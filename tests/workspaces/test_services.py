@@ -15,14 +15,14 @@ from tests.workspaces.inviting import invite_member
 from workspaces.actors import Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import Invitation, Membership, User
-from workspaces.redaction import redact_text
-from workspaces.services import (
+from workspaces.people.services import (
     accept_invitation,
     change_membership,
     remove_member,
     revoke_invitation,
 )
-from workspaces.tokens import authenticate, hash_token, issue_token, revoke_token
+from workspaces.people.tokens import authenticate, hash_token, issue_token, revoke_token
+from workspaces.redaction import redact_text
 
 URL = "http://testserver/invitations/{token}/"
 

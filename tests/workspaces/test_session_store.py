@@ -8,7 +8,7 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from workspaces.session_store import SessionStore
+from workspaces.people.session_store import SessionStore
 
 pytestmark = pytest.mark.django_db
 

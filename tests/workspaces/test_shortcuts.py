@@ -10,7 +10,7 @@ import pytest
 
 from tests.factories import Tenant
 from tests.workspaces.test_appearance import profile, root_of
-from workspaces.shortcuts import MOST
+from workspaces.people.shortcuts import MOST
 
 pytestmark = pytest.mark.django_db
 

@@ -19,11 +19,11 @@ from mcp_servers.gate.resolving import may_still_enter
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Actor, Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
-from workspaces.memberships import suspended_addresses
 from workspaces.models import ApiToken, Membership, Workspace
-from workspaces.services import change_membership, remove_member
-from workspaces.suspending import resume_member, suspend_member
-from workspaces.tokens import issue_token
+from workspaces.people.memberships import suspended_addresses
+from workspaces.people.services import change_membership, remove_member
+from workspaces.people.suspending import resume_member, suspend_member
+from workspaces.people.tokens import issue_token
 
 pytestmark = pytest.mark.django_db
 

@@ -15,8 +15,8 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from workspaces.errors import NotFound, NoWorkspace, PermissionDenied
 from workspaces.middleware import MemberRole, bind_workspace
-from workspaces.suspending import find_suspension
-from workspaces.tokens import authenticate
+from workspaces.people.suspending import find_suspension
+from workspaces.people.tokens import authenticate
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

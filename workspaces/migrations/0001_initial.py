@@ -7,7 +7,7 @@ import uuid_utils.compat
 from django.conf import settings
 from django.db import migrations, models
 
-from workspaces.migration_operations import TablesAtOnce
+from workspaces.database.migration_operations import TablesAtOnce
 
 
 def make_installation(apps, schema_editor):

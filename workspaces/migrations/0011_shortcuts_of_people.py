@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
             name="shortcuts",
             field=models.JSONField(
                 editable=False,
-                help_text="Keys of their own (`workspaces.shortcuts`); None: the usual ones.",
+                help_text="Keys of their own (`workspaces.people.shortcuts`); None: the usual ones.",
                 null=True,
             ),
         ),

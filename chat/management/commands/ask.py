@@ -15,7 +15,6 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from uuid_utils.compat import uuid7
 
-from chat.call_accounts import sign_in_json
 from chat.engine import runner
 from chat.hub import hub
 from chat.models import Bud, Conversation, ToolCall, Turn
@@ -24,6 +23,7 @@ from chat.services.conversations import create_conversation
 from chat.services.inputs import answer_input
 from chat.services.turns import send_message, stop_turn
 from chat.snapshots import read_snapshot
+from chat.tools.accounts import sign_in_json
 from chat.values import Decision, ToolCallStatus, TurnStatus
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.inputs import InputAction, InputKind

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError, call_command
 from django.core.management.base import CommandParser
 
-from workspaces.first_owner import setup_path
+from workspaces.people.first_owner import setup_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -39,7 +39,7 @@ from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports import transport_named
 from mcp_servers.client.transports.stdio import OpenTransport
 from mcp_servers.client.values import Protocol
-from workspaces.row_security import reach_of, set_reach
+from workspaces.database.row_security import reach_of, set_reach
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientSession

@@ -17,9 +17,9 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, TypeVar
 
-from workspaces import garbage
 from workspaces.database import leave_database
-from workspaces.loop_threads import LoopThread
+from workspaces.process import garbage
+from workspaces.process.loop_threads import LoopThread
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from mcp_servers.client.connections.flights import CURRENT
 from mcp_servers.client.connections.permits import PermitRefused
 from mcp_servers.client.sdk import mcp, mcp_types
 from mcp_servers.client.transports.http_failures import without_mark
-from workspaces.failpoints import Failpoint, failpoint
+from workspaces.process.failpoints import Failpoint, failpoint
 
 if TYPE_CHECKING:
     from mcp_servers.client.connections.flights import CallRef, Flight

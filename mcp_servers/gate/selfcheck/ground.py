@@ -22,7 +22,7 @@ from workspaces.changes import record_deleted
 from workspaces.errors import DomainError
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User, Workspace
-from workspaces.services import create_workspace
+from workspaces.people.services import create_workspace
 
 SERVER: Final = Path(demo.__file__).with_name("counting_server.py")
 

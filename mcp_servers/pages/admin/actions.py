@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from mcp_servers.models import ActionRule
 from mcp_servers.pages.admin.common import ReadOnlyAdmin, actor_of
 from mcp_servers.registry.services.actions import remove_action_rule
-from workspaces.admin_sections import Section
-from workspaces.model_admin import telling
+from workspaces.pages.admin_sections import Section
+from workspaces.pages.model_admin import telling
 
 
 @admin.register(ActionRule)

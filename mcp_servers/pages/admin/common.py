@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry.services import ConnectionReport
-from workspaces.model_admin import WorkspaceModelAdmin
+from workspaces.pages.model_admin import WorkspaceModelAdmin
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from mcp_servers.models import OAuthGrant
 from mcp_servers.oauth.services import revoke_grant
 from mcp_servers.pages.admin.common import OfServerAdmin, actor_of
-from workspaces.model_admin import telling
+from workspaces.pages.model_admin import telling
 from workspaces.roles import Permission
 
 

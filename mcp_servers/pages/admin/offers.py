@@ -15,7 +15,7 @@ from mcp_servers.pages.admin.common import OfServerAdmin, actor_of, tool_state
 from mcp_servers.pages.cards import badges_of
 from mcp_servers.registry import services
 from workspaces.formats import whole
-from workspaces.model_admin import telling
+from workspaces.pages.model_admin import telling
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:

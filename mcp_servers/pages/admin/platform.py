@@ -14,7 +14,7 @@ from mcp_servers.pages.admin.common import actor_of, is_owner
 from mcp_servers.pages.forms.program_entry import ProgramEntryForm
 from mcp_servers.registry import services
 from mcp_servers.registry.catalogue.own import known_servers
-from workspaces.model_admin import TrackedModelAdmin, telling
+from workspaces.pages.model_admin import TrackedModelAdmin, telling
 
 
 @admin.register(StdioProgram)

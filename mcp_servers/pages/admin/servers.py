@@ -19,7 +19,7 @@ from mcp_servers.pages.admin.common import actor_of, tell_report, tool_state
 from mcp_servers.pages.forms import ServerAdminForm
 from mcp_servers.pages.forms.limits import LIMITS
 from mcp_servers.registry import services
-from workspaces.model_admin import WorkspaceModelAdmin, telling
+from workspaces.pages.model_admin import WorkspaceModelAdmin, telling
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:

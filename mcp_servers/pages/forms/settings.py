@@ -39,8 +39,8 @@ from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
 from workspaces.outbound import MAX_URL_LENGTH
+from workspaces.pages.seen_values import NoticesOthers
 from workspaces.secrets import SecretUnreadable
-from workspaces.seen_values import NoticesOthers
 
 _TARGET: Final = (
     "transport",

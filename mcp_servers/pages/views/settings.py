@@ -17,7 +17,7 @@ from mcp_servers.pages.views.common import server_of, servers_url
 from mcp_servers.registry import services
 from mcp_servers.registry.rights import require_to_manage
 from workspaces.errors import DomainError
-from workspaces.seen_values import hold, saves_one_at_a_time
+from workspaces.pages.seen_values import hold, saves_one_at_a_time
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -30,7 +30,7 @@ from django.utils.translation import gettext_noop
 
 from mcp_servers.client.hidden_text import skeleton
 from mcp_servers.models import McpServer, ServerScope, ServerStatus
-from workspaces.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows
 
 if TYPE_CHECKING:
     from mcp_servers.client.values import JsonValue

@@ -13,8 +13,8 @@ from mcp_servers.registry.consent.permissions import forget_permissions_of
 from mcp_servers.registry.elicitation import withdraw_inputs
 from mcp_servers.registry.services.servers import remove_row
 from workspaces.changes import ConfigurationChange, configuration_changed
-from workspaces.memberships import person_parted
 from workspaces.models import Membership
+from workspaces.people.memberships import person_parted
 
 
 def listen_to_leaving() -> None:

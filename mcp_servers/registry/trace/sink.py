@@ -19,9 +19,9 @@ from mcp_servers.client.connections.hooks import hooks
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.models import McpServer, TraceMessage
 from mcp_servers.registry.trace.outline import is_open, outline_of
-from workspaces.prepared_writes import insert
+from workspaces.database.prepared_writes import insert
+from workspaces.database.row_security import everywhere
 from workspaces.redaction import redact, redact_text
-from workspaces.row_security import everywhere
 
 if TYPE_CHECKING:
     from mcp_servers.client.connections.hooks import TraceRecord

@@ -27,7 +27,7 @@ from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import http_server, looked_at, tool_of
 from workspaces.database import wait_for
-from workspaces.tokens import issue_token
+from workspaces.people.tokens import issue_token
 
 HOST = "http://testserver"
 

@@ -24,8 +24,8 @@ from tests.fakes.klavis import KEY, FakeKlavis
 from tests.mcp_servers.klavis.conftest import install, make_due, pending, poll_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
+from workspaces.people.services import remove_member
 from workspaces.secrets import Secret
-from workspaces.services import remove_member
 
 
 def allow_personal(tenant: Tenant) -> None:

@@ -12,7 +12,7 @@ from django.db import connection
 
 from audit.actions import Outcome
 from chat.models import Bud, Conversation
-from chat.toolset import resolve_toolset
+from chat.tools.toolset import resolve_toolset
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import ToolNotFound
@@ -40,7 +40,7 @@ from tests.mcp_servers.oauth.conftest import SignIn
 from workspaces.actors import Source
 from workspaces.errors import PermissionDenied
 from workspaces.models import Membership
-from workspaces.services import remove_member
+from workspaces.people.services import remove_member
 
 
 def freely(server: McpServer, name: str = "whoami") -> McpTool:

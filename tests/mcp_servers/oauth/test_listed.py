@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chat.models import Bud, Conversation
-from chat.toolset import resolve_toolset
+from chat.tools.toolset import resolve_toolset
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry.discovery import store_tools
 from tests.factories import Tenant

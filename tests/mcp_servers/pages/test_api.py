@@ -21,7 +21,7 @@ from mcp_servers.pages.api.tools import OutcomeOutput, told
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import http_server, stored_tool, tool_of, zoo_program
-from workspaces.tokens import issue_token
+from workspaces.people.tokens import issue_token
 
 
 class Api:

@@ -18,7 +18,7 @@ from uuid_utils.compat import uuid7
 from tests.factories import Tenant, TwoTenants
 from tests.workspaces.api import probe
 from workspaces.models import ApiToken, IdempotentRequest, Membership
-from workspaces.tokens import SCOPES, issue_token
+from workspaces.people.tokens import SCOPES, issue_token
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.workspaces.api.probe")]
 

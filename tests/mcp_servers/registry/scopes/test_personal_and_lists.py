@@ -23,7 +23,7 @@ from tests.mcp_servers.factories import stored_tool
 from workspaces.actors import Actor, Source
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
-from workspaces.services import remove_member
+from workspaces.people.services import remove_member
 
 pytestmark = pytest.mark.django_db
 SECRET = "s3cret-of-the-list"

@@ -1,0 +1,74 @@
+"""What the pages about buds share: the bud that may be edited, the tabs, and how faults and changes are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from audit.views.parts import workspace_of
+from chat.models import Bud
+from chat.pages.bud_form import label_of
+from chat.services.bud_versions import changes_between
+from chat.services.buds import require_edit
+from workspaces.errors import Conflict, InvalidInput
+from workspaces.roles import Permission, has_permission
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+def editable_bud(request: WorkspaceRequest, bud_id: UUID) -> Bud:
+    """Give a bud that the person may edit; another's is not found."""
+    rows = Bud.objects.for_workspace(workspace_of(request)).visible_to(request.user)
+    bud: Bud = rows.filter(is_draft=False).select_related("provider", "workspace").fetch(bud_id)
+    require_edit(bud, request.actor)
+    return bud
+
+
+def context_of(request: WorkspaceRequest, bud: Bud | None = None) -> dict[str, Any]:
+    """What every page about buds needs, and the tabs of one."""
+    workspace = workspace_of(request)
+    slug = workspace.slug
+    tabs = []
+    if bud is not None:
+        url = partial(reverse, args=[slug, bud.pk])
+        tabs = [
+            ("edit", _("Editor"), url("chat:bud")),
+            ("versions", _("Versions"), url("chat:bud_versions")),
+            ("quality", _("Quality"), url("chat:bud_quality")),
+        ]
+    return {
+        "section": "buds",
+        "bud": bud,
+        "tabs": tabs,
+        "buds_url": reverse("chat:buds", args=[slug]),
+        "can_make": has_permission(
+            request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk
+        ),
+    }
+
+
+def faults_of(error: InvalidInput) -> dict[str, list[str]]:
+    """What is wrong, by the field; a fault of the whole stands at no name."""
+    fields = {name: [str(one) for one in told] for name, told in error.fields.items()}
+    return fields or {"": [error.message]}
+
+
+def told_by(error: InvalidInput | Conflict) -> str:
+    """What is wrong, in sentences without their fields."""
+    if isinstance(error, InvalidInput):
+        return " ".join(one for told in faults_of(error).values() for one in told)
+    return error.message
+
+
+def changes_in_words(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How one version differs from an earlier one, by the names of the editor's fields."""
+    return [
+        {"label": label_of(change.field), "lines": change.lines}
+        for change in changes_between(before, after)
+    ]

@@ -1,0 +1,78 @@
+"""The page of a bud's versions: who saved what, how they differ, and the way back."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from chat.models import BudVersion
+from chat.pages.bud_parts import changes_in_words, context_of, editable_bud, told_by
+from chat.services.bud_versions import restore_version
+from chat.services.check_showing import passed_of_versions
+from workspaces.errors import Conflict, InvalidInput
+from workspaces.row_pages import page_in_address, ways_from
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+@require_GET
+@login_required
+def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
+    """Who saved what, and the differences."""
+    bud = editable_bud(request, bud_id)
+    rows = BudVersion.objects.for_workspace(bud.workspace_id).filter(bud=bud)
+    page = page_in_address(rows, request.GET, by="-number")
+    earlier = [*page.rows[1:]]
+    if page.following:
+        earlier += rows.filter(number__lt=page.rows[-1].number).order_by("-number")[:1]
+    checked = passed_of_versions(bud)
+    shown = [
+        {
+            "version": version,
+            "is_first": before is None,
+            "changes": changes_in_words(before.values, version.values)
+            if before is not None
+            else [],
+            "checked": checked.get(version.number),
+        }
+        for version, before in zip_longest(page.rows, earlier)
+    ]
+    context = {
+        **context_of(request, bud),
+        "tab": "versions",
+        "versions": shown,
+        "ways": ways_from(page, request.GET),
+        "address_faults": [page.fault] if page.fault else [],
+    }
+    return render(request, "chat/bud_versions.html", context)
+
+
+@require_POST
+@login_required
+def bud_restore(
+    request: WorkspaceRequest, workspace_slug: str, bud_id: UUID, number: int
+) -> HttpResponse:
+    """Make an earlier version the newest one."""
+    bud = editable_bud(request, bud_id)
+    base = request.POST.get("base_version", "")
+    try:
+        restore_version(
+            bud=bud,
+            number=number,
+            actor=request.actor,
+            base_version=int(base) if base.isdecimal() else None,
+        )
+    except (InvalidInput, Conflict) as error:
+        messages.error(request, told_by(error))
+    else:
+        messages.success(request, _("Version %(number)s is back.") % {"number": number})
+    return redirect("chat:bud_versions", workspace_slug=workspace_slug, bud_id=bud.pk)

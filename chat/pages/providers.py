@@ -1,0 +1,202 @@
+"""The page of a model provider: does it answer, and which models does it have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from audit.views.parts import workspace_of
+from chat.models import ModelProvider
+from chat.pages.gone_models import news_of
+from chat.providers.errors import ProviderError, ProviderKeyUntested
+from chat.providers.known_models import days_of, prices_of
+from chat.providers.limits import load_of
+from chat.providers.listing import Listing
+from chat.providers.shared import addresses_of, switched_off
+from chat.providers.specs import limits_of
+from chat.services.offered_models import offered_models_of
+from chat.services.provider_check import (
+    EmbeddingTrial,
+    check_provider,
+    choose_embedding_model,
+    keep_facts,
+    rotate_key,
+    try_embedding,
+)
+from workspaces.errors import Conflict, InvalidInput
+from workspaces.roles import Permission, require
+from workspaces.secret_memory import without_secrets
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def provider_page(
+    request: WorkspaceRequest, workspace_slug: str, provider_id: UUID
+) -> HttpResponse:
+    """Test a provider's connection, and keep what it says of its models."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
+    provider: ModelProvider = ModelProvider.objects.for_workspace(workspace).fetch(provider_id)
+    listing, trial, fault, change, status = None, None, "", _KeyChange(), 200
+    if request.method == "POST":
+        try:
+            if "embedding_model" in request.POST:
+                trial = choose_embedding_model(
+                    provider=provider,
+                    model=request.POST["embedding_model"],
+                    actor=request.actor,
+                )
+                if not trial.fault:
+                    told = _("%(model)s works and is chosen. Knowledge files are being prepared.")
+                    messages.success(request, told % {"model": trial.model})
+                    return redirect(request.path)
+                listing = check_provider(provider=provider, actor=request.actor)
+            elif "api_key" in request.POST:
+                change = _change_key(request, provider)
+                listing, trial = change.listing, change.trial
+                fault = (
+                    change.fault if provider.is_shared else ""
+                )  # its page has no field for a key
+                status = 422 if change.fault else 200
+            else:
+                listing = check_provider(provider=provider, actor=request.actor)
+                trial = try_embedding(provider=provider, actor=request.actor)
+            if "keep" in request.POST and listing is not None:
+                number = keep_facts(
+                    provider=provider,
+                    names=request.POST.getlist("models"),
+                    listing=listing,
+                    actor=request.actor,
+                )
+                messages.success(
+                    request, _("Kept. New models in the table: %(number)s.") % {"number": number}
+                )
+                return redirect(
+                    "chat:provider", workspace_slug=workspace_slug, provider_id=provider.pk
+                )
+        except ProviderError as error:
+            fault = error.message
+        except (Conflict, InvalidInput) as error:
+            fault, status = error.message, error.status
+    [address] = addresses_of([provider]).values()
+    kept = {
+        row.model: (
+            row,
+            prices_of(
+                address,
+                row.model,
+                prompt=row.prompt_price,
+                completion=row.completion_price,
+            ),
+        )
+        for row in offered_models_of(provider)
+    }
+    context: dict[str, Any] = {
+        "section": "models",
+        "provider": provider,
+        "address": without_secrets(provider.base_url),
+        "withheld": switched_off(provider).message if provider.withheld else "",
+        "withheld_models": _withheld_models(provider),
+        "has_key": bool(provider.api_key),
+        "fault": fault,
+        "key_fault": change.fault,
+        "may_skip_test": change.may_skip_test,
+        "listing": listing,
+        "models": [
+            {"model": one, "is_kept": one.name in kept}
+            for one in (listing.models if listing else ())
+        ],
+        "trial": trial,
+        "embedding_models": [one.name for one in listing.models if one.embeds]
+        if listing and not provider.embedding_model
+        else [],
+        "has_default": listing is None
+        or any(one.name == provider.default_model for one in listing.models),
+        "kept": list(kept.values()),
+        "news": news_of(provider, address, kept),
+        "default_ends_on": listing.end_of(provider.default_model) if listing else None,
+        "unknown_word": _("unknown"),
+        **days_of(prices for _row, prices in kept.values()),
+        "found_words": _("yes,no"),
+        # Of what is shared, it would tell of other workspaces.
+        "load": load_of(provider) if limits_of(provider) is not None else None,
+        "edit_url": reverse("admin:chat_modelprovider_change", args=[provider.pk]),
+        "list_url": reverse("admin:chat_modelprovider_changelist"),
+    }
+    return render(request, "chat/provider.html", context, status=status)
+
+
+def _withheld_models(provider: ModelProvider) -> list[str]:
+    """Which of the models that it is set to use the workspace may not use, each with what that stops and what to do."""
+    told = []
+    if not provider.offers(provider.default_model):
+        told.append(
+            _(
+                "Whoever runs Trellis no longer lets this workspace use the default model “%(model)s”. Buds and chats"
+                " that use it get no answers. Choose another default model with “Edit”, or ask them."
+            )
+            % {"model": provider.default_model}
+        )
+    if provider.embedding_model and not provider.offers(provider.embedding_model):
+        told.append(
+            _(
+                "Whoever runs Trellis no longer lets this workspace use “%(model)s”, so knowledge files are searched by"
+                " words only. Choose another embedding model with “Edit”, or ask them."
+            )
+            % {"model": provider.embedding_model}
+        )
+    return told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeyChange:
+    """What came of a new key."""
+
+    listing: Listing | None = None
+    """The models that the provider lists for it."""
+    trial: EmbeddingTrial | None = None
+    fault: str = ""
+    """Why it was not stored, for the key's field."""
+    may_skip_test: bool = False
+    """Whether it may be stored untested: nobody refused it."""
+
+
+def _change_key(request: WorkspaceRequest, provider: ModelProvider) -> _KeyChange:
+    """Store the new key, tested unless the form says otherwise, and leave a note of it.
+
+    Raises:
+        Conflict: as `rotate_key`.
+    """
+    is_tested = "untested" not in request.POST
+    try:
+        listing = rotate_key(
+            provider=provider,
+            new_key=request.POST["api_key"],
+            actor=request.actor,
+            is_tested=is_tested,
+        )
+    except InvalidInput as error:
+        return _KeyChange(fault=error.message)
+    except ProviderKeyUntested as error:
+        return _KeyChange(fault=error.message, may_skip_test=True)
+    provider.refresh_from_db()
+    if not is_tested:
+        told = _("The new key is stored. Nobody knows yet whether it works: test the connection.")
+        messages.warning(request, told)
+        return _KeyChange()
+    told = _("The new key works, and answers from now on. You can revoke the old one.")
+    messages.success(request, told)
+    trial = try_embedding(provider=provider, actor=request.actor)
+    return _KeyChange(listing=listing if listing.models else None, trial=trial)

@@ -1,0 +1,256 @@
+"""The page of a shared chat, its files, and the page where people find what they share."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from csp.decorators import csp_update
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from audit.views.parts import workspace_of
+from chat.artifacts import serving
+from chat.file_kinds import Kind, kind_of
+from chat.models import Bud, SharedChat
+from chat.pages.views import draw_frame
+from chat.services.shared_reading import copy_shared, find_file, find_shared, is_open
+from chat.services.sharing import link_of, stop_sharing
+from chat.shared_document import SharedCall, SharedDocument, SharedFile, SharedMessage
+from chat.values import MessageRole, ToolCallStatus
+from workspaces.database.row_security import in_workspace
+from workspaces.errors import NotFound
+from workspaces.formats import file_size
+from workspaces.middleware import actor_for, client_address, signed_in_user
+from workspaces.models import Membership, User
+from workspaces.roles import Permission, require
+from workspaces.row_pages import page_in_address, ways_from
+
+if TYPE_CHECKING:
+    from workspaces.actors import Actor
+    from workspaces.middleware import WorkspaceRequest
+
+_OPEN: Final = gettext_lazy("not finished")
+_STATES: Final = {
+    ToolCallStatus.SUCCEEDED: (gettext_lazy("succeeded"), "ok"),
+    ToolCallStatus.FAILED: (gettext_lazy("failed"), "bad"),
+    ToolCallStatus.REFUSED: (gettext_lazy("refused"), "warn"),
+    ToolCallStatus.CANCELLED: (gettext_lazy("cancelled"), "muted"),
+    ToolCallStatus.OUTCOME_UNKNOWN: (gettext_lazy("outcome unknown"), "warn"),
+    ToolCallStatus.MARKED_DONE: (gettext_lazy("marked as done"), "ok"),
+    ToolCallStatus.GIVEN_UP: (gettext_lazy("given up"), "muted"),
+    ToolCallStatus.REPEATED: (gettext_lazy("run again"), "muted"),
+}
+"""How a call ended, and in which tone it is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFile:
+    """A file as the page shows it."""
+
+    file: SharedFile
+    size: str
+    is_picture: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCall:
+    """A tool call as the page shows it."""
+
+    call: SharedCall
+    state: Any
+    tone: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPart:
+    """What one message adds to an entry."""
+
+    message: SharedMessage
+    files: list[ShownFile]
+    calls: list[ShownCall]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEntry:
+    """A question, or all that answers it."""
+
+    bud: str
+    """Empty: a question."""
+    parts: list[ShownPart] = field(default_factory=list)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the answer did not come to its end."""
+        return not self.parts[-1].message.is_whole
+
+
+@csp_update({"frame-src": ["'self'"]})  # type: ignore[arg-type]  # knows no arguments of the address
+@require_safe
+def shared_chat(request: HttpRequest, token: str) -> HttpResponse:
+    """A shared chat, to be read. Somebody who is not signed in comes back after signing in, where that may help."""
+    person = signed_in_user(request)
+    try:
+        shared = find_shared(token, person)
+    except NotFound:
+        if person is None and is_open(token):
+            return _private(redirect_to_login(request.get_full_path()))
+        return _gone(request)
+    with in_workspace(shared.workspace_id):
+        document = shared.text.value
+        buds = _buds(shared, person, document.bud)
+        context = {
+            "shared": shared,
+            "document": document,
+            "entries": _entries(document),
+            "token": token,
+            "buds": buds,
+            "is_member": buds is not None,
+        }
+        response = _private(render(request, "chat/shared_chat.html", context))
+    if person is None:
+        # Members have a form, whose origin browsers would hide with it, so that it would be refused.
+        response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+@require_POST
+@login_required
+def copy_shared_chat(request: WorkspaceRequest, token: str) -> HttpResponse:
+    """Go on with a shared chat in a chat of one's own."""
+    try:
+        shared = find_shared(token, request.user)
+    except NotFound:
+        return _gone(request)
+    with in_workspace(shared.workspace_id):
+        rows = Bud.objects.for_workspace(shared.workspace_id).visible_to(request.user)
+        bud = rows.filter(is_draft=False).fetch(request.POST.get("bud", ""))
+        new = copy_shared(
+            shared=shared, bud=bud, owner=request.user, actor=_actor_in(request, shared)
+        )
+    return redirect(
+        "chat:conversation", workspace_slug=shared.workspace.slug, conversation_id=new.pk
+    )
+
+
+@require_safe
+def shared_file(request: HttpRequest, token: str, artifact_id: UUID, number: int) -> HttpResponse:
+    """A file of a shared chat, to be saved."""
+    shared = find_shared(token, signed_in_user(request))
+    with in_workspace(shared.workspace_id):
+        version = find_file(shared, artifact_id, number)
+        return serving.download(request, version.artifact, version)
+
+
+@require_safe
+def shared_picture(
+    request: HttpRequest, token: str, artifact_id: UUID, number: int
+) -> HttpResponse:
+    """A picture of a shared chat, drawn anew."""
+    shared = find_shared(token, signed_in_user(request))
+    with in_workspace(shared.workspace_id):
+        version = find_file(shared, artifact_id, number)
+        if kind_of(version.content_type, version.artifact.name) is not Kind.IMAGE:
+            raise NotFound
+        return serving.preview(request, version.artifact, version)
+
+
+@require_safe
+def shared_diagrams(request: HttpRequest, token: str) -> HttpResponse:
+    """The frame in which Mermaid draws, for readers who may be in no workspace."""
+    find_shared(token, signed_in_user(request))
+    return draw_frame(request)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def my_shared_chats(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """What the person shares, newest first and page by page; a POST stops one."""
+    workspace = workspace_of(request)
+    require(request.actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    rows = SharedChat.objects.for_workspace(workspace).visible_to(request.user)
+    mine = rows.filter(owner=request.user).select_related("conversation", "workspace")
+    if request.method == "POST":
+        stop_sharing(shared=mine.fetch(request.POST.get("shared", "")), actor=request.actor)
+        messages.success(request, _("Stopped. The link no longer works."))
+        return redirect("chat:shared_chats", workspace_slug=workspace_slug)
+    page = page_in_address(mine, request.GET, by="-created_at")
+    context: dict[str, Any] = {
+        "rows": [(row, link_of(row)) for row in page.rows],
+        "ways": ways_from(page, request.GET),
+        "address_faults": [page.fault] if page.fault else [],
+    }
+    return render(request, "chat/shared_chats.html", context)
+
+
+def _private(response: HttpResponse) -> HttpResponse:
+    """For no search engine and no shared cache."""
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _gone(request: HttpRequest) -> HttpResponse:
+    """The same page for all that cannot be read."""
+    return _private(render(request, "chat/shared_gone.html", status=404))
+
+
+def _actor_in(request: WorkspaceRequest, shared: SharedChat) -> Actor:
+    """Who acts in the workspace of the shared chat, which may be another than that of the session."""
+    return actor_for(
+        request.user,
+        shared.workspace,
+        source=request.actor.source,
+        ip_address=client_address(request),
+        request_id=request.request_id,
+    )
+
+
+def _buds(shared: SharedChat, person: User | None, first: str) -> list[Bud] | None:
+    """The buds with which the person may go on, the one with that name first; None: they are no member."""
+    if person is None:
+        return None
+    members = Membership.objects.for_workspace(shared.workspace_id)
+    if not members.filter(user=person).exists():
+        return None
+    rows = Bud.objects.for_workspace(shared.workspace_id).usable_by(person.pk)
+    buds = list(rows.filter(is_archived=False, is_draft=False).only("name").order_by("name", "pk"))
+    return sorted(buds, key=lambda bud: bud.name != first)
+
+
+def _entries(document: SharedDocument) -> list[ShownEntry]:
+    """Questions and answers; the steps of one answer are one entry."""
+    entries: list[ShownEntry] = []
+    for message in document.messages:
+        last = entries[-1] if entries else None
+        is_same = message.role is MessageRole.ASSISTANT and last and last.bud == message.bud
+        if not is_same:
+            last = ShownEntry(message.bud)
+            entries.append(last)
+        assert last is not None
+        files = [
+            ShownFile(
+                file,
+                file_size(file.size),
+                kind_of(file.content_type, file.name) is Kind.IMAGE,
+            )
+            for file in message.files
+        ]
+        last.parts.append(ShownPart(message, files, [_call(call) for call in message.calls]))
+    return entries
+
+
+def _call(call: SharedCall) -> ShownCall:
+    state, tone = _STATES.get(call.status, (_OPEN, "muted"))
+    told = call.arguments is not None
+    arguments = json.dumps(call.arguments, ensure_ascii=False, indent=2) if told else ""
+    return ShownCall(call, state, tone, arguments)

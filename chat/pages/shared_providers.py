@@ -1,0 +1,399 @@
+"""The pages of the model providers that the platform's owner shares, for them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.forms import Form
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from chat.models import ModelProvider, SharedProvider, Withheld
+from chat.pages.platform_provider import list_news, shown_models
+from chat.pages.shared_provider_form import PartForm, SharedProviderForm
+from chat.providers.choosing import platform_provider
+from chat.providers.errors import ProviderKeyUntested
+from chat.providers.known_models import days_of
+from chat.providers.limits import Load, load_of, loads_of, shared_load
+from chat.providers.specs import limits_of
+from chat.services.parts_of_shared import change_part, find_part
+from chat.services.platform_provider import USAGE_DAYS, try_shared_provider, usage_by_workspace
+from chat.services.shared_providers import (
+    change_shared_provider,
+    delete_shared_provider,
+    give_provider,
+    share_provider,
+    switch_shared_provider,
+    withdraw_provider,
+)
+from chat.services.shared_uses import (
+    Uses,
+    fetch_for_owner,
+    list_shared,
+    uses_by_workspace,
+    uses_of,
+)
+from chat.services.taken_models import TakenAway, would_be_taken, would_be_taken_from
+from workspaces.errors import Conflict, InvalidInput, NotFound
+from workspaces.formats import whole
+from workspaces.models import Workspace
+from workspaces.pages.parts import for_platform_owner
+from workspaces.row_pages import page_in_address, ways_from
+from workspaces.secret_memory import without_secrets
+from workspaces.text_values import unknown_filters
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+WORKSPACES_ON_PAGE: Final = 50
+_MOST_NAMED: Final = 10
+"""Models in one sentence."""
+
+
+@require_safe
+@for_platform_owner
+def shared_providers(request: WorkspaceRequest) -> HttpResponse:
+    """All of them, and the one that the environment gives."""
+    context: dict[str, Any] = {
+        "section": "admin",
+        "rows": [
+            {"row": one, "address": without_secrets(one.shared.base_url)}
+            for one in list_shared(actor=request.actor)
+        ],
+        "provider": platform_provider(),
+    }
+    return render(request, "chat/shared_providers.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_platform_owner
+def new_shared_provider(request: WorkspaceRequest) -> HttpResponse:
+    """Add one."""
+    return _edited(request, None)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_platform_owner
+def edit_shared_provider(request: WorkspaceRequest, provider_id: UUID) -> HttpResponse:
+    """Change one, also its key."""
+    return _edited(request, fetch_for_owner(provider_id, actor=request.actor))
+
+
+def _edited(request: WorkspaceRequest, shared: SharedProvider | None) -> HttpResponse:
+    is_sent = request.method == "POST"
+    may_skip = is_sent and "untested_key" in request.POST
+    asks = is_sent and "takes_away" in request.POST
+    form = SharedProviderForm(
+        request.POST or None, shared=shared, may_skip_test=may_skip, asks_to_take_away=asks
+    )
+    if is_sent and form.is_valid():
+        is_tested = not form.cleaned_data.get("untested_key", False)
+        had_key = shared is not None and bool(shared.api_key)
+        try:
+            if shared is not None and not form.cleaned_data.get("takes_away"):
+                taken = would_be_taken(shared=shared, draft=form.draft(), actor=request.actor)
+                if told := told_taken(taken):
+                    form = SharedProviderForm(
+                        request.POST, shared=shared, may_skip_test=may_skip, asks_to_take_away=True
+                    )
+                    form.add_error("takes_away", told)
+                    return _form_page(request, shared, form)
+            if shared is None:
+                saved = share_provider(draft=form.draft(), actor=request.actor, is_tested=is_tested)
+            else:
+                saved = change_shared_provider(
+                    shared=shared, draft=form.draft(), actor=request.actor, is_tested=is_tested
+                )
+        except ProviderKeyUntested as error:
+            form = SharedProviderForm(
+                request.POST, shared=shared, may_skip_test=True, asks_to_take_away=asks
+            )
+            form.add_error("api_key", error.message)
+        except InvalidInput as error:
+            _add_faults(form, error)
+        except Conflict as error:
+            form.add_error(None, error.message)
+        else:
+            _tell_saved(request, saved, is_new=shared is None, had_key=had_key)
+            return redirect("chat:shared_provider", provider_id=saved.pk)
+    return _form_page(request, shared, form)
+
+
+def _form_page(
+    request: WorkspaceRequest, shared: SharedProvider | None, form: SharedProviderForm
+) -> HttpResponse:
+    context = {"section": "admin", "shared": shared, "form": form}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "chat/shared_provider_edit.html", context, status=status)
+
+
+def _add_faults(form: Form, error: InvalidInput) -> None:
+    for name, texts in error.fields.items():
+        for text in texts:
+            form.add_error(name if name in form.fields else None, text)
+
+
+def _tell_saved(
+    request: WorkspaceRequest, saved: SharedProvider, *, is_new: bool, had_key: bool
+) -> None:
+    if is_new and not saved.is_for_all:
+        told = _("“%(name)s” is stored. Choose the workspaces that may use it.")
+    else:
+        told = _("“%(name)s” is saved.")
+    messages.success(request, told % {"name": saved.name})
+    if had_key and not saved.api_key:
+        messages.warning(
+            request,
+            _(
+                "The stored key was for the old address, so Trellis removed it. Add one for the new address."
+            ),
+        )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_platform_owner
+def shared_provider(request: WorkspaceRequest, provider_id: UUID) -> HttpResponse:
+    """One of them: who has it and who uses it; with POST, ask it whether it answers."""
+    shared = fetch_for_owner(provider_id, actor=request.actor)
+    is_test = request.method == "POST"
+    trial = try_shared_provider(actor=request.actor, shared=shared) if is_test else None
+    listing = trial.listing if trial else None
+    models = shown_models(shared.base_url, listing)
+    uses = uses_of(shared)
+    context: dict[str, Any] = {
+        "section": "admin",
+        "shared": shared,
+        "address": without_secrets(shared.base_url),
+        "has_key": bool(shared.api_key),
+        "load": shared_load(shared.pk) if shared.most_at_once or shared.most_a_minute else None,
+        "model": shared.default_model,
+        "trial": trial,
+        "listing": listing,
+        "has_default": listing is None
+        or any(one.name == shared.default_model for one in listing.models),
+        "default_ends_on": listing.end_of(shared.default_model) if listing else None,
+        "models": models,
+        **list_news(shared.base_url, shared.pk),
+        **days_of(one["prices"] for one in models),
+        "uses": uses,
+        "uses_told": told_uses(uses),
+        "usage": usage_by_workspace(actor=request.actor, shared=shared),
+        "days": USAGE_DAYS,
+        **_workspaces(request, shared),
+    }
+    return render(request, "chat/shared_provider.html", context)
+
+
+@require_POST
+@for_platform_owner
+def change_sharing(request: WorkspaceRequest, provider_id: UUID, verb: str) -> HttpResponse:
+    """What a button says."""
+    shared = fetch_for_owner(provider_id, actor=request.actor)
+    actor, name = request.actor, {"name": shared.name}
+    try:
+        if verb in {"give", "withdraw"}:
+            told = _give_or_withdraw(request, shared, verb)
+        elif verb in {"on", "off"}:
+            switch_shared_provider(shared=shared, is_active=verb == "on", actor=actor)
+            told = (_("“%(name)s” is on.") if verb == "on" else _("“%(name)s” is off.")) % name
+        elif verb == "delete":
+            delete_shared_provider(shared=shared, actor=actor)
+            messages.success(request, _("“%(name)s” is deleted.") % name)
+            return redirect("chat:shared_providers")
+        else:
+            raise NotFound
+    except Conflict as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, told)
+    page = reverse("chat:shared_provider", args=[shared.pk])
+    query = request.POST.get("q", "")
+    return redirect(f"{page}?{urlencode({'q': query})}" if query else page)
+
+
+def _give_or_withdraw(request: WorkspaceRequest, shared: SharedProvider, verb: str) -> str:
+    workspace = _workspace_of(request.POST.get("workspace", ""))
+    names = {"name": shared.name, "workspace": workspace.name}
+    if verb == "give":
+        give_provider(shared=shared, workspace=workspace, actor=request.actor)
+        return _("“%(workspace)s” may use “%(name)s” now.") % names
+    withdraw_provider(shared=shared, workspace=workspace, actor=request.actor)
+    return _("“%(workspace)s” can no longer use “%(name)s”.") % names
+
+
+def _workspace_of(text: str) -> Workspace:
+    """The workspace of that id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    try:
+        return Workspace.objects.get(pk=UUID(text))
+    except (ValueError, Workspace.DoesNotExist) as error:
+        raise NotFound(_("Workspace not found.")) from error
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_platform_owner
+def part_of_shared(
+    request: WorkspaceRequest, provider_id: UUID, workspace_id: UUID
+) -> HttpResponse:
+    """What one workspace may have of it, and how much of that it uses."""
+    shared = fetch_for_owner(provider_id, actor=request.actor)
+    workspace = _workspace_of(str(workspace_id))
+    row = find_part(shared=shared, workspace=workspace, actor=request.actor)
+    is_sent = request.method == "POST"
+    asks = is_sent and "takes_away" in request.POST
+    form = PartForm(request.POST or None, row=row, asks_to_take_away=asks)
+    if is_sent and form.is_valid():
+        try:
+            draft = form.draft()
+            told = ""
+            if not form.cleaned_data.get("takes_away"):
+                taken = would_be_taken_from(
+                    shared=shared, workspace=workspace, draft=draft, actor=request.actor
+                )
+                told = told_taken(taken)
+            if told:
+                form = PartForm(request.POST, row=row, asks_to_take_away=True)
+                form.add_error("takes_away", told)
+            else:
+                change_part(shared=shared, workspace=workspace, draft=draft, actor=request.actor)
+                saved = _("What “%(workspace)s” may use is saved.")
+                messages.success(request, saved % {"workspace": workspace.name})
+                return redirect("chat:shared_provider", provider_id=shared.pk)
+        except InvalidInput as error:
+            _add_faults(form, error)
+    context = {
+        "section": "admin",
+        "shared": shared,
+        "workspace": workspace,
+        "row": row,
+        "load": load_of(row),
+        "form": form,
+    }
+    status = 422 if is_sent else 200
+    return render(request, "chat/shared_provider_part.html", context, status=status)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceRow:
+    """A workspace in the list of those that may use a provider."""
+
+    workspace: Workspace
+    given: ModelProvider | None
+    """None: it never was, or nothing there uses it any more."""
+    uses_told: str
+    """What a withdrawal would stop, in words; empty: nothing."""
+    limits_told: Sequence[str] = ()
+    """Its own limits, each with how much of it is used now."""
+
+    @property
+    def has_it(self) -> bool:
+        """Whether it is the workspace's to use, on or off."""
+        return self.given is not None and self.given.withheld != Withheld.WITHDRAWN
+
+
+def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, Any]:
+    """A page of the workspaces that have it, or of all whose name has the words that are looked for."""
+    query = request.GET.get("q", "").replace("\x00", "").strip()[:100]
+    given = ModelProvider.objects.across_workspaces().filter(shared=shared)
+    if query:
+        rows = Workspace.objects.filter(name__icontains=query)
+    else:
+        having = given.exclude(withheld=Withheld.WITHDRAWN.value)
+        rows = Workspace.objects.filter(pk__in=having.values("workspace_id"))
+    page = page_in_address(rows, request.GET, by="name", most=WORKSPACES_ON_PAGE)
+    by_workspace = {row.workspace_id: row for row in given.filter(workspace__in=page.rows)}
+    uses = uses_by_workspace(shared, page.rows)
+    limited = [one for one in by_workspace.values() if limits_of(one) is not None]
+    loads = loads_of(limited)
+    return {
+        "query": query,
+        "fault": next(iter(unknown_filters(request.GET, {"q", "after"})), ""),
+        "workspaces": [
+            WorkspaceRow(
+                workspace=one,
+                given=by_workspace.get(one.pk),
+                uses_told=told_uses(uses[one.pk]),
+                limits_told=_told_limits(by_workspace.get(one.pk), loads),
+            )
+            for one in page.rows
+        ],
+        "ways": ways_from(page, request.GET, anchor="#workspaces-heading"),
+        "address_faults": [page.fault] if page.fault else [],
+    }
+
+
+def _told_limits(row: ModelProvider | None, loads: Mapping[UUID, Load]) -> list[str]:
+    load = loads.get(row.pk) if row is not None else None
+    if row is None or load is None:
+        return []
+    told = []
+    if row.most_at_once is not None:
+        values = {"used": whole(load.running), "most": whole(row.most_at_once)}
+        told.append(_("%(used)s of %(most)s at once") % values)
+    if row.most_a_minute is not None:
+        values = {"used": whole(load.in_last_minute), "most": whole(row.most_a_minute)}
+        told.append(_("%(used)s of %(most)s a minute") % values)
+    return told
+
+
+def told_taken(taken: TakenAway) -> str:
+    """What gets no answers any more if models are taken away, in words; empty: nothing."""
+    if not taken.models:
+        return ""
+    uses = Uses(workspaces=taken.workspaces, buds=taken.buds, chats=taken.chats)
+    told = []
+    if used_by := told_uses(uses):
+        told.append(
+            ngettext(
+                "Models that you take away are used by %(uses)s of %(count)s workspace: %(models)s.",
+                "Models that you take away are used by %(uses)s of %(count)s workspaces: %(models)s.",
+                taken.workspaces,
+            )
+            % {
+                "uses": used_by,
+                "count": whole(taken.workspaces),
+                "models": _short_list(taken.models),
+            }
+        )
+        told.append(_("They stay, and get no answers until somebody chooses another model."))
+    if taken.searches:
+        told.append(
+            ngettext(
+                "%(count)s workspace searches its knowledge files by words only then.",
+                "%(count)s workspaces search their knowledge files by words only then.",
+                taken.searches,
+            )
+            % {"count": whole(taken.searches)}
+        )
+    return " ".join(told)
+
+
+def _short_list(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return f"{shown} …" if len(names) > _MOST_NAMED else shown
+
+
+def told_uses(uses: Uses) -> str:
+    """How many buds and chats get their answers from it, in words; empty: none."""
+    told = []
+    if uses.buds:
+        told.append(
+            ngettext("%(count)s bud", "%(count)s buds", uses.buds) % {"count": whole(uses.buds)}
+        )
+    if uses.chats:
+        told.append(
+            ngettext("%(count)s chat", "%(count)s chats", uses.chats) % {"count": whole(uses.chats)}
+        )
+    return _(" and ").join(told)

@@ -1,0 +1,172 @@
+"""Our rules for django-allauth: accounts come into being by invitation only, and an address counts once its mail was answered."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
+from allauth.account.views import EmailView
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.mail import EmailMultiAlternatives
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from workspaces.errors import NotFound
+from workspaces.formats import written_for
+from workspaces.login_limits import forget_tries, remember_browser, take_a_try
+from workspaces.mails import compose, public_url
+from workspaces.models import Invitation, JoinLink
+from workspaces.people.email_addresses import is_address_of
+from workspaces.people.joining import find_join_link, is_for
+from workspaces.people.services import find_invitation
+
+SESSION_KEY = "invitation_token"
+JOIN_KEY = "join_token"
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    """Sign-up opens only to somebody who came by an open invitation, under its address, or by a join link."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return invitation_of(request) is not None or join_link_of(request) is not None
+
+    def clean_email(self, email: str) -> str:
+        email = str(super().clean_email(email)).lower()
+        request = self.request
+        invitation = invitation_of(request) if request and _is_signup(request) else None
+        if invitation is not None and invitation.email.lower() != email:
+            raise ValidationError(_("Please use the address the invitation was sent to."))
+        link = join_link_of(request) if request and _is_signup(request) else None
+        if invitation is None and link is not None and not is_for(link, email):
+            told = _("This link is for addresses at %(domain)s.")
+            raise ValidationError(told % {"domain": link.email_domain})
+        return email
+
+    def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> Any:
+        user.name = form.cleaned_data.get("name", "").strip()
+        return super().save_user(request, user, form, commit)
+
+    def is_email_verified(self, request: HttpRequest, email: str) -> bool:
+        # The link came to that mailbox, so having it proves the address; unless the inviter saw it.
+        invitation = invitation_of(request)
+        return (
+            invitation is not None
+            and not invitation.is_link_shown
+            and invitation.email.lower() == email.lower()
+        )
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        self._login_failed_rl_usage = take_a_try(request, str(credentials.get("email", "")))
+        if self._login_failed_rl_usage is None:
+            raise ValidationError(
+                _("Too many wrong passwords. Try again in a few minutes, or reset your password.")
+            )
+
+    def _delete_login_attempts_cached_email(self, request: HttpRequest, **credentials: Any) -> None:
+        forget_tries(request, str(credentials.get("email", "")))
+
+    def post_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse:
+        response: HttpResponse = super().post_login(request, user, **kwargs)
+        remember_browser(request, response, user)
+        return response
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
+        user = super().authenticate(request, **credentials)
+        if user is not None and not is_address_of(user, str(credentials.get("email", ""))):
+            return None
+        return user
+
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        try:
+            with transaction.atomic():
+                return bool(super().confirm_email(request, email_address))
+        except IntegrityError:  # an account that nobody has confirmed signs in with it
+            words = {"email": email_address.email}
+            template = "account/messages/email_confirmation_failed.txt"
+            self.add_message(request, messages.ERROR, template, words)
+            return False
+
+    def get_reset_password_from_key_url(self, key: str) -> str:
+        return self._public(super().get_reset_password_from_key_url(key))
+
+    def get_email_confirmation_url(self, request: HttpRequest, emailconfirmation: Any) -> str:
+        return self._public(super().get_email_confirmation_url(request, emailconfirmation))
+
+    @staticmethod
+    def _public(url: str) -> str:
+        """The same page under the public address: whoever asks for a mail chooses the request's host."""
+        parts = urlsplit(url)
+        return public_url(parts._replace(scheme="", netloc="").geturl())
+
+    def render_mail(
+        self, template_prefix: str, email: Any, context: Any, headers: Any = None
+    ) -> EmailMultiAlternatives:
+        told = {**context, "home": public_url("/")}
+        with written_for(context.get("reader")):
+            plain = super().render_mail(template_prefix, email, told, headers)
+        return compose(
+            subject=plain.subject,
+            text=str(plain.body),
+            to=plain.to,
+            headers={**plain.extra_headers, "Auto-Submitted": "auto-generated"},
+        )
+
+    def send_notification_mail(
+        self,
+        template_prefix: str,
+        user: Any,
+        context: dict[str, Any] | None = None,
+        email: str | None = None,
+    ) -> None:
+        told = {**(context or {}), "reader": user}
+        super().send_notification_mail(template_prefix, user, told, email)
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        # Outside of any transaction; a mail server that is away looks the same for taken and free addresses.
+        send = partial(super().send_mail, template_prefix, email, context)
+        transaction.on_commit(send, robust=True)
+
+    def get_signup_redirect_url(self, request: HttpRequest) -> str:
+        token = request.session.get(SESSION_KEY)
+        if token:
+            return reverse("workspaces:invitation", args=[token])
+        return reverse("workspaces:join") if request.session.get(JOIN_KEY) else "/"
+
+
+class AddressView(EmailView):
+    """The page of one's address: another one takes its place by answering its mail, and in no other way."""
+
+    def _action_primary(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+def invitation_of(request: HttpRequest) -> Invitation | None:
+    """The open invitation that this visitor came with."""
+    token = request.session.get(SESSION_KEY)
+    if not token:
+        return None
+    try:
+        return find_invitation(token)
+    except NotFound:
+        return None
+
+
+def join_link_of(request: HttpRequest) -> JoinLink | None:
+    """The open join link that this visitor came with."""
+    token = request.session.get(JOIN_KEY)
+    if not token:
+        return None
+    try:
+        return find_join_link(token)
+    except NotFound:
+        return None
+
+
+def _is_signup(request: HttpRequest) -> bool:
+    return request.path == reverse("account_signup")

@@ -1,0 +1,197 @@
+"""Forms of the account pages."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, cast
+
+from allauth.account.adapter import get_adapter
+from allauth.account.forms import AddEmailForm, ResetPasswordForm, SignupForm
+from allauth.account.internal.flows.email_verification import send_verification_email_to_address
+from allauth.account.models import EmailAddress
+from django import forms
+from django.db.models import TextChoices
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from workspaces.actors import Actor
+from workspaces.errors import InvalidInput
+from workspaces.formats import time_zones
+from workspaces.models import Clock, DateFormat, NumberFormat, User
+from workspaces.people.email_addresses import is_address_of, is_taken
+from workspaces.people.joining import MOST_DAYS, MOST_USES
+from workspaces.people.joining import ROLES as JOIN_ROLES
+from workspaces.people.tokens import scopes_for
+
+LIFETIMES = [
+    ("7", _("7 days")),
+    ("30", _("30 days")),
+    ("90", _("90 days")),
+    ("365", _("1 year")),
+]
+
+
+_AS_THE_BROWSER = _("As my browser says")
+
+
+def _or_browser(choices: type[TextChoices]) -> list[tuple[str, Any]]:
+    return [("", _AS_THE_BROWSER), *choices.choices]
+
+
+class TokenForm(forms.Form):
+    """What a person says when making an API token."""
+
+    name = forms.CharField(label=_("Name"), max_length=100)
+    scopes = forms.MultipleChoiceField(
+        label=_("Scopes"), widget=forms.CheckboxSelectMultiple, initial=["chat"]
+    )
+    days = forms.ChoiceField(choices=LIFETIMES, initial="90", label=_("Expires after"))
+
+    def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
+        """Offer what the person may do themselves."""
+        super().__init__(*args, **kwargs)
+        cast(forms.MultipleChoiceField, self.fields["scopes"]).choices = scopes_for(actor)
+
+    def expires_at(self) -> Any:
+        """The moment that the chosen lifetime ends."""
+        return timezone.now() + timedelta(days=int(self.cleaned_data["days"]))
+
+
+class JoinLinkForm(forms.Form):
+    """Whom a link lets in."""
+
+    email_domain = forms.CharField(
+        max_length=254,
+        label=_("Mail domain"),
+        help_text=_(
+            "Only people who have confirmed an address at this domain can join, such as example.org."
+        ),
+    )
+    role = forms.ChoiceField(
+        choices=[(role.value, role.name.title()) for role in JOIN_ROLES], label=_("They join as")
+    )
+    days = forms.IntegerField(
+        min_value=1, max_value=MOST_DAYS, initial=7, label=_("Works for (days)")
+    )
+    most_uses = forms.IntegerField(
+        min_value=1, max_value=MOST_USES, initial=25, label=_("For so many people")
+    )
+
+
+class ProfileForm(forms.Form):
+    """What others call the person."""
+
+    name = forms.CharField(
+        max_length=150,
+        required=False,
+        label=_("Your name"),
+        help_text=_("Others see it beside your address."),
+    )
+
+
+class FormatsForm(forms.Form):
+    """How moments and numbers are written for the person."""
+
+    time_zone = forms.ChoiceField(label=_("Time zone"), required=False)
+    date_format = forms.ChoiceField(
+        label=_("Date"), required=False, widget=forms.RadioSelect, choices=_or_browser(DateFormat)
+    )
+    clock = forms.ChoiceField(
+        label=_("Clock"), required=False, widget=forms.RadioSelect, choices=_or_browser(Clock)
+    )
+    number_format = forms.ChoiceField(
+        label=_("Numbers"),
+        required=False,
+        widget=forms.RadioSelect,
+        choices=_or_browser(NumberFormat),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Offer the time zones by their part of the world."""
+        super().__init__(*args, **kwargs)
+        parts: dict[str, list[tuple[str, str]]] = {}
+        for name in time_zones():
+            part, _slash, place = name.partition("/")
+            label = (place or name).replace("_", " ")
+            parts.setdefault(part if place else "", []).append((name, label))
+        others = parts.pop("", [])
+        groups: list[Any] = [("", _AS_THE_BROWSER), *parts.items(), (_("Others"), others)]
+        cast(forms.ChoiceField, self.fields["time_zone"]).choices = groups
+
+
+class SetupForm(forms.Form):
+    """Who owns the installation, and what the first workspace is called."""
+
+    name = forms.CharField(max_length=150, required=False, label=_("Your name"))
+    email = forms.EmailField(
+        label=_("E-mail address"), widget=forms.EmailInput(attrs={"autocomplete": "username"})
+    )
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        max_length=1000,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("At least ten characters."),
+    )
+    workspace_name = forms.CharField(
+        max_length=100,
+        label=_("Name of the workspace"),
+        help_text=_("Your team or company. People in a workspace share servers, buds and the log."),
+    )
+
+    def refuse(self, error: InvalidInput) -> None:
+        """Show what the service refused: at the field, or above all of them."""
+        places = {"password": "password", "name": "workspace_name", "slug": "workspace_name"}
+        for name, texts in error.fields.items():
+            self.add_error(places.get(name), texts)
+
+
+class InvitedSignupForm(SignupForm):
+    """Sign-up by invitation also asks for a name."""
+
+    name = forms.CharField(max_length=150, required=False, label=_("Your name"))
+    field_order = ["email", "name", "password1", "password2"]
+
+    def validate_unique_email(self, value: str) -> str:
+        self.account_already_exists = False
+        if is_taken(value):
+            raise forms.ValidationError(
+                _("This address has an account already. Sign in to accept the invitation.")
+            )
+        return value
+
+    def save(self, request: HttpRequest) -> Any:
+        # What others have claimed without answering the mail does not stand in the way of who was invited.
+        email = self.cleaned_data["email"]
+        EmailAddress.objects.filter(email=email, verified=False).delete()
+        return super().save(request)
+
+
+class ChangeAddressForm(AddEmailForm):
+    """Another address for the account: noted, until its mail is answered."""
+
+    def clean_email(self) -> str:
+        email = get_adapter().clean_email(self.cleaned_data["email"].lower())
+        if is_address_of(self.user, email):
+            raise forms.ValidationError(_("This is your address already."))
+        return str(email)
+
+    def save(self, request: HttpRequest) -> EmailAddress:
+        mine = EmailAddress.objects.filter(user=self.user)
+        email = self.cleaned_data["email"]
+        mine.filter(primary=False, verified=False).exclude(email=email).delete()
+        row, _ = mine.get_or_create(user=self.user, email=email)
+        send_verification_email_to_address(request, row)
+        return row
+
+
+class ResetForm(ResetPasswordForm):
+    """A link for a new password goes only to an address that counts."""
+
+    users: list[User]
+
+    def clean_email(self) -> str:
+        email = str(super().clean_email())
+        self.users = [user for user in self.users if is_address_of(user, email)]
+        return email

@@ -1,0 +1,303 @@
+"""What every page of the admin stands on: each shows and changes the rows of the current workspace only.
+
+Admin classes of all apps inherit `WorkspaceModelAdmin`; a system check sees to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.exceptions import DisallowedModelAdminLookup
+from django.contrib.admin.views.main import ERROR_FLAG, PAGE_VAR
+from django.core.exceptions import FieldDoesNotExist
+from django.db import connection, models, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin
+
+from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.errors import Conflict, DomainError
+from workspaces.models import Membership, User
+from workspaces.pages.admin_sections import Section
+from workspaces.pages.list_addresses import faults_of, no_page
+from workspaces.pages.list_view_parts import FORM_VAR, ListOfViews, answer_form, saved_views
+from workspaces.pages.seen_values import NoticesOthers, hold
+from workspaces.roles import Permission, has_permission
+from workspaces.scoping import WorkspaceModel
+from workspaces.secrets import encrypted_fields
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+
+
+@contextmanager
+def telling(request: HttpRequest) -> Iterator[None]:
+    """A refused change becomes a message on the page instead of an error page."""
+    try:
+        yield
+    except DomainError as error:
+        request.was_refused = True  # type: ignore[attr-defined]  # read by TrackedModelAdmin
+        messages.error(request, error.message)
+
+
+def was_refused(request: HttpRequest) -> bool:
+    """Whether something on this page was refused, and said."""
+    return getattr(request, "was_refused", False)
+
+
+def noticing(form: type[forms.ModelForm[Any]]) -> Any:
+    """The same form of a stored row, which notices what somebody else saved meanwhile."""
+    return type(form.__name__, (NoticesOthers, form), {})
+
+
+class TrackedModelAdmin(ModelAdmin):
+    """Saves and deletes so that each change is told to the audit log; a refused one is not called done."""
+
+    section: ClassVar[Section] = Section.PLATFORM
+    """Under which heading its page stands."""
+    page_name: ClassVar[Promise | str] = ""
+    """What the page is called in the navigation; empty: as the model, in the plural."""
+    offers_export: ClassVar[bool] = True
+    """Whether whoever sees the list may take it as a file."""
+    change_form_after_template = "admin/seen_values.html"
+    list_before_template = "admin/list_views.html"
+    list_after_template = "admin/list_export.html"
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """Have the form of a row notice what somebody else saved meanwhile."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        return noticing(form) if obj is not None else form
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        """Give the row, and hold it where it is saved: Django has begun the transaction."""
+        row = super().get_object(request, object_id, from_field)
+        if row is not None and connection.in_atomic_block:
+            hold(request, row)
+        return row
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        """Have a list whose address may name a saved view."""
+        return ListOfViews
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """The list under its saved views; what their forms send comes to the list, which shows what is refused."""
+        bound = cast("WorkspaceRequest", request)
+        views = saved_views(bound, self) if self.has_view_permission(request) else None
+        if views is None:
+            return self._list(request, extra_context)
+        if request.method == "POST" and FORM_VAR in request.POST:
+            answer = answer_form(bound, self, views)
+            if isinstance(answer, HttpResponseRedirect):
+                return answer
+            views = saved_views(bound, self, answer)
+            response = self._list(request, {**(extra_context or {}), "saved_views": views})
+            if response.status_code == 200:
+                response.status_code = 422
+            return response
+        if views.is_gone:
+            told = _("The saved view in this address does not exist any more, or is not shared.")
+            messages.warning(request, told)
+        return self._list(request, {**(extra_context or {}), "saved_views": views})
+
+    def _list(self, request: HttpRequest, extra_context: dict[str, Any] | None) -> Any:
+        """The list, and in words what of its address does not fit. Django refuses a name, and is silent of a value."""
+        without_filters = f"{request.path}?{ERROR_FLAG}=1"
+        try:
+            response = super().changelist_view(request, extra_context)
+        except DisallowedModelAdminLookup:
+            response = HttpResponseRedirect(without_filters)
+        listed = (getattr(response, "context_data", None) or {}).get("cl")
+        if listed is not None:
+            for fault in faults_of(request, listed):
+                messages.warning(request, fault)
+        elif isinstance(response, HttpResponseRedirect) and response.url == without_filters:
+            if PAGE_VAR in request.GET:
+                # Perhaps only the page does not fit; if there is more, that is told next.
+                messages.warning(request, no_page(request.GET[PAGE_VAR]))
+                query = request.GET.copy()
+                del query[PAGE_VAR]
+                return HttpResponseRedirect(f"{request.path}?{query.urlencode()}")
+            told = _(
+                "The address had a filter that does not exist, or a value that does not fit."
+                " All rows are shown."
+            )
+            messages.warning(request, told)
+        return response
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        return None if was_refused(request) else super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        return None if was_refused(request) else super().log_change(request, obj, message)
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        if was_refused(request):
+            return HttpResponseRedirect(request.get_full_path())
+        answer: HttpResponse = super().response_add(request, obj, *args, **kwargs)
+        return answer
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        return []  # Django's would say so before it is tried; the audit log says it when it is done
+
+    def response_delete(self, request: HttpRequest, obj_display: str, obj_id: Any) -> HttpResponse:
+        if was_refused(request):
+            return HttpResponseRedirect("../change/")
+        answer: HttpResponse = super().response_delete(request, obj_display, obj_id)
+        return answer
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)  # what destroys is asked about one by one
+        return actions
+
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        if was_refused(request):
+            return HttpResponseRedirect(request.get_full_path())
+        answer: HttpResponse = super().response_change(request, obj)
+        return answer
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        actor = cast("WorkspaceRequest", request).actor
+        if change:
+            with tracked_change(obj, actor=actor):
+                super().save_model(request, obj, form, change)
+        else:
+            with transaction.atomic():
+                super().save_model(request, obj, form, change)
+                record_created(obj, actor=actor)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        with telling(request):
+            try:
+                with transaction.atomic():
+                    record_deleted(obj, actor=cast("WorkspaceRequest", request).actor)
+                    super().delete_model(request, obj)
+            except models.ProtectedError as error:
+                users = ", ".join(sorted(str(row) for row in error.protected_objects)[:5])
+                raise Conflict(
+                    _("This is still in use by %(users)s.") % {"users": users}
+                ) from error
+
+    def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
+        for obj in queryset:
+            self.delete_model(request, obj)
+
+
+class WorkspaceModelAdmin(TrackedModelAdmin):
+    """Rows of the current workspace, for those with `manage_permission` in it."""
+
+    section = Section.TOOLS
+
+    manage_permission: ClassVar[Permission]
+    view_permission: ClassVar[Permission | None] = None
+    """Who may look without changing; None: the same people."""
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        workspace = cast("WorkspaceRequest", request).workspace
+        if workspace is None:
+            return cast("models.QuerySet[Any]", self.model._default_manager.none())
+        rows = self.model.objects.for_workspace(workspace)
+        ordering = self.get_ordering(request)
+        return cast("models.QuerySet[Any]", rows.order_by(*ordering) if ordering else rows)
+
+    def may(self, request: HttpRequest, permission: Permission, obj: Any = None) -> bool:
+        """Whether the person has this permission here, and the row is of here."""
+        bound = cast("WorkspaceRequest", request)
+        if bound.workspace is None:
+            return False
+        if obj is not None and getattr(obj, "workspace_id", None) != bound.workspace.pk:
+            return False
+        return has_permission(bound.actor, permission, workspace_id=bound.workspace.pk)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.may(request, self.view_permission or self.manage_permission, obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, self.manage_permission)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.may(request, self.manage_permission, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.may(request, self.manage_permission, obj)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Filters by the row's own plain fields only, and never by a secret one."""
+        name = lookup.split("__", 1)[0]
+        secret = {field.name for field in encrypted_fields(self.model)}
+        if name in secret or name.startswith("workspace"):
+            return False
+        try:
+            field = self.model._meta.get_field(name)
+        except FieldDoesNotExist:
+            return False
+        if field.is_relation and lookup not in {name, f"{name}__id__exact", f"{name}__isnull"}:
+            return False
+        return bool(super().lookup_allowed(lookup, value, request))
+
+    def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
+        return bool(to_field == self.model._meta.pk.name)
+
+    def formfield_for_foreignkey(
+        self, db_field: models.ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        kwargs.setdefault("queryset", self.choices_for(db_field, request))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def formfield_for_manytomany(
+        self, db_field: models.ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        kwargs.setdefault("queryset", self.choices_for(db_field, request))
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def choices_for(self, db_field: Any, request: HttpRequest) -> models.QuerySet[Any]:
+        """The rows that a field may point at: of this workspace; of platform tables, none
+        unless the admin class says which."""
+        target = db_field.remote_field.model
+        workspace = cast("WorkspaceRequest", request).workspace
+        if issubclass(target, WorkspaceModel) and workspace is not None:
+            return cast("models.QuerySet[Any]", target.objects.for_workspace(workspace))
+        if target is User and workspace is not None:
+            members = Membership.objects.for_workspace(workspace).values("user_id")
+            return User.objects.filter(pk__in=members)
+        return cast("models.QuerySet[Any]", target._default_manager.none())
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        if not change:
+            obj.workspace = cast("WorkspaceRequest", request).workspace
+        super().save_model(request, obj, form, change)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Name what goes, but never walk to rows of another model that were not asked for."""
+        names = [str(obj) for obj in objs]
+        label = str(self.model._meta.verbose_name_plural)
+        return names, {label: len(names)}, set(), []
+
+
+class PlatformModelAdmin(TrackedModelAdmin):
+    """Tables of the platform's owner: superusers only."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    has_add_permission = has_module_permission
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+    has_change_permission = has_view_permission
+    has_delete_permission = has_view_permission

@@ -1,0 +1,103 @@
+"""The end of a membership: what it takes with it, in its own transaction.
+
+Each app listens for its own rows and asks `person_parted`. It asks at the beginning of a membership too, so that what an
+earlier one left behind, however it ended, does not come back with the person.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+from django.utils import timezone
+
+from workspaces.announcements import REQUEST_CHANGED, Announcement, announce
+from workspaces.changes import ConfigurationChange, configuration_changed, tracked_change
+from workspaces.models import (
+    AccessRequest,
+    ApiToken,
+    IdempotentRequest,
+    Invitation,
+    JoinLink,
+    Membership,
+    RequestStatus,
+    SavedListView,
+    User,
+    WorkspaceSession,
+)
+from workspaces.people.tokens import revoke_token
+
+
+def person_parted(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
+    """The workspace and the person whose earlier membership is over; None if this change ends or begins none."""
+    told = {"deleted": change.before, "created": change.after}.get(change.verb)
+    if told is None or change.workspace_id is None:
+        return None
+    user_id = UUID(str(told["user"]))
+    # The platform's owner works in workspaces without being a member, so nothing of theirs was left behind.
+    if change.verb == "created" and User.objects.filter(pk=user_id, is_superuser=True).exists():
+        return None
+    return change.workspace_id, user_id
+
+
+def person_suspended(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
+    """The workspace and the person whose membership begins to rest with this change; None otherwise."""
+    if change.verb != "changed" or not change.after.get("suspended_at"):
+        return None
+    row = Membership.unscoped.get(pk=change.object_id)
+    return row.workspace_id, row.user_id
+
+
+def is_suspended(workspace_id: UUID, user_id: UUID | None) -> bool:
+    """Whether this member is shut out at the moment."""
+    if user_id is None:
+        return False
+    rows = Membership.objects.also_suspended(workspace_id)
+    return bool(rows.filter(user_id=user_id, suspended_at__isnull=False).exists())
+
+
+def suspended_addresses(workspace_id: UUID) -> set[str]:
+    """The addresses to which nothing of this workspace is sent at the moment."""
+    rows = Membership.objects.also_suspended(workspace_id).filter(suspended_at__isnull=False)
+    return {email.lower() for email in rows.values_list("user__email", flat=True)}
+
+
+def listen_to_parting() -> None:
+    """End tokens, stored answers and open invitations together with memberships. Called once at start."""
+    configuration_changed.connect(
+        _membership_changed, sender=Membership, dispatch_uid="workspaces.memberships"
+    )
+
+
+def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
+    parted = person_parted(change)
+    if parted is None:
+        return
+    workspace_id, user_id = parted
+    for token in ApiToken.objects.for_workspace(workspace_id).filter(user_id=user_id):
+        revoke_token(token=token, actor=change.actor)
+    IdempotentRequest.objects.for_workspace(workspace_id).filter(user_id=user_id).delete()
+    # Those that they sent could bring them back under another address.
+    address = User.objects.values_list("email", flat=True).get(pk=user_id)
+    open_ones = Invitation.objects.for_workspace(workspace_id).filter(
+        Q(invited_by_id=user_id) | Q(email__iexact=address), accepted_at=None, revoked_at=None
+    )
+    WorkspaceSession.objects.for_workspace(workspace_id).filter(user_id=user_id).delete()
+    views = SavedListView.objects.for_workspace(workspace_id).filter(owner_id=user_id)
+    views.filter(is_shared=False).delete()
+    views.update(owner=None)
+    asked = AccessRequest.objects.for_workspace(workspace_id).filter(
+        requester_id=user_id, status=RequestStatus.OPEN
+    )
+    if asked.delete()[0]:
+        announce(workspace_id, Announcement(kind=REQUEST_CHANGED, id=str(user_id)))
+    links = JoinLink.objects.for_workspace(workspace_id).filter(made_by_id=user_id, revoked_at=None)
+    for link in links:
+        with tracked_change(link, actor=change.actor):
+            link.revoked_at = timezone.now()
+            link.save(update_fields=["revoked_at", "updated_at"])
+    for invitation in open_ones:
+        with tracked_change(invitation, actor=change.actor):
+            invitation.revoked_at = timezone.now()
+            invitation.save(update_fields=["revoked_at", "updated_at"])

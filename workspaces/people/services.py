@@ -1,0 +1,250 @@
+"""What people do with workspaces and with each other: one verb each."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+from datetime import timedelta
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from workspaces.actors import Actor, Role
+from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.database.row_security import in_workspace
+from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.mails import compose
+from workspaces.models import Invitation, Membership, User, Workspace
+from workspaces.people.email_addresses import confirm_address
+from workspaces.people.memberships import is_suspended
+from workspaces.people.sessions import end_access
+from workspaces.roles import Permission, require
+from workspaces.secret_memory import remember_secret
+
+logger = logging.getLogger(__name__)
+_STRENGTH = {Role.MEMBER: 0, Role.ADMIN: 1, Role.OWNER: 2}
+INVITATION_LIFE = timedelta(days=7)
+
+
+def create_workspace(*, name: str, slug: str, owner: User, actor: Actor) -> Workspace:
+    """Make a workspace with its first owner."""
+    workspace = Workspace(name=name, slug=slug)
+    with transaction.atomic(), in_workspace(workspace.pk):
+        try:
+            workspace.full_clean()
+        except ValidationError as error:
+            raise InvalidInput(fields=error.message_dict) from error
+        workspace.save()
+        record_created(workspace, actor=actor)
+        membership = Membership.objects.create(
+            workspace=workspace, user=owner, role=Role.OWNER.value
+        )
+        record_created(membership, actor=actor)
+    return workspace
+
+
+def make_invitation(
+    *, workspace: Workspace, email: str, role: Role, is_auditor: bool, actor: Actor
+) -> tuple[Invitation, str]:
+    """Store the offer of a membership; its mail is `mail_invitation`'s, once this is committed.
+
+    Returns:
+        The invitation and its link's plain token. The inviter may see the link only if `is_link_shown`, that is where
+        no mail server is configured.
+
+    Raises:
+        PermissionDenied: the role is above the inviter's own.
+        InvalidInput: no e-mail address.
+        Conflict: already a member.
+    """
+    require(actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk)
+    require_not_above(actor, role)
+    _require_owner_for_auditor(actor, is_change=is_auditor)
+    email = email.strip().lower()
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        raise InvalidInput(fields={"email": error.messages}) from error
+    members = Membership.objects.also_suspended(workspace)
+    if members.filter(user__email__iexact=email).exists():
+        raise Conflict(_("This person is already a member."))
+    token = secrets.token_urlsafe(32)
+    remember_secret(token, workspace_id=workspace.pk)
+    with transaction.atomic():
+        Invitation.objects.for_workspace(workspace).filter(
+            email__iexact=email, accepted_at=None, revoked_at=None
+        ).update(revoked_at=timezone.now())
+        invitation = Invitation.objects.create(
+            workspace=workspace,
+            email=email,
+            role=role.value,
+            is_auditor=is_auditor,
+            token_hash=_hash(token),
+            is_link_shown=settings.TRELLIS.email_host is None,
+            invited_by_id=actor.user_id,
+            expires_at=timezone.now() + INVITATION_LIFE,
+        )
+        record_created(invitation, actor=actor)
+    return invitation, token
+
+
+def mail_invitation(*, invitation: Invitation, link: str, actor: Actor) -> None:
+    """Send an invitation's link; one that cannot be sent is revoked.
+
+    Raises:
+        Conflict: the mail server did not take it.
+    """
+    context = {
+        "workspace": invitation.workspace,
+        "inviter": actor.label,
+        "role": invitation.get_role_display(),
+        "link": link,
+        "days": INVITATION_LIFE.days,
+    }
+    try:
+        compose(
+            subject=_("Join %(workspace)s on Trellis") % {"workspace": invitation.workspace.name},
+            text=render_to_string("workspaces/email/invitation.txt", context),
+            to=[invitation.email],
+        ).send()
+    except OSError as error:  # SMTP's errors are some of these
+        logger.warning("invitation_mail_failed", exc_info=True)
+        revoke_invitation(invitation=invitation, actor=actor)
+        raise Conflict(
+            _("The mail server did not take the invitation. Try again later.")
+        ) from error
+
+
+def find_invitation(token: str) -> Invitation:
+    """The open invitation behind a link.
+
+    Raises:
+        NotFound: unknown, used, revoked or expired; which of them is not said.
+    """
+    invitation = (
+        Invitation.objects.across_workspaces()
+        .select_related("workspace")
+        .filter(token_hash=_hash(token), workspace__is_active=True)
+        .first()
+    )
+    if invitation is not None and invitation.is_open:
+        with in_workspace(invitation.workspace_id):
+            if not is_suspended(invitation.workspace_id, invitation.invited_by_id):
+                return invitation
+    raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
+
+
+@transaction.atomic
+def accept_invitation(*, token: str, user: User, actor: Actor) -> Membership:
+    """Turn an invitation into a membership, once, for the person it was sent to.
+
+    Raises:
+        NotFound: it is not open; PermissionDenied: it was sent to somebody else.
+    """
+    found = find_invitation(token)
+    if found.email.lower() != user.email.lower():
+        raise PermissionDenied(_("This invitation was sent to another e-mail address."))
+    with in_workspace(found.workspace_id):
+        taken = (
+            Invitation.objects.for_workspace(found.workspace_id)
+            .filter(pk=found.pk, accepted_at=None, revoked_at=None)
+            .update(accepted_at=timezone.now())
+        )
+        if not taken:
+            raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
+        membership: Membership
+        membership, created = Membership.unscoped.get_or_create(
+            workspace_id=found.workspace_id,
+            user=user,
+            defaults={"role": found.role, "is_auditor": found.is_auditor},
+        )
+        if created:
+            record_created(membership, actor=actor)
+        if not found.is_link_shown:
+            confirm_address(user)
+        return membership
+
+
+@transaction.atomic
+def revoke_invitation(*, invitation: Invitation, actor: Actor) -> Invitation:
+    """Make an open invitation's link useless."""
+    require(actor, Permission.MANAGE_MEMBERS, workspace_id=invitation.workspace_id)
+    with tracked_change(invitation, actor=actor):
+        invitation.revoked_at = timezone.now()
+        invitation.save(update_fields=["revoked_at", "updated_at"])
+    return invitation
+
+
+@transaction.atomic
+def change_membership(
+    *, membership: Membership, role: Role, is_auditor: bool, actor: Actor
+) -> Membership:
+    """Give a member another role or the auditor right.
+
+    Raises:
+        PermissionDenied: either role is above the actor's own.
+        Conflict: the workspace would be left without an owner.
+    """
+    require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
+    require_not_above(actor, Role(membership.role))
+    require_not_above(actor, role)
+    _require_owner_for_auditor(actor, is_change=is_auditor != membership.is_auditor)
+    if role is not Role.OWNER:
+        keep_an_owner(membership)
+    with tracked_change(membership, actor=actor):
+        membership.role = role.value
+        membership.is_auditor = is_auditor
+        membership.save(update_fields=["role", "is_auditor", "updated_at"])
+    end_access(membership.user_id, membership.workspace_id)
+    return membership
+
+
+@transaction.atomic
+def remove_member(*, membership: Membership, actor: Actor) -> None:
+    """End a membership; what the person made stays.
+
+    Raises:
+        PermissionDenied, Conflict: as in `change_membership`.
+    """
+    require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
+    require_not_above(actor, Role(membership.role))
+    keep_an_owner(membership)
+    record_deleted(membership, actor=actor)
+    user_id, workspace_id = membership.user_id, membership.workspace_id
+    membership.delete()
+    end_access(user_id, workspace_id)
+
+
+def _require_owner_for_auditor(actor: Actor, *, is_change: bool) -> None:
+    """Who may read bodies is the owner's word: an admin must not give that right to themselves."""
+    if is_change and actor.role not in (Role.OWNER, None) and not actor.is_superuser:
+        raise PermissionDenied(_("Only an owner can decide who is an auditor."))
+
+
+def require_not_above(actor: Actor, role: Role) -> None:
+    """Raise PermissionDenied where the role is stronger than the actor's own."""
+    if actor.is_superuser or actor.role is None:
+        return
+    if _STRENGTH[role] > _STRENGTH[actor.role]:
+        raise PermissionDenied(_("That role is above your own."))
+
+
+def keep_an_owner(membership: Membership) -> None:
+    """Raise Conflict where the workspace would be left without an owner who can act."""
+    if membership.role != Role.OWNER.value:
+        return
+    owners = Membership.objects.for_workspace(membership.workspace_id).filter(
+        role=Role.OWNER.value, user__is_active=True
+    )
+    if not owners.exclude(pk=membership.pk).exists():
+        raise Conflict(_("A workspace needs an owner. Make someone else an owner first."))
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
