@@ -192,6 +192,26 @@ class Action(StrEnum):
         _("Chats imported"),
         _("A person imported chats from a file."),
     )
+    DATA_COPY_REQUESTED = (
+        "data_copy.requested",
+        _("Copy of own data requested"),
+        _("A person asked for a copy of their data."),
+    )
+    DATA_COPY_FINISHED = (
+        "data_copy.finished",
+        _("Copy of own data finished"),
+        _("A copy of a person's data was made, or could not be made."),
+    )
+    DATA_COPY_DOWNLOADED = (
+        "data_copy.downloaded",
+        _("Copy of own data downloaded"),
+        _("A person downloaded a copy of their data."),
+    )
+    DATA_COPY_ERASED = (
+        "data_copy.erased",
+        _("Copy of own data erased"),
+        _("A copy of a person's data was cancelled or erased."),
+    )
     BODY_OPENED = (
         "body.opened",
         _("Contents read"),

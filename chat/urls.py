@@ -8,6 +8,7 @@ from chat.artifacts import views as artifacts
 from chat.pages import (
     bud_versions,
     buds,
+    data_copies,
     imports,
     permissions,
     platform_provider,
@@ -68,13 +69,24 @@ urlpatterns = [
         imports.change_import,
         name="import_change",
     ),
-    path("w/<slug:workspace_slug>/usage/", usage.usage, name="usage"),
     path("w/<slug:workspace_slug>/spending/", spending.spending, name="spending"),
     path(
         "w/<slug:workspace_slug>/spending/members/<uuid:membership_id>/",
         spending.member_spending,
         name="member_spending",
     ),
+    path("w/<slug:workspace_slug>/your-data/", data_copies.data_copies, name="data_copies"),
+    path(
+        "w/<slug:workspace_slug>/your-data/<uuid:copy_id>/<int:number>/",
+        data_copies.download_data_copy,
+        name="data_copy_part",
+    ),
+    path(
+        "w/<slug:workspace_slug>/your-data/<uuid:copy_id>/<slug:verb>/",
+        data_copies.change_data_copy,
+        name="data_copy_change",
+    ),
+    path("w/<slug:workspace_slug>/usage/", usage.usage, name="usage"),
     path("platform/provider/", platform_provider.environment_provider, name="platform_provider"),
     path(_SHARED, shared_providers.shared_providers, name="shared_providers"),
     path(f"{_SHARED}new/", shared_providers.new_shared_provider, name="shared_provider_new"),

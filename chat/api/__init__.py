@@ -5,6 +5,7 @@ from chat.api.audit_turns import AuditTurnViewSet
 from chat.api.buds import BudViewSet
 from chat.api.checks import CheckRunViewSet, CheckViewSet
 from chat.api.conversations import ConversationViewSet
+from chat.api.data_copies import DataCopyViewSet
 from chat.api.drafts import DraftViewSet
 from chat.api.folders import FolderViewSet
 from chat.api.imports import ChatImportViewSet
@@ -36,6 +37,7 @@ routes = [
     ("shared-chats", SharedChatViewSet),
     ("folders", FolderViewSet),
     ("chat-imports", ChatImportViewSet),
+    ("data-copies", DataCopyViewSet),
     ("drafts", DraftViewSet),
     ("pins", PinViewSet),
     ("push-devices", PushDeviceViewSet),

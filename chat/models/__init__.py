@@ -20,6 +20,7 @@ from chat.models.checks import (
     RunStatus,
 )
 from chat.models.conversations import Conversation, Message, QueuedMessage
+from chat.models.data_copies import OPEN_COPIES, DataCopy, DataCopyPart
 from chat.models.drafts import Draft
 from chat.models.folders import Folder
 from chat.models.imports import OPEN_IMPORTS, ChatImport
@@ -42,6 +43,7 @@ from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
 __all__ = [
+    "OPEN_COPIES",
     "OPEN_IMPORTS",
     "Artifact",
     "ArtifactVersion",
@@ -57,6 +59,8 @@ __all__ = [
     "CheckResult",
     "CheckRun",
     "Conversation",
+    "DataCopy",
+    "DataCopyPart",
     "Draft",
     "FileReading",
     "Folder",

@@ -35,6 +35,7 @@ from chat.services.preparing_knowledge import prepare_due
 from tests.chat.conftest import Chat
 from tests.factories import make_tenant
 from tests.fakes.scripted_model import Answer
+from tests.patience import PATIENCE
 from workspaces.database import database_now
 
 RULES = b"Thirty days of vacation."
@@ -72,6 +73,12 @@ def found(chat: Chat, query: str = QUESTION, **more: str) -> str:
     chat.model.say("Done")
     chat.ask()
     return chat.calls()[-1].model_text
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes long to answer, and that is not what these tests are about."""
+    monkeypatch.setattr(meaning, "QUERY_SECONDS", PATIENCE)
 
 
 @pytest.fixture

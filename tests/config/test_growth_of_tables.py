@@ -41,7 +41,7 @@ BOUNDS = {
         sessions.Session workspaces.WorkspaceSession workspaces.IdempotentRequest audit.Notice
         audit.AlertDelivery audit.OutsideWrite mcp_servers.OAuthAttempt mcp_servers.CallCount
         mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.PushMessage chat.WebhookDelivery
-        chat.ModelRequest chat.MonthlySpending chat.CheckRun chat.CheckResult
+        chat.ModelRequest chat.MonthlySpending chat.CheckRun chat.CheckResult chat.DataCopy chat.DataCopyPart
         admin.LogEntry account.EmailConfirmation audit.Alert mcp_servers.Approval
         mcp_servers.InputRequest
     """,

@@ -449,6 +449,15 @@ SAMPLES: dict[str, Sample] = {
     "api:chat-imports-detail": Sample(ids=_pk("chat_import")),
     "api:chat-imports-remove": Sample(ids=_pk("chat_import"), reads=False),
     "api:chat-imports-restore": Sample(ids=_pk("chat_import"), reads=False),
+    "api:data-copies-list": Sample(bodies=(lambda _: {"with_files": False},)),
+    "api:data-copies-detail": Sample(ids=_pk("data_copy")),
+    "api:data-copies-cancel": Sample(ids=_pk("data_copy"), reads=False),
+    "api:data-copies-erase": Sample(ids=_pk("data_copy"), reads=False),
+    "api:data-copies-part": Sample(
+        ids=lambda side: {"pk": side["data_copy"].pk, "number": 1},
+        gives_content=True,
+        writes_on_get=_AUDIT,
+    ),
     "api:folders-list": Sample(bodies=(_body(name="=plans"),)),
     "api:folders-detail": Sample(ids=_pk("folder"), bodies=(_body(name="=plans"),)),
     "api:push-devices-list": Sample(
@@ -896,6 +905,16 @@ SAMPLES: dict[str, Sample] = {
     ),
     "chat:import_change": Sample(
         ids=lambda side: {**_slug(side), "import_id": side["chat_import"].pk, "verb": "remove"},
+        reads=False,
+    ),
+    "chat:data_copies": Sample(ids=_slug, bodies=(lambda side: {},), writes_on_get=_SESSION),
+    "chat:data_copy_part": Sample(
+        ids=lambda side: {**_slug(side), "copy_id": side["data_copy"].pk, "number": 1},
+        gives_content=True,
+        writes_on_get=_AUDIT,
+    ),
+    "chat:data_copy_change": Sample(
+        ids=lambda side: {**_slug(side), "copy_id": side["data_copy"].pk, "verb": "erase"},
         reads=False,
     ),
     "chat:usage": Sample(ids=_slug, writes_on_get=_SESSION),

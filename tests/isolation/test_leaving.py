@@ -49,6 +49,7 @@ LIVE: dict[str, Q] = {
     "chat.PushDevice": Q(),
     "chat.ChatImport": Q(status__in=["queued", "running"]),
     "chat.MemberSpendingLimit": Q(),
+    "chat.DataCopy": Q(status__in=["queued", "running", "ready"]),
     "chat.CheckRun": Q(status="running"),
     "chat.CheckPlan": Q(next_at__isnull=False),
     "chat.Turn": Q(status__in=ACTIVE),

@@ -46,6 +46,8 @@ from chat.models import (
     CheckResult,
     CheckRun,
     Conversation,
+    DataCopy,
+    DataCopyPart,
     Draft,
     FileReading,
     Folder,
@@ -334,6 +336,22 @@ def make_side(slug: str, text: str) -> Side:
         left_out=1,
         reasons=[{"title": f"{text} left out", "reason": f"{text} reason"}],
         error=f"{text} fault of a file",
+    )
+    data_copy = DataCopy.objects.create(
+        workspace=workspace,
+        owner=member,
+        status="ready",
+        missing=[{"chat": f"{text} chat of a copy", "file": f"{text} lost file"}],
+        error=f"{text} fault of a copy",
+    )
+    kept = store(workspace.pk, f"{text} copied data".encode())
+    DataCopyPart.objects.create(
+        workspace=workspace,
+        copy=data_copy,
+        number=1,
+        path=kept.path,
+        size=kept.size,
+        sha256=kept.sha256,
     )
     conversation = Conversation.objects.create(
         workspace=workspace,
@@ -863,6 +881,7 @@ def make_side(slug: str, text: str) -> Side:
             "member_limit": member_limit,
             "spent": spent,
             "chat_import": chat_import,
+            "data_copy": data_copy,
             "conversation": conversation,
             "message": message,
             "turn": turn,
