@@ -101,6 +101,11 @@ class Action(StrEnum):
         _("Question ran out"),
         _("Nobody answered a server's question in time."),
     )
+    MODEL_REQUEST_REFUSED = (
+        "model_request.refused",
+        _("Model not asked"),
+        _("A model was not asked because a spending limit is reached."),
+    )
     SAMPLING_FINISHED = (
         "sampling.finished",
         _("Model asked by a server"),
@@ -186,6 +191,26 @@ class Action(StrEnum):
         "chats.imported",
         _("Chats imported"),
         _("A person imported chats from a file."),
+    )
+    DATA_COPY_REQUESTED = (
+        "data_copy.requested",
+        _("Copy of own data requested"),
+        _("A person asked for a copy of their data."),
+    )
+    DATA_COPY_FINISHED = (
+        "data_copy.finished",
+        _("Copy of own data finished"),
+        _("A copy of a person's data was made, or could not be made."),
+    )
+    DATA_COPY_DOWNLOADED = (
+        "data_copy.downloaded",
+        _("Copy of own data downloaded"),
+        _("A person downloaded a copy of their data."),
+    )
+    DATA_COPY_ERASED = (
+        "data_copy.erased",
+        _("Copy of own data erased"),
+        _("A copy of a person's data was cancelled or erased."),
     )
     BODY_OPENED = (
         "body.opened",
@@ -322,6 +347,7 @@ class RefusedBy(StrEnum):
     BUSY = "busy"
     PERMISSION = "permission"
     AUDIT = "audit"
+    SPENDING_LIMIT = "spending_limit"
 
 
 _LAYER_WORDS: Final[dict[str, str]] = {
@@ -336,6 +362,7 @@ _LAYER_WORDS: Final[dict[str, str]] = {
     RefusedBy.BUSY: _("Too many calls"),
     RefusedBy.PERMISSION: _("No permission"),
     RefusedBy.AUDIT: _("Log not writable"),
+    RefusedBy.SPENDING_LIMIT: _("Spending limit reached"),
 }
 
 

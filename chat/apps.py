@@ -35,9 +35,11 @@ class ChatConfig(AppConfig):
             BudCheck,
             CheckPlan,
             KnowledgeFile,
+            MemberSpendingLimit,
             ModelProvider,
             SharedProvider,
             SharedProviderList,
+            SpendingPolicy,
             WebhookEndpoint,
         )
         from chat.services.membership_end import listen_to_leaving
@@ -80,6 +82,7 @@ class ChatConfig(AppConfig):
                 *("name", "base_url", "api_key", "default_model", "is_active"),
                 *("most_at_once", "most_a_minute", "embedding_model", "shared", "withheld"),
                 *("offered_models", "has_own_offer"),
+                *("most_cost_a_month", "most_tokens_a_month"),
             ),
         )
         audit_table(
@@ -89,6 +92,14 @@ class ChatConfig(AppConfig):
                 *("most_at_once", "most_a_minute", "offer", "chosen_models"),
             ),
         )
+        audit_table(
+            SpendingPolicy,
+            (
+                *("cost", "tokens", "member_cost", "member_tokens"),
+                *("warn_percent", "time_zone"),
+            ),
+        )
+        audit_table(MemberSpendingLimit, ("person", "cost", "tokens"))
         keep_for_platform(SharedProvider)
         keep_for_platform(SharedProviderList)
         audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))

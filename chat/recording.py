@@ -66,6 +66,16 @@ class Changes:
         self.conversation = conversation
         self.events: list[RowEvent] = []
         self._also: set[str] = set()
+        self._last: list[Callable[[], None]] = []
+
+    def at_end(self, write: Callable[[], None]) -> None:
+        """Write this last, so that locks which many wait for are held shortly."""
+        self._last.append(write)
+
+    def write_last(self) -> None:
+        """Do so; whoever opened the transaction calls it."""
+        for write in self._last:
+            write()
 
     def save_with_number(self, *fields: str) -> None:
         """Save these fields of the conversation's row in the one statement that numbers the events."""
@@ -173,3 +183,4 @@ def changing_with(
         if changes.events:
             update_if_there(conversation, changes.fields())  # pages are told of a deleted one too
             transaction.on_commit(partial(hub.publish, conversation.pk, changes.events))
+        changes.write_last()

@@ -5,22 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
 
 from django.db.models import Count, Min, Q, Sum
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from audit.reports.providers import (
     Job,
+    Spender,
+    Spending,
+    SpendingLimit,
     Usage,
     Waiting,
     register_approvals,
     register_jobs,
+    register_rules,
+    register_spending,
     register_usage,
 )
 from chat.models import CheckResult, KnowledgePreparation, ToolCall, Turn, WebhookDelivery
+from chat.providers.spending_months import month_of_workspace, most_spending
+from chat.providers.spending_refusals import RULES
+from chat.providers.spending_words import told_begin
 from chat.values import ToolCallStatus
+from workspaces.models import Workspace
 from workspaces.outbox import state_of
+
+_MOST_SPENDERS: Final = 5
 
 
 def tell_reports() -> None:
@@ -28,6 +41,8 @@ def tell_reports() -> None:
     register_usage(usage)
     register_approvals(approvals)
     register_jobs(jobs)
+    register_rules(RULES)
+    register_spending(spending_report)
 
 
 def usage(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usage]:
@@ -98,6 +113,28 @@ def _prepared(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[
         Usage(model=model, turns=0, prompt_tokens=tokens, completion_tokens=0, cost=cost)
         for model, tokens, cost in rows
     ]
+
+
+def spending_report(workspace_id: UUID) -> Spending:
+    """Give what models cost in this month, how much of each limit is used, and who used most."""
+    found = month_of_workspace(workspace_id)
+    spent = found.workspace.spent
+    slug = Workspace.objects.values_list("slug", flat=True).get(pk=workspace_id)
+    return Spending(
+        begins_anew=told_begin(found.month),
+        tokens=spent.tokens,
+        cost=spent.known_cost,
+        unpriced_tokens=spent.unpriced_tokens,
+        limits=[
+            SpendingLimit(name=one.name or _("This workspace"), told=one.told, percent=one.percent)
+            for one in found.standings
+        ],
+        most=[
+            Spender(person=person.email, tokens=used.tokens, cost=used.known_cost)
+            for person, used in most_spending(workspace_id, found.month, _MOST_SPENDERS)
+        ],
+        url=reverse("chat:spending", args=[slug]),
+    )
 
 
 def approvals(workspace_id: UUID, most: int) -> Sequence[Waiting]:

@@ -1,4 +1,7 @@
-"""After the database was restored from a backup: nothing of what it remembers as under way is done by itself."""
+"""After the database was restored from a backup: nothing that it remembers as under way is done by itself.
+
+What let people in then may have been taken back since, so it ends too.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from chat.engine.endings import end_turn
 from chat.models import QueuedMessage, Turn
 from chat.models.turns import ACTIVE
 from chat.recording import changing
+from chat.services.share_ends import end_public_shares
 from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime
 from mcp_servers.models import Approval
@@ -21,6 +25,7 @@ from workspaces.actors import Actor, Source
 from workspaces.database import database_now, in_database
 from workspaces.database.row_security import everywhere
 from workspaces.errors import DomainError
+from workspaces.people.after_restore import end_ways_in
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +45,8 @@ def look() -> bool:
     if found is None:
         return False
     turns = settle()
+    ended = end_ways_in()
+    shares = end_public_shares()
     logger.error(
         "restored_from_backup",
         extra={"database": found.database_epoch, "known": found.known_epoch, "turns": turns},
@@ -53,6 +60,10 @@ def look() -> bool:
                 "database_epoch": found.database_epoch,
                 "known_epoch": found.known_epoch,
                 "interrupted_turns": turns,
+                "ended_sessions": ended.sessions,
+                "revoked_invitations": ended.invitations,
+                "revoked_join_links": ended.join_links,
+                "ended_public_shares": shares,
             },
         )
     )

@@ -11,9 +11,10 @@ from django.utils.translation import ngettext
 
 from audit.retention.kept import Kept, in_days, in_hours
 from chat.reminders import mailing
-from chat.services import bud_drafts, import_reading
+from chat.services import bud_drafts, person_jobs
 from chat.services.check_runs import KEEP_RUNS
 from chat.services.conversation_sweeps import temporary_hours
+from chat.services.spending_limits import KEEP_MONTHS
 from chat.webhooks import delivery
 
 
@@ -47,8 +48,17 @@ def kept() -> Sequence[Kept]:
             setting="TRELLIS_TEMPORARY_CONVERSATION_HOURS",
         ),
         Kept(
+            what=_("Copies of people's data, which they can download"),
+            how_long=in_days(settings.TRELLIS.data_copy_days),
+            setting="TRELLIS_DATA_COPY_DAYS",
+        ),
+        Kept(
+            what=_("What is told of a copy of somebody's data, after it is made"),
+            how_long=in_days(person_jobs.FORGOTTEN_DAYS),
+        ),
+        Kept(
             what=_("What is told of an import of chats, after nothing of it is left"),
-            how_long=in_days(import_reading.FORGOTTEN_DAYS),
+            how_long=in_days(person_jobs.FORGOTTEN_DAYS),
         ),
         Kept(
             what=_("Test chats of a bud's editor, after their last message"),
@@ -58,6 +68,13 @@ def kept() -> Sequence[Kept]:
             what=_("Results of a bud's checks"),
             how_long=ngettext("The last %(runs)s run", "The last %(runs)s runs", KEEP_RUNS)
             % {"runs": KEEP_RUNS},
+        ),
+        Kept(
+            what=_(
+                "Sums of what models cost, by month and person, also of chats that were deleted"
+            ),
+            how_long=ngettext("%(months)s month", "%(months)s months", KEEP_MONTHS)
+            % {"months": KEEP_MONTHS},
         ),
         Kept(what=_("Messages sent to webhooks"), how_long=in_days(delivery.KEEP_DAYS)),
         Kept(

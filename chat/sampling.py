@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +15,11 @@ from chat.providers.errors import ProviderBadAnswer
 from chat.providers.known_models import known_facts
 from chat.providers.shared import switched_off
 from chat.providers.specs import spec_of
+from chat.providers.spending import Bill, Payer, allowance_for
 from mcp_servers.client.connections import runtime
 from mcp_servers.models import InputRequest, McpServer
 from mcp_servers.registry.sampling import SamplingResult, SamplingTask
+from workspaces.actors import Actor, Source
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 
@@ -30,9 +33,9 @@ async def ask_model(task: SamplingTask) -> SamplingResult:
         ProviderError: no model answers, in all its kinds.
         NotFound: the provider or the bud is gone.
     """
-    spec, reasons = await in_database(_asked_of, task)
+    spec, reasons, bill = await in_database(_asked_of, task)
     # Clients live on the loop thread, whoever asks.
-    return await runtime.run(_answer(spec, task, reasons))
+    return await runtime.run(_answer(spec, task, reasons, bill))
 
 
 def model_for(row: InputRequest) -> str:
@@ -57,22 +60,40 @@ def model_for(row: InputRequest) -> str:
         return ""
 
 
-def _asked_of(task: SamplingTask) -> tuple[ProviderSpec, bool | None]:
-    """Where the model is served, and whether it reasons."""
+def _asked_of(task: SamplingTask) -> tuple[ProviderSpec, bool | None, Bill]:
+    """Where the model is served, whether it reasons, and who pays."""
     spec = _spec_of(task)
-    return spec, known_facts(task.workspace_id, spec).reasons
+    facts = known_facts(task.workspace_id, spec)
+    allowance = allowance_for(_payer(task), spec)
+    return spec, facts.reasons, Bill.of(allowance, spec, facts.prices)
 
 
-async def _answer(spec: ProviderSpec, task: SamplingTask, reasons: bool | None) -> SamplingResult:
+def _payer(task: SamplingTask) -> Payer:
+    system = Actor.system(label="sampling", source=Source.TASK, workspace_id=task.workspace_id)
+    return Payer(
+        workspace_id=task.workspace_id,
+        person_id=task.actor.user_id if task.actor is not None else None,
+        actor=task.actor or system,
+        purpose=f"sampling for {task.server_name}",
+        bud=task.bud,
+        conversation_id=task.conversation_id,
+        turn_id=task.turn_id,
+    )
+
+
+async def _answer(
+    spec: ProviderSpec, task: SamplingTask, reasons: bool | None, bill: Bill
+) -> SamplingResult:
     request = replace(request_of(spec.model, task), reasons=reasons)
-    async for piece in limits.stream(spec, request):
-        if isinstance(piece, Completion):
-            return SamplingResult(
-                text=piece.text,
-                model=spec.model,
-                stop_reason=_STOP_REASONS.get(piece.finish_reason, "endTurn"),
-                tokens=piece.prompt_tokens + piece.completion_tokens,
-            )
+    async with aclosing(limits.stream_and_count(spec, request, bill)) as answer:
+        async for piece in answer:
+            if isinstance(piece, Completion):
+                return SamplingResult(
+                    text=piece.text,
+                    model=spec.model,
+                    stop_reason=_STOP_REASONS.get(piece.finish_reason, "endTurn"),
+                    tokens=piece.prompt_tokens + piece.completion_tokens,
+                )
     raise ProviderBadAnswer
 
 

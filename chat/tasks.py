@@ -17,12 +17,15 @@ from chat.services import (
     check_plans,
     check_runs,
     conversation_sweeps,
+    copy_making,
+    data_copies,
     import_reading,
     inputs,
     list_looks,
     preparing_knowledge,
     resolutions,
     sharing,
+    spending_limits,
 )
 from chat.webhooks import delivery
 from workspaces import restore
@@ -111,10 +114,11 @@ def sweep_artifacts() -> int:
 def erase_deleted_conversations() -> int:
     """Delete conversations that nobody uses any more, where the platform wants that.
 
-    Erase those deleted long ago, and temporary ones whose hours are over.
+    Erase those deleted long ago, temporary ones whose hours are over, and copies of people's data whose days are over.
     """
     conversation_sweeps.delete_idle()
     import_reading.forget_old()
+    data_copies.erase_old()
     return conversation_sweeps.erase_temporary() + conversation_sweeps.erase_deleted()
 
 
@@ -123,6 +127,13 @@ def erase_deleted_conversations() -> int:
 def read_imports() -> int:
     """Read files of chats that people import; gives how many chats were looked at."""
     return import_reading.read_due()
+
+
+@shared_task
+@scheduled(15)
+def make_data_copies() -> int:
+    """Make copies of people's data that they asked for; gives how many chats were copied."""
+    return copy_making.make_due()
 
 
 @shared_task
@@ -171,6 +182,13 @@ def look_at_lists() -> int:
 def forget_model_requests() -> int:
     """Forget requests to providers with limits that no longer count."""
     return limits.forget_requests()
+
+
+@shared_task
+@scheduled(crontab(minute=7, hour=3))
+def forget_old_months() -> int:
+    """Forget what models cost in months that are long over."""
+    return spending_limits.forget_old_months()
 
 
 @shared_task

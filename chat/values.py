@@ -128,6 +128,17 @@ class ImportStatus(StrEnum):
     REMOVED = "removed"
 
 
+class CopyStatus(StrEnum):
+    """How far a copy of a person's data is. Of the last three, no file is kept."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    READY = "ready"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    ERASED = "erased"
+
+
 class MessageRole(StrEnum):
     USER = "user"
     ASSISTANT = "assistant"

@@ -136,6 +136,7 @@ def product_pages(workspace: Workspace, actor: Actor) -> dict[Section, list[Page
         found[Section.PEOPLE] = [
             Page(_now("People"), reverse("workspaces:members", args=[workspace.slug])),
             Page(_now("Invite people"), reverse("workspaces:invite", args=[workspace.slug])),
+            Page(_now("Spending limits"), reverse("chat:spending", args=[workspace.slug])),
         ]
     if has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk):
         found[Section.TOOLS] = [

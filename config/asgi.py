@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from typing import Any, cast
 
 from config.handler import get_application
@@ -63,6 +64,19 @@ async def end_the_log() -> None:
     await asyncio.to_thread(sealing_thread.stop, 1.0)
 
 
+_BESIDE_BYTES = 256 * 1024
+"""Of an upload, for the few words beside the file."""
+_IMPORTS = re.compile(r"(/api|/w/[^/]+)/chat-imports/?")
+
+
+def most_bytes_of(path: str) -> int:
+    """How many bytes a request may have: uploads are the largest, and of these the copies that people import."""
+    most: int = settings.TRELLIS.artifact_max_bytes
+    if _IMPORTS.fullmatch(path):
+        most = max(most, settings.TRELLIS.import_max_bytes)
+    return max(most + _BESIDE_BYTES, settings.TRELLIS.request_max_bytes)
+
+
 _SPREAD_SECONDS = 0.5
 _ENDING_SECONDS = 3.0
 """Of the time to drain, what is kept for giving turns back and closing connections."""
@@ -80,18 +94,14 @@ lifecycle = Lifecycle(
     most_seconds=settings.TRELLIS.drain_seconds + 2.0,
 )
 lifecycle.attach_to_daphne()
-# Uploads are the largest that anybody sends; beside the file there are a few words.
-_MOST_BYTES = max(
-    settings.TRELLIS.artifact_max_bytes + 256 * 1024, settings.TRELLIS.request_max_bytes
-)
-limit_bodies_of_daphne(_MOST_BYTES)
+limit_bodies_of_daphne(most_bytes_of)
 let_daphne_say_why()
 
 application = TrustedProxies(
     CleanHeaders(
         ProtocolTypeRouter(
             {
-                "http": BodyLimit(cast("Any", _http), most_bytes=_MOST_BYTES),
+                "http": BodyLimit(cast("Any", _http), most_bytes=most_bytes_of),
                 "websocket": OriginGuard(
                     AuthMiddlewareStack(URLRouter(websocket_urlpatterns)),
                     origins=settings.TRELLIS.public_origins,

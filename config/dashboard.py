@@ -25,10 +25,11 @@ from audit.reports.today import calls_between
 from chat.models import Bud, ModelProvider, ToolCall
 from chat.pages.gone_models import buds_address, told_gone
 from chat.providers.choosing import platform_provider
+from chat.reporting import spending_report
 from chat.services.changed_models import UsedModel, ending, gone, used_models
 from chat.values import ToolCallStatus
 from mcp_servers.models import McpServer, McpTool, ServerStatus
-from workspaces.formats import day, decimal, whole
+from workspaces.formats import day, decimal, money, whole
 from workspaces.models import AccessRequest, Invitation, Membership, RequestStatus
 from workspaces.roles import Permission, has_permission
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from workspaces.models import Workspace
 
 _WEEK: Final = timedelta(days=7)
+_FULL: Final = 100
+"""Per cent."""
 _MOST_GONE: Final = 4
 """Tiles of models that are gone; the providers' pages have all of them."""
 
@@ -101,7 +104,7 @@ def _tiles(workspace: Workspace, actor: Actor) -> list[Tile]:
     if _may(actor, workspace, Permission.MANAGE_BUDS):
         tiles += _changed_models(workspace)
     if _may(actor, workspace, Permission.MANAGE_MEMBERS):
-        tiles.append(_invitations(workspace))
+        tiles += [_spending(workspace), _invitations(workspace)]
     if _may(actor, workspace, Permission.MANAGE_SERVERS):
         tiles += _requests(workspace)
     return tiles
@@ -236,6 +239,30 @@ def _usage(workspace: Workspace) -> list[Tile]:
         url=reverse("audit:reports", args=[workspace.slug]),
     )
     return [tile]
+
+
+def _spending(workspace: Workspace) -> Tile:
+    found = spending_report(workspace.pk)
+    limit = max(found.limits, key=lambda one: one.percent, default=None)
+    notes = []
+    if limit is not None:
+        notes.append(
+            _("%(percent)s%% of a limit used: %(name)s")
+            % {"percent": whole(limit.percent), "name": limit.name}
+        )
+    elif found.tokens:
+        notes.append(_("No limit"))
+    if found.most and found.tokens:
+        notes.append(_("most by %(person)s") % {"person": found.most[0].person})
+    return Tile(
+        label=_("Spent this month"),
+        value=money(found.cost)
+        if found.cost
+        else _("%(tokens)s tokens") % {"tokens": whole(found.tokens)},
+        note=", ".join(notes),
+        url=found.url,
+        is_bad=found.percent >= _FULL,
+    )
 
 
 def _money(costs: Sequence[Decimal]) -> str:

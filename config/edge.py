@@ -30,6 +30,10 @@ _FORWARDED = {
 }
 
 
+MostBytes = Callable[[str], int]
+"""How many bytes a body may have, by the path of its request."""
+
+
 class Application(Protocol):
     """An ASGI application."""
 
@@ -163,7 +167,7 @@ class BodyLimit:
     Servers of the ASGI kind hand a body on piece by piece, and Django collects it before a view is asked.
     """
 
-    def __init__(self, app: Application, *, most_bytes: int) -> None:
+    def __init__(self, app: Application, *, most_bytes: MostBytes) -> None:
         self.app = app
         self.most_bytes = most_bytes
 
@@ -171,7 +175,9 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        if any(self._is_too_long(value) for value in header_values(scope, b"content-length")):
+        most_bytes = self.most_bytes(str(scope.get("path", "")))
+        lengths = header_values(scope, b"content-length")
+        if any(_is_too_long(value, most_bytes) for value in lengths):
             await _refuse(scope, send, 413)
             return
         read = 0
@@ -181,7 +187,7 @@ class BodyLimit:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
-            if read > self.most_bytes:
+            if read > most_bytes:
                 raise _BodyTooLarge
             return message
 
@@ -196,11 +202,12 @@ class BodyLimit:
             if not has_begun:
                 await _refuse(scope, send, 413)
 
-    def _is_too_long(self, value: bytes) -> bool:
-        return value.isdigit() and (len(value) > 15 or int(value) > self.most_bytes)
+
+def _is_too_long(value: bytes, most_bytes: int) -> bool:
+    return value.isdigit() and (len(value) > 15 or int(value) > most_bytes)
 
 
-def limit_bodies_of_daphne(most_bytes: int) -> None:
+def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
     """The same for Daphne, if this process is Daphne: it keeps a whole request on its disk before it calls anybody."""
     protocol: Any = sys.modules.get("daphne.http_protocol")
     if protocol is None:
@@ -209,16 +216,20 @@ def limit_bodies_of_daphne(most_bytes: int) -> None:
 
     class LimitedRequest(request):  # type: ignore[misc, valid-type]  # known at run time alone
         _received = 0
+        _most_bytes = 0
         _is_refused = False
 
         def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
             super().gotLength(length)
-            if length is not None and length > most_bytes:
+            # The request itself learns its path once its body is there.
+            path = bytes(getattr(self.channel, "_path", b"")).partition(b"?")[0]
+            self._most_bytes = most_bytes(path.decode("latin-1"))
+            if length is not None and length > self._most_bytes:
                 self._refuse()
 
         def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
             self._received += len(data)
-            if self._received > most_bytes:
+            if self._received > self._most_bytes:
                 self._refuse()
             if not self._is_refused:
                 super().handleContentChunk(data)

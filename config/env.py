@@ -453,6 +453,26 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_ARTIFACT_CONVERSATION_MAX_BYTES",
         description="All versions of all files of one conversation together, in bytes.",
     )
+    data_copy_days: int = Field(
+        7,
+        ge=1,
+        le=90,
+        validation_alias="TRELLIS_DATA_COPY_DAYS",
+        description="Days that people can download a copy of their data, until Trellis erases it.",
+    )
+    data_copy_max_bytes: int = Field(
+        20 * 1024**3,
+        ge=1024 * 1024,
+        validation_alias="TRELLIS_DATA_COPY_MAX_BYTES",
+        description="Most bytes of files in one copy of a person's data. With more, they can ask for a copy without files.",
+    )
+    import_max_bytes: int = Field(
+        100 * 1024 * 1024,
+        ge=1024 * 1024,
+        le=1024**3,
+        validation_alias="TRELLIS_IMPORT_MAX_BYTES",
+        description="Largest ZIP of a copy of somebody's data that can be imported, in bytes. Copies come in parts that are smaller.",
+    )
     api_rate: str = Field(
         "600/min",
         validation_alias="TRELLIS_API_RATE",

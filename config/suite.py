@@ -427,9 +427,9 @@ def _summarise(results: Sequence[Result], seconds: float) -> int:
             print(f"  {took:6.1f} s  {name}")
     _keep_times(results, slowest, seconds)
     # Last, where a build server's log is cut off from above.
-    for result in results:
-        for name, reason in result.failures.items():
-            print(f"\nFailed: {name}\n{reason}")
+    reasons = failures_by_reason(results)
+    for reason, names in reasons.items():
+        print(f"\nFailed: {_named(names)}\n{reason}")
     outcomes: Counter[str] = Counter()
     for result in results:
         outcomes.update(result.outcomes)
@@ -437,14 +437,32 @@ def _summarise(results: Sequence[Result], seconds: float) -> int:
     total = f"{seconds / 60:.1f} minutes"
     if failed:
         print(f"\nFAILED in {total}: {', '.join(failed)}")
-        for name in (name for result in results for name in result.failures):
-            print(f"  {name}")
+        for names in reasons.values():
+            print(f"  {_named(names)}")
     else:
         print(f"\nAll {len(results)} stages passed in {total}.")
     print(
         f"{outcomes['passed']} passed, {outcomes['failed']} failed, {outcomes['skipped']} skipped"
     )
     return 1 if failed else 0
+
+
+def failures_by_reason(results: Sequence[Result]) -> dict[str, list[str]]:
+    """Give the tests that failed for each reason, so that a fault that stops all of them is told once."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        for name, reason in result.failures.items():
+            found.setdefault(reason, []).append(name)
+    return found
+
+
+def _named(names: Sequence[str]) -> str:
+    others = len(names) - _NAMES_SHOWN
+    more = f" and {others} more for the same reason" if others > 0 else ""
+    return ", ".join(names[:_NAMES_SHOWN]) + more
+
+
+_NAMES_SHOWN = 3
 
 
 def _keep_times(

@@ -12,7 +12,7 @@ import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
-from workspaces import database
+from workspaces.database import connections
 
 _WRITES = ("INSERT", "UPDATE", "DELETE")
 
@@ -42,7 +42,7 @@ def counted() -> Iterator[Price]:
     execute, commit, cross = (
         CursorWrapper.execute,
         BaseDatabaseWrapper._commit,  # type: ignore[attr-defined]
-        database._with_fresh_connections,
+        connections._with_fresh_connections,
     )
 
     def executed(self: Any, sql: Any, params: Any = None) -> Any:
@@ -72,5 +72,5 @@ def counted() -> Iterator[Price]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CursorWrapper, "execute", executed)
         patch.setattr(BaseDatabaseWrapper, "_commit", committed)
-        patch.setattr(database, "_with_fresh_connections", crossed)
+        patch.setattr(connections, "_with_fresh_connections", crossed)
         yield price

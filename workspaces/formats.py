@@ -92,6 +92,7 @@ _NUMBERS: Final = {
     "1 234,5": _Numbers("\u00a0", ","),
 }
 _USUAL_DATES, _USUAL_CLOCK, _USUAL_NUMBERS = "D MMM YYYY", "24", "1,234.5"
+_CENT: Final = Decimal("0.01")
 _NOBODYS: Final = frozenset({"Factory", "localtime", "posixrules"})
 """Names in the database of time zones that stand for no place."""
 
@@ -200,6 +201,13 @@ def decimal(number: Any, places: int) -> str:
     except InvalidOperation:
         return "" if number is None else str(number)
     return _signed(f"{rounded:,f}")
+
+
+def money(cost: Any) -> str:
+    """Write a cost with its cents, or with all its decimals where it is less than a cent; nothing for None."""
+    if cost is None:
+        return ""
+    return decimal(cost, 6 if 0 < abs(Decimal(str(cost))) < _CENT else 2)
 
 
 def plain(number: Any) -> str:

@@ -10,6 +10,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.models import AlertRule, AuditEntry, PendingSeal
+from audit.reports.providers import spending_of
 from audit.sealing.rotation import find_missing_key
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -56,6 +57,9 @@ def measure(rule: AlertRule, now: datetime) -> float:
         return float(
             _findings(rule.workspace_id, now - timedelta(minutes=rule.window_minutes), now)
         )
+    if kind is AlertRule.Condition.SPENDING:
+        spending = spending_of(rule.workspace_id)
+        return float(spending.percent) if spending is not None else 0.0
     if kind is AlertRule.Condition.APPROVAL:
         return float(_waiting(rule, now))
     rows = _in_window(rule, now - timedelta(minutes=rule.window_minutes))

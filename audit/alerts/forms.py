@@ -23,7 +23,7 @@ class RuleForm(NoticesOthers, forms.Form):
         min_value=1,
         max_value=100_000,
         initial=5,
-        help_text=_("For an error rate: in per cent."),
+        help_text=_("For an error rate or a spending limit: in per cent."),
     )
     window_minutes = forms.IntegerField(
         label=_("Time window (minutes)"),

@@ -53,6 +53,12 @@ RECOMMENDED: Final = (
     RuleDraft(name="Many calls fail", condition=_C.ERROR_RATE, threshold=25, window_minutes=30),
     RuleDraft(name="Many calls are refused", condition=_C.REFUSAL, threshold=20, window_minutes=60),
     RuleDraft(name="A quota is used up", condition=_C.QUOTA, threshold=1, window_minutes=60),
+    RuleDraft(
+        name="A spending limit is nearly used",
+        condition=_C.SPENDING,
+        threshold=80,
+        window_minutes=60,
+    ),
     RuleDraft(name="Approvals wait", condition=_C.APPROVAL, threshold=1, window_minutes=60),
 )
 

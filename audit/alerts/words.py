@@ -25,6 +25,8 @@ def condition_of(rule: AlertRule) -> str:
         "span": _span(rule.window_minutes),
         "where": " · ".join(name for name in (rule.server_name, rule.tool_name) if name),
     }
+    if rule.condition == AlertRule.Condition.SPENDING:
+        return _("At least %(amount)s") % values
     is_waiting = rule.condition == AlertRule.Condition.APPROVAL
     if is_waiting and values["where"]:
         text = _("At least %(amount)s for %(span)s or longer, of %(where)s")
@@ -80,6 +82,8 @@ def _phrase(condition: AlertRule.Condition, count: int) -> str:
             return ngettext(
                 "%(count)s finding in the log itself", "%(count)s findings in the log itself", count
             )
+        case kinds.SPENDING:
+            return _("%(count)s%% of a monthly spending limit used")
         case kinds.APPROVAL:
             return ngettext("%(count)s approval waiting", "%(count)s approvals waiting", count)
 

@@ -25,12 +25,15 @@ class AlertRule(WorkspaceModel):
         QUOTA = "quota", _("Calls over a quota")
         TAMPERING = "tampering", _("Findings in the log itself")
         APPROVAL = "approval", _("Approvals waiting")
+        SPENDING = "spending", _("Spending limit used")
 
     name = models.CharField(max_length=100)
     condition = models.CharField(max_length=12, choices=Condition.choices)
     threshold = models.PositiveIntegerField(
         validators=[MinValueValidator(1), MaxValueValidator(100_000)],
-        help_text=_("From how many on; for an error rate, from how many per cent."),
+        help_text=_(
+            "From how many on; for an error rate or a spending limit, from how many per cent."
+        ),
     )
     window_minutes = models.PositiveIntegerField(
         default=15,

@@ -62,6 +62,49 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpendingLimit:
+    """How much of a monthly spending limit is used, in words."""
+
+    name: str
+    """Whose it is."""
+    told: str
+    percent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spender:
+    """What one person's questions cost in this month."""
+
+    person: str
+    tokens: int
+    cost: Decimal | None
+    """None: no price is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What models cost a workspace in this month."""
+
+    begins_anew: str
+    """When, in words."""
+    tokens: int
+    cost: Decimal | None
+    """None: no price is known."""
+    unpriced_tokens: int
+    """Tokens that the cost leaves out, since their price is not known."""
+    limits: Sequence[SpendingLimit]
+    most: Sequence[Spender]
+    """The people who use most."""
+    url: str
+    """The page of the limits."""
+
+    @property
+    def percent(self) -> int:
+        """Of the limit that is nearest to its end."""
+        return max((limit.percent for limit in self.limits), default=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTool:
     """A tool that may be used."""
 
@@ -101,6 +144,7 @@ Tools = Callable[[UUID], Sequence[KnownTool]]
 Approvals = Callable[[UUID, int], Sequence[Waiting]]
 """Workspace, at most how many → the calls that wait, the oldest first."""
 Jobs = Callable[[UUID], Sequence[Job]]
+Spendings = Callable[[UUID], Spending]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +164,7 @@ _call_actions: list[CallActions] = []
 _tools: list[Tools] = []
 _approvals: list[Approvals] = []
 _jobs: list[Jobs] = []
+_spending: list[Spendings] = []
 _rules: dict[str, str] = {}
 
 
@@ -151,6 +196,11 @@ def register_approvals(provider: Approvals) -> None:
 def register_jobs(provider: Jobs) -> None:
     """Tell how work in the background goes."""
     _jobs.append(provider)
+
+
+def register_spending(provider: Spendings) -> None:
+    """Tell what models cost in this month."""
+    _spending.append(provider)
 
 
 def register_call_actions(provider: CallActions) -> None:
@@ -187,6 +237,11 @@ def usage_of(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[U
 def quotas_of(workspace_id: UUID) -> Sequence[Quota]:
     """Give the quotas that are set."""
     return [quota for ask in _quotas for quota in ask(workspace_id)]
+
+
+def spending_of(workspace_id: UUID) -> Spending | None:
+    """Give what models cost in this month; None: nobody knows."""
+    return next((ask(workspace_id) for ask in _spending), None)
 
 
 def tools_of(workspace_id: UUID) -> Sequence[KnownTool]:

@@ -32,6 +32,7 @@ from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views
 from audit.views.parts import described, shown_strip, workspace_of
 from workspaces.formats import percent, piece_of_time
+from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -112,6 +113,9 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "changes": facts.definition_changes(narrowed, span),
         "changes_url": log.to(action=Action.CONFIG_CHANGED.value),
         **_around(workspace.pk, span, log),
+        "may_limit": has_permission(
+            request.actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk
+        ),
         **filter_context(wanted, workspace.pk, page_url, usual=_USUAL_RANGE, has_order=False),
         "range_choices": [
             (value, gettext(label))
@@ -200,6 +204,7 @@ def _around(workspace_id: UUID, span: Span, log: _Log) -> dict[str, Any]:
         "usage_cost": sum((row.cost for row in usage if row.cost is not None), start=0),
         "has_unknown_cost": any(row.cost is None for row in usage),
         "quotas": providers.quotas_of(workspace_id),
+        "spending": providers.spending_of(workspace_id),
         "access": facts.access_review(workspace_id),
         "log_state": facts.log_state(workspace_id),
     }

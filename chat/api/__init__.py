@@ -5,6 +5,7 @@ from chat.api.audit_turns import AuditTurnViewSet
 from chat.api.buds import BudViewSet
 from chat.api.checks import CheckRunViewSet, CheckViewSet
 from chat.api.conversations import ConversationViewSet
+from chat.api.data_copies import DataCopyViewSet
 from chat.api.drafts import DraftViewSet
 from chat.api.folders import FolderViewSet
 from chat.api.imports import ChatImportViewSet
@@ -21,6 +22,7 @@ from chat.api.push import PushDeviceViewSet
 from chat.api.reminders import ReminderViewSet
 from chat.api.search import SearchViewSet
 from chat.api.sharing import SharedChatViewSet
+from chat.api.spending import MemberSpendingViewSet, SpendingLimitViewSet
 from chat.api.turns import ToolCallViewSet, TurnViewSet
 from chat.api.usage import UsageViewSet
 from chat.api.waiting import WaitingViewSet
@@ -41,6 +43,7 @@ routes = [
     ("ratings", RatingViewSet),
     ("folders", FolderViewSet),
     ("chat-imports", ChatImportViewSet),
+    ("data-copies", DataCopyViewSet),
     ("drafts", DraftViewSet),
     ("pins", PinViewSet),
     ("push-devices", PushDeviceViewSet),
@@ -55,6 +58,8 @@ routes = [
     ("tool-permissions", ToolPermissionViewSet),
     ("search", SearchViewSet),
     ("usage", UsageViewSet),
+    ("spending-limits", SpendingLimitViewSet),
+    ("member-spending", MemberSpendingViewSet),
     ("waiting", WaitingViewSet),
     ("webhooks", WebhookViewSet),
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -12,7 +11,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat.api.uploads import UploadParser
+from chat.api.uploads import CopyParser
 from chat.models import Bud, ChatImport
 from chat.services.imports import remove_import, restore_import, start_import
 from chat.values import ImportSource, ImportStatus
@@ -28,7 +27,7 @@ IMPORT_STATUSES = [one.value for one in ImportStatus]
 class NewImport(serializers.Serializer[Any]):
     file = serializers.FileField(
         max_length=1000,
-        help_text="The JSON of one conversation as `export` gives it, or `conversations.json` of ChatGPT or Claude, or the ZIP that holds it.",
+        help_text="The JSON of one conversation as `export` gives it, or `conversations.json` of ChatGPT or Claude, the ZIP that holds it, or a part of a copy of one's data, which may be larger.",
     )
     bud_id = serializers.UUIDField(help_text="Who goes on with the chats.")
 
@@ -65,6 +64,8 @@ class ImportOutput(serializers.ModelSerializer[ChatImport]):
             "imported",
             "messages",
             "left_out",
+            "files",
+            "files_left_out",
             "reasons",
             "created_at",
             "finished_at",
@@ -78,7 +79,7 @@ class ChatImportViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="chat", write="chat")
     serializer_class = ImportOutput
     orderings: ClassVar[Any] = ("-id",)
-    parser_classes: Any = (StrictJSONParser, UploadParser)
+    parser_classes: Any = (StrictJSONParser, CopyParser)
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         owner = None if getattr(self, "swagger_fake_view", False) else self.person
@@ -98,7 +99,7 @@ class ChatImportViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             owner=self.person,
             bud=bud,
             name=file.name,
-            content=file.read(settings.TRELLIS.artifact_max_bytes + 1),
+            file=file,
             actor=self.actor,
         )
         return self.answer(row, status=201)

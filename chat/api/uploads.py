@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import sys
+import tempfile
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from django.conf import settings
-from django.core.files.uploadedfile import InMemoryUploadedFile
+from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
 from django.http.multipartparser import MultiPartParserError
 from rest_framework.exceptions import ParseError
@@ -17,16 +17,18 @@ from rest_framework.parsers import DataAndFiles, MultiPartParser
 from workspaces.api.parsing import BodyTooLarge
 from workspaces.text_values import read_whole_number
 
+_MOST_IN_MEMORY: Final = 1024 * 1024
+
 
 class OneFile(FileUploadHandler):
-    """Keeps one file in memory, as long as it is not larger than a file may be."""
+    """Keeps one file, as long as it is not larger than a file may be; one that is not small on the disk."""
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__()
         self.is_too_large = False
         self.files = 0
         self._most_bytes = most_bytes
-        self._content = io.BytesIO()
+        self._content = tempfile.SpooledTemporaryFile(max_size=_MOST_IN_MEMORY)  # noqa: SIM115  the file that is given closes it
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
@@ -40,11 +42,10 @@ class OneFile(FileUploadHandler):
             raise StopUpload(connection_reset=True)
         self._content.write(raw_data)
 
-    def file_complete(self, file_size: int) -> InMemoryUploadedFile:
+    def file_complete(self, file_size: int) -> UploadedFile:
         self._content.seek(0)
-        return InMemoryUploadedFile(
+        return UploadedFile(
             file=self._content,
-            field_name=self.field_name,
             name=self.file_name,
             content_type=self.content_type or "",
             size=file_size,
@@ -55,6 +56,11 @@ class OneFile(FileUploadHandler):
 
 class UploadParser(MultiPartParser):
     """``multipart/form-data`` with one file and a few short values."""
+
+    def most_bytes(self) -> int:
+        """Of the file."""
+        most: int = settings.TRELLIS.artifact_max_bytes
+        return most
 
     def parse(
         self,
@@ -73,7 +79,7 @@ class UploadParser(MultiPartParser):
         length = str(request.META.get("CONTENT_LENGTH") or "")
         if read_whole_number(length, most=sys.maxsize) is None:
             raise ParseError("An upload has to say how long it is (Content-Length).")
-        handler = OneFile(settings.TRELLIS.artifact_max_bytes)
+        handler = OneFile(self.most_bytes())
         request.upload_handlers = [handler]
         try:
             parsed = super().parse(stream, media_type, context)
@@ -84,3 +90,10 @@ class UploadParser(MultiPartParser):
         if handler.files > 1:
             raise ParseError("One file at a time, please.")
         return parsed
+
+
+class CopyParser(UploadParser):
+    """The same for parts of a copy of somebody's data, which may be larger than other files."""
+
+    def most_bytes(self) -> int:
+        return max(super().most_bytes(), settings.TRELLIS.import_max_bytes)

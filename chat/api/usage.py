@@ -10,8 +10,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.api.spending import LimitOutput, MonthOutput, SpentOutput
 from chat.models import Turn
-from chat.services.usage import PERIODS, usage_of
+from chat.providers.spending_months import month_of_person
+from chat.services.usage import PERIODS, OwnUsage, usage_of
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
 
@@ -30,6 +32,16 @@ class UsedOutput(serializers.Serializer[Any]):
     )
 
 
+class OwnMonthOutput(serializers.Serializer[Any]):
+    """What the caller used in this calendar month, and the limit that holds for them."""
+
+    month = MonthOutput()
+    limit = LimitOutput(source="standing.line.limit")
+    spent = SpentOutput(source="standing.spent")
+    percent = serializers.IntegerField(source="standing.percent")
+    is_reached = serializers.BooleanField(source="standing.line.is_reached")
+
+
 @extend_schema_serializer(many=False)
 class OwnUsageOutput(serializers.Serializer[Any]):
     """A person's usage: sums, and rows by bud and model."""
@@ -42,6 +54,11 @@ class OwnUsageOutput(serializers.Serializer[Any]):
     cost = serializers.DecimalField(max_digits=20, decimal_places=6, allow_null=True)
     unpriced = serializers.IntegerField()
     rows = UsedOutput(many=True)
+    this_month = serializers.SerializerMethodField()
+
+    def get_this_month(self, usage: OwnUsage) -> OwnMonthOutput:
+        """Of the calendar month, whatever the days."""
+        return OwnMonthOutput(self.context["own"]).data  # type: ignore[return-value]  # the schema reads the annotation
 
 
 class UsageViewSet(WorkspaceViewSet):
@@ -75,4 +92,5 @@ class UsageViewSet(WorkspaceViewSet):
                 }
             )
         found = usage_of(workspace=self.workspace, person=self.person, days=days)
-        return Response(OwnUsageOutput(found).data)
+        own = month_of_person(self.workspace.pk, self.person.pk)
+        return Response(OwnUsageOutput(found, context={"own": own}).data)

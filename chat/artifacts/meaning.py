@@ -26,6 +26,7 @@ from chat.providers.choosing import embedding_spec_for
 from chat.providers.errors import ProviderError
 from chat.providers.recent_failures import RecentFailures, is_of_provider
 from chat.providers.specs import embedding_spec_of
+from chat.providers.spending import Payer, embedding_bill
 from chat.vectors import most_alike, similarity
 from chat.wire import knowledge_json, moment
 from workspaces.database import in_database
@@ -53,6 +54,7 @@ class Sought:
 
     bud: Bud
     text: str
+    payer: Payer
     note: str = ""
     """What the model has to know of this search; empty: nothing."""
     spec: ProviderSpec | None = None
@@ -82,12 +84,13 @@ class Sought:
         spec, prepared = await in_database(_prepared_of, self.bud)
         if spec is None or not prepared:
             return
+        bill = await in_database(embedding_bill, self.payer, spec)
         if recent_failures.reason(spec.provider_id) is not None:
             self.note = WORDS_ONLY
             return
         self.spec = spec
         try:
-            found = await limits.embed(spec, [self.text], seconds=QUERY_SECONDS)
+            found = await limits.embed(spec, [self.text], seconds=QUERY_SECONDS, bill=bill)
         except ProviderError as error:
             if is_of_provider(error):
                 recent_failures.note(spec.provider_id, error)

@@ -14,13 +14,14 @@ from chat.models import (
     ArtifactVersion,
     ChatImport,
     Conversation,
+    DataCopyPart,
     FileReading,
     KnowledgeFile,
 )
 from workspaces.database.prepared import PreparedRows
 from workspaces.errors import NotFound
 
-FILES: Final = (ArtifactVersion, KnowledgeFile, ChatImport)
+FILES: Final = (ArtifactVersion, KnowledgeFile, ChatImport, DataCopyPart)
 """Rows whose `path` names a content."""
 
 

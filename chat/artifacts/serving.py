@@ -8,12 +8,17 @@ Source: RFC 9110, sections 13 (conditional requests) and 14 (ranges); HTML, "san
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from django.http import HttpResponse
+from django.core.files.base import File
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header, parse_etags
 from django.utils.translation import gettext as _
 
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
 
     from chat.models import Artifact, ArtifactVersion, KnowledgeFile
 
+_Response = TypeVar("_Response", bound=HttpResponseBase)
+_PIECE: Final = 256 * 1024
 _RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
 _FRAMES = re.compile(rb"(</?(?:[\w.-]+:)?)(iframe|frameset|frame|portal|fencedframe)\b", re.I)
 
@@ -96,6 +103,65 @@ def download(
     return _with_headers(response, etag, DOWNLOAD_POLICY)
 
 
+def give_large(
+    request: HttpRequest, *, path: str, size: int, sha256: str, content_type: str, name: str
+) -> HttpResponseBase:
+    """A file of any size, whole or from where a download stopped, to be saved. It is read while it is sent, and kept by nobody on the way.
+
+    Raises:
+        ContentMissing: the storage does not have it.
+    """
+    etag = f'"{sha256}"'
+    part = _part_of(request, etag, size) or _Part(0, size)
+    is_part = "Range" in request.headers and part != _Part(0, size)
+    if part.length <= 0:
+        response: HttpResponseBase = HttpResponse(status=416)
+        response["Content-Range"] = f"bytes */{size}"
+        return _for_one_person(response, etag)
+    if request.method == "HEAD":
+        response = HttpResponse(content_type=content_type)
+    else:
+        # A synchronous iterator under an asynchronous server would be read whole before the first byte.
+        pieces = (
+            _pieces_by_and_by(storage.open_content(path), part)
+            if isinstance(request, ASGIRequest)
+            else _pieces(storage.open_content(path), part)
+        )
+        response = StreamingHttpResponse(
+            pieces, content_type=content_type, status=206 if is_part else 200
+        )
+    if is_part:
+        response["Content-Range"] = f"bytes {part.start}-{part.start + part.length - 1}/{size}"
+    response["Content-Length"] = str(part.length)
+    response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
+    response["Accept-Ranges"] = "bytes"
+    return _for_one_person(response, etag)
+
+
+def _for_one_person(response: HttpResponseBase, etag: str) -> HttpResponseBase:
+    _with_headers(response, etag, DOWNLOAD_POLICY)
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _pieces(file: File[bytes], part: _Part) -> Iterator[bytes]:
+    with file:
+        file.seek(part.start)
+        left = part.length
+        while left and (piece := file.read(min(left, _PIECE))):
+            left -= len(piece)
+            yield piece
+
+
+async def _pieces_by_and_by(file: File[bytes], part: _Part) -> AsyncIterator[bytes]:
+    pieces = _pieces(file, part)
+    try:
+        while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+            yield piece
+    finally:
+        file.close()
+
+
 def preview(request: HttpRequest, artifact: Artifact, version: ArtifactVersion) -> HttpResponse:
     """An HTML page or a drawing for a sandboxed frame; a picture, drawn anew.
 
@@ -150,7 +216,7 @@ def _picture(request: HttpRequest, version: ArtifactVersion) -> HttpResponse:
     return _with_headers(response, etag, DOWNLOAD_POLICY)
 
 
-def _with_headers(response: HttpResponse, etag: str, policy: str) -> HttpResponse:
+def _with_headers(response: _Response, etag: str, policy: str) -> _Response:
     response["Content-Security-Policy"] = policy
     response["X-Content-Type-Options"] = "nosniff"
     response["Cross-Origin-Resource-Policy"] = "same-origin"

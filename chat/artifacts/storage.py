@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.core.files.base import ContentFile
+from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
 from chat.artifacts.errors import ContentMissing, StorageUnavailable
@@ -60,17 +60,50 @@ def store(workspace_id: UUID, content: bytes) -> Stored:
     Raises:
         StorageUnavailable: the disk is full, or the storage out of reach; nothing of it is left.
     """
-    digest = hashlib.sha256(content).hexdigest()
+    return store_file(workspace_id, ContentFile(content))
+
+
+def store_file(workspace_id: UUID, file: File[bytes]) -> Stored:
+    """The same for a file of any size, which is read piece by piece.
+
+    Raises:
+        StorageUnavailable: the disk is full, or the storage out of reach; nothing of it is left.
+    """
+    digest, size = _measured(file)
     name = f"{workspace_id}/{digest[:2]}/{digest}.{secrets.token_hex(8)}"
     storage = artifact_storage()
     try:
-        path = storage.save(name, ContentFile(content))
+        path = storage.save(name, file)
     except Exception as error:
         # Each backend has failures of its own; what counts is that there is no row without content.
-        logger.exception("artifact_not_stored", extra={"size": len(content)})
+        logger.exception("artifact_not_stored", extra={"size": size})
         drop([name])
         raise StorageUnavailable from error
-    return Stored(path, digest, len(content))
+    return Stored(path, digest, size)
+
+
+def _measured(file: File[bytes]) -> tuple[str, int]:
+    """The SHA-256 of a file, and its bytes."""
+    digest, size = hashlib.sha256(), 0
+    for piece in file.chunks():
+        digest.update(piece)
+        size += len(piece)
+    file.seek(0)
+    return digest.hexdigest(), size
+
+
+def open_content(path: str) -> File[bytes]:
+    """Open content to read it piece by piece; the caller closes it.
+
+    Raises:
+        ContentMissing: it is not there, or the storage is out of reach.
+    """
+    try:
+        opened: File[bytes] = artifact_storage().open(path, "rb")
+    except Exception as error:
+        logger.exception("artifact_not_read")
+        raise ContentMissing from error
+    return opened
 
 
 def read(path: str, start: int = 0, length: int | None = None) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 from chat.providers.base import TokenCount
 from chat.providers.given_back import GivenBack
-from chat.providers.known_models import Prices
+from chat.providers.spending import Bill
 from chat.tools.offered import OfferedTool
 
 
@@ -46,7 +46,8 @@ class AnsweredStep:
     recipient: str = ""
     """Who that model is."""
     usage: TokenCount = field(default_factory=TokenCount)
-    prices: Prices = field(default_factory=Prices)
+    bill: Bill | None = None
+    """Who pays for it, and by which prices."""
     work_ms: int = 0
     model: str = ""
     proposals: Sequence[ProposedCall] = ()

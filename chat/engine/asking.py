@@ -14,7 +14,6 @@ from django.utils.translation import gettext_noop as _
 from chat.engine import steps, turns
 from chat.engine.answers import AnsweredStep
 from chat.engine.context import LimitReached
-from chat.engine.counting import believed_usage
 from chat.engine.fenced import unfenced
 from chat.engine.leases import Lease
 from chat.engine.observing import note_completion, request_observed
@@ -36,6 +35,7 @@ from chat.providers.errors import (
     QuestionTooLong,
     ToolsRefused,
 )
+from chat.providers.estimates import believed_usage
 from chat.providers.known_models import learn_context, learn_protocol, learn_sight
 from chat.providers.recent_failures import is_of_provider
 from chat.providers.standing_in import find_stand_in, note_failure, reason_of
@@ -71,7 +71,7 @@ class _Attempt:
             text=said.text,
             reasoning=said.reasoning,
             usage=self.usage or believed,
-            prices=task.facts.prices,
+            bill=task.bill,
             work_ms=int((time.monotonic() - self.started) * 1000),
             model=task.provider.model,
             untrusted_source=task.untrusted_source,
@@ -206,7 +206,9 @@ async def _stream(lease: Lease, live: LiveText, attempt: _Attempt) -> Completion
         await in_database(steps.note_wait, lease, notices)
 
     with request_observed(task) as observed:
-        stream = limits.stream(task.provider, request_of(task), tell_wait)
+        stream = await limits.stream(
+            task.provider, request_of(task), task.bill.allowance, tell_wait
+        )
         async for piece in unfenced(stream) if task.is_fenced else stream:
             if isinstance(piece, TextPiece):
                 live.append(piece.text)
@@ -279,7 +281,7 @@ def _begin_step(lease: Lease, step: int, opened: Message | None = None) -> tuple
         step,
         notices=task.notices,
         prompt_tokens=task.fitted.tokens,
-        prices=task.facts.prices,
+        bill=task.bill,
         untrusted_source=task.untrusted_source,
     )
     return task, message

@@ -183,7 +183,9 @@ def _carried(turn: Turn, known: Known | None) -> Carried:
     is_of_owner = known.actor.user_id == conversation.owner_id and known.actor.token_id is None
     begun = None
     if role is not None and is_of_owner:  # with their rights of now, whatever the actor was made of
-        begun = TurnContext(turn, turn.answering_bud, as_of_turn(known.actor, role))
+        begun = TurnContext(
+            turn, turn.answering_bud, as_of_turn(known.actor, role), known.standing.spending_zone
+        )
     return Carried(
         begun=begun,
         has_attachments=known.standing.has_attachments,

@@ -16,7 +16,7 @@ from chat.artifacts.meaning import Sought
 from chat.artifacts.readings import read_version
 from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
 from chat.documents.extracting import is_document
-from chat.engine.counting import count_beside
+from chat.engine.counting import count_beside, turn_payer
 from chat.engine.leases import Lease
 from chat.engine.requests import builtin_request, request_to_send
 from chat.engine.rows import fetch_call, held
@@ -71,7 +71,8 @@ async def call_built_in(
 
 async def _search(call: ToolCall, task: TurnContext, request: BuiltinRequest) -> ToolCallOutcome:
     """Search the bud's files by words, and by meaning where they were prepared for that."""
-    sought = Sought(task.bud, str(call.arguments.get("query")))
+    payer = turn_payer(task.turn, task.bud, task.actor, "search of knowledge files")
+    sought = Sought(task.bud, str(call.arguments.get("query")), payer)
     run = partial(run_builtin, call, task.turn.conversation, task.bud, task.actor, sought)
     outcome = await call_builtin(request, run, first=sought.ask)
     if sought.spec is not None and sought.usage.prompt:

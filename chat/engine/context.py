@@ -22,5 +22,5 @@ def read_context(lease: Lease) -> TurnContext:
     Raises:
         PermissionDenied: the API token that started it has been revoked.
     """
-    turn, role = fetch_turn_with_people(lease.workspace_id, lease.turn_id)
-    return TurnContext(turn, turn.answering_bud, actor_of(turn, role))
+    turn, role, zone = fetch_turn_with_people(lease.workspace_id, lease.turn_id)
+    return TurnContext(turn, turn.answering_bud, actor_of(turn, role), zone)

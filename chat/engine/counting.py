@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from typing import Any, Final
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
-from chat.engine.context_window import estimate
-from chat.models import Conversation, Message, Turn
+from audit.services import Ref
+from chat.models import Bud, Conversation, Message, Turn
 from chat.providers.base import TokenCount
 from chat.providers.known_models import Prices
-from chat.recording import Changes
+from chat.providers.spending import Allowance, Bill, Crossed, Payer
+from chat.providers.spending_notices import charge
+from chat.providers.spending_words import told_near
+from chat.recording import Changes, changing
+from workspaces.actors import Actor, Source
+from workspaces.errors import NotFound
 
+ANSWER: Final = "answer"
+"""What a turn asks a model for, as the log names it."""
 COUNTED = ("prompt_tokens", "cached_tokens", "completion_tokens")
 """The columns of a message that `count` changes; of a turn and a conversation also `cost`."""
 
@@ -37,6 +47,78 @@ def count(
     changes.save_with_number(*COUNTED, "cost")
 
 
+def charge_turn(
+    changes: Changes, turn: Turn, message: Message | None, usage: TokenCount, bill: Bill | None
+) -> None:
+    """The same for a request of a turn, which its commit also adds to what its person and workspace spend this month.
+
+    Args:
+        bill: None: nobody has read what may be spent, and no price is known.
+    """
+    bill = bill or _unread_bill(turn)
+    count(changes, turn, message, usage, bill.prices)
+    if usage.total:
+        changes.at_end(partial(_charge, turn, bill, usage))
+
+
+def turn_payer(turn: Turn, bud: Bud, actor: Actor, purpose: str) -> Payer:
+    """Whoever asked pays for what a turn asks of models."""
+    return Payer(
+        workspace_id=turn.workspace_id,
+        person_id=turn.asked_by_id,
+        actor=actor,
+        purpose=purpose,
+        bud=Ref(id=bud.pk, name=bud.name),
+        conversation_id=turn.conversation_id,
+        turn_id=turn.pk,
+    )
+
+
+def conversation_payer(conversation: Conversation, purpose: str) -> Payer:
+    """Whoever owns a conversation pays for what is made of it in the background. Needs the bud loaded."""
+    actor = Actor.system(
+        label="chat",
+        source=Source.TASK,
+        workspace_id=conversation.workspace_id,
+        on_behalf_of=conversation.owner.email,
+    )
+    return Payer(
+        workspace_id=conversation.workspace_id,
+        person_id=conversation.owner_id,
+        actor=actor,
+        purpose=purpose,
+        bud=Ref(id=conversation.bud_id, name=conversation.bud.name),
+        conversation_id=conversation.pk,
+    )
+
+
+def _unread_bill(turn: Turn) -> Bill:
+    payer = Payer(
+        workspace_id=turn.workspace_id,
+        person_id=turn.asked_by_id,
+        actor=Actor.system(label="turns", source=Source.TASK, workspace_id=turn.workspace_id),
+        purpose=ANSWER,
+    )
+    return Bill(allowance=Allowance(payer=payer), prices=Prices(), list_prices=Prices())
+
+
+def _charge(turn: Turn, bill: Bill, usage: TokenCount) -> None:
+    for crossed in charge(bill, usage):
+        told = partial(_tell_person, turn.workspace_id, turn.conversation_id, turn.pk, crossed)
+        transaction.on_commit(told, robust=True)
+
+
+def _tell_person(
+    workspace_id: UUID, conversation_id: UUID, turn_id: UUID, crossed: Crossed
+) -> None:
+    """Say below their answer how much of their limit they have used; once in a month, so in a commit of its own."""
+    with suppress(NotFound), changing(conversation_id, workspace_id) as changes:
+        turn = Turn.objects.for_workspace(workspace_id).fetch(turn_id)
+        turn.notice = " ".join(part for part in (turn.notice, told_near(crossed)) if part)
+        turn.save(update_fields=["notice", "updated_at"])
+        changes.turn(turn)
+
+
 def count_beside(
     workspace_id: UUID, conversation_id: UUID, usage: TokenCount, prices: Prices
 ) -> None:
@@ -48,8 +130,3 @@ def count_beside(
     if cost is not None:
         added["cost"] = Coalesce(F("cost"), Decimal(0)) + cost
     Conversation.objects.for_workspace(workspace_id).filter(pk=conversation_id).update(**added)
-
-
-def believed_usage(prompt_tokens: int, said: str) -> TokenCount:
-    """What a request has probably cost that broke off before its provider told; nothing where nothing came of it."""
-    return TokenCount(prompt=prompt_tokens, completion=estimate(said)) if said else TokenCount()

@@ -15,6 +15,7 @@ from chat.models import (
     Conversation,
     Message,
     QueuedMessage,
+    SpendingPolicy,
     ToolCall,
     Turn,
     WebhookEndpoint,
@@ -42,6 +43,8 @@ class Standing(NamedTuple):
     """Of its model; None: it is not known which that is."""
     owner_role: MemberRole | None
     """What its owner may do here now; None: they may not enter."""
+    spending_zone: str | None
+    """In which months begin for the workspace's spending limits; None: it has set none."""
 
 
 def standing_of(
@@ -71,6 +74,7 @@ def standing_of(
         owner_role=MemberRole(row.owner_role, bool(row.owner_is_auditor))
         if row.owner_role
         else None,
+        spending_zone=row.spending_zone,
     )
 
 
@@ -117,8 +121,11 @@ def fetch_turn(workspace_id: UUID, turn_id: UUID) -> Turn:
     return turn
 
 
-def fetch_turn_with_people(workspace_id: UUID, turn_id: UUID) -> tuple[Turn, MemberRole]:
-    """The turn with its conversation, bud, provider, asker and workspace; and what the asker may do there now.
+def fetch_turn_with_people(
+    workspace_id: UUID, turn_id: UUID
+) -> tuple[Turn, MemberRole, str | None]:
+    """The turn with its conversation, bud, provider, asker and workspace; what the asker may do there now; and the
+    time zone of the workspace's spending limits, if it has set any.
 
     Raises:
         NotFound: it is gone.
@@ -126,7 +133,8 @@ def fetch_turn_with_people(workspace_id: UUID, turn_id: UUID) -> tuple[Turn, Mem
     turn = _TURN_WITH_PEOPLE.first(workspace_id, turn_id)
     if turn is None:
         raise NotFound(_("Turn not found."))
-    return turn, MemberRole(turn.asker_role, bool(turn.asker_is_auditor))  # type: ignore[attr-defined]  # annotated below
+    row: Any = turn  # with what is annotated below
+    return turn, MemberRole(row.asker_role, bool(row.asker_is_auditor)), row.spending_zone
 
 
 def find_active_turn(workspace_id: UUID, conversation_id: UUID) -> Turn | None:
@@ -204,6 +212,7 @@ def _turn_with_people(workspace_id: UUID, turn_id: UUID) -> Any:
     return rows.select_related("asked_by", "workspace").annotate(
         asker_role=Subquery(membership.values("role")),
         asker_is_auditor=Subquery(membership.values("is_auditor")),
+        spending_zone=_spending_zone(workspace_id),
     )
 
 
@@ -219,6 +228,7 @@ def _standing(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Any:
         .annotate(
             owner_role=Subquery(owner.values("role")),
             owner_is_auditor=Subquery(owner.values("is_auditor")),
+            spending_zone=_spending_zone(workspace_id),
             was_sent=Exists(messages.filter(client_id=client_id)),
             is_queued=Exists(queued.filter(conversation_id=conversation_id, client_id=client_id)),
             is_active=Exists(turns.filter(status__in=ACTIVE)),
@@ -231,6 +241,11 @@ def _standing(workspace_id: UUID, conversation_id: UUID, client_id: str) -> Any:
         )
         .only("pk")
     )
+
+
+def _spending_zone(workspace_id: UUID) -> Subquery:
+    policies = SpendingPolicy.objects.for_workspace(workspace_id).order_by()
+    return Subquery(policies.values("time_zone")[:1])
 
 
 def _standing_of_model(

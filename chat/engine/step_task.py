@@ -19,20 +19,22 @@ from chat.engine.context import LimitReached, read_context
 from chat.engine.context_window import (
     Fitted,
     Window,
-    estimate,
     fit,
     is_nearly_full,
     with_summary,
 )
+from chat.engine.counting import ANSWER, turn_payer
 from chat.engine.fitting_notices import notice_of
 from chat.engine.history import History, go_on_from, history_of, quoted, reach_back, read_past
 from chat.engine.leases import Lease
 from chat.engine.prompting import fenced_messages, native_messages, with_instructions, with_mention
-from chat.engine.turn_cache import EarlierCalls, Past
+from chat.engine.turn_cache import EarlierCalls, Past, TurnContext
 from chat.models import Bud, Message, Turn
 from chat.providers.base import CompletionRequest, ProviderSpec
 from chat.providers.choosing import provider_of_turn
+from chat.providers.estimates import estimate
 from chat.providers.known_models import ModelFacts, known_facts
+from chat.providers.spending import Bill, allowance_in
 from chat.providers.standing_in import resting_stand_in
 from chat.tools.toolset import Toolset, resolve_toolset
 from chat.values import NOTICE, ToolProtocol
@@ -62,6 +64,8 @@ class StepTask:
     prompt: str
     fitted: Fitted
     earlier: EarlierCalls
+    bill: Bill
+    """Who pays, with what they may still spend."""
     untrusted_source: str
     noted: Mapping[str, Any]
     """What the answer's row keeps of its path."""
@@ -194,12 +198,18 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
         fitted=fitted,
         pictures={} if facts.sees_pictures is False else _pictures_of(fitted),
         earlier=past.earlier,
+        bill=_bill(context, provider, facts),
         untrusted_source=history.untrusted_source,
         noted=history.noted,
         wants_summary=history.may_summarise
         and not provider.is_demo
         and is_nearly_full(fitted, window),
     )
+
+
+def _bill(context: TurnContext, provider: ProviderSpec, facts: ModelFacts) -> Bill:
+    payer = turn_payer(context.turn, context.bud, context.actor, ANSWER)
+    return Bill.of(allowance_in(payer, provider, context.spending_zone), provider, facts.prices)
 
 
 def _begun_notice(turn: Turn, past: Past) -> str:

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_noop as _
 from chat.engine.answers import AnsweredStep, ProposedCall
 from chat.engine.beginning import next_order_key, open_answer, show_leaf
 from chat.engine.context import LimitReached
-from chat.engine.counting import COUNTED, believed_usage, count
+from chat.engine.counting import COUNTED, charge_turn
 from chat.engine.endings import close_turn
 from chat.engine.leases import Lease
 from chat.engine.reading import fetch_message, find_last_answer
@@ -32,7 +32,8 @@ from chat.engine.titles import ask_for_title, wants_title
 from chat.engine.turn_cache import TurnContext, UnstoredAnswer
 from chat.engine.turns import CallTools, Ended, Work, work_after
 from chat.models import Message, ToolCall, Turn
-from chat.providers.known_models import Prices
+from chat.providers.estimates import believed_usage
+from chat.providers.spending import Bill
 from chat.recording import Changes
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
 from workspaces.database import database_now
@@ -53,7 +54,7 @@ def start_step(
     *,
     notices: Sequence[str] = (),
     prompt_tokens: int = 0,
-    prices: Prices | None = None,
+    bill: Bill | None = None,
     untrusted_source: str = "",
 ) -> Message:
     """The message that the model's answer goes into; one that was cut off begins anew.
@@ -61,6 +62,7 @@ def start_step(
     Args:
         notices: what the person should know of what is sent; they take the place of earlier ones.
         prompt_tokens: about how many are sent, and so were by an attempt whose process died.
+        bill: who pays for these.
         untrusted_source: what the model reads from outside, as a clause; empty: nothing.
     """
     with held(lease) as (changes, turn):
@@ -81,7 +83,7 @@ def start_step(
             if tries >= MOST_TRIES:
                 raise LimitReached(_("The model was asked several times and did not answer."))
             lost = believed_usage(prompt_tokens, message.text + message.reasoning)
-            count(changes, turn, message, lost, prices or Prices())
+            charge_turn(changes, turn, message, lost, bill)
             changed |= {*COUNTED, "cost"}
         message.text = message.reasoning = ""
         message.json_meta = {"tries": tries} if tries else {}
@@ -195,7 +197,7 @@ def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
             return
         message.text, message.reasoning = kept
         message.json_meta = {**message.json_meta, "is_counted": True}
-        count(changes, turn, message, answer.usage, answer.prices)
+        charge_turn(changes, turn, message, answer.usage, answer.bill)
         message.save(update_fields=["text", "reasoning", "json_meta", *COUNTED, "updated_at"])
         turn.save(update_fields=[*COUNTED, "cost", "updated_at"])
         changes.conversation_with(turn)
@@ -250,7 +252,7 @@ def _store_answer(
     message.text, message.reasoning = kept
     message.status = MessageStatus.COMPLETE.value
     message.json_meta = _meta_of(answer, turn.workspace_id)
-    count(changes, turn, message, answer.usage, answer.prices)
+    charge_turn(changes, turn, message, answer.usage, answer.bill)
     message.save(update_fields=["text", "reasoning", "status", "json_meta", *COUNTED, "updated_at"])
     changes.message(message)
     turn.model = answer.model
@@ -406,7 +408,7 @@ def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         message.status = MessageStatus.FAILED.value
         if answer.too_long:
             message.json_meta = {**message.json_meta, "too_long": answer.too_long}
-        count(changes, turn, message, answer.usage, answer.prices)
+        charge_turn(changes, turn, message, answer.usage, answer.bill)
         message.save(
             update_fields=["text", "reasoning", "status", "json_meta", *COUNTED, "updated_at"]
         )

@@ -10,8 +10,8 @@ import logging
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from chat.engine.context_window import PastTurn, Window, estimate, shorten, size_of
-from chat.engine.counting import believed_usage, count
+from chat.engine.context_window import PastTurn, Window, shorten, size_of
+from chat.engine.counting import conversation_payer, count
 from chat.engine.history import history_of, read_past
 from chat.engine.side_requests import ask_aside
 from chat.engine.states import ACTIVE_TURNS
@@ -20,7 +20,9 @@ from chat.models import Message, Turn
 from chat.models.turns import ACTIVE, most_urgent
 from chat.providers.base import ProviderSpec
 from chat.providers.choosing import provider_of
+from chat.providers.estimates import believed_usage, estimate
 from chat.providers.known_models import known_facts
+from chat.providers.spending import Bill, bill_for
 from chat.recording import changing
 from chat.summaries import LONGEST_SUMMARY, Summary, keep_summary, summary_of
 from chat.values import MessageRole, TurnStatus
@@ -53,6 +55,7 @@ class _Wish:
     """What a summary is made of, and where it is kept."""
 
     spec: ProviderSpec
+    bill: Bill
     message_id: UUID
     talk: str
     questions: int
@@ -78,13 +81,13 @@ def summarise(workspace_id: UUID, turn_id: UUID) -> bool:
             question=f"{wish.talk}\n\nThe summary, and nothing else:",
             seconds=SUMMARY_SECONDS,
             most=2 * wish.longest,
+            bill=wish.bill,
         )
         usage = usage if usage.prompt else believed_usage(estimate(prompt + wish.talk), said)
-        prices = known_facts(workspace_id, wish.spec).prices
         text = redact_known(strip_hidden(said).strip(), workspace_id=workspace_id)
         summary = Summary(text=shorten(text, wish.longest), questions=wish.questions)
         with changing(turn.conversation_id, workspace_id) as changes:
-            count(changes, None, None, usage, prices)
+            count(changes, None, None, usage, wish.bill.prices)
             row = Message.objects.for_workspace(workspace_id).fetch(wish.message_id)
             is_new = text != "" and summary_of(row) is None
             if is_new:
@@ -136,6 +139,7 @@ def _read(turn: Turn) -> _Wish | None:
         said.insert(0, f"Summary of what was said before:\n{known.text}")
     return _Wish(
         spec=spec,
+        bill=bill_for(conversation_payer(turn.conversation, "summary"), spec),
         message_id=last.pk,
         talk=_shortened(said, int(room * _READ)),
         questions=older + (known.questions if known is not None else 0),

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from uuid import UUID
 
-from chat.engine.counting import count
+from chat.engine.counting import conversation_payer, count
 from chat.engine.reading import Afterwards
 from chat.engine.side_requests import ask_aside
 from chat.enqueue import enqueue
@@ -18,7 +18,7 @@ from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE, most_urgent
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.choosing import provider_of
-from chat.providers.known_models import known_facts
+from chat.providers.spending import Bill, bill_for
 from chat.recording import changing
 from chat.values import MessageRole, MessageStatus, TitleSource
 from mcp_servers.client.hidden_text import strip_hidden
@@ -48,6 +48,7 @@ class _Wish:
 
     bud: Bud
     spec: ProviderSpec
+    bill: Bill
     question: str
     answer: str
 
@@ -111,7 +112,8 @@ def _read(workspace_id: UUID, conversation_id: UUID) -> _Wish | None:
     answer = answers.first()
     if question is None or answer is None:
         return None
-    return _Wish(conversation.bud, spec, question.text, answer.text)
+    bill = bill_for(conversation_payer(conversation, "title"), spec)
+    return _Wish(conversation.bud, spec, bill, question.text, answer.text)
 
 
 def _ask(wish: _Wish) -> tuple[str, TokenCount]:
@@ -122,18 +124,18 @@ def _ask(wish: _Wish) -> tuple[str, TokenCount]:
         question=f"{talk}\n\nThe title, and nothing else:",
         seconds=TITLE_SECONDS,
         most=_MOST_ANSWER,
+        bill=wish.bill,
     )
 
 
 def _store(
     workspace_id: UUID, conversation_id: UUID, wish: _Wish, title: str, usage: TokenCount
 ) -> bool:
-    prices = known_facts(workspace_id, wish.spec).prices
     try:
         with changing(conversation_id, workspace_id) as changes:
             row = changes.conversation
             turns = Turn.objects.for_workspace(workspace_id).filter(conversation=row)
-            count(changes, None, None, usage, prices)
+            count(changes, None, None, usage, wish.bill.prices)
             # A person may have named it meanwhile.
             is_open = row.title_source in _OPEN_SOURCES
             if is_open and title:

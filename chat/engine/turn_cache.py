@@ -28,6 +28,8 @@ class TurnContext:
     turn: Turn
     bud: Bud
     actor: Actor
+    spending_zone: str | None = None
+    """In which months begin for the workspace's spending limits; None: it has set none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,22 @@
-"""Chats that Trellis exported as JSON: the shown path, from its first message. Pure."""
+"""Chats that Trellis wrote as JSON. Pure.
+
+A chat that was downloaded alone is its shown path, from its first message. In a copy of somebody's data each message
+has an id and a parent, so all branches are there, and the chat names its files within the ZIP.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Container, Mapping
+from dataclasses import replace
+from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
 from chat.importing.values import (
     ImportedChat,
-    ImportedMessage,
+    ImportedFile,
+    ImportedFolder,
+    ImportedVersion,
     Node,
     chat_of,
     clean,
@@ -21,32 +28,100 @@ from chat.importing.values import (
 )
 from chat.values import MessageRole
 
+_UPLOAD: Final = "upload"
 
-def read_own(raw: Mapping[str, Any]) -> ImportedChat:
+
+def read_own(raw: Mapping[str, Any], places: Container[str] = ()) -> ImportedChat:
     """Read one chat.
+
+    Args:
+        places: names of what is beside it in its ZIP.
 
     Raises:
         LeftOut: it has no id, or holds nothing, or too much.
     """
     key = key_of(raw.get("id"))
+    told = [mapping_of(one) for one in list_of(raw.get("files"))]
+    files = tuple(file for one in told if (file := _file(one, places)))
+    had = sum(len(list_of(one.get("versions"))) for one in told)
+    given = [mapping_of(one) for one in list_of(raw.get("messages"))]
+    is_tree = bool(given) and all(_id(one.get("id")) for one in given)
+    known = {(file.key, version.number) for file in files for version in file.versions}
     nodes: dict[str, Node] = {}
     above: str | None = None
-    for place, value in enumerate(list_of(raw.get("messages"))):
-        name = f"place {place}"
-        nodes[name] = Node(parent=above, message=_message(name, mapping_of(value)))
+    for place, one in enumerate(given):
+        name = str(one["id"]) if is_tree else f"place {place}"
+        parent = _id(one.get("parent")) if is_tree else above
+        nodes[name] = Node(parent=parent, message=_message(name, one, known))
         above = name
-    return chat_of(
+    chat = chat_of(
         key=key,
         title=clean(raw.get("title")),
         began_at=moment_of(raw.get("created_at")),
         nodes=nodes,
-        leaf=above,
+        leaf=_id(raw.get("leaf")) if is_tree else above,
+    )
+    return replace(
+        chat,
+        folder=_folder(mapping_of(raw.get("folder"))),
+        is_pinned=raw.get("is_pinned") is True,
+        is_archived=raw.get("is_archived") is True,
+        files=files,
+        files_elsewhere=had - sum(len(file.versions) for file in files),
     )
 
 
-def _message(key: str, raw: Mapping[str, Any]) -> ImportedMessage | None:
+def _id(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _folder(raw: Mapping[str, Any]) -> ImportedFolder | None:
+    name = " ".join(clean(raw.get("name")).split())
+    return ImportedFolder(name, clean(raw.get("colour"))) if name else None
+
+
+def _file(raw: Mapping[str, Any], places: Container[str]) -> ImportedFile | None:
+    """A file, as far as its versions are beside the chat."""
+    key = _id(raw.get("id"))
+    versions = [
+        ImportedVersion(
+            number=number, place=place, is_upload=mapping_of(one).get("origin") == _UPLOAD
+        )
+        for one in list_of(raw.get("versions"))
+        if (place := _id(mapping_of(one).get("path"))) and place in places
+        if (number := _number(mapping_of(one).get("number")))
+    ]
+    if key is None or not versions:
+        return None
+    once = {one.number: one for one in versions}
+    return ImportedFile(
+        key=key,
+        name=clean(raw.get("name")) or _("file"),
+        versions=tuple(once[number] for number in sorted(once)),
+    )
+
+
+def _number(value: Any) -> int:
+    """A version's number; 0: it is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _message(key: str, raw: Mapping[str, Any], known: Container[tuple[str, int]]) -> Any:
     role = next((one for one in MessageRole if one == raw.get("role")), None)
-    names = [clean(name) or _("file") for name in list_of(raw.get("attachments"))]
+    names: list[str] = []
+    attached: list[tuple[str, int]] = []
+    for one in list_of(raw.get("attachments")):
+        told = mapping_of(one)
+        version = (_id(told.get("file")) or "", _number(told.get("version")))
+        if version in known and role is MessageRole.USER:
+            attached.append(version)
+        else:
+            names.append(clean(told.get("name") or one) or _("file"))
     return message_of(
-        key=key, role=role, said=raw.get("text"), files=names, at=raw.get("created_at")
+        key=key,
+        role=role,
+        said=raw.get("text"),
+        files=names,
+        at=raw.get("created_at"),
+        attached=tuple(dict.fromkeys(attached)),
     )

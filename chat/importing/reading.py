@@ -7,8 +7,9 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
@@ -30,7 +31,6 @@ _DECODER: Final = json.JSONDecoder()
 _READERS: Final[Mapping[ImportSource, Callable[[Mapping[str, Any]], ImportedChat]]] = {
     ImportSource.CHATGPT: read_chatgpt,
     ImportSource.CLAUDE: read_claude,
-    ImportSource.TRELLIS: read_own,
 }
 
 
@@ -45,6 +45,10 @@ class RawChat:
     source: ImportSource | None
     """None: nobody knows what it is."""
     raw: Any
+    places: Container[str] = ()
+    """Names of what is beside it in its ZIP."""
+    fault: str = ""
+    """Why it cannot be read."""
 
     @property
     def title(self) -> str:
@@ -60,8 +64,35 @@ class RawChat:
             LeftOut: it cannot be imported.
         """
         if self.source is None:
-            raise LeftOut(_("It is no chat that Trellis can read."))
+            raise LeftOut(self.fault or _("It is no chat that Trellis can read."))
+        if self.source is ImportSource.TRELLIS:
+            return read_own(self.raw, self.places)
         return _READERS[self.source](self.raw)
+
+
+class TextFile:
+    """A file that is read whole: a text, or a ZIP with texts."""
+
+    def __init__(self, content: bytes) -> None:
+        """Read its texts.
+
+        Raises:
+            Unreadable: it is neither text nor such a ZIP, or unpacks to too much.
+        """
+        self._texts = texts_of(content)
+
+    def chats(self, first: int = 0) -> Iterator[RawChat]:
+        """Its chats from the one at this place on.
+
+        Raises:
+            Unreadable: a text is no JSON, or ends too early.
+        """
+        every = (raw for text in self._texts for raw in chats_in(text))
+        return islice(every, first, None)
+
+    def content_of(self, place: str, most: int) -> bytes | None:
+        """It holds no files."""
+        return None
 
 
 def texts_of(content: bytes) -> list[str]:
@@ -117,7 +148,7 @@ def chats_in(text: str) -> Iterator[RawChat]:
     """
     try:
         for raw in _objects(text):
-            yield RawChat(_source_of(raw), raw)
+            yield RawChat(source_of(raw), raw)
     except (ValueError, RecursionError, IndexError) as error:
         raise Unreadable(_("This file is damaged, or is no JSON.")) from error
 
@@ -148,7 +179,8 @@ def _after_space(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _source_of(raw: Any) -> ImportSource | None:
+def source_of(raw: Any) -> ImportSource | None:
+    """Who wrote a chat, by what it holds."""
     if not isinstance(raw, dict):
         return None
     if "mapping" in raw:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -34,6 +34,36 @@ class ImportedMessage:
     role: MessageRole
     text: str
     at: datetime | None
+    attached: tuple[tuple[str, int], ...] = ()
+    """Files of the chat, by their keys, and which version of each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedVersion:
+    """What a file of a chat held at one time."""
+
+    number: int
+    place: str
+    """The name of its content within the ZIP."""
+    is_upload: bool
+    """A person put it there, and no model or tool."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedFile:
+    """A file of a chat, with its versions in their order."""
+
+    key: str
+    name: str
+    versions: tuple[ImportedVersion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFolder:
+    """Where a chat is sorted to."""
+
+    name: str
+    colour: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +78,12 @@ class ImportedChat:
     """Each after its parent, and siblings in the order in which they were said."""
     leaf: str
     """The message that the shown path ends with."""
+    folder: ImportedFolder | None = None
+    is_pinned: bool = False
+    is_archived: bool = False
+    files: tuple[ImportedFile, ...] = ()
+    files_elsewhere: int = 0
+    """Versions of files that the chat had, and that are not in the ZIP."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,19 +157,35 @@ def _in_order(nodes: Mapping[str, Node]) -> Iterable[ImportedMessage]:
         if node.message is not None:
             above[key] = ways.nearest(node.parent)
             children.setdefault(above[key], []).append(key)
+    if _is_in_order(above):
+        for key, parent in above.items():
+            yield _placed(nodes, key, parent)
+        return
     waiting = children.get(None, [])[::-1]
     found = 0
     while waiting:
         key = waiting.pop()
-        message = nodes[key].message
-        assert message is not None
         found += 1
-        yield ImportedMessage(
-            key=key, parent=above[key], role=message.role, text=message.text, at=message.at
-        )
+        yield _placed(nodes, key, above[key])
         waiting += children.get(key, [])[::-1]
     if found != len(above):
         raise LeftOut(_("Its messages refer to each other in a circle."))
+
+
+def _is_in_order(above: Mapping[str, str | None]) -> bool:
+    """Whether each message comes after its parent already."""
+    before: set[str] = set()
+    for key, parent in above.items():
+        if parent is not None and parent not in before:
+            return False
+        before.add(key)
+    return True
+
+
+def _placed(nodes: Mapping[str, Node], key: str, parent: str | None) -> ImportedMessage:
+    message = nodes[key].message
+    assert message is not None
+    return replace(message, key=key, parent=parent)
 
 
 def key_of(value: Any) -> str:
@@ -148,20 +200,29 @@ def key_of(value: Any) -> str:
 
 
 def message_of(
-    *, key: str, role: MessageRole | None, said: Any, files: Iterable[str], at: Any
+    *,
+    key: str,
+    role: MessageRole | None,
+    said: Any,
+    files: Iterable[str],
+    at: Any,
+    attached: tuple[tuple[str, int], ...] = (),
 ) -> ImportedMessage | None:
     """Put a message together from what its file says; None, if no side said it or it says nothing.
 
     Args:
-        files: names of what was attached.
+        files: names of what was attached and does not come along.
+        attached: what comes along.
 
     Raises:
         LeftOut: it is too long.
     """
     text = with_files(clean(said), files)
-    if role is None or not text.strip():
+    if role is None or not (text.strip() or attached):
         return None
-    return ImportedMessage(key=key, parent=None, role=role, text=text, at=moment_of(at))
+    return ImportedMessage(
+        key=key, parent=None, role=role, text=text, at=moment_of(at), attached=attached
+    )
 
 
 def clean(value: Any) -> str:

@@ -20,6 +20,7 @@ from chat.models.checks import (
     RunStatus,
 )
 from chat.models.conversations import Conversation, Message, QueuedMessage
+from chat.models.data_copies import OPEN_COPIES, DataCopy, DataCopyPart
 from chat.models.drafts import Draft
 from chat.models.folders import Folder
 from chat.models.imports import OPEN_IMPORTS, ChatImport
@@ -37,10 +38,12 @@ from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.requests import ModelRequest
 from chat.models.shared_chats import Audience, SharedChat, SharedChatReader, SharedChatText
 from chat.models.shared_providers import Offer, SharedProvider, Withheld
+from chat.models.spending import MemberSpendingLimit, MonthlySpending, SpendingPolicy
 from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
 __all__ = [
+    "OPEN_COPIES",
     "OPEN_IMPORTS",
     "Artifact",
     "ArtifactVersion",
@@ -56,6 +59,8 @@ __all__ = [
     "CheckResult",
     "CheckRun",
     "Conversation",
+    "DataCopy",
+    "DataCopyPart",
     "Draft",
     "FileReading",
     "Folder",
@@ -63,9 +68,11 @@ __all__ = [
     "KnowledgePassage",
     "KnowledgePreparation",
     "ListChanges",
+    "MemberSpendingLimit",
     "Message",
     "ModelProvider",
     "ModelRequest",
+    "MonthlySpending",
     "Offer",
     "PassageVector",
     "Pin",
@@ -84,6 +91,7 @@ __all__ = [
     "SharedChatText",
     "SharedProvider",
     "SharedProviderList",
+    "SpendingPolicy",
     "ToolCall",
     "Turn",
     "WebhookDelivery",

@@ -95,6 +95,21 @@ class ModelProvider(WorkspaceModel):
     """Names that the platform's owner lets this workspace use; None: every model."""
     has_own_offer = models.BooleanField(default=False, db_default=False, editable=False)
     """Whether they said so for this workspace by name. Otherwise it follows the shared provider."""
+    most_cost_a_month = models.DecimalField(
+        max_digits=14,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        editable=False,
+        validators=[MinValueValidator(0), MaxValueValidator(99_999_999)],
+    )
+    """In US dollars, by list prices: what the platform's owner lets this workspace spend. None: no limit."""
+    most_tokens_a_month = models.BigIntegerField(
+        null=True,
+        blank=True,
+        editable=False,
+        validators=[MinValueValidator(0), MaxValueValidator(10**15)],
+    )
 
     objects = models.Manager.from_queryset(ModelProviderQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 

@@ -58,6 +58,10 @@ class ChatImport(WorkspaceModel):
     imported = models.PositiveIntegerField(default=0)
     messages = models.PositiveIntegerField(default=0, help_text=_("In the chats that came."))
     left_out = models.PositiveIntegerField(default=0)
+    files = models.PositiveIntegerField(
+        default=0, db_default=0, help_text=_("Versions of files that came with the chats.")
+    )
+    files_left_out = models.PositiveIntegerField(default=0, db_default=0)
     reasons = models.JSONField(
         default=list, help_text=_("The first chats that were left out, with the reason for each.")
     )

@@ -56,7 +56,7 @@ class SharedProvider(models.Model):
         default=Offer.ALL.value,
         db_default=Offer.ALL.value,
     )
-    chosen_models = models.JSONField(default=list, blank=True)
+    chosen_models = models.JSONField(default=list, db_default=[], blank=True)
     """Names. They count where the offer is `CHOSEN`."""
 
     class Meta:

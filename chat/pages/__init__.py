@@ -1,0 +1,1 @@
+"""Pages around the chat: buds, models, shared chats, settings, and their forms."""

@@ -61,6 +61,7 @@ def imports(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "buds": _buds(request, workspace),
         "faults": faults,
         "most_mb": whole(settings.TRELLIS.artifact_max_bytes // 1024**2),
+        "most_copy_mb": whole(settings.TRELLIS.import_max_bytes // 1024**2),
         "most_unpacked_mb": whole(MOST_UNPACKED_BYTES // 1024**2),
         "most_chats": whole(MOST_CHATS),
         "most_messages": whole(MOST_MESSAGES),
@@ -109,7 +110,7 @@ def _start(request: WorkspaceRequest, workspace: Workspace) -> None:
         owner=request.user,
         bud=bud,
         name=file.name or "",
-        content=file.read(settings.TRELLIS.artifact_max_bytes + 1),
+        file=file,
         actor=request.actor,
     )
 

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import ModelProvider, Offer, SharedProvider
+from chat.pages.spending_form import cost_field, token_field, typed_cost
 from chat.pages.suggesting_inputs import ModelInput, SharedAddressInput
 from chat.services.parts_of_shared import PartDraft
 from chat.services.providers import LONGEST_KEY
@@ -194,6 +195,17 @@ class PartForm(_MayTakeAway):
         max_value=100_000,
         help_text=_("Of this workspace. Leave empty for no limit of its own."),
     )
+    most_cost_a_month = cost_field(
+        _("Cost a month"),
+        _(
+            "In US dollars, by the provider's list prices that Trellis knows. What the workspace enters as prices changes"
+            " nothing here. Models without a list price count for tokens only. Leave empty for no limit."
+        ),
+    )
+    most_tokens_a_month = token_field(
+        _("Tokens a month"),
+        _("Tokens that models read and write together. Leave empty for no limit."),
+    )
 
     def __init__(self, *args: Any, row: ModelProvider, **options: Any) -> None:
         names = row.offered_models if row.has_own_offer else None
@@ -205,6 +217,8 @@ class PartForm(_MayTakeAway):
             "chosen_models": "\n".join(names or ()),
             "most_at_once": row.most_at_once,
             "most_a_minute": row.most_a_minute,
+            "most_cost_a_month": typed_cost(row.most_cost_a_month),
+            "most_tokens_a_month": row.most_tokens_a_month,
         }
         super().__init__(*args, **options)
 
@@ -217,4 +231,6 @@ class PartForm(_MayTakeAway):
             offered_models=chosen,
             most_at_once=given["most_at_once"],
             most_a_minute=given["most_a_minute"],
+            most_cost_a_month=given["most_cost_a_month"],
+            most_tokens_a_month=given["most_tokens_a_month"],
         )

@@ -19,11 +19,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from chat.models import ModelProvider, SharedProvider, Withheld
 from chat.pages.platform_provider import list_news, shown_models
 from chat.pages.shared_provider_form import PartForm, SharedProviderForm
+from chat.providers.base import MonthLimit
 from chat.providers.choosing import platform_provider
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.known_models import days_of
 from chat.providers.limits import Load, load_of, loads_of, shared_load
 from chat.providers.specs import limits_of
+from chat.providers.spending_months import Spent, limit_of_part, month_of_workspace, spent_of_shared
 from chat.services.parts_of_shared import change_part, find_part
 from chat.services.platform_provider import USAGE_DAYS, try_shared_provider, usage_by_workspace
 from chat.services.shared_providers import (
@@ -43,7 +45,7 @@ from chat.services.shared_uses import (
 from chat.services.taken_models import would_be_taken, would_be_taken_from
 from chat.services.uses_in_words import told_taken, told_uses
 from workspaces.errors import Conflict, InvalidInput, NotFound
-from workspaces.formats import whole
+from workspaces.formats import money, whole
 from workspaces.models import Workspace
 from workspaces.pages.parts import for_platform_owner
 from workspaces.row_pages import page_in_address, ways_from
@@ -276,6 +278,8 @@ def part_of_shared(
         "workspace": workspace,
         "row": row,
         "load": load_of(row),
+        "begins_anew": month_of_workspace(workspace.pk).begins_anew,
+        "month_told": _told_month(row, spent_of_shared(shared.pk, [workspace])[workspace.pk]),
         "form": form,
     }
     status = 422 if is_sent else 200
@@ -293,6 +297,8 @@ class WorkspaceRow:
     """What a withdrawal would stop, in words; empty: nothing."""
     limits_told: Sequence[str] = ()
     """Its own limits, each with how much of it is used now."""
+    month_told: Sequence[str] = ()
+    """What it used in this month, beside its limits of that."""
 
     @property
     def has_it(self) -> bool:
@@ -312,6 +318,7 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
     page = page_in_address(rows, request.GET, by="name", most=WORKSPACES_ON_PAGE)
     by_workspace = {row.workspace_id: row for row in given.filter(workspace__in=page.rows)}
     uses = uses_by_workspace(shared, page.rows)
+    spent = spent_of_shared(shared.pk, page.rows)
     limited = [one for one in by_workspace.values() if limits_of(one) is not None]
     loads = loads_of(limited)
     return {
@@ -323,6 +330,7 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
                 given=by_workspace.get(one.pk),
                 uses_told=told_uses(uses[one.pk]),
                 limits_told=_told_limits(by_workspace.get(one.pk), loads),
+                month_told=_told_month(by_workspace.get(one.pk), spent[one.pk]),
             )
             for one in page.rows
         ],
@@ -342,4 +350,27 @@ def _told_limits(row: ModelProvider | None, loads: Mapping[UUID, Load]) -> list[
     if row.most_a_minute is not None:
         values = {"used": whole(load.in_last_minute), "most": whole(row.most_a_minute)}
         told.append(_("%(used)s of %(most)s a minute") % values)
+    return told
+
+
+def _told_month(row: ModelProvider | None, spent: Spent) -> list[str]:
+    limit = limit_of_part(row) if row is not None else MonthLimit()
+    told = []
+    if spent.cost or limit.cost is not None:
+        values = {"used": money(spent.cost), "most": money(limit.cost)}
+        told.append(
+            (_("%(used)s of %(most)s USD") if values["most"] else _("%(used)s USD")) % values
+        )
+    if spent.tokens or limit.tokens is not None:
+        values = {
+            "used": whole(spent.tokens),
+            "most": whole(limit.tokens) if limit.tokens is not None else "",
+        }
+        told.append(
+            (_("%(used)s of %(most)s tokens") if values["most"] else _("%(used)s tokens")) % values
+        )
+    if spent.unpriced_tokens:
+        told.append(
+            _("%(tokens)s tokens without a list price") % {"tokens": whole(spent.unpriced_tokens)}
+        )
     return told

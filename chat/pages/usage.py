@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from audit.views.parts import workspace_of
+from chat.providers.spending_months import month_of_person
 from chat.services.usage import PERIODS, usage_of
 from workspaces.roles import Permission, require
 
@@ -28,5 +29,6 @@ def usage(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "usage": usage_of(workspace=workspace, person=request.user, days=days),
         "periods": PERIODS,
+        "month": month_of_person(workspace.pk, request.user.pk),
     }
     return render(request, "chat/usage.html", context)

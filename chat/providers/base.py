@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
@@ -56,6 +57,26 @@ class TokenCount:
     cached: int = 0
     """Of the prompt's: those that came out of the provider's cache."""
     completion: int = 0
+    is_estimate: bool = False
+    """The provider has not told, so this is what it probably was."""
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.prompt + self.completion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonthLimit:
+    """What may be used in a calendar month; None: no limit, 0: nothing."""
+
+    cost: Decimal | None = None
+    tokens: int | None = None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there is no limit at all."""
+        return self.cost is None and self.tokens is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +191,8 @@ class ProviderSpec:
     """Another provider answers where this one fails."""
     limits: ProviderLimits | None = None
     """None: requests are sent at once."""
+    month_limit: MonthLimit = field(default_factory=MonthLimit)
+    """What the platform's owner lets the workspace use of a shared provider."""
 
     @property
     def recipient(self) -> str:

@@ -7,6 +7,7 @@
 ├── ProviderCreditSpent              502  the account behind the key has nothing left
 ├── ProviderRateLimited              502  too many requests; says when to come back
 ├── ProviderBusy                     502  the workspace's own limit is reached, and the wait was too long
+├── SpendingLimitReached             429  what a month allows is used up, and nothing was sent
 ├── ContextTooLong                   502  the conversation is longer than the model reads
 │   └── QuestionTooLong              502  what was asked is, all by itself
 ├── ContentFiltered                  502  the provider's content filter stepped in
@@ -79,6 +80,12 @@ class ProviderRateLimited(ProviderError):
 class ProviderBusy(ProviderError):
     code = "provider_busy"
     default_message = _("Too many people are asking this model provider. Try again in a moment.")
+
+
+class SpendingLimitReached(ProviderError):
+    code = "spending_limit_reached"
+    status = 429
+    default_message = _("A monthly spending limit is reached. Ask a workspace admin to raise it.")
 
 
 class ContextTooLong(ProviderError):

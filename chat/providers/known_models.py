@@ -97,7 +97,11 @@ _FACTS = (
 
 def embedding_prices(workspace_id: UUID, spec: ProviderSpec) -> Prices:
     """What an embedding model costs: it writes nothing, so a price for that need not be known."""
-    prices = known_facts(workspace_id, spec).prices
+    return without_answers(known_facts(workspace_id, spec).prices)
+
+
+def without_answers(prices: Prices) -> Prices:
+    """The same where nothing is written."""
     return replace(prices, completion=prices.completion or Decimal(0))
 
 

@@ -1,4 +1,4 @@
-"""How many requests a provider gets at once and in a minute, whichever process sends them.
+"""The one road to models: what a month allows, and how many requests a provider gets at once and in a minute.
 
 Requests wait in the order in which they came. A place is a row with a lease: a process that dies gives its places back
 when the leases run out.
@@ -7,9 +7,10 @@ when the leases run out.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -29,6 +30,7 @@ from chat.providers.base import (
     Piece,
     ProviderLimits,
     ProviderSpec,
+    TokenCount,
 )
 from chat.providers.choosing import model_client
 from chat.providers.errors import (
@@ -37,8 +39,12 @@ from chat.providers.errors import (
     ProviderStalled,
     ProviderSwitchedOff,
 )
+from chat.providers.estimates import believed_usage, estimate
 from chat.providers.key_changes import refused_key, tell_admins, with_changed_key
 from chat.providers.shared import hold_shared
+from chat.providers.spending import Allowance, Bill
+from chat.providers.spending_notices import charge_alone
+from chat.providers.spending_refusals import refuse
 from workspaces.database import database_now, in_database, lock_until_commit
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -81,17 +87,68 @@ class Load:
     in_last_minute: int
 
 
-def stream(
-    spec: ProviderSpec, request: CompletionRequest, tell_wait: TellWait | None = None
+async def stream(
+    spec: ProviderSpec,
+    request: CompletionRequest,
+    allowance: Allowance | None,
+    tell_wait: TellWait | None = None,
 ) -> AsyncIterator[Piece | Completion]:
-    """The model's answer, asked for as soon as its provider's limits allow it.
+    """The model's answer, asked for as soon as its provider's limits allow it. The caller counts what it used.
+
+    Args:
+        allowance: what whoever pays may spend at this provider. None: only for a word that tries a provider.
 
     Raises:
         ProviderError: in all its kinds; `ProviderBusy` if it would have to wait for too long.
+        SpendingLimitReached: nothing was sent.
     """
-    if spec.is_demo:
-        return _stream(spec, request, tell_wait)
-    return _stream_with_stored_key(spec, request, tell_wait)
+    await _check(spec, allowance)
+    # Its own iterator, for each further one costs every token.
+    asked = _stream if spec.is_demo else _stream_with_stored_key
+    return asked(spec, request, tell_wait)
+
+
+async def stream_and_count(
+    spec: ProviderSpec, request: CompletionRequest, bill: Bill | None
+) -> AsyncGenerator[Piece | Completion, None]:
+    """The same, with what it used added to the month by itself, also of an answer that breaks off.
+
+    Raises:
+        ProviderError, SpendingLimitReached: as above.
+    """
+    usage, said = TokenCount(), ""
+    answer = await stream(spec, request, bill.allowance if bill is not None else None)
+    try:
+        async with aclosing(answer):  # type: ignore[type-var]  # as below
+            async for piece in answer:
+                if isinstance(piece, TokenCount):
+                    usage = piece
+                elif isinstance(piece, Completion):
+                    usage, said = piece.usage if piece.usage.total else usage, piece.text or said
+                else:
+                    said += piece.text
+                yield piece
+    finally:
+        if bill is not None:
+            if not usage.total:
+                asked = estimate(json.dumps(request.messages, ensure_ascii=False))
+                usage = believed_usage(asked, said)
+            # Also where the caller was cancelled: the provider is paid all the same.
+            await asyncio.shield(in_database(charge_alone, bill, usage))
+
+
+async def _check(spec: ProviderSpec, allowance: Allowance | None) -> None:
+    """Refuse where a month's limit is reached.
+
+    Raises:
+        SpendingLimitReached: nothing was sent.
+    """
+    if allowance is None:
+        return
+    if allowance.shared_id != spec.shared_id:
+        raise ValueError("This allowance is for another provider.")
+    if allowance.reached is not None:
+        await in_database(refuse, allowance, spec)
 
 
 def _stream(
@@ -124,15 +181,30 @@ async def _stream_with_stored_key(
             spec = changed
 
 
-async def embed(spec: ProviderSpec, texts: Sequence[str], *, seconds: float) -> Embeddings:
-    """Vectors of texts, asked for as soon as the provider's limits allow it.
+async def embed(
+    spec: ProviderSpec, texts: Sequence[str], *, seconds: float, bill: Bill | None
+) -> Embeddings:
+    """Vectors of texts, asked for as soon as the provider's limits allow it. What they used is added to the month.
 
     Args:
         seconds: for how long to wait in all.
+        bill: who pays. None: only for a text that tries a provider.
 
     Raises:
         ProviderError: in all its kinds; `ProviderStalled` if it takes longer.
+        SpendingLimitReached: nothing was sent.
     """
+    await _check(spec, bill.allowance if bill is not None else None)
+    found = await _embed_within(spec, texts, seconds)
+    if bill is not None:
+        used = TokenCount(prompt=found.tokens)
+        if not found.tokens:
+            used = TokenCount(prompt=sum(map(estimate, texts)), is_estimate=True)
+        await in_database(charge_alone, bill, used)
+    return found
+
+
+async def _embed_within(spec: ProviderSpec, texts: Sequence[str], seconds: float) -> Embeddings:
     try:
         async with asyncio.timeout(seconds):
             while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chat.models import ModelProvider, SharedProvider
-from chat.providers.base import ProviderLimits, ProviderSpec
+from chat.providers.base import MonthLimit, ProviderLimits, ProviderSpec
 from chat.providers.errors import ProviderSwitchedOff
 from chat.providers.shared import fetch_shared, withheld_model
 
@@ -73,6 +73,9 @@ def _shared_spec(provider: ModelProvider, model: str) -> ProviderSpec:
         is_platforms=True,
         has_fallback=provider.fallback_id is not None,
         limits=limits,
+        month_limit=MonthLimit(
+            cost=provider.most_cost_a_month, tokens=provider.most_tokens_a_month
+        ),
     )
 
 

@@ -14,10 +14,10 @@ from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from chat.models import Message, ToolCall, Turn
+from chat.models import DataCopy, Message, ToolCall, Turn
 from chat.models.turns import ACTIVE
 from chat.services.waiting import Waiting, waiting_for
-from chat.values import MessageRole, ToolCallStatus, TurnStatus
+from chat.values import CopyStatus, MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership, RequestStatus, User, Workspace
@@ -51,6 +51,8 @@ class Kind(StrEnum):
     QUESTION = "question"
     REQUEST = "request"
     """What a member asks for."""
+    COPY = "copy"
+    """A copy of the person's data that is ready."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,8 @@ class Thing:
 
     def path(self, slug: str) -> str:
         """The address of its message, or of the page where it is decided; the chat goes to the message that an address names."""
+        if self.kind is Kind.COPY:
+            return reverse("chat:data_copies", args=[slug])
         if self.conversation_id is None:
             return reverse("workspaces:requests", args=[slug])
         path = reverse("chat:conversation", args=[slug, self.conversation_id])
@@ -158,6 +162,28 @@ def answered_since(after: datetime, until: datetime, wanted: Wanted) -> Times:
     rows = turns.filter(wanted("conversation__owner_id", "finished_at")).order_by("finished_at")
     found = rows.values_list("workspace_id", "conversation__owner_id", "finished_at")
     return _by_person(found[:MOST_AT_ONCE])
+
+
+def copied_since(after: datetime, until: datetime, wanted: Wanted) -> Times:
+    """When copies of people's data became ready between these moments, for each person who is to be told."""
+    rows = _ready(DataCopy.objects.across_workspaces(), after, until)
+    rows = rows.filter(wanted("owner_id", "finished_at")).order_by("finished_at")
+    return _by_person(rows.values_list("workspace_id", "owner_id", "finished_at")[:MOST_AT_ONCE])
+
+
+def ready_copies(
+    *, workspace: Workspace, person: User, since: datetime, until: datetime
+) -> list[Thing]:
+    """A person's copies that became ready between these moments."""
+    rows = _ready(DataCopy.objects.for_workspace(workspace), since, until).filter(owner=person)
+    title = _("Your data")
+    return [Thing(kind=Kind.COPY, title=title) for _row in rows.values_list("pk")[:MOST_LISTED]]
+
+
+def _ready(rows: Any, since: datetime, until: datetime) -> Any:
+    return rows.filter(
+        status=CopyStatus.READY.value, finished_at__gte=since, finished_at__lte=until
+    )
 
 
 def _by_person(rows: Iterable[tuple[UUID, UUID | None, datetime | None]]) -> Times:

@@ -30,6 +30,8 @@ from chat.reminders.digest import (
     Thing,
     Times,
     answered_since,
+    copied_since,
+    ready_copies,
     unseen_answers,
     waiting_since,
     waiting_things,
@@ -90,6 +92,7 @@ def _news(now: datetime) -> Times:
     for times in (
         waiting_since(now - LONGEST, now - GRACE, _has_device),
         answered_since(now - LONGEST, now - GRACE, _has_device),
+        copied_since(now - LONGEST, now - GRACE, _has_device),
     ):
         for person, since in times.items():
             found[person] += since
@@ -215,7 +218,7 @@ def _prepare(message: PushMessage, now: datetime) -> _Prepared | None:
     window = {"since": message.since, "until": message.until}
     things = [
         thing
-        for read in (waiting_things, unseen_answers)
+        for read in (waiting_things, unseen_answers, ready_copies)
         for thing in read(workspace=workspace, person=device.owner, **window)
     ]
     if not things or not is_member:
@@ -276,6 +279,7 @@ _HEADLINES: Final = {
     Kind.UNKNOWN: gettext_lazy("Say what became of a call"),
     Kind.QUESTION: gettext_lazy("A question waits for your answer"),
     Kind.REQUEST: gettext_lazy("A request of a member waits for you"),
+    Kind.COPY: gettext_lazy("Your copy of your data is ready"),
 }
 
 

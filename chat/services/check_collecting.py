@@ -51,7 +51,11 @@ def collect(result: CheckResult, turn: Turn, draft: Bud) -> Collected:
     elif expected.criterion and not faults:
         # Only of an answer that has no fault yet, since each verdict costs a request.
         verdict = judge(
-            bud=draft, criterion=expected.criterion, question=expected.question, answer=answer
+            bud=draft,
+            criterion=expected.criterion,
+            question=expected.question,
+            answer=answer,
+            turn=turn,
         )
         faults = [verdict.fault] if verdict.fault else []
     return Collected(

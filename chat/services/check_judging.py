@@ -9,11 +9,14 @@ from typing import Final
 
 from django.utils.translation import gettext_noop as _
 
+from chat.engine.counting import turn_payer
+from chat.engine.requests import actor_for_log
 from chat.engine.side_requests import ask_aside
-from chat.models import Bud
+from chat.models import Bud, Turn
 from chat.providers.base import TokenCount
 from chat.providers.choosing import provider_for
-from chat.providers.known_models import known_facts
+from chat.providers.errors import SpendingLimitReached
+from chat.providers.spending import bill_for
 from workspaces.errors import DomainError
 
 JUDGE_SECONDS: Final = 45.0
@@ -38,23 +41,31 @@ class Verdict:
     """None: there is no price."""
 
 
-def judge(*, bud: Bud, criterion: str, question: str, answer: str) -> Verdict:
-    """Ask the bud's model whether an answer fulfils a criterion. Waits for the model."""
+def judge(*, bud: Bud, criterion: str, question: str, answer: str, turn: Turn) -> Verdict:
+    """Ask the bud's model whether an answer fulfils a criterion. Waits for the model.
+
+    Args:
+        turn: where the question was asked; the same person pays.
+    """
     told = answer[:_MOST_READ].replace("</answer>", "")
     asked = f"Question: {question}\n\n<answer>\n{told}\n</answer>\n\nCriterion: {criterion}\n\nYES or NO:"
     try:
         spec = provider_for(bud)
+        bill = bill_for(turn_payer(turn, bud, actor_for_log(turn), "verdict on a check"), spec)
         said, usage = ask_aside(
             spec,
             prompt=_PROMPT,
             question=asked,
             seconds=JUDGE_SECONDS,
             most=_MOST_ANSWER,
+            bill=bill,
         )
+    except SpendingLimitReached as error:
+        return Verdict(fault=error.message)
     except (DomainError, TimeoutError):
         told = _("The model could not be asked to judge “%(criterion)s”.")
         return Verdict(fault=told % {"criterion": criterion})
-    cost = known_facts(bud.workspace_id, spec).prices.cost_of(usage)
+    cost = bill.prices.cost_of(usage)
     return Verdict(fault=_fault_of(said, criterion), usage=usage, cost=cost)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -78,29 +78,52 @@ def calls_of(workspace_id: UUID, path: Iterable[Message]) -> dict[UUID, list[Too
 
 
 def _entries(conversation: Conversation) -> list[dict[str, Any]]:
-    workspace_id = conversation.workspace_id
     path = list(shown_path(conversation))
-    calls = calls_of(workspace_id, path)
-    named = named_buds(workspace_id, path)
-    attached: defaultdict[UUID, list[str]] = defaultdict(list)
-    for one in Attachment.objects.for_workspace(workspace_id).filter(
-        message__in=[row.pk for row in path if row.role == MessageRole.USER]
-    ):
-        name = redact_text(one.title or one.uri, workspace_id=workspace_id)
-        attached[one.message_id].append(show_hidden(name))
+    files = attachments_of(conversation.workspace_id, path)
     return [
-        {
-            "role": row.role,
-            "bud": named.get(row.turn_id) if row.role == MessageRole.ASSISTANT else None,
-            "text": redact(row.text, workspace_id=workspace_id),
-            "attachments": attached[row.pk],
-            "created_at": moment(row.created_at),
-            "tool_calls": [call_values(call) for call in calls.get(row.pk, ())],
-            "summary": redact(summary_json(row), workspace_id=workspace_id),
-        }
-        for row in path
-        if row.text or attached[row.pk] or calls.get(row.pk)
+        entry | {"attachments": [attached_name(one) for one in files[row.pk]]}
+        for row, entry in entries_of(conversation.workspace_id, path)
+        if row.text or files[row.pk] or entry["tool_calls"]
     ]
+
+
+def entries_of(
+    workspace_id: UUID, rows: Sequence[Message]
+) -> Iterator[tuple[Message, dict[str, Any]]]:
+    """What is told of each message, but for what was attached. Needs two statements."""
+    calls = calls_of(workspace_id, rows)
+    named = named_buds(workspace_id, rows)
+    for row in rows:
+        yield (
+            row,
+            {
+                "role": row.role,
+                "bud": named.get(row.turn_id) if row.role == MessageRole.ASSISTANT else None,
+                "text": redact(row.text, workspace_id=workspace_id),
+                "attachments": [],
+                "created_at": moment(row.created_at),
+                "tool_calls": [call_values(call) for call in calls.get(row.pk, ())],
+                "summary": redact(summary_json(row), workspace_id=workspace_id),
+            },
+        )
+
+
+def attachments_of(
+    workspace_id: UUID, rows: Iterable[Message]
+) -> defaultdict[UUID, list[Attachment]]:
+    """What was attached to each of these messages, in its order, without what was read of it."""
+    attached: defaultdict[UUID, list[Attachment]] = defaultdict(list)
+    found = Attachment.objects.for_workspace(workspace_id).filter(
+        message__in=[row.pk for row in rows if row.role == MessageRole.USER]
+    )
+    for one in found.select_related("version").defer("content", "model_text", "overview"):
+        attached[one.message_id].append(one)
+    return attached
+
+
+def attached_name(one: Attachment) -> str:
+    """The name of what was attached, as others may read it."""
+    return show_hidden(redact_text(one.title or one.uri, workspace_id=one.workspace_id))
 
 
 def named_buds(workspace_id: UUID, path: Iterable[Message]) -> dict[UUID | None, str]:
@@ -123,30 +146,37 @@ def call_values(call: ToolCall) -> dict[str, Any]:
     }
 
 
-def _markdown(title: str, bud: str, entries: list[dict[str, Any]]) -> str:
-    parts = [f"# {title}", f"With {bud}."]
-    for entry in entries:
-        who = "You" if entry["role"] == MessageRole.USER else entry["bud"] or bud
-        said_at = datetime.fromisoformat(entry["created_at"])
-        parts.append(f"## {who}, {moment_and_zone(said_at)}")
-        if entry["text"]:
-            parts.append(entry["text"])
-        if entry["attachments"]:
-            parts.append(f"Attached: {', '.join(entry['attachments'])}")
-        for call in entry["tool_calls"]:
-            name = f"{call['server']}.{call['tool']}" if call["server"] else call["tool"]
-            parts.append(f"Tool call `{name}`: {call['status'].replace('_', ' ')}")
-            parts.append(
-                _fenced(json.dumps(call["arguments"], ensure_ascii=False, indent=2), "json")
-            )
-            if call["result"]:
-                parts.append(_fenced(call["result"], ""))
-            if left_out := call["result_left_out"]:
-                parts.append(f"The other {whole(left_out)} characters are in the chat.")
-        if summary := entry["summary"]:
-            use = "" if summary["is_used"] else ", not used"
-            parts.append(f"## Summary of the messages above{use}\n\n{summary['text']}")
+def _markdown(title: str, bud: str, entries: Iterable[dict[str, Any]]) -> str:
+    parts = [markdown_head(title, bud), *(markdown_of(entry, bud) for entry in entries)]
     return "\n\n".join(parts) + "\n"
+
+
+def markdown_head(title: str, bud: str) -> str:
+    """How a conversation begins."""
+    return f"# {title}\n\nWith {bud}."
+
+
+def markdown_of(entry: Mapping[str, Any], bud: str) -> str:
+    """One message. Its attachments are names."""
+    who = "You" if entry["role"] == MessageRole.USER else entry["bud"] or bud
+    said_at = datetime.fromisoformat(entry["created_at"])
+    parts = [f"## {who}, {moment_and_zone(said_at)}"]
+    if entry["text"]:
+        parts.append(entry["text"])
+    if entry["attachments"]:
+        parts.append(f"Attached: {', '.join(entry['attachments'])}")
+    for call in entry["tool_calls"]:
+        name = f"{call['server']}.{call['tool']}" if call["server"] else call["tool"]
+        parts.append(f"Tool call `{name}`: {call['status'].replace('_', ' ')}")
+        parts.append(_fenced(json.dumps(call["arguments"], ensure_ascii=False, indent=2), "json"))
+        if call["result"]:
+            parts.append(_fenced(call["result"], ""))
+        if left_out := call["result_left_out"]:
+            parts.append(f"The other {whole(left_out)} characters are in the chat.")
+    if summary := entry["summary"]:
+        use = "" if summary["is_used"] else ", not used"
+        parts.append(f"## Summary of the messages above{use}\n\n{summary['text']}")
+    return "\n\n".join(parts)
 
 
 def _fenced(text: str, language: str) -> str:

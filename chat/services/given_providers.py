@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -150,7 +151,7 @@ def change_rows(rows: Iterable[ModelProvider], actor: Actor, **values: Any) -> N
 
 
 def _plain(value: object) -> object:
-    return str(value) if isinstance(value, UUID) else value
+    return str(value) if isinstance(value, UUID | Decimal) else value
 
 
 def delete_rows(rows: Sequence[ModelProvider], actor: Actor) -> None:

@@ -6,12 +6,14 @@ from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
+from django.core.files.base import File
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
 from chat.enqueue import enqueue
+from chat.importing.packed import is_copy
 from chat.models import OPEN_IMPORTS, Bud, ChatImport, Conversation, Turn
 from chat.services.conversations import delete_conversation
 from chat.values import ImportStatus
@@ -30,12 +32,13 @@ _BATCH: Final = 500
 
 
 def start_import(
-    *, workspace: Workspace, owner: User, bud: Bud, name: str, content: bytes, actor: Actor
+    *, workspace: Workspace, owner: User, bud: Bud, name: str, file: File[bytes], actor: Actor
 ) -> ChatImport:
     """Take a file, which is read in the background.
 
     Args:
         bud: who goes on with the chats.
+        file: a ZIP that is a part of a copy of somebody's data may be larger than others.
 
     Raises:
         InvalidInput: the bud is archived, or the file is too large or of another kind.
@@ -45,18 +48,12 @@ def start_import(
     require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     if bud.is_archived or bud.is_draft:
         raise InvalidInput(fields={"bud_id": [_("This bud is archived.")]})
-    most = settings.TRELLIS.artifact_max_bytes
-    if len(content) > most:
-        why = _("This file is larger than %(most)s MB. Put conversations.json alone into a ZIP.")
-        raise InvalidInput(fields={"file": [why % {"most": most // 1024**2}]})
-    if not content.lstrip().startswith(_BEGINNINGS):
-        why = _("Choose a JSON file, or a ZIP that holds one.")
-        raise InvalidInput(fields={"file": [why]})
+    _check_file(file)
     mine = ChatImport.objects.for_workspace(workspace).filter(owner=owner)
     busy = Conflict(_("Another file of yours is being read. Wait until that is done."))
     if mine.filter(status__in=OPEN_IMPORTS).exists():
         raise busy
-    kept = storage.store(workspace.pk, content)
+    kept = storage.store_file(workspace.pk, file)
     try:
         with transaction.atomic():
             row = ChatImport.objects.create(
@@ -73,6 +70,31 @@ def start_import(
         storage.drop([kept.path])
         raise busy from error
     return row
+
+
+def _check_file(file: File[bytes]) -> None:
+    """Check its size and beginning.
+
+    Raises:
+        InvalidInput: they do not fit.
+    """
+    most, most_of_copies = settings.TRELLIS.artifact_max_bytes, settings.TRELLIS.import_max_bytes
+    size = file.size
+    if size > max(most, most_of_copies):
+        raise _not_taken(_("This file is larger than %(most)s MB."), max(most, most_of_copies))
+    if size > most and not is_copy(file):
+        why = _(
+            "This file is larger than %(most)s MB. Put conversations.json alone into a ZIP. Only a copy of your data from Trellis may be larger."
+        )
+        raise _not_taken(why, most)
+    beginning = file.read(1024)
+    file.seek(0)
+    if not beginning.lstrip().startswith(_BEGINNINGS):
+        raise InvalidInput(fields={"file": [_("Choose a JSON file, or a ZIP that holds one.")]})
+
+
+def _not_taken(why: str, most: int) -> InvalidInput:
+    return InvalidInput(fields={"file": [why % {"most": most // 1024**2}]})
 
 
 def chats_of(row: ChatImport) -> Any:

@@ -1,4 +1,4 @@
-"""When a membership ends or is suspended, the person's turns end. What waits to be sent is not sent.
+"""When a membership ends or is suspended, the person's turns end, and copies of their data are erased. What waits to be sent is not sent.
 
 Whoever leaves shares nothing any more. While a membership rests, nobody reads what the person shared (see `SharedChat`).
 """
@@ -29,7 +29,9 @@ from chat.models.turns import ACTIVE
 from chat.recording import changing
 from chat.services.check_plans import stop_plans_of
 from chat.services.check_runs import cancel_runs_of
+from chat.services.data_copies import end_copies_of
 from chat.services.share_ends import drop_shared_by
+from chat.services.spending_limits import forget_limit_of
 from chat.values import ImportStatus, TurnStatus
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database import database_now
@@ -52,6 +54,7 @@ def listen_to_leaving() -> None:
 def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
     if (suspended := person_suspended(change)) is not None:
         cancel_runs_of(*suspended)
+        end_copies_of(*suspended, change.actor)
         _end_turns(*suspended, SUSPENDED)
     elif (parted := person_parted(change)) is not None:
         workspace_id, user_id = parted
@@ -62,8 +65,10 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
         ChatImport.objects.for_workspace(workspace_id).filter(
             owner_id=user_id, status__in=OPEN_IMPORTS
         ).update(status=ImportStatus.FAILED.value, error=IMPORT_ENDED, path="", alive_until=None)
+        end_copies_of(workspace_id, user_id, change.actor)
         cancel_runs_of(workspace_id, user_id)
         stop_plans_of(workspace_id, user_id)
+        forget_limit_of(workspace_id, user_id)
         _end_turns(workspace_id, user_id, LEFT)
 
 

@@ -1,9 +1,10 @@
-"""What the platform's owner lets one workspace have of a shared provider: which models, and how many requests."""
+"""What the platform's owner lets one workspace have of a shared provider: models, requests, and cost a month."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 from django.core.exceptions import ValidationError
@@ -12,12 +13,14 @@ from django.utils.translation import gettext as _
 from chat.models import ModelProvider, SharedProvider
 from chat.providers.listing import LONGEST_NAME
 from chat.services.given_providers import given_rows, holding, in_workspace
+from chat.services.spending_limits import tell_anew
 from workspaces.actors import Actor
 from workspaces.changes import tracked_change
 from workspaces.errors import InvalidInput, NotFound
 from workspaces.models import Workspace
 from workspaces.roles import require_platform_owner
 
+_LIMITS: Final = (*("most_at_once", "most_a_minute", "most_cost_a_month", "most_tokens_a_month"),)
 MOST_CHOSEN: Final = 200
 """Models that can be chosen one by one."""
 
@@ -33,6 +36,9 @@ class PartDraft:
     most_at_once: int | None = None
     most_a_minute: int | None = None
     """Requests of this workspace; further ones wait. None: no limit but that of all workspaces together."""
+    most_cost_a_month: Decimal | None = None
+    """In US dollars by the provider's list prices, which no workspace can change. None: no limit, 0: nothing."""
+    most_tokens_a_month: int | None = None
 
 
 def read_model_names(names: Iterable[str]) -> list[str]:
@@ -73,7 +79,7 @@ def find_part(*, shared: SharedProvider, workspace: Workspace, actor: Actor) -> 
 def change_part(
     *, shared: SharedProvider, workspace: Workspace, draft: PartDraft, actor: Actor
 ) -> ModelProvider:
-    """Say which models a workspace may use, and how many requests it may send. It holds at once.
+    """Say which models a workspace may use, and how much of it. It holds at once.
 
     Raises:
         PermissionDenied, NotFound: as above.
@@ -85,24 +91,16 @@ def change_part(
         with tracked_change(row, actor=in_workspace(row.workspace_id, actor)):
             row.has_own_offer = draft.has_own_offer
             row.offered_models = offer_of(stored, draft)
-            row.most_at_once = draft.most_at_once
-            row.most_a_minute = draft.most_a_minute
+            for name in _LIMITS:
+                setattr(row, name, getattr(draft, name))
             try:
                 row.clean_fields(
-                    exclude={
-                        field.name
-                        for field in row._meta.fields
-                        if field.name not in {"most_at_once", "most_a_minute"}
-                    }
+                    exclude={field.name for field in row._meta.fields if field.name not in _LIMITS}
                 )
             except ValidationError as error:
                 raise InvalidInput(fields=error.message_dict) from error
-            row.save(
-                update_fields=[
-                    *("has_own_offer", "offered_models", "most_at_once", "most_a_minute"),
-                    "updated_at",
-                ]
-            )
+            row.save(update_fields=["has_own_offer", "offered_models", *_LIMITS, "updated_at"])
+        tell_anew(row.workspace_id, shared.pk)
     return row
 
 

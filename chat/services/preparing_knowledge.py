@@ -33,8 +33,10 @@ from chat.providers.base import Embeddings, ProviderSpec, TokenCount
 from chat.providers.choosing import embedding_spec_for, platform_embedding_model
 from chat.providers.errors import ContextTooLong, ProviderBadAnswer, ProviderError
 from chat.providers.known_models import embedding_prices
+from chat.providers.spending import Payer, embedding_bill
 from chat.vectors import pack
 from mcp_servers.client.connections import runtime
+from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.formats import whole
 
@@ -188,7 +190,7 @@ def _go_on(work: _Work, until: float) -> int:
             return batches
         texts = [passage.text for passage in passages if passage.text.strip()]
         try:
-            found = _embed(spec, texts) if texts else Embeddings(vectors=())
+            found = _embed(spec, texts, _payer(row)) if texts else Embeddings(vectors=())
             if found.vectors and row.numbers not in (0, len(found.vectors[0])):
                 _begin_anew(row)
                 return batches
@@ -214,25 +216,32 @@ def _next_passages(row: KnowledgePreparation) -> list[KnowledgePassage]:
     return list(rows.only("position", "text").order_by("position")[:BATCH])
 
 
-def _embed(spec: ProviderSpec, texts: Sequence[str]) -> Embeddings:
+def _payer(row: KnowledgePreparation) -> Payer:
+    """The workspace: no person in particular asks for it."""
+    actor = Actor.system(label="knowledge", source=Source.TASK, workspace_id=row.workspace_id)
+    return Payer(workspace_id=row.workspace_id, actor=actor, purpose="knowledge files")
+
+
+def _embed(spec: ProviderSpec, texts: Sequence[str], payer: Payer) -> Embeddings:
     """Vectors of texts. What is too long for the model goes in smaller pieces, and at last without its end.
 
     Raises:
         ProviderError: in all its kinds.
     """
-    work = limits.embed(spec, texts, seconds=BATCH_SECONDS)
+    bill = embedding_bill(payer, spec)
+    work = limits.embed(spec, texts, seconds=BATCH_SECONDS, bill=bill)
     try:
         return runtime.run_sync(work, timeout_seconds=BATCH_SECONDS + 5)
     except ContextTooLong:
         if len(texts) > 1:
             half = len(texts) // 2
-            one, other = _embed(spec, texts[:half]), _embed(spec, texts[half:])
+            one, other = _embed(spec, texts[:half], payer), _embed(spec, texts[half:], payer)
             return Embeddings(
                 vectors=[*one.vectors, *other.vectors], tokens=one.tokens + other.tokens
             )
         if len(texts[0]) <= _SHORTEST_TEXT:
             raise
-        return _embed(spec, [texts[0][: len(texts[0]) // 2]])
+        return _embed(spec, [texts[0][: len(texts[0]) // 2]], payer)
 
 
 def _store(

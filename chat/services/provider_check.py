@@ -86,7 +86,7 @@ def try_embedding(*, provider: ModelProvider, actor: Actor) -> EmbeddingTrial | 
     try:
         spec = spec_of(provider, provider.embedding_model)
         found = runtime.run_sync(
-            limits.embed(spec, [_TRIED_TEXT], seconds=TOTAL_SECONDS),
+            limits.embed(spec, [_TRIED_TEXT], seconds=TOTAL_SECONDS, bill=None),
             timeout_seconds=TOTAL_SECONDS + 5,
         )
     except ProviderError as error:
@@ -197,6 +197,7 @@ def ask_for_a_word(spec: ProviderSpec) -> None:
             question=_TRIAL_QUESTION,
             seconds=KEY_SECONDS,
             most=_LONGEST_WORD,
+            bill=None,
         )
     except TimeoutError as error:
         raise ProviderStalled(_("The model provider did not answer in time.")) from error

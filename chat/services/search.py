@@ -152,7 +152,8 @@ def _messages(
             workspace_id=workspace.pk,
             owner_id=person.pk,
             parts=parts,
-            span=_span(workspace, person, filters),
+            span=Span(filters.after, filters.before),
+            has_imports=_has_imports(workspace, person),
             chats=_chats(workspace, person, filters),
             marked=None if marked is None else list(marked),
         )
@@ -173,15 +174,9 @@ def _messages(
         )
 
 
-def _span(workspace: Workspace, person: User, filters: Filters) -> Span:
-    """The time that ids tell of. Those of imported messages tell when they came, not when they were said."""
-    asks = filters.after is not None or filters.before is not None
-    imported = Conversation.objects.for_workspace(workspace).filter(
-        owner=person, chat_import__isnull=False
-    )
-    if asks and imported.exists():
-        return Span()
-    return Span(filters.after, filters.before)
+def _has_imports(workspace: Workspace, person: User) -> bool:
+    rows = Conversation.objects.for_workspace(workspace)
+    return bool(rows.filter(owner=person, chat_import__isnull=False).exists())
 
 
 def _with_marks(rows: Any, marked: Mapping[UUID, UUID] | None) -> Iterator[Any]:

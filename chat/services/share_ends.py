@@ -1,12 +1,16 @@
-"""What ends a shared chat besides its owner: its conversation, and the end of a membership."""
+"""What ends a shared chat besides its owner: its conversation, the end of a membership, and a restore from a backup."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
+from django.db.models import Q
+
 from chat.models import Conversation, SharedChat, SharedChatReader
+from chat.models.shared_chats import Audience
 from workspaces.actors import Actor
 from workspaces.changes import record_deleted
+from workspaces.database import database_now
 
 
 def drop_share(conversation: Conversation, actor: Actor) -> None:
@@ -29,3 +33,13 @@ def drop_shared_by(workspace_id: UUID, user_id: UUID, actor: Actor) -> None:
     conversations.filter(pk__in=[shared.conversation_id for shared in mine]).update(shared_at=None)
     readers = SharedChatReader.objects.for_workspace(workspace_id)
     readers.filter(person_id=user_id).delete()
+
+
+def end_public_shares() -> int:
+    """Let every link that anybody could open run out now; their owners can share again. Gives how many ended.
+
+    A backup brings back those that their owners stopped after it was made.
+    """
+    now = database_now()
+    rows = SharedChat.objects.across_workspaces().filter(audience=Audience.LINK.value)
+    return rows.filter(Q(expires_at=None) | Q(expires_at__gt=now)).update(expires_at=now)

@@ -214,6 +214,8 @@ def delete_shared_provider(*, shared: SharedProvider, actor: Actor) -> None:
             has_own_offer=False,
             most_at_once=None,
             most_a_minute=None,
+            most_cost_a_month=None,
+            most_tokens_a_month=None,
         )
         delete_rows([row for row in rows if row.pk not in used], actor)
         record_deleted(stored, actor=_of_platform(actor))

@@ -15,6 +15,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from chat.services.dated_ids import first_id_at
+
 MOST_CANDIDATES: Final = 300
 _EDGE_SECONDS: Final = 3_600.0
 MOST_NEWEST: Final = 1_000
@@ -33,10 +35,14 @@ MOST_MARKED: Final = 1_000
 _LAST_ROW: Final = 2**63 - 1
 
 # FTS5 walks the words' lists from their ends, which is the newest row.
-_SQLITE_UP_TO = f"""
-SELECT rowid FROM chat_message_words WHERE chat_message_words MATCH %s
-AND rowid >= coalesce((SELECT rowid FROM chat_message WHERE id >= %s ORDER BY id LIMIT 1), {_LAST_ROW})
-AND rowid <= min(coalesce((SELECT rowid FROM chat_message WHERE id < %s ORDER BY id DESC LIMIT 1), -1), %s)"""  # noqa: S608  a number of ours
+_SQLITE_UP_TO = (
+    "SELECT rowid FROM chat_message_words WHERE chat_message_words MATCH %s AND rowid <= %s"
+)
+# Of those of a time, and of whoever has imported chats: such messages are younger rows with older ids.
+_SQLITE_DATED = """
+SELECT m.rowid FROM chat_message_words CROSS JOIN chat_message m ON m.rowid = chat_message_words.rowid
+WHERE chat_message_words MATCH %s AND m.id >= %s AND m.id < %s"""
+_SQLITE_OF_CHATS = " AND m.conversation_id IN (SELECT value FROM json_each(%s))"
 # The plus keeps SQLite from asking the index for each row of the list.
 _SQLITE_MARKED = f"""
 SELECT rowid FROM chat_message_words WHERE chat_message_words MATCH %s
@@ -110,15 +116,10 @@ class Span:
         """
         first, last = UUID(int=0), UUID(int=2**128 - 1)
         if self.after is not None:
-            first = _id_at(self.after.timestamp() - _EDGE_SECONDS)
+            first = first_id_at(self.after.timestamp() - _EDGE_SECONDS)
         if self.before is not None:
-            last = _id_at(self.before.timestamp() + _EDGE_SECONDS)
+            last = first_id_at(self.before.timestamp() + _EDGE_SECONDS)
         return first, last
-
-
-def _id_at(seconds: float) -> UUID:
-    """The least id of that millisecond, counted from 1970. Source: RFC 9562, section 5.7."""
-    return UUID(int=max(0, int(seconds * 1000)) << 80)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +133,8 @@ class Wanted:
     """Only messages of about this time are looked at."""
     chats: Sequence[UUID] | None = None
     """Only those of these chats; None: of all."""
+    has_imports: bool = False
+    """Some of the person's messages were said long before their rows were made."""
     marked: Sequence[UUID] | None = None
     """Only those of these: the newest that have what a filter asks for, all if there are less than `MOST_MARKED`."""
 
@@ -215,15 +218,35 @@ def _since(newest: list[Any], last: UUID, hits: int) -> UUID:
 def _on_sqlite(rows: Any, wanted: Wanted) -> Iterator[Any]:
     said = f"text : ({' AND '.join(_fts5(wanted.parts))})"
     owned = f"owner : {wanted.workspace_id.hex}{wanted.owner_id.hex} AND {said}"
-    first, last = (one.hex for one in wanted.span.ids())
-    some = f"{_SQLITE_UP_TO} ORDER BY rowid DESC LIMIT {MOST_CANDIDATES}"
-    end = _LAST_ROW
     if wanted.marked is not None:
         marked = json.dumps([one.hex for one in wanted.marked])
         ids = _listed(_SQLITE_MARKED, [owned, marked])
         yield _among_numbered(rows, ids)
         if len(wanted.marked) < MOST_MARKED and len(ids) < MOST_CANDIDATES:
             return
+    if wanted.has_imports or wanted.span != Span():
+        yield from _on_sqlite_by_ids(rows, wanted, owned)
+    else:
+        yield from _on_sqlite_by_rows(rows, wanted, owned, said)
+
+
+def _on_sqlite_by_ids(rows: Any, wanted: Wanted, owned: str) -> Iterator[Any]:
+    """All that hold the words are looked at, since only their ids tell which are the newest."""
+    query = _SQLITE_DATED
+    params: list[Any] = [owned, *(one.hex for one in wanted.span.ids())]
+    if wanted.chats is not None:
+        query += _SQLITE_OF_CHATS
+        params.append(json.dumps([one.hex for one in wanted.chats]))
+    ids = _listed(f"{query} ORDER BY m.id DESC LIMIT {MOST_CANDIDATES}", params)
+    yield _among_numbered(rows, ids)
+    if len(ids) == MOST_CANDIDATES:
+        yield rows.extra(where=[f"chat_message.rowid IN ({query})"], params=params)  # noqa: S610  our own words
+
+
+def _on_sqlite_by_rows(rows: Any, wanted: Wanted, owned: str, said: str) -> Iterator[Any]:
+    """The newest are the last rows, so few are looked at."""
+    some = f"{_SQLITE_UP_TO} ORDER BY rowid DESC LIMIT {MOST_CANDIDATES}"
+    end = _LAST_ROW
     chats: list[tuple[Any, Any]] = []
     if wanted.chats is not None:
         listed = json.dumps([one.hex for one in wanted.chats])
@@ -232,22 +255,19 @@ def _on_sqlite(rows: Any, wanted: Wanted) -> Iterator[Any]:
             return
         end = chats[0][1]
     if not 0 < len(chats) <= FIRST_CHATS:
-        ids = _listed(some, [owned, first, last, end])
+        ids = _listed(some, [owned, end])
         yield _among_numbered(rows, ids)
         if len(ids) < MOST_CANDIDATES:
             return
     if chats:
         ids, is_whole = _in_chats(
             chats,
-            lambda few: _listed(
-                some, [f"owner : ({' OR '.join(few)}) AND {said}", first, last, end]
-            ),
+            lambda few: _listed(some, [f"owner : ({' OR '.join(few)}) AND {said}", end]),
         )
         yield _among_numbered(rows, ids)
         if is_whole:
             return
-    params = [owned, first, last, end]
-    yield rows.extra(where=[f"chat_message.rowid IN ({_SQLITE_UP_TO})"], params=params)  # noqa: S610  our own words
+    yield rows.extra(where=[f"chat_message.rowid IN ({_SQLITE_UP_TO})"], params=[owned, end])  # noqa: S610  our own words
 
 
 def _in_chats(

@@ -26,6 +26,7 @@ from config.workspace_files.place import Place, faults_at
 from config.workspace_files.providers import note_untested_keys, put_providers, try_new_keys
 from config.workspace_files.servers import own_servers, put_server, put_tools, server_files
 from config.workspace_files.shapes import WorkspaceFile, read_document
+from config.workspace_files.spending import put_spending
 from mcp_servers.models import McpServer
 from mcp_servers.registry.services import delete_server, refresh_tools, set_workspace_rule
 from workspaces.errors import DomainError
@@ -125,6 +126,8 @@ def _apply(
                 set_workspace_rule(
                     workspace=place.workspace, rule=name, is_on=is_on, actor=place.actor
                 )
+    if wanted.spending is not None:
+        put_spending(place, wanted.spending)
     put_providers(place, wanted.providers, works_at)
     servers = {one.name: one for one in server_files(place)}
     new = {row.name: row for row in added}

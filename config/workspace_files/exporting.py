@@ -13,6 +13,7 @@ from config.workspace_files.log import alert_files, schedule_files, stream_files
 from config.workspace_files.place import Place
 from config.workspace_files.providers import provider_files
 from config.workspace_files.servers import server_files
+from config.workspace_files.spending import spending_file
 from mcp_servers.registry.services.rules import RULES
 from workspaces.models import Workspace
 from workspaces.roles import Permission, require
@@ -37,6 +38,8 @@ def workspace_document(place: Place) -> dict[str, Any]:
         "schedules": schedule_files(place),
     }
     document: dict[str, Any] = {"rules": {name: getattr(now, name) for name in RULES}}
+    if spending := spending_file(place):
+        document["spending"] = spending.model_dump(mode="json", exclude_defaults=True)
     for name, rows in parts.items():
         document[name] = [row.model_dump(mode="json", exclude_defaults=True) for row in rows]
     return {name: rows for name, rows in document.items() if rows}

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
 
 from audit.models import AlertRule, AuditStream, ReportSchedule, SavedView
+from chat.models.spending import MOST_COST, MOST_TOKENS, USUAL_WARNING
 from chat.services.bud_yaml import BudFile
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
@@ -99,6 +100,33 @@ class ProviderFile(_Part):
     models: Annotated[dict[Name, ModelFile], Field(max_length=5_000)] = {}
 
 
+Cost = Annotated[
+    Decimal,
+    Field(ge=0, le=MOST_COST, max_digits=14, decimal_places=6),
+    PlainSerializer(float, return_type=float, when_used="json"),
+]
+Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
+
+
+class LimitFile(_Part):
+    """A spending limit of a month. Without both there is no limit."""
+
+    cost: Cost | None = None
+    tokens: Tokens | None = None
+
+
+class SpendingFile(_Part):
+    """All spending limits of the workspace. Members whom the file does not name keep theirs."""
+
+    workspace: LimitFile = LimitFile()
+    member: LimitFile = LimitFile()
+    """Of each member without a limit of their own."""
+    warn_percent: Annotated[int, Field(ge=1, le=100)] = USUAL_WARNING
+    time_zone: Annotated[str, Field(max_length=64)] = "UTC"
+    members: Annotated[dict[Line, LimitFile | None], Field(max_length=5_000)] = {}
+    """By e-mail address; null: as all members."""
+
+
 class AlertFile(_Part):
     """An alert rule."""
 
@@ -155,6 +183,7 @@ class WorkspaceFile(_Part):
 
     rules: dict[str, bool] = {}
     providers: Annotated[list[ProviderFile], Field(max_length=_MOST)] = []
+    spending: SpendingFile | None = None
     servers: Annotated[list[ServerFile], Field(max_length=_MOST)] = []
     buds: Annotated[list[BudFile], Field(max_length=_MOST)] = []
     alerts: Annotated[list[AlertFile], Field(max_length=_MOST)] = []

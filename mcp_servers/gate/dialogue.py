@@ -260,7 +260,13 @@ class Dialogue:
 
     async def _sample(self, asked: AskedInput, row: InputRequest) -> InputAnswer:
         """Have the model write what was allowed; what it cost is recorded before the server reads it."""
-        task = sampling.read_task(asked.params, server=self._origin.server, bud=self._bud)
+        origin = self._origin
+        task = replace(
+            sampling.read_task(asked.params, server=origin.server, bud=self._bud),
+            actor=origin.actor,
+            conversation_id=origin.conversation_id,
+            turn_id=origin.turn_id,
+        )
         try:
             async with asyncio.timeout(sampling.SECONDS):
                 result = await sampling.model()(task)

@@ -24,6 +24,7 @@ from workspaces.database import database_now
 
 if TYPE_CHECKING:
     from audit.services import Ref
+    from workspaces.actors import Actor
 
 MAX_MESSAGES: Final = 50
 MAX_TEXT_LENGTH: Final = 100_000
@@ -59,6 +60,10 @@ class SamplingTask:
     max_tokens: int = MAX_TOKENS
     temperature: float | None = None
     stop_sequences: tuple[str, ...] = ()
+    actor: Actor | None = None
+    """For whom the call was made during which the server asks."""
+    conversation_id: UUID | None = None
+    turn_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

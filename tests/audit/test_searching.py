@@ -138,7 +138,8 @@ def test_a_long_log_tells_by_a_few_pages_that_very_many_entries_hold_the_words(
         a_call(tenant)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE audit_auditentry")
-    for name, value in (("LONG_LOG", 1), ("VERY_MANY", 5)):
+    # Earlier tests leave empty pages in the table, so all pages are read here.
+    for name, value in (("LONG_LOG", 1), ("VERY_MANY", 5), ("_SAMPLED_PAGES", 1_000_000)):
         monkeypatch.setattr(f"audit.reports.searching.{name}", value)
     for workspace_id, words, is_in_many in (
         (tenant.workspace.pk, "done", True),

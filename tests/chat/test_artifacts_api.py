@@ -166,7 +166,7 @@ async def test_the_edge_reads_no_more_than_anybody_may_send() -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    app = BodyLimit(collects, most_bytes=10_000)
+    app = BodyLimit(collects, most_bytes=lambda _path: 10_000)
     await app({"type": "http", "headers": []}, endless, send)
     assert (pieces, sent[0]["status"]) == (11, 413)
     sent.clear()

@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.uploadedfile import SimpleUploadedFile
 from pytest_django.fixtures import Settings
 from uuid_utils.compat import uuid7
@@ -21,13 +22,13 @@ from chat.artifacts.sweeping import sweep
 from chat.engine.trust import find_source
 from chat.importing import reading, values
 from chat.models import Bud, ChatImport, Conversation, Message
-from chat.services import import_reading
+from chat.services import import_reading, import_storing
 from chat.services.branches import edit_message, fork_conversation
 from chat.services.conversations import erase_conversation
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.import_reading import forget_old, read_due
 from chat.services.imports import remove_import, restore_import, start_import
-from chat.services.search import search
+from chat.services.search import MOST_HITS, search
 from chat.snapshots import read_snapshot
 from chat.tasks import read_imports
 from tests.chat.conftest import Chat
@@ -64,7 +65,7 @@ def begin(tenant: Tenant, content: Any, name: str = "conversations.json") -> Cha
         owner=tenant.member,
         bud=bud_of(tenant),
         name=name,
-        content=raw,
+        file=ContentFile(raw),
         actor=tenant.actor("member"),
     )
 
@@ -176,6 +177,35 @@ def test_what_came_along_is_found_also_by_its_dates(acme: Tenant) -> None:
         assert len([hit for hit in hits if hit.message_id]) == found, query
 
 
+@pytest.mark.both_engines
+def test_what_came_along_stands_where_it_was_said(acme: Tenant) -> None:
+    """REL-1075: a search without dates finds what was said here last year before what was said elsewhere years ago."""
+    here = Conversation.objects.create(
+        workspace=acme.workspace, owner=acme.member, bud=bud_of(acme), title="Here"
+    )
+    said = Message.objects.create(
+        workspace=acme.workspace,
+        conversation=here,
+        role="user",
+        text="Are turnips ripe?",
+        status="complete",
+        order_key=1,
+    )
+    row = bring(acme, [chatgpt(str(number)) for number in range(40)])
+    assert row.imported == 40
+    hits = search(workspace=acme.workspace, person=acme.member, query="turnips")
+    found = [hit for hit in hits if hit.message_id]
+    assert found[0].message_id == said.pk
+    assert len(found) == MOST_HITS
+    moments = [hit.at for hit in found]
+    assert moments == sorted(moments, reverse=True)
+    within = search(workspace=acme.workspace, person=acme.member, query="turnips after:2025-01-01")
+    assert [hit.message_id for hit in within] == [said.pk]
+    # Another person's dates are not moved by it.
+    for one in (acme.admin, acme.owner):
+        assert not search(workspace=acme.workspace, person=one, query="turnips")
+
+
 def test_an_import_is_removed_and_brought_back_as_one(acme: Tenant, settings: Settings) -> None:
     """REL-1015: as deleted conversations are, and for good where the platform keeps none."""
     row = bring(acme, [chatgpt(str(number)) for number in range(5)])
@@ -200,16 +230,16 @@ def test_an_import_is_removed_and_brought_back_as_one(acme: Tenant, settings: Se
 def test_it_goes_on_where_another_process_stopped(acme: Tenant) -> None:
     """REL-1014: nothing is half made, nothing comes twice, and two do not read one file."""
     row = begin(acme, [chatgpt(str(number)) for number in range(4)])
-    stored = import_reading._check_is_new
+    stored = import_storing.store_chat
     seen: list[str] = []
 
-    def dies(row: ChatImport, chat: values.ImportedChat, client_id: str) -> None:
+    def dies(row: ChatImport, raw: Any, chat: values.ImportedChat, contents: Any) -> None:
         seen.append(chat.key)
+        stored(row, raw, chat, contents)
         if len(seen) == 3:
             raise KeyboardInterrupt
-        stored(row, chat, client_id)
 
-    with patch.object(import_reading, "_check_is_new", dies), pytest.raises(KeyboardInterrupt):
+    with patch.object(import_reading, "store_chat", dies), pytest.raises(KeyboardInterrupt):
         read_due()
     assert len(chats(acme)) == 2
     assert read_due() == 0

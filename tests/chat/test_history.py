@@ -17,7 +17,6 @@ from chat.engine.context_window import (
     PastStep,
     PastTurn,
     Window,
-    estimate,
     fit,
     measured_factor,
     shorten,
@@ -25,6 +24,7 @@ from chat.engine.context_window import (
 from chat.engine.fitting_notices import notice_of
 from chat.engine.prompting import fenced_messages, native_messages, tools_prompt
 from chat.providers.base import TokenCount
+from chat.providers.estimates import estimate
 from chat.providers.fenced_json import FencedReader
 from chat.providers.known_models import Prices
 

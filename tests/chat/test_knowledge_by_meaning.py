@@ -26,6 +26,7 @@ from chat.models import (
     PassageVector,
 )
 from chat.providers.choosing import platform_provider
+from chat.providers.spending import Payer
 from chat.reporting import jobs, usage
 from chat.services import preparing_knowledge
 from chat.services.bud_versions import duplicate_bud
@@ -34,6 +35,7 @@ from chat.services.preparing_knowledge import prepare_due
 from tests.chat.conftest import Chat
 from tests.factories import make_tenant
 from tests.fakes.scripted_model import Answer
+from tests.patience import PATIENCE
 from workspaces.database import database_now
 
 RULES = b"Thirty days of vacation."
@@ -71,6 +73,12 @@ def found(chat: Chat, query: str = QUESTION, **more: str) -> str:
     chat.model.say("Done")
     chat.ask()
     return chat.calls()[-1].model_text
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes long to answer, and that is not what these tests are about."""
+    monkeypatch.setattr(meaning, "QUERY_SECONDS", PATIENCE)
 
 
 @pytest.fixture
@@ -406,7 +414,10 @@ def test_nobody_finds_what_another_bud_or_workspace_knows(knowing: Chat) -> None
     assert told.startswith("1 passage fits.")
     assert "abroad" not in told
     rows = KnowledgePreparation.objects.for_workspace(tenant.workspace)
-    sought = meaning.Sought(knowing.bud, QUESTION)
+    payer = Payer(
+        workspace_id=knowing.tenant.workspace.pk, actor=knowing.tenant.actor(), purpose="search"
+    )
+    sought = meaning.Sought(knowing.bud, QUESTION, payer)
     sought._prepared = (
         rows.get().pk,
         KnowledgePreparation.unscoped.get(file__bud=neighbour).pk,

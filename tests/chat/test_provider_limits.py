@@ -222,7 +222,9 @@ def test_titles_and_summaries_wait_too(
     bounds = limit(provider, most_at_once=1)
     limits.ask_for_place(bounds, uuid7())
     with pytest.raises(ProviderBusy):
-        ask_aside(spec_of(provider), prompt="p", question="q", seconds=PATIENCE, most=100)
+        ask_aside(
+            spec_of(provider), prompt="p", question="q", seconds=PATIENCE, most=100, bill=None
+        )
     assert chat.model.requests == []
 
 

@@ -13,7 +13,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from pytest_django import Settings
 
-from chat.models import Conversation, PushDevice, PushMessage, ToolCall, Turn
+from chat.models import Conversation, DataCopy, PushDevice, PushMessage, ToolCall, Turn
 from chat.reminders import pushing
 from chat.reminders.choices import ReminderDraft, choose, until_quiet
 from chat.reminders.devices import MOST_DEVICES, current_key
@@ -135,6 +135,24 @@ def test_administrators_are_notified_of_what_members_ask_for(
     decide_request(request=requests.get(), is_granted=False, note="", actor=tenant.actor("owner"))
     assert pushing.deliver_due() == 1
     assert len(service.heard) == 1
+
+
+def test_a_device_is_notified_of_a_copy_that_is_ready(
+    chat: Chat, browser: Browser, service: PushService
+) -> None:
+    """REL-1071: it leads to the page where the person downloads it; an erased one is no news."""
+    added(chat.tenant, browser)
+    for status in ("ready", "erased"):
+        DataCopy.objects.create(
+            workspace=chat.tenant.workspace,
+            owner=chat.tenant.member,
+            status=status,
+            finished_at=database_now() - timedelta(minutes=1),
+        )
+    notify_devices()
+    (one,) = shown(browser, service)
+    assert one["title"] == "Your copy of your data is ready"
+    assert one["url"] == f"/w/{chat.tenant.workspace.slug}/your-data/"
 
 
 def test_what_is_no_news_any_more_is_not_sent(

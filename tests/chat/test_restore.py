@@ -6,7 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.core.management import call_command
+from django.test import Client
 
 from audit.models import AuditEntry
 from chat import restore as chat_restore
@@ -36,7 +38,7 @@ def epoch_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_database_that_went_back_does_nothing_by_itself(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-46: open turns are interrupted, approvals void, webhooks wait for a person's word; the server sees nothing."""
+    """REL-46, SEC-530: open turns are interrupted, approvals void, webhooks wait; the server sees nothing."""
     chat.model.call(("counting__destroy", {"what": "x"}))
     sent = chat.send()
     chat.watching.turn("waiting_for_approval")
@@ -51,6 +53,7 @@ def test_a_database_that_went_back_does_nothing_by_itself(
     assert not chat_restore.look()
     Installation.objects.update(epoch=backup)
     chat.watching.forget()
+    Client().force_login(chat.tenant.member)
 
     assert chat_restore.look()
     assert chat.reload(sent.turn).status == "interrupted"
@@ -64,6 +67,7 @@ def test_a_database_that_went_back_does_nothing_by_itself(
     entry = AuditEntry.objects.across_workspaces().get(action="restore.found")
     assert entry.details["database_epoch"] == backup
     assert entry.details["interrupted_turns"] == 1
+    assert not Session.objects.exists(), "everybody signs in again"
 
     delivered: list[bool] = []
     monkeypatch.setattr(delivery, "deliver_due", lambda: delivered.append(True))

@@ -36,7 +36,7 @@ from chat.services.conversations import (
     erase_conversation,
     restore_conversation,
 )
-from chat.services.share_ends import drop_shared_by
+from chat.services.share_ends import drop_shared_by, end_public_shares
 from chat.services.shared_reading import copy_shared, find_shared
 from chat.services.sharing import (
     ShareChoice,
@@ -867,3 +867,18 @@ def test_only_members_are_found_to_share_with(two_workspaces: TwoTenants) -> Non
     suspend_member(membership=membership, reason="", actor=tenant.actor("owner"))
     assert api("get", f"shared-chats/people/?search={tenant.auditor.email}") == []
     assert api("get", f"shared-chats/people/?search={CANARY}") == []
+
+
+def test_after_a_restore_no_public_link_opens(
+    tenant: Tenant, bud: Bud, conversation: Conversation, public: None
+) -> None:
+    """SEC-530: its owner may have stopped it after the backup. What only members read stays, and they share again."""
+    linked = share(tenant, conversation, Audience.LINK)
+    inside = share(tenant, make_conversation(tenant, bud))
+    assert may_read(linked, None)
+    assert end_public_shares() == 1
+    assert not may_read(linked, None)
+    assert may_read(inside, tenant.admin)
+    again = share(tenant, conversation, Audience.LINK)
+    assert may_read(again, None)
+    assert end_public_shares() == 1

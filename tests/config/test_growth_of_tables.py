@@ -26,7 +26,7 @@ BOUNDS = {
         chat.SharedProvider chat.SharedProviderList chat.ProviderList chat.ModelProvider chat.ProviderModel chat.Bud chat.BudVersion chat.Folder
         chat.BudCheck chat.CheckPlan chat.Pin chat.KnowledgeFile chat.KnowledgePassage
         chat.KnowledgePreparation chat.PassageVector chat.ReminderChoice
-        chat.PushDevice chat.WebhookEndpoint
+        chat.PushDevice chat.WebhookEndpoint chat.SpendingPolicy chat.MemberSpendingLimit
     """,
     CONVERSATION: """
         chat.Conversation chat.Message chat.QueuedMessage chat.Turn chat.ToolCall chat.Artifact
@@ -41,7 +41,7 @@ BOUNDS = {
         sessions.Session workspaces.WorkspaceSession workspaces.IdempotentRequest audit.Notice
         audit.AlertDelivery audit.OutsideWrite mcp_servers.OAuthAttempt mcp_servers.CallCount
         mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.PushMessage chat.WebhookDelivery
-        chat.ModelRequest chat.CheckRun chat.CheckResult
+        chat.ModelRequest chat.MonthlySpending chat.CheckRun chat.CheckResult chat.DataCopy chat.DataCopyPart
         admin.LogEntry account.EmailConfirmation audit.Alert mcp_servers.Approval
         mcp_servers.InputRequest
     """,

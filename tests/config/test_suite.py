@@ -1,10 +1,10 @@
-"""The suite's own stages: a fault that an old cache makes is told from one that the code has."""
+"""The suite's own stages: a fault that an old cache makes is told from one that the code has; a reason is told once."""
 
 from __future__ import annotations
 
 import pytest
 
-from config.suite import names_lost_modules
+from config.suite import Result, failures_by_reason, names_lost_modules
 
 LOST = """
 workspaces/tenancy.py: error: Cannot find implementation or library stub for module named "workspaces.old"  [import-not-found]
@@ -28,3 +28,11 @@ def test_a_module_that_no_line_imports_is_missed_by_the_cache_alone() -> None:
 )
 def test_a_fault_of_the_code_is_none_of_the_cache(output: str) -> None:
     assert not names_lost_modules(output)
+
+
+def test_what_many_tests_failed_for_is_told_once() -> None:
+    results = [
+        Result(name="tests", is_good=False, seconds=1, failures={"a": "no table", "b": "1 != 2"}),
+        Result(name="journeys", is_good=False, seconds=1, failures={"c": "no table"}),
+    ]
+    assert failures_by_reason(results) == {"no table": ["a", "c"], "1 != 2": ["b"]}

@@ -367,6 +367,12 @@ SAMPLES: dict[str, Sample] = {
     "api:models-list": Sample(),
     "api:waiting-list": Sample(),
     "api:usage-list": Sample(),
+    "api:spending-limits-list": Sample(bodies=(_body(tokens="=1000"),)),
+    "api:member-spending-list": Sample(),
+    "api:member-spending-detail": Sample(ids=_pk("membership")),
+    "api:member-spending-limit": Sample(
+        ids=_pk("membership"), bodies=(_body(which="=own", tokens="=1000"),), reads=False
+    ),
     "workspace_file": Sample(ids=_slug, bodies=(_workspace_yaml,)),
     "workspace_file_download": Sample(ids=_slug),
     "api:config-list": Sample(bodies=(_bud_document,)),
@@ -458,6 +464,15 @@ SAMPLES: dict[str, Sample] = {
     "api:chat-imports-detail": Sample(ids=_pk("chat_import")),
     "api:chat-imports-remove": Sample(ids=_pk("chat_import"), reads=False),
     "api:chat-imports-restore": Sample(ids=_pk("chat_import"), reads=False),
+    "api:data-copies-list": Sample(bodies=(lambda _: {"with_files": False},)),
+    "api:data-copies-detail": Sample(ids=_pk("data_copy")),
+    "api:data-copies-cancel": Sample(ids=_pk("data_copy"), reads=False),
+    "api:data-copies-erase": Sample(ids=_pk("data_copy"), reads=False),
+    "api:data-copies-part": Sample(
+        ids=lambda side: {"pk": side["data_copy"].pk, "number": 1},
+        gives_content=True,
+        writes_on_get=_AUDIT,
+    ),
     "api:folders-list": Sample(bodies=(_body(name="=plans"),)),
     "api:folders-detail": Sample(ids=_pk("folder"), bodies=(_body(name="=plans"),)),
     "api:push-devices-list": Sample(
@@ -998,7 +1013,27 @@ SAMPLES: dict[str, Sample] = {
         ids=lambda side: {**_slug(side), "import_id": side["chat_import"].pk, "verb": "remove"},
         reads=False,
     ),
+    "chat:data_copies": Sample(ids=_slug, bodies=(lambda side: {},), writes_on_get=_SESSION),
+    "chat:data_copy_part": Sample(
+        ids=lambda side: {**_slug(side), "copy_id": side["data_copy"].pk, "number": 1},
+        gives_content=True,
+        writes_on_get=_AUDIT,
+    ),
+    "chat:data_copy_change": Sample(
+        ids=lambda side: {**_slug(side), "copy_id": side["data_copy"].pk, "verb": "erase"},
+        reads=False,
+    ),
     "chat:usage": Sample(ids=_slug, writes_on_get=_SESSION),
+    "chat:spending": Sample(
+        ids=_slug,
+        bodies=(_body(tokens="=1000", warn_percent="=80", time_zone="=UTC"),),
+        writes_on_get=_SESSION,
+    ),
+    "chat:member_spending": Sample(
+        ids=_in_workspace(membership_id="membership"),
+        bodies=(_body(which="=own", tokens="=1000"),),
+        writes_on_get=_SESSION,
+    ),
     "chat:bud_new": Sample(ids=_slug, bodies=(_bud_form,), writes_on_get=_SESSION),
     "chat:bud_test": Sample(ids=_slug, bodies=(_bud_form,), reads=False),
     "chat:bud_tools": Sample(ids=_slug, writes_on_get=_SESSION),

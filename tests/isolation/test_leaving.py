@@ -48,6 +48,8 @@ LIVE: dict[str, Q] = {
     "chat.ReminderMail": Q(status="waiting"),
     "chat.PushDevice": Q(),
     "chat.ChatImport": Q(status__in=["queued", "running"]),
+    "chat.MemberSpendingLimit": Q(),
+    "chat.DataCopy": Q(status__in=["queued", "running", "ready"]),
     "chat.CheckRun": Q(status="running"),
     "chat.CheckPlan": Q(next_at__isnull=False),
     "chat.Turn": Q(status__in=ACTIVE),
@@ -68,6 +70,7 @@ KEPT = {
     "chat.Draft": "what the person wrote",
     "chat.Pin": "what the person chose",
     "chat.ArtifactVersion": "what the person made",
+    "chat.MonthlySpending": "what was spent: coming back is no new month",
 }
 _PERSON = re.compile(r"(user|owner|person|actor|requester|approver|made_by|asked_by|signed_by)_id")
 

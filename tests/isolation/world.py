@@ -46,15 +46,19 @@ from chat.models import (
     CheckResult,
     CheckRun,
     Conversation,
+    DataCopy,
+    DataCopyPart,
     Draft,
     FileReading,
     Folder,
     KnowledgeFile,
     KnowledgePassage,
     KnowledgePreparation,
+    MemberSpendingLimit,
     Message,
     ModelProvider,
     ModelRequest,
+    MonthlySpending,
     PassageVector,
     Pin,
     ProviderList,
@@ -68,6 +72,7 @@ from chat.models import (
     SharedChatReader,
     SharedChatText,
     SharedProvider,
+    SpendingPolicy,
     ToolCall,
     Turn,
     WebhookDelivery,
@@ -332,6 +337,22 @@ def make_side(slug: str, text: str) -> Side:
         reasons=[{"title": f"{text} left out", "reason": f"{text} reason"}],
         error=f"{text} fault of a file",
     )
+    data_copy = DataCopy.objects.create(
+        workspace=workspace,
+        owner=member,
+        status="ready",
+        missing=[{"chat": f"{text} chat of a copy", "file": f"{text} lost file"}],
+        error=f"{text} fault of a copy",
+    )
+    kept = store(workspace.pk, f"{text} copied data".encode())
+    DataCopyPart.objects.create(
+        workspace=workspace,
+        copy=data_copy,
+        number=1,
+        path=kept.path,
+        size=kept.size,
+        sha256=kept.sha256,
+    )
     conversation = Conversation.objects.create(
         workspace=workspace,
         owner=member,
@@ -376,6 +397,16 @@ def make_side(slug: str, text: str) -> Side:
     )
     asked_model = ModelRequest.objects.create(
         workspace=workspace, provider=provider, alive_until=soon
+    )
+    # Far from reached: other walks ask models.
+    policy = SpendingPolicy.objects.create(
+        workspace=workspace, tokens=10**12, member_tokens=10**12, time_zone="Europe/Zurich"
+    )
+    member_limit = MemberSpendingLimit.objects.create(
+        workspace=workspace, person=member, tokens=10**12
+    )
+    spent = MonthlySpending.objects.create(
+        workspace=workspace, month=202611, subject=member.pk, person=member, tokens=1, requests=1
     )
     message = Message.objects.create(
         workspace=workspace,
@@ -846,7 +877,11 @@ def make_side(slug: str, text: str) -> Side:
             "shared_chat": shared_chat,
             "shared_text": shared_text,
             "shared_reader": shared_reader,
+            "spending_policy": policy,
+            "member_limit": member_limit,
+            "spent": spent,
             "chat_import": chat_import,
+            "data_copy": data_copy,
             "conversation": conversation,
             "message": message,
             "turn": turn,

@@ -1,0 +1,31 @@
+"""How the product speaks to its database: threads, statements that are compiled once, and what each engine needs."""
+
+from workspaces.database.connections import (
+    THREADS,
+    commit_durably,
+    database_now,
+    drop_dead_connections,
+    give_back_connections,
+    in_database,
+    is_database_thread,
+    is_unavailable,
+    leave_database,
+    lock_until_commit,
+    statement_cursor,
+    wait_for,
+)
+
+__all__ = [
+    "THREADS",
+    "commit_durably",
+    "database_now",
+    "drop_dead_connections",
+    "give_back_connections",
+    "in_database",
+    "is_database_thread",
+    "is_unavailable",
+    "leave_database",
+    "lock_until_commit",
+    "statement_cursor",
+    "wait_for",
+]

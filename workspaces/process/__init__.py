@@ -1,0 +1,1 @@
+"""What a process needs besides its work: metrics, traces, schedules, an end in order."""

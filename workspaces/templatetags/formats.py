@@ -32,6 +32,7 @@ for _write in (
     formats.moment_and_zone,
     formats.whole,
     formats.decimal,
+    formats.money,
     formats.plain,
     formats.file_size,
 ):

@@ -1,0 +1,95 @@
+"""Lines in the bells of those who can raise a limit of a whole workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+
+from chat.models import ModelProvider
+from chat.providers.base import TokenCount
+from chat.providers.spending import Bill, Crossed, Whose, add_to_month
+from chat.providers.spending_words import told_begin, told_used
+from workspaces.actors import Role
+from workspaces.bell import tell
+from workspaces.formats import whole, written_for
+from workspaces.models import Membership, User, Workspace
+
+_KIND: Final = "spending.limit"
+_FULL: Final = 100
+
+
+def charge(bill: Bill, usage: TokenCount) -> list[Crossed]:
+    """Add what a request used to its month, and tell those who can raise a limit that is nearly or wholly used.
+
+    In the caller's transaction, and best at its end.
+
+    Returns:
+        What of the person's own limit is to be told to them.
+    """
+    crossed = add_to_month(bill, usage)
+    workspace_id = bill.allowance.payer.workspace_id
+    for one in crossed:
+        if one.line.whose is not Whose.MEMBER:
+            # Others read it, whoever's question it came of.
+            with override(settings.LANGUAGE_CODE), written_for(None):
+                _tell(workspace_id, one)
+    return [one for one in crossed if one.line.whose is Whose.MEMBER]
+
+
+def charge_alone(bill: Bill, usage: TokenCount) -> None:
+    """The same in a transaction of its own, for requests that are no step of an answer."""
+    if usage.total:
+        with transaction.atomic():
+            charge(bill, usage)
+
+
+def _tell(workspace_id: UUID, crossed: Crossed) -> None:
+    workspace = Workspace.objects.get(pk=workspace_id)
+    people: Iterable[Any]
+    if crossed.line.whose is Whose.PROVIDER:
+        provider = ModelProvider.objects.for_workspace(workspace_id).filter(
+            shared_id=crossed.line.subject
+        )
+        name = provider.values_list("name", flat=True).first() or ""
+        subject = _("“%(name)s” in %(workspace)s") % {"name": name, "workspace": workspace.name}
+        owners = User.objects.filter(is_superuser=True, is_active=True)
+        people = {*owners.values_list("pk", flat=True), *_admins_of(workspace_id)}
+    else:
+        subject = workspace.name
+        people = _admins_of(workspace_id)
+    if crossed.percent >= _FULL:
+        title = _("Spending limit reached: %(subject)s")
+        text = _(
+            "%(used)s this month. Models do not answer until %(begin)s, or until the limit is raised."
+        )
+    else:
+        title = _("%(percent)s%% of the spending limit used: %(subject)s")
+        text = _("%(used)s this month. At 100%%, models do not answer until %(begin)s.")
+    values = {
+        "subject": subject,
+        "percent": whole(crossed.line.percent),
+        "used": told_used(crossed.line),
+        "begin": told_begin(crossed.month),
+    }
+    tell(
+        workspace_id=workspace_id,
+        user_ids=people,
+        kind=_KIND,
+        title=title % values,
+        text=text % values,
+        url=reverse("chat:spending", args=[workspace.slug]),
+    )
+
+
+def _admins_of(workspace_id: UUID) -> list[UUID]:
+    admins = Membership.objects.for_workspace(workspace_id).filter(
+        role__in=[Role.OWNER.value, Role.ADMIN.value], user__is_active=True
+    )
+    return list(admins.values_list("user_id", flat=True))

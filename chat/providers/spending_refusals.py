@@ -1,0 +1,69 @@
+"""Refusing to ask a model whose payer has reached a spending limit."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from django.utils.translation import gettext_noop as _
+
+from audit.actions import Action, RefusedBy
+from audit.errors import AuditUnavailable
+from audit.services import EntryDraft, record
+from chat.providers.base import ProviderSpec
+from chat.providers.errors import SpendingLimitReached
+from chat.providers.months import current_month
+from chat.providers.spending import Allowance, Line, Payer, Whose
+from chat.providers.spending_words import told_refusal
+
+logger = logging.getLogger(__name__)
+
+_TRIED_AGAIN_SECONDS: Final = 3_600
+"""By work in the background: somebody may raise the limit before the month ends."""
+RULES: Final = {
+    f"spending.{Whose.MEMBER}": _("The person's monthly spending limit is reached."),
+    f"spending.{Whose.WORKSPACE}": _("The workspace's monthly spending limit is reached."),
+    f"spending.{Whose.PROVIDER}": _(
+        "The workspace's monthly spending limit for a shared provider is reached."
+    ),
+}
+"""Ids of rules in the log, and what they say."""
+
+
+def refuse(allowance: Allowance, spec: ProviderSpec) -> None:
+    """Record that a model is not asked, and raise; nothing where no limit is reached.
+
+    Work in the background that is for nobody in particular tries again and again, and says so in its own place.
+
+    Raises:
+        SpendingLimitReached: which one, when it begins anew, and whom to ask.
+    """
+    line = allowance.reached
+    if line is None:
+        return
+    told = told_refusal(line, current_month(allowance.zone), spec.name)
+    if allowance.payer.person_id is not None:
+        _record(allowance.payer, line, spec, told)
+    raise SpendingLimitReached(
+        told, details={"limit": line.whose.value, "wait": _TRIED_AGAIN_SECONDS}
+    )
+
+
+def _record(payer: Payer, line: Line, spec: ProviderSpec, told: str) -> None:
+    try:
+        record(
+            EntryDraft(
+                action=Action.MODEL_REQUEST_REFUSED,
+                actor=payer.actor,
+                workspace_id=payer.workspace_id,
+                bud=payer.bud,
+                conversation_id=payer.conversation_id,
+                turn_id=payer.turn_id,
+                model=spec.model,
+                refused_by=RefusedBy.SPENDING_LIMIT,
+                rule=f"spending.{line.whose}",
+                details={"reason": told, "wanted": payer.purpose},
+            )
+        )
+    except AuditUnavailable:  # nothing is sent in either case
+        logger.warning("spending_refusal_not_recorded", exc_info=True)

@@ -1,0 +1,100 @@
+"""What people read of spending limits, in the words of every page, message and file."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from chat.providers.base import MonthLimit
+from chat.providers.months import Month
+from chat.providers.spending import Crossed, Line, Whose
+from workspaces.formats import day, money, whole
+
+
+def told_used(line: Line) -> str:
+    """How much is used of the limit that is nearer, such as "8.10 of 10.00" or "900 of 1,000 tokens"."""
+    limit = line.limit
+    is_cost = limit.cost is not None and (
+        limit.tokens is None
+        or line.is_cost_reached
+        or line.percent == _alone(line, MonthLimit(cost=limit.cost)).percent
+    )
+    if is_cost and limit.cost is not None:
+        return _("%(used)s of %(most)s") % {"used": money(line.cost), "most": money(limit.cost)}
+    return _("%(used)s of %(most)s tokens") % {
+        "used": whole(line.tokens),
+        "most": whole(limit.tokens),
+    }
+
+
+def _alone(line: Line, limit: MonthLimit) -> Line:
+    return Line(
+        whose=line.whose, subject=line.subject, limit=limit, cost=line.cost, tokens=line.tokens
+    )
+
+
+def told_limit(limit: MonthLimit) -> str:
+    """A limit, such as "10.00 and 1,000 tokens"; empty: there is none."""
+    told = []
+    if limit.cost is not None:
+        told.append(money(limit.cost))
+    if limit.tokens is not None:
+        told.append(_("%(most)s tokens") % {"most": whole(limit.tokens)})
+    return _(" and ").join(told)
+
+
+def told_begin(month: Month) -> str:
+    """When a limit begins anew, such as "1 Dec 2026 (Europe/Zurich)"."""
+    return f"{day(month.begins_anew_on)} ({month.zone_name})"
+
+
+def told_refusal(line: Line, month: Month, provider: str) -> str:
+    """Why a model is not asked: which limit, when it begins anew, and whom to ask.
+
+    Args:
+        provider: its name in the workspace.
+    """
+    values = {"used": told_used(line), "begin": told_begin(month), "provider": provider}
+    is_nothing = 0 in (line.limit.cost, line.limit.tokens)
+    if line.whose is Whose.MEMBER and is_nothing:
+        told = _(
+            "Your monthly spending limit is 0, so models do not answer you here. Ask a workspace admin to raise your"
+            " limit."
+        )
+    elif line.whose is Whose.MEMBER:
+        told = _(
+            "You have reached your monthly spending limit: %(used)s. It begins anew on %(begin)s. To go on before then,"
+            " ask a workspace admin to raise your limit."
+        )
+    elif line.whose is Whose.WORKSPACE and is_nothing:
+        told = _(
+            "The monthly spending limit of this workspace is 0, so models do not answer here. Ask a workspace admin to"
+            " raise it."
+        )
+    elif line.whose is Whose.WORKSPACE:
+        told = _(
+            "This workspace has reached its monthly spending limit. It begins anew on %(begin)s. To go on before then,"
+            " ask a workspace admin to raise it."
+        )
+    elif is_nothing:
+        told = _(
+            "Whoever runs Trellis has set this workspace's monthly spending limit for “%(provider)s” to 0. Choose"
+            " another model, or ask them to raise it."
+        )
+    else:
+        told = _(
+            "This workspace has reached its monthly spending limit for “%(provider)s”, which whoever runs Trellis has"
+            " set. It begins anew on %(begin)s. Choose another model, or ask them to raise it."
+        )
+    return told % values
+
+
+def told_near(crossed: Crossed) -> str:
+    """What a person reads in the chat once so much of their own limit is used."""
+    told = _(
+        "You have used %(percent)s%% of your monthly spending limit (%(used)s). It begins anew on %(begin)s."
+    )
+    return told % {
+        "percent": whole(crossed.line.percent),
+        "used": told_used(crossed.line),
+        "begin": told_begin(crossed.month),
+    }
