@@ -294,6 +294,8 @@ def _draft(row: ModelProvider, given: dict[str, Any]) -> PartDraft:
         offered_models=chosen if own == OwnModels.CHOSEN else None,
         most_at_once=given.get("most_at_once", row.most_at_once),
         most_a_minute=given.get("most_a_minute", row.most_a_minute),
+        most_cost_a_month=given.get("most_cost_a_month", row.most_cost_a_month),
+        most_tokens_a_month=given.get("most_tokens_a_month", row.most_tokens_a_month),
     )
 
 

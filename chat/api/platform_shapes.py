@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
@@ -9,6 +10,7 @@ from rest_framework import serializers
 
 from chat.api.providers import ListingOutput
 from chat.models import ModelProvider, Offer, SharedProvider, Withheld
+from chat.models.spending import MOST_COST, MOST_TOKENS
 from chat.pages.shared_provider_form import OwnModels
 from chat.services.parts_of_shared import MOST_CHOSEN
 from chat.services.providers import LONGEST_KEY
@@ -195,7 +197,8 @@ class PartOutput(serializers.ModelSerializer[ModelProvider]):
         model = ModelProvider
         fields = (
             *("workspace", "name", "slug", "provider", "withheld", "own_models", "offered_models"),
-            *("most_at_once", "most_a_minute", "uses", "load"),
+            *("most_at_once", "most_a_minute", "most_cost_a_month", "most_tokens_a_month"),
+            *("uses", "load"),
         )
         read_only_fields = fields
 
@@ -228,6 +231,22 @@ class PartChanges(serializers.Serializer[Any]):
     most_at_once = _limit(1000, "Requests at once, of this workspace. null: no limit of its own.")
     most_a_minute = _limit(
         100_000, "Requests a minute, of this workspace. null: no limit of its own."
+    )
+    most_cost_a_month = serializers.DecimalField(
+        max_digits=14,
+        decimal_places=6,
+        min_value=Decimal(0),
+        max_value=Decimal(MOST_COST),
+        allow_null=True,
+        required=False,
+        help_text="In US dollars by list prices, in a calendar month. null: no limit; 0: nothing.",
+    )
+    most_tokens_a_month = serializers.IntegerField(
+        min_value=0,
+        max_value=MOST_TOKENS,
+        allow_null=True,
+        required=False,
+        help_text="Tokens in a calendar month. null: no limit; 0: nothing.",
     )
     takes_away = serializers.BooleanField(required=False, help_text=_TAKES_AWAY)
 

@@ -129,6 +129,12 @@ def test_models_are_taken_away_only_on_request(
     assert shown["uses"] == {"buds": 1, "chats": 0}
     limited = root.patch(part, {"most_at_once": 2}).json()
     assert limited["most_at_once"] == 2
+    capped = root.patch(part, {"most_cost_a_month": "25", "most_tokens_a_month": 0}).json()
+    assert (capped["most_cost_a_month"], capped["most_tokens_a_month"]) == ("25.000000", 0)
+    again = root.patch(part, {"most_at_once": 2}).json()
+    assert again["most_cost_a_month"] == "25.000000", "what is left out stays"
+    assert root.patch(part, {"most_cost_a_month": "-1"}).status_code == 400
+    root.patch(part, {"most_cost_a_month": None, "most_tokens_a_month": None})
     assert limited["load"] == {"running": 0, "waiting": 0, "in_last_minute": 0}
     assert limited["offered_models"] == ["m"]
     assert root.patch(part, {"own_models": ""}).json()["offered_models"] == ["m"]  # the default one

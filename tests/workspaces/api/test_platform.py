@@ -25,6 +25,8 @@ from workspaces.roles import Role
 
 pytestmark = pytest.mark.django_db
 
+MISSING = "00000000-0000-7000-8000-000000000000"
+"""An id of nothing. Each process of the tests has to give them the same names."""
 LISTS = (
     *("state/", "workspaces/", "accounts/", "programs/", "programs/known/", "servers/"),
     *("environment-provider/", "environment-provider/usage/", "providers/"),
@@ -182,14 +184,14 @@ def test_the_page_of_tokens_offers_the_scopes_to_owners_alone(
     [
         ("POST", "accounts/"),
         ("POST", "programs/"),
-        ("PATCH", f"programs/{uuid7()}/"),
-        ("DELETE", f"programs/{uuid7()}/"),
-        ("POST", f"programs/{uuid7()}/accept/"),
+        ("PATCH", f"programs/{MISSING}/"),
+        ("DELETE", f"programs/{MISSING}/"),
+        ("POST", f"programs/{MISSING}/accept/"),
         ("POST", "audit-streams/"),
-        ("PATCH", f"audit-streams/{uuid7()}/"),
-        ("DELETE", f"audit-streams/{uuid7()}/"),
-        ("POST", f"audit-streams/{uuid7()}/restart/"),
-        ("POST", f"audit-streams/{uuid7()}/renew-secret/"),
+        ("PATCH", f"audit-streams/{MISSING}/"),
+        ("DELETE", f"audit-streams/{MISSING}/"),
+        ("POST", f"audit-streams/{MISSING}/restart/"),
+        ("POST", f"audit-streams/{MISSING}/renew-secret/"),
         ("POST", "state/confirm-restore/"),
     ],
 )
