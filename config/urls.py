@@ -29,6 +29,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("workspaces.urls")),
     path("", include("audit.urls")),
     path("", include("mcp_servers.pages.urls")),
+    path("", include("mcp_servers.endpoint.urls")),
     path("", include("chat.urls")),
 ]
 

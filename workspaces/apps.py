@@ -20,6 +20,7 @@ class WorkspacesConfig(AppConfig):
             (
                 *("name", "slug", "is_active", "approves_new_tools"),
                 *("allows_personal_servers", "remembers_permissions", "reads_outside_unasked"),
+                "allows_mcp_clients",
                 "allows_public_links",
             ),
         )

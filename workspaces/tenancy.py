@@ -252,6 +252,11 @@ class Workspace(models.Model):
             "After content from outside was read, tools that only read may reach outside without asking."
         ),
     )
+    allows_mcp_clients = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text=_("Members may use its tools in other MCP clients."),
+    )
     allows_public_links = models.BooleanField(
         default=False,
         db_default=False,

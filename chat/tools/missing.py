@@ -8,8 +8,8 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from chat.models import Bud
-from chat.tools.names import NamedTool, name_tools
 from chat.values import BuiltinTool, McpConfig, NamedToolChoice
+from mcp_servers.client.tool_names import NamedTool, name_tools
 from mcp_servers.models import McpServer, McpTool
 
 _MOST_TOLD = 10

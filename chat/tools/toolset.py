@@ -24,7 +24,6 @@ from chat.models import Bud, Conversation
 from chat.tools.builtin.files import OF_KNOWLEDGE, SPECS, TRANSFERS, BuiltinSpec
 from chat.tools.builtin.on_demand import SPECS as ON_DEMAND
 from chat.tools.missing import missing_tools
-from chat.tools.names import NamedTool, name_tools
 from chat.tools.offered import OfferedTool, ServerInstructions
 from chat.tools.usable_servers import servers_of
 from chat.values import (
@@ -35,6 +34,7 @@ from chat.values import (
     ToolExposure,
 )
 from mcp_servers.client.hidden_text import strip_hidden
+from mcp_servers.client.tool_names import NamedTool, name_tools
 from mcp_servers.client.values import ToolAnnotations
 from mcp_servers.models import McpTool
 from mcp_servers.registry.discovery import shown_to

@@ -8,6 +8,7 @@ from mcp_servers.pages.extensions import url_patterns
 from mcp_servers.pages.views import (
     adding,
     catalogue,
+    clients,
     connections,
     icons,
     lists,
@@ -34,6 +35,7 @@ urlpatterns = [
     path(f"{_BASE}catalogue/", adding.add_from_catalogue, name="add_from_catalogue"),
     path(f"{_BASE}mine/", adding.add_personal, name="add_personal"),
     path(f"{_BASE}rules/", rules.rules, name="rules"),
+    path(f"{_BASE}clients/", clients.clients, name="clients"),
     path(f"{_BASE}buds/", adding.buds_to_choose, name="buds_to_choose"),
     path(f"{_BASE}try/", adding.try_out, name="try"),
     path(f"{_BASE}icons/", icons.icons, name="icons"),

@@ -789,6 +789,10 @@ SAMPLES: dict[str, Sample] = {
         bodies=(lambda _: {"rule": "allows_personal_servers", "is_on": "on"},),
         reads=False,
     ),
+    "mcp_servers:clients": Sample(
+        ids=_slug, bodies=(lambda _: {"name": "new", "scope": "mcp:call", "days": "30"},)
+    ),
+    "mcp_endpoint": Sample(ids=_slug, reads=False),
     "mcp_servers:try": Sample(ids=_slug, reads=False),
     "mcp_servers:import": Sample(
         ids=_slug,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _RULES: Final = (
     *("approves_new_tools", "allows_personal_servers", "remembers_permissions"),
-    *("reads_outside_unasked", "allows_public_links"),
+    *("reads_outside_unasked", "allows_mcp_clients", "allows_public_links"),
 )
 _LONGEST_SEARCH: Final = 100
 _LONGEST_PASSWORD: Final = 1000

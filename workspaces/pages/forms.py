@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from allauth.account.adapter import get_adapter
@@ -32,6 +32,11 @@ LIFETIMES = [
 ]
 
 
+def lifetime_end(days: str) -> datetime:
+    """The moment that a chosen lifetime ends."""
+    return timezone.now() + timedelta(days=int(days))
+
+
 _AS_THE_BROWSER = _("As my browser says")
 
 
@@ -58,9 +63,9 @@ class TokenForm(forms.Form):
                 " no longer a superuser. Changes of rights, programs and addresses take your browser."
             )
 
-    def expires_at(self) -> Any:
+    def expires_at(self) -> datetime:
         """The moment that the chosen lifetime ends."""
-        return timezone.now() + timedelta(days=int(self.cleaned_data["days"]))
+        return lifetime_end(self.cleaned_data["days"])
 
 
 class JoinLinkForm(forms.Form):

@@ -33,6 +33,8 @@ SCOPES: dict[str, str] = {
     "workspace:write": gettext_noop("Change the workspace"),
     "audit:read": gettext_noop("Read the audit log"),
     "audit:write": gettext_noop("Keep views and schedules of the log, and sign off reviews"),
+    "mcp:read": gettext_noop("In another MCP client: use tools that only read"),
+    "mcp:call": gettext_noop("In another MCP client: use all tools"),
 }
 PLATFORM_READ: Final = "platform:read"
 PLATFORM_WRITE: Final = "platform:write"
@@ -45,6 +47,8 @@ PLATFORM_SCOPES: dict[str, str] = {
     ),
 }
 """For the platform's owner alone, who gives them to nobody but themselves."""
+OF_MCP_CLIENTS = frozenset({"mcp:read", "mcp:call"})
+"""Of tokens that open the workspace's MCP endpoint. They open nothing else, and no other token opens that."""
 _OF_EVERYONE = frozenset({"chat", "servers:read", "servers:write"})
 """Members see the workspace's servers, and have servers of their own."""
 LONGEST_LIFE = timedelta(days=366)
@@ -53,7 +57,7 @@ _TOUCH_EVERY = timedelta(minutes=1)
 
 
 def scopes_for(actor: Actor) -> list[tuple[str, str]]:
-    """The scopes, with what each allows, that a token of this person could make use of."""
+    """The scopes of REST, with what each allows, that a token of this person could make use of."""
     useful = (
         _OF_EVERYONE | scopes_of(actor) | (set(PLATFORM_SCOPES) if owns_platform(actor) else set())
     )
@@ -98,6 +102,8 @@ def issue_token(
             if unknown
             else _("Choose a scope.")
         ]
+    elif OF_MCP_CLIENTS & set(scopes) and set(scopes) - OF_MCP_CLIENTS:
+        fields["scopes"] = [_("A token for MCP clients opens nothing else. Make a second token.")]
     now = timezone.now()
     if not now < expires_at <= now + LONGEST_LIFE:
         fields["expires_at"] = [_("Choose a moment within the next year.")]

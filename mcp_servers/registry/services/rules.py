@@ -41,6 +41,12 @@ RULES: Final = {
             "New tools work right away. Tools with hidden characters are still held for review."
         ),
     ),
+    "allows_mcp_clients": (
+        gettext_noop("Members can use the tools in other MCP clients"),
+        gettext_noop(
+            "Programs such as VS Code or Claude Code then call tools with a member's token. The audit log has each call. Tools that ask a person first stay refused there."
+        ),
+    ),
     "allows_public_links": (
         gettext_noop("Members can share chats with anyone who has the link"),
         gettext_noop(

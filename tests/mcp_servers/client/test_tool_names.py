@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.tools.names import NamedTool, name_tools
+from mcp_servers.client.tool_names import NamedTool, name_tools
 
 ALLOWED = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$")
 

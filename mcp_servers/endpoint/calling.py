@@ -1,0 +1,119 @@
+"""A call of a client, through the gate, and its outcome as the protocol tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import mcp_types
+from mcp.shared.exceptions import MCPError
+from uuid_utils.compat import uuid7
+
+from audit.actions import Outcome
+from mcp_servers.client.errors import ApprovalMissing, ChangesRefused, ToolNotFound
+from mcp_servers.client.values import (
+    AudioPart,
+    ContentPart,
+    EmbeddedResourcePart,
+    ImagePart,
+    ResourceLinkPart,
+    TextPart,
+    ToolCallOutcome,
+    ToolCallRequest,
+)
+from mcp_servers.endpoint.offering import ASKS, offers_for
+from mcp_servers.gate import call_tool
+from workspaces.database import in_database
+from workspaces.errors import DomainError
+
+if TYPE_CHECKING:
+    from mcp_servers.endpoint.callers import Caller
+    from mcp_servers.endpoint.offering import Offer
+
+
+async def call(caller: Caller, name: str, arguments: Mapping[str, Any]) -> mcp_types.CallToolResult:
+    """Call the tool that the client knows by this name. What a rule or the server refuses is a result with an error.
+
+    Raises:
+        MCPError: no tool has this name.
+        ChangesRefused: the client's token allows it only tools that just read.
+    """
+    offer = await in_database(_find, caller, name)
+    if offer is None:
+        raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
+    request = ToolCallRequest(
+        call_id=uuid7(),
+        workspace_id=caller.workspace_id,
+        tool_id=offer.tool.pk,
+        arguments=arguments,
+        actor=caller.actor,
+        offered_definition_hash=offer.tool.definition_hash,
+        reads_only=caller.reads_only,
+    )
+    try:
+        return as_wire(await call_tool(request))
+    except ChangesRefused:
+        raise
+    except ApprovalMissing as error:
+        return _refused(f"{error.message} {ASKS}")
+    except ToolNotFound as error:
+        raise MCPError(mcp_types.INVALID_PARAMS, error.message) from error
+    except DomainError as error:
+        return _refused(_told(error))
+
+
+def as_wire(outcome: ToolCallOutcome) -> mcp_types.CallToolResult:
+    """An outcome as `tools/call` answers it."""
+    content: list[mcp_types.ContentBlock] = [_block(part) for part in outcome.content]
+    if outcome.message:
+        content.insert(0, _text(outcome.message))
+    if outcome.truncated:
+        content.append(_text("The rest of this result was cut off."))
+    structured = outcome.structured if isinstance(outcome.structured, dict) else None
+    return mcp_types.CallToolResult(
+        content=content,
+        structured_content=structured,
+        is_error=outcome.outcome is not Outcome.OK,
+    )
+
+
+def _find(caller: Caller, name: str) -> Offer | None:
+    """The offered tool with this name; for a client that may only read, also one that changes something."""
+    return next((offer for offer in offers_for(caller, is_asked=True) if offer.name == name), None)
+
+
+def _block(part: ContentPart) -> mcp_types.ContentBlock:
+    match part:
+        case ImagePart():
+            return mcp_types.ImageContent(type="image", data=part.data, mime_type=part.mime_type)
+        case AudioPart():
+            return mcp_types.AudioContent(type="audio", data=part.data, mime_type=part.mime_type)
+        case ResourceLinkPart():
+            return mcp_types.ResourceLink(
+                type="resource_link", uri=part.uri, name=part.name, mime_type=part.mime_type
+            )
+        case EmbeddedResourcePart(text=None, data=str() as data):
+            blob = mcp_types.BlobResourceContents(uri=part.uri, mime_type=part.mime_type, blob=data)
+            return mcp_types.EmbeddedResource(type="resource", resource=blob)
+        case EmbeddedResourcePart():
+            text = mcp_types.TextResourceContents(
+                uri=part.uri, mime_type=part.mime_type, text=part.text or ""
+            )
+            return mcp_types.EmbeddedResource(type="resource", resource=text)
+        case TextPart():
+            return _text(part.text)
+
+
+def _text(text: str) -> mcp_types.TextContent:
+    return mcp_types.TextContent(type="text", text=text)
+
+
+def _refused(message: str) -> mcp_types.CallToolResult:
+    return mcp_types.CallToolResult(content=[_text(message)], is_error=True)
+
+
+def _told(error: DomainError) -> str:
+    """An error with what is wrong at each field."""
+    fields = getattr(error, "fields", None) or {}
+    faults = [f"{name}: {' '.join(words)}" for name, words in fields.items()]
+    return " ".join([error.message, *faults])

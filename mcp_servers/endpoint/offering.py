@@ -1,0 +1,121 @@
+"""Which tools a client is told of, and by what names."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import mcp_types
+
+from mcp_servers.client.hidden_text import strip_hidden
+from mcp_servers.client.tool_names import NamedTool, name_tools
+from mcp_servers.client.values import Effect
+from mcp_servers.models import McpTool
+from mcp_servers.registry.consent import permissions, policy
+from mcp_servers.registry.discovery import shown_to
+from mcp_servers.registry.scopes.effective import effective_servers, usable_ids
+
+if TYPE_CHECKING:
+    from mcp_servers.endpoint.callers import Caller
+
+PAGE: Final = 100
+"""Tools in one answer; a client asks for the next page."""
+ASKS: Final = "In Trellis a person approves each call of this tool, so calls from other MCP clients are refused."
+"""For models, so in English."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One tool under the name that the client knows."""
+
+    name: str
+    tool: McpTool
+    asks_first: bool
+    """A person would have to approve each call, and nobody is there."""
+
+    def as_wire(self) -> mcp_types.Tool:
+        """As `tools/list` tells it. What a server says in hidden characters, and its output schema, stay here.
+
+        Results are masked and bounded, so that they need not fit the server's own output schema any more.
+        """
+        tool = self.tool
+        description = strip_hidden(tool.description)
+        if self.asks_first:
+            description = f"{description}\n\n{ASKS}".strip()
+        return mcp_types.Tool(
+            name=self.name,
+            title=strip_hidden(tool.title) or None,
+            description=description,
+            input_schema=tool.input_schema,
+            annotations=_annotations(tool),
+        )
+
+
+def offers_for(caller: Caller, *, is_asked: bool = False) -> list[Offer]:
+    """What this client may use now, by name. Three statements.
+
+    Args:
+        is_asked: also what its token does not allow: a call of that is refused, and the log says so.
+    """
+    servers = effective_servers(
+        workspace_id=caller.workspace_id,
+        user_id=caller.user_id,
+        bud_servers=(),
+        takes_all_tools=True,
+    )
+    reads_only = caller.reads_only and not is_asked
+    rows = _rows(caller, usable_ids(servers), reads_only=reads_only)
+    names = name_tools(NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in rows)
+    by_id = {row.pk: row for row in rows}
+    remembered = _remembered(caller)
+    return [
+        Offer(name, by_id[tool_id], _asks_first(by_id[tool_id], remembered))
+        for name, tool_id in sorted(names.items())
+    ]
+
+
+def page_after(offers: Sequence[Offer], cursor: str) -> tuple[Sequence[Offer], str | None]:
+    """The tools after this name, and the cursor of the next page; None: there is none."""
+    start = bisect_right(offers, cursor, key=lambda offer: offer.name) if cursor else 0
+    page = offers[start : start + PAGE]
+    return page, page[-1].name if start + PAGE < len(offers) else None
+
+
+def _rows(caller: Caller, server_ids: Sequence[UUID], *, reads_only: bool) -> list[McpTool]:
+    rows: Any = McpTool.objects.for_workspace(caller.workspace_id).callable()
+    rows = rows.filter(shown_to(caller.user_id), server_id__in=server_ids)
+    found = rows.select_related("server", "workspace").order_by("server_id", "name")
+    return [row for row in found if _may_be_called(row, reads_only=reads_only)]
+
+
+def _may_be_called(tool: McpTool, *, reads_only: bool) -> bool:
+    facts = tool.facts()
+    if reads_only and not facts.only_reads:
+        return False
+    return policy.decide(facts).effect is not Effect.DENY
+
+
+def _remembered(caller: Caller) -> frozenset[UUID]:
+    """Tools that the person lets run in all their chats without being asked."""
+    rows = permissions.valid_permissions(caller.workspace_id)
+    mine = rows.filter(user_id=caller.user_id, conversation_id__isnull=True, action="")
+    return frozenset(mine.values_list("tool_id", flat=True))
+
+
+def _asks_first(tool: McpTool, remembered: frozenset[UUID]) -> bool:
+    facts = tool.facts()
+    decision = policy.relax(policy.decide(facts), facts, is_remembered=tool.pk in remembered)
+    return decision.effect is Effect.CONFIRM
+
+
+def _annotations(tool: McpTool) -> mcp_types.ToolAnnotations:
+    hints = tool.typed_annotations
+    return mcp_types.ToolAnnotations(
+        read_only_hint=hints.read_only,
+        destructive_hint=hints.destructive,
+        idempotent_hint=hints.idempotent,
+        open_world_hint=hints.open_world,
+    )

@@ -1,0 +1,127 @@
+"""The protocol's side of the endpoint: the SDK's server, one request at a time.
+
+Nothing is kept between requests, so any process answers any of them, and a session's id means nothing.
+Source: MCP specification, "Transports": Streamable HTTP, of 2025-11-25 and of 2026-07-28.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import mcp_types
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+
+from mcp_servers.client.errors import ChangesRefused
+from mcp_servers.endpoint.calling import call
+from mcp_servers.endpoint.offering import offers_for, page_after
+from workspaces.database import in_database
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from starlette.types import Message, Scope
+
+    from mcp_servers.endpoint.callers import Caller
+
+_EXCHANGE: Final = "trellis.exchange"
+"""Where the request's scope holds what our handlers need."""
+MOST_BYTES: Final = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Answer:
+    """What goes back to the client."""
+
+    status: int = 500
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: bytes = b""
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """One request, and what became of it besides its answer."""
+
+    caller: Caller
+    lacks_scope: bool = False
+
+
+async def answer(
+    caller: Caller, *, headers: Sequence[tuple[bytes, bytes]], body: bytes
+) -> tuple[Answer, bool]:
+    """Answer one request. The second value tells that the client's token does not allow what it asked for.
+
+    Args:
+        headers: of the request, with names in lower case.
+    """
+    exchange = _Exchange(caller)
+    given = Answer()
+    manager = StreamableHTTPSessionManager(
+        _server(), stateless=True, json_response=True, max_request_body_size=MOST_BYTES
+    )
+    scope: Scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "path": "/",
+        "raw_path": b"/",
+        "query_string": b"",
+        "headers": list(headers),
+        _EXCHANGE: exchange,
+    }
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return messages.pop() if messages else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given.status = message["status"]
+            given.headers = [
+                (name.decode("latin-1"), value.decode("latin-1"))
+                for name, value in message.get("headers", [])
+            ]
+        elif message["type"] == "http.response.body":
+            given.body += message.get("body", b"")
+
+    async with manager.run():
+        await manager.handle_request(scope, receive, send)
+    return given, exchange.lacks_scope
+
+
+@cache
+def _server() -> Server[Any]:
+    return Server(
+        "trellis", version="0.1.0", title="Trellis", on_list_tools=_list, on_call_tool=_call
+    )
+
+
+async def _list(
+    context: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
+) -> mcp_types.ListToolsResult:
+    cursor = (params.cursor if params else None) or ""
+    offers = await in_database(offers_for, _exchange_of(context).caller)
+    page, following = page_after(offers, cursor)
+    return mcp_types.ListToolsResult(
+        tools=[offer.as_wire() for offer in page], next_cursor=following
+    )
+
+
+async def _call(
+    context: ServerRequestContext[Any], params: mcp_types.CallToolRequestParams
+) -> mcp_types.CallToolResult:
+    exchange = _exchange_of(context)
+    try:
+        return await call(exchange.caller, params.name, params.arguments or {})
+    except ChangesRefused as error:
+        exchange.lacks_scope = True
+        raise MCPError(mcp_types.INVALID_REQUEST, error.message) from error
+
+
+def _exchange_of(context: ServerRequestContext[Any]) -> _Exchange:
+    request = cast("Any", context.request)
+    return cast("_Exchange", request.scope[_EXCHANGE])

@@ -1,0 +1,282 @@
+"""Other MCP clients use a workspace's tools: by the gate, on record, and no further than their token says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+import mcp
+import pytest
+from django.test import Client
+from django.utils import timezone
+from mcp.client.streamable_http import streamable_http_client
+from pytest_django.live_server_helper import LiveServer
+
+from audit.models import AuditEntry
+from mcp_servers.client.connections.runtime import run_sync
+from mcp_servers.endpoint import offering
+from mcp_servers.models import McpServer, ServerScope
+from tests.factories import Tenant, TwoTenants
+from tests.mcp_servers.factories import demo_server, http_server, looked_at, stored_tool
+from tests.patience import PATIENCE
+from workspaces.errors import InvalidInput
+from workspaces.people.tokens import issue_token
+
+TODAYS = "2026-07-28"
+BEFORE = "2025-11-25"
+
+
+def token_for(tenant: Tenant, *scopes: str, role: str = "member") -> str:
+    """A token for MCP clients, unless it is one for other scopes; of a workspace that lets clients in."""
+    tenant.workspace.allows_mcp_clients = True
+    tenant.workspace.save()
+    _, plain = issue_token(
+        workspace=tenant.workspace,
+        user=tenant.people[role],
+        name="Claude on my laptop",
+        scopes=scopes or ("mcp:call",),
+        expires_at=timezone.now() + timedelta(days=7),
+        actor=tenant.actor(role),
+    )
+    return plain
+
+
+@dataclass
+class McpClient:
+    """A client that speaks to the endpoint as the protocol has it."""
+
+    tenant: Tenant
+    token: str
+    revision: str = BEFORE
+
+    @property
+    def url(self) -> str:
+        return f"/w/{self.tenant.workspace.slug}/mcp/"
+
+    def post(self, method: str, given: Mapping[str, Any] | None = None, /, **headers: str) -> Any:
+        params = dict(given or {})
+        sent = {
+            "Authorization": f"Bearer {self.token}",
+            "Accept": "application/json, text/event-stream",
+            "Mcp-Protocol-Version": self.revision,
+        }
+        if self.revision == TODAYS:
+            prefix = "io.modelcontextprotocol"
+            params["_meta"] = {
+                f"{prefix}/protocolVersion": TODAYS,
+                f"{prefix}/clientInfo": {"name": "test", "version": "1"},
+                f"{prefix}/clientCapabilities": {},
+            }
+            sent["Mcp-Method"] = method
+            if "name" in params:
+                sent["Mcp-Name"] = params["name"]
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return Client().post(
+            self.url,
+            json.dumps(body),
+            content_type="application/json",
+            headers={**sent, **headers},
+        )
+
+    def result(self, method: str, params: dict[str, Any] | None = None) -> Any:
+        answer = self.post(method, params)
+        assert answer.status_code == 200, answer.content
+        told = answer.json()
+        assert "result" in told, told
+        return told["result"]
+
+    def names(self) -> list[str]:
+        return [tool["name"] for tool in self.result("tools/list")["tools"]]
+
+    def call(self, name: str, /, **arguments: Any) -> Any:
+        return self.result("tools/call", {"name": name, "arguments": arguments})
+
+
+@pytest.fixture
+def notes(tenant: Tenant) -> McpServer:
+    server = demo_server(tenant, "notes", trusts_annotations=True, is_used_everywhere=True)
+    return looked_at(tenant, server)
+
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("mode", ["legacy", TODAYS])
+def test_the_official_client_uses_it(
+    tenant: Tenant, notes: McpServer, live_server: LiveServer, mode: Any
+) -> None:
+    """Ours: over HTTP, as an MCP client on somebody's laptop does, in both forms of the protocol."""
+    url = f"{live_server.url}/w/{tenant.workspace.slug}/mcp/"
+    headers = {"Authorization": f"Bearer {token_for(tenant)}"}
+
+    async def use() -> tuple[list[str], Any]:
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http,
+            mcp.Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+        ):
+            listed = await client.list_tools()
+            called = await client.call_tool("notes__list_notes", {})
+            return [tool.name for tool in listed.tools], called
+
+    names, called = run_sync(use(), PATIENCE)
+    assert "notes__list_notes" in names
+    assert not called.is_error
+
+
+@pytest.mark.parametrize("revision", [BEFORE, TODAYS])
+def test_a_client_lists_and_calls_the_tools_of_its_person(
+    tenant: Tenant, notes: McpServer, revision: str
+) -> None:
+    """SEC-108, SEC-104: in both forms of the protocol; the log names the person, the token and the door."""
+    client = McpClient(tenant, token_for(tenant), revision)
+    if revision == BEFORE:
+        begun = client.result(
+            "initialize",
+            {
+                "protocolVersion": BEFORE,
+                "capabilities": {},
+                "clientInfo": {"name": "test", "version": "1"},
+            },
+        )
+        assert begun["serverInfo"]["name"] == "trellis"
+    assert "notes__list_notes" in client.names()
+    told = client.call("notes__list_notes")
+    assert not told["isError"], told
+    entry = AuditEntry.objects.for_workspace(tenant.workspace).get(action="tool_call.finished")
+    assert (entry.source, entry.actor_label) == ("gateway", tenant.member.email)
+    assert entry.token_id is not None
+
+
+def test_what_needs_approval_is_refused_with_its_reason(tenant: Tenant, notes: McpServer) -> None:
+    """SEC-111: the client is told of the tool and why it does not run; the server never hears of the call."""
+    client = McpClient(tenant, token_for(tenant))
+    (tool,) = [
+        one for one in client.result("tools/list")["tools"] if one["name"] == "notes__delete_note"
+    ]
+    assert "approves each call" in tool["description"]
+    told = client.call("notes__delete_note", name="old")
+    assert told["isError"]
+    assert "approves each call" in told["content"][0]["text"]
+    refused = AuditEntry.objects.for_workspace(tenant.workspace).get(action="tool_call.refused")
+    assert (refused.source, refused.refused_by) == ("gateway", "approval")
+
+
+@pytest.mark.parametrize("revision", [BEFORE, TODAYS])
+def test_a_token_that_reads_calls_nothing_else(
+    tenant: Tenant, notes: McpServer, revision: str
+) -> None:
+    """SEC-113: it is not told of other tools; a call of one is 403, names the scope, and stands in the log."""
+    client = McpClient(tenant, token_for(tenant, "mcp:read"), revision)
+    assert "notes__list_notes" in client.names()
+    assert "notes__write_note" not in client.names()
+    assert not client.call("notes__list_notes")["isError"]
+    answer = client.post(
+        "tools/call", {"name": "notes__write_note", "arguments": {"name": "a", "text": "b"}}
+    )
+    assert answer.status_code == 403
+    assert answer["WWW-Authenticate"] == 'Bearer error="insufficient_scope", scope="mcp:call"'
+    assert (
+        AuditEntry.objects.for_workspace(tenant.workspace)
+        .filter(action="tool_call.refused", source="gateway")
+        .exists()
+    )
+
+
+def test_only_a_token_for_mcp_clients_of_this_workspace_opens_it(
+    two_workspaces: TwoTenants,
+) -> None:
+    """SEC-108: neither a token for REST, nor another workspace's, nor a session; and it opens nothing of REST."""
+    ours, theirs = two_workspaces.a, two_workspaces.b
+    mine = token_for(ours)
+    for wrong in (token_for(ours, "chat", "servers:write"), token_for(theirs), "trl_nonsense", ""):
+        answer = McpClient(ours, wrong).post("tools/list")
+        assert (answer.status_code, "Bearer" in answer["WWW-Authenticate"]) == (401, True)
+    assert McpClient(theirs, mine).post("tools/list").status_code == 401
+    signed_in = ours.client("member")
+    assert signed_in.post(McpClient(ours, "").url, b"{}", "application/json").status_code == 401
+    for path in ("/api/servers/", "/api/conversations/", "/api/tools/"):
+        rest = Client().get(path, headers={"Authorization": f"Bearer {mine}"})
+        assert rest.status_code == 403, path
+
+
+def test_a_token_is_for_mcp_clients_or_for_rest(tenant: Tenant) -> None:
+    """SEC-108."""
+    with pytest.raises(InvalidInput) as refused:
+        token_for(tenant, "mcp:call", "chat")
+    assert "opens nothing else" in str(refused.value.fields)
+
+
+def test_headers_methods_and_origins_are_checked(tenant: Tenant, notes: McpServer) -> None:
+    """SEC-109, SEC-110: a session's id means nothing, and none is given."""
+    old, new = (McpClient(tenant, token_for(tenant), one) for one in (BEFORE, TODAYS))
+    assert Client().get(old.url).status_code == 405
+    assert Client().delete(old.url).status_code == 405
+    for client in (old, new):
+        foreign = client.post("tools/list", Origin="https://evil.example")
+        assert foreign.status_code == 403
+        own = client.post("tools/list", Origin="http://testserver", **{"Mcp-Session-Id": "a" * 32})
+        assert own.status_code == 200, own.content
+        assert "Mcp-Session-Id" not in own
+    another = new.post(
+        "tools/call", {"name": "notes__list_notes"}, **{"Mcp-Name": "notes__delete_note"}
+    )
+    assert another.status_code == 400
+    assert another.json()["error"]["code"] == -32020
+    assert old.post("tools/list", **{"Mcp-Protocol-Version": "1999-01-01"}).status_code == 400
+
+
+def test_nobody_is_told_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:
+    """SEC-111: servers of the workspace that all buds use, and one's own; an unknown name is an error."""
+    ours, theirs = two_workspaces.a, two_workspaces.b
+    ours.workspace.allows_personal_servers = True
+    ours.workspace.save()
+    shared = http_server(ours, "https://tools.example/mcp", name="Shared", is_used_everywhere=True)
+    of_admin = http_server(ours, "https://own.example/mcp", name="Own", is_used_everywhere=True)
+    McpServer.objects.for_workspace(ours.workspace).filter(pk=of_admin.pk).update(
+        owner=ours.admin, scope=ServerScope.PERSONAL
+    )
+    elsewhere = http_server(theirs, "https://b.example/mcp", name="B", is_used_everywhere=True)
+    for server in (shared, of_admin, elsewhere):
+        stored_tool(server)
+    member, admin = (McpClient(ours, token_for(ours, role=role)) for role in ("member", "admin"))
+    assert member.names() == ["Shared__echo"]
+    assert admin.names() == ["Own__echo", "Shared__echo"]
+    told = member.post("tools/call", {"name": "B__echo", "arguments": {}}).json()
+    assert told["error"]["code"] == -32602
+
+
+def test_many_tools_come_page_by_page(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offering, "PAGE", 2)
+    server = http_server(tenant, "https://tools.example/mcp", name="S", is_used_everywhere=True)
+    for name in "edcba":
+        stored_tool(server, name)
+    client = McpClient(tenant, token_for(tenant))
+    names: list[str] = []
+    cursor = None
+    for _ in range(3):
+        page = client.result("tools/list", {"cursor": cursor} if cursor else None)
+        names += [tool["name"] for tool in page["tools"]]
+        cursor = page.get("nextCursor")
+    assert names == [f"S__{name}" for name in "abcde"]
+    assert cursor is None
+
+
+def test_a_question_that_nobody_can_answer_holds_nothing_up(
+    tenant: Tenant, notes: McpServer
+) -> None:
+    """Ours: a server that asks back is told at once that nobody answers."""
+    told = McpClient(tenant, token_for(tenant)).call("notes__plan_garden_day")
+    assert "was not answered" in told["content"][0]["text"]
+
+
+def test_a_workspace_lets_no_clients_in_unless_its_owner_says_so(tenant: Tenant) -> None:
+    """SEC-531: who had a token is refused from that moment on."""
+    client = McpClient(tenant, token_for(tenant))
+    assert client.names() == []
+    tenant.workspace.allows_mcp_clients = False
+    tenant.workspace.save()
+    assert client.post("tools/list").status_code == 403
