@@ -34,7 +34,7 @@ class MissingFileOutput(serializers.Serializer[Any]):
     file = serializers.CharField()
 
 
-class PartOutput(serializers.ModelSerializer[DataCopyPart]):
+class CopyPartOutput(serializers.ModelSerializer[DataCopyPart]):
     """One ZIP, at `parts/{number}/`."""
 
     class Meta:
@@ -70,10 +70,10 @@ class DataCopyOutput(serializers.ModelSerializer[DataCopy]):
             "expires_at",
         ]
 
-    @extend_schema_field(PartOutput(many=True))
+    @extend_schema_field(CopyPartOutput(many=True))
     def get_parts(self, row: DataCopy) -> Any:
         is_ready = row.status == CopyStatus.READY
-        return PartOutput(row.parts.all() if is_ready else [], many=True).data
+        return CopyPartOutput(row.parts.all() if is_ready else [], many=True).data
 
 
 class DataCopyViewSet(ListRows, RetrieveRow, WorkspaceViewSet):

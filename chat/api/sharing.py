@@ -125,7 +125,7 @@ class ReadMessage(serializers.Serializer[Any]):
     calls = ReadCall(many=True)
 
 
-class ReadOutput(serializers.Serializer[SharedChat]):
+class SharedTextOutput(serializers.Serializer[SharedChat]):
     """A chat that somebody shares with the caller."""
 
     id = serializers.UUIDField()
@@ -209,10 +209,10 @@ class SharedChatViewSet(ListRows, WorkspaceViewSet):
         is_sketch = getattr(self, "swagger_fake_view", False)
         return rows if is_sketch else _with_all(rows.filter(owner=self.person))
 
-    @extend_schema(responses=ReadOutput)
+    @extend_schema(responses=SharedTextOutput)
     def retrieve(self, request: Request, token: str) -> Response:
         """Read a shared chat by the token at the end of its link."""
-        return Response(ReadOutput(self._find(token)).data)
+        return Response(SharedTextOutput(self._find(token)).data)
 
     @extend_schema(request=CopyInput, responses={201: ConversationOutput})
     @action(detail=True, methods=["post"])

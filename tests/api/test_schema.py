@@ -12,6 +12,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
 from django.test import Client
 from django.utils import timezone
+from drf_spectacular.drainage import GENERATOR_STATS
 
 from tests.extent import IS_FULL
 from tests.factories import CANARY, MembershipFactory
@@ -58,6 +59,12 @@ def document(db: None) -> dict[str, Any]:
     answer = Client().get("/api/schema/", headers={"Accept": "application/json"})
     found: dict[str, Any] = answer.json()
     return found
+
+
+def test_each_shape_has_a_name_of_its_own(document: dict[str, Any]) -> None:
+    """SEC-76: of two shapes with one name, the description has only the first."""
+    told = list(GENERATOR_STATS._warn_cache)
+    assert not [one for one in told if "identical names" in one]
 
 
 @pytest.fixture

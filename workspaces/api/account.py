@@ -18,7 +18,13 @@ from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.errors import Conflict
 from workspaces.middleware import enterable_workspaces
 from workspaces.models import ApiToken, Membership, Workspace, WorkspaceSession
-from workspaces.people.tokens import PLATFORM_SCOPES, SCOPES, issue_token, revoke_token
+from workspaces.people.tokens import (
+    MCP_SCOPES,
+    PLATFORM_SCOPES,
+    SCOPES,
+    issue_token,
+    revoke_token,
+)
 from workspaces.people.visits import (
     SESSION_ORDER,
     device,
@@ -50,7 +56,7 @@ class TokenOutput(serializers.ModelSerializer[ApiToken]):
 class TokenInput(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=100)
     scopes = serializers.ListField(
-        child=serializers.ChoiceField([*SCOPES, *PLATFORM_SCOPES]), allow_empty=False
+        child=serializers.ChoiceField([*SCOPES, *MCP_SCOPES, *PLATFORM_SCOPES]), allow_empty=False
     )
     expires_at = serializers.DateTimeField()
 

@@ -33,8 +33,6 @@ SCOPES: dict[str, str] = {
     "workspace:write": gettext_noop("Change the workspace"),
     "audit:read": gettext_noop("Read the audit log"),
     "audit:write": gettext_noop("Keep views and schedules of the log, and sign off reviews"),
-    "mcp:read": gettext_noop("In another MCP client: use tools that only read"),
-    "mcp:call": gettext_noop("In another MCP client: use all tools"),
 }
 PLATFORM_READ: Final = "platform:read"
 PLATFORM_WRITE: Final = "platform:write"
@@ -47,7 +45,10 @@ PLATFORM_SCOPES: dict[str, str] = {
     ),
 }
 """For the platform's owner alone, who gives them to nobody but themselves."""
-OF_MCP_CLIENTS = frozenset({"mcp:read", "mcp:call"})
+MCP_SCOPES: dict[str, str] = {
+    "mcp:read": gettext_noop("In another MCP client: use tools that only read"),
+    "mcp:call": gettext_noop("In another MCP client: use all tools"),
+}
 """Of tokens that open the workspace's MCP endpoint. They open nothing else, and no other token opens that."""
 _OF_EVERYONE = frozenset({"chat", "servers:read", "servers:write"})
 """Members see the workspace's servers, and have servers of their own."""
@@ -95,14 +96,15 @@ def issue_token(
     require_person(actor)
     fields: dict[str, list[str]] = {}
     is_own = actor.user_id == user.pk and owns_platform(actor)
-    unknown = sorted(set(scopes) - set(SCOPES | PLATFORM_SCOPES if is_own else SCOPES))
+    known = {*SCOPES, *MCP_SCOPES, *(PLATFORM_SCOPES if is_own else ())}
+    unknown = sorted(set(scopes) - known)
     if unknown or not scopes:
         fields["scopes"] = [
             _("Unknown scope: %(unknown)s.") % {"unknown": unknown[0]}
             if unknown
             else _("Choose a scope.")
         ]
-    elif OF_MCP_CLIENTS & set(scopes) and set(scopes) - OF_MCP_CLIENTS:
+    elif MCP_SCOPES.keys() & set(scopes) and set(scopes) - MCP_SCOPES.keys():
         fields["scopes"] = [_("A token for MCP clients opens nothing else. Make a second token.")]
     now = timezone.now()
     if not now < expires_at <= now + LONGEST_LIFE:

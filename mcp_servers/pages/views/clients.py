@@ -18,7 +18,7 @@ from mcp_servers.pages.views.common import servers_url, workspace_of
 from workspaces.errors import DomainError
 from workspaces.models import ApiToken
 from workspaces.pages.forms import LIFETIMES, lifetime_end
-from workspaces.people.tokens import OF_MCP_CLIENTS, issue_token
+from workspaces.people.tokens import MCP_SCOPES, issue_token
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def clients(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             form.add_error(None, error.message)
     address = request.build_absolute_uri(reverse("mcp_endpoint", args=[workspace.slug]))
     rows: Any = ApiToken.objects.for_workspace(workspace).visible_to(request.user)
-    tokens = [one for one in rows.order_by("-created_at") if OF_MCP_CLIENTS & set(one.scopes)]
+    tokens = [one for one in rows.order_by("-created_at") if MCP_SCOPES.keys() & set(one.scopes)]
     context = {
         "section": "servers",
         "servers_url": servers_url(request),
