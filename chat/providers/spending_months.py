@@ -22,6 +22,7 @@ from chat.providers.base import MonthLimit
 from chat.providers.months import Month, current_month
 from chat.providers.spending import Line, Whose
 from chat.providers.spending_words import told_begin, told_limit, told_used
+from workspaces.database import database_now
 from workspaces.formats import money
 from workspaces.models import User, Workspace
 
@@ -259,14 +260,15 @@ def most_spending(workspace_id: UUID, month: Month, most: int) -> list[tuple[Use
 
 
 def spent_of_shared(shared_id: UUID, workspaces: Sequence[Workspace]) -> dict[UUID, Spent]:
-    """What some workspaces used of a shared provider in their month of now, by their ids. Two statements."""
+    """What some workspaces used of a shared provider in their month of now, by their ids. Three statements."""
     ids = [one.pk for one in workspaces]
     zones = dict(
         SpendingPolicy.objects.across_workspaces()
         .filter(workspace__in=ids)
         .values_list("workspace_id", "time_zone")
     )
-    months = {pk: current_month(zones.get(pk, "")).key for pk in ids}
+    now = database_now()
+    months = {pk: Month.of(now, zones.get(pk, "")).key for pk in ids}
     rows = MonthlySpending.objects.across_workspaces().filter(
         shared=shared_id, workspace__in=ids, month__in=set(months.values())
     )

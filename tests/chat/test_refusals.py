@@ -158,17 +158,20 @@ WAYS: dict[RefusedBy, tuple[str, Callable[[World], Any]]] = {
 
 NO_SERVER = "a built-in tool reaches no server"
 NOT_THERE = "the row is not found before a call is made of it: 404, and no call to record"
+NO_MODEL = {RefusedBy.SPENDING_LIMIT: "spending limits refuse requests to models, not calls"}
 # Layers that a door cannot meet, and why.
 UNREACHABLE: dict[str, dict[RefusedBy, str]] = {
-    "chat": {},
-    "api": {RefusedBy.NOT_FOUND: NOT_THERE},
-    "tester": {RefusedBy.NOT_FOUND: NOT_THERE},
+    "chat": NO_MODEL,
+    "api": {**NO_MODEL, RefusedBy.NOT_FOUND: NOT_THERE},
+    "tester": {**NO_MODEL, RefusedBy.NOT_FOUND: NOT_THERE},
     "read": {
+        **NO_MODEL,
         RefusedBy.QUARANTINE: "a resource has no definition to accept",
         RefusedBy.APPROVAL: "reading asks nobody",
         RefusedBy.QUOTA: "the day's quota counts calls of tools",
     },
     "builtin": {
+        **NO_MODEL,
         RefusedBy.NOT_FOUND: "a name that is not known is refused by the turn, as not offered",
         RefusedBy.QUARANTINE: NO_SERVER,
         RefusedBy.POLICY: NO_SERVER,
@@ -230,7 +233,7 @@ def _sent(server: Any) -> int:
 def test_every_layer_has_a_case_or_a_reason_at_every_door() -> None:
     """SEC-101: a new layer, or a new door, must be thought of here."""
     own = {RefusedBy.APPROVAL, RefusedBy.ARGUMENTS, RefusedBy.PERMISSION}
-    assert set(WAYS) | own == set(RefusedBy)
+    assert set(WAYS) | own | set(NO_MODEL) == set(RefusedBy)
     assert all(reason for reasons in UNREACHABLE.values() for reason in reasons.values())
 
 
