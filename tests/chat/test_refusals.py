@@ -39,6 +39,7 @@ from mcp_servers.registry.specs import connection_spec
 from tests.chat.conftest import Chat
 from tests.factories import Tenant
 from tests.fakes.scripted_model import DONE, Answer, chunk, usage
+from tests.mcp_servers.endpoint.test_endpoint import McpClient, token_for
 from tests.mcp_servers.factories import actor_of, tool_of
 from tests.mcp_servers.gate.test_gate_and_the_log import refusing_entries
 from tests.patience import PATIENCE
@@ -159,11 +160,22 @@ WAYS: dict[RefusedBy, tuple[str, Callable[[World], Any]]] = {
 NO_SERVER = "a built-in tool reaches no server"
 NOT_THERE = "the row is not found before a call is made of it: 404, and no call to record"
 NO_MODEL = {RefusedBy.SPENDING_LIMIT: "spending limits refuse requests to models, not calls"}
+NOT_LISTED = (
+    "the client is not told of the tool, so its name is unknown, and there is no call to record"
+)
 # Layers that a door cannot meet, and why.
 UNREACHABLE: dict[str, dict[RefusedBy, str]] = {
     "chat": NO_MODEL,
     "api": {**NO_MODEL, RefusedBy.NOT_FOUND: NOT_THERE},
     "tester": {**NO_MODEL, RefusedBy.NOT_FOUND: NOT_THERE},
+    "gateway": {
+        **NO_MODEL,
+        RefusedBy.NOT_FOUND: NOT_LISTED,
+        RefusedBy.DISABLED: NOT_LISTED,
+        RefusedBy.QUARANTINE: NOT_LISTED,
+        RefusedBy.POLICY: NOT_LISTED,
+        RefusedBy.PERMISSION: "the token of somebody who has left is no credential",
+    },
     "read": {
         **NO_MODEL,
         RefusedBy.QUARANTINE: "a resource has no definition to accept",
@@ -376,6 +388,30 @@ def test_an_administrators_tries(world: World, door: str) -> None:
         RefusedBy.PERMISSION, "tester.forbidden", lambda: ask(world.tool, {"text": "x"}, "member")
     )
     checker.has_seen_all(door)
+
+
+def test_another_mcp_clients_calls(world: World) -> None:
+    """SEC-57, SEC-101, SEC-104, SEC-111: through the workspace's own endpoint; the client reads why, and nothing is sent."""
+    checker = Checker(
+        world, source=Source.GATEWAY, person=world.tenant.member, action="tool_call.refused"
+    )
+    client = McpClient(world.tenant, token_for(world.tenant))
+
+    def ask(name: str, **arguments: Any) -> None:
+        told = client.call(f"counting__{name}", **arguments)
+        assert told["isError"]
+        assert told["content"][0]["text"]
+
+    def stopped(way: Callable[[World], Any]) -> None:
+        with way(world):
+            ask("echo", text="x")
+
+    for layer, (rule, way) in WAYS.items():
+        if layer not in UNREACHABLE["gateway"]:
+            checker.check(layer, rule, partial(stopped, way))
+    checker.check(RefusedBy.ARGUMENTS, "arguments.schema", lambda: ask("echo", text=1))
+    checker.check(RefusedBy.APPROVAL, "hints.destructive", lambda: ask("destroy", what="x"))
+    checker.has_seen_all("gateway")
 
 
 def test_reads_of_a_background_part(world: World) -> None:
