@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 from uuid import UUID
@@ -126,18 +127,18 @@ class StreamTrialOutput(serializers.Serializer[Any]):
     fault = serializers.CharField(allow_blank=True)
 
 
-class StreamViewSet(ListRows, RetrieveRow, ApiViewSet):
+class StreamViewSet(ListRows, RetrieveRow, ApiViewSet, ABC):
     """What streams of a workspace and those of the platform have alike. A subclass says whose they are, and who may."""
 
     serializer_class = StreamOutput
 
+    @abstractmethod
     def of_workspace(self) -> UUID | None:
         """Whose streams these are; None: the platform's."""
-        raise NotImplementedError
 
+    @abstractmethod
     def require_management(self) -> None:
         """Raise PermissionDenied unless the caller may say where this log goes."""
-        raise NotImplementedError
 
     @extend_schema(
         summary="Add an audit stream", request=StreamInput, responses={201: StreamSecretOutput}
