@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Final, Literal
 import mcp_types
 import pydantic
 
-CLIENT_INFO: Final = mcp_types.Implementation(name="trellis", version="0.1.0")
+from mcp_servers.client.product import NAME, VERSION
+
+CLIENT_INFO: Final = mcp_types.Implementation(name=NAME, version=VERSION)
 
 ANY: Final[pydantic.TypeAdapter[Any]] = pydantic.TypeAdapter(dict[str, Any])
 INPUTS: Final[pydantic.TypeAdapter[Any]] = pydantic.TypeAdapter(mcp_types.InputRequests)

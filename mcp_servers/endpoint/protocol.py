@@ -17,6 +17,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 
 from mcp_servers.client.errors import ChangesRefused
+from mcp_servers.client.product import NAME, VERSION
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
 from workspaces.database import in_database
@@ -95,9 +96,7 @@ async def answer(
 
 @cache
 def _server() -> Server[Any]:
-    return Server(
-        "trellis", version="0.1.0", title="Trellis", on_list_tools=_list, on_call_tool=_call
-    )
+    return Server(NAME, version=VERSION, title="Trellis", on_list_tools=_list, on_call_tool=_call)
 
 
 async def _list(

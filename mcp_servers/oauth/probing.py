@@ -9,6 +9,7 @@ from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client import transports
 from mcp_servers.client.errors import ConnectionFailed
+from mcp_servers.client.product import NAME, VERSION
 from mcp_servers.oauth.requests import BOUNDS
 from mcp_servers.oauth.values import Challenge
 from workspaces import outbound
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_servers.models import McpServer
 
 _ACCEPT: Final = {"accept": "application/json, text/event-stream"}
-_US: Final = {"name": "trellis", "version": "0.1.0"}
+_US: Final = {"name": NAME, "version": VERSION}
 _LEGACY: Final = "2025-11-25"
 _MODERN: Final = "2026-07-28"
 _HELLO: Final = {
