@@ -8,7 +8,7 @@ from typing import Any
 
 from audit.services import Ref
 from chat.models import Bud, Conversation, ModelProvider
-from chat.providers import limits
+from chat.providers import model_requests
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec
 from chat.providers.choosing import platform_model, provider_for
 from chat.providers.errors import ProviderBadAnswer
@@ -85,7 +85,7 @@ async def _answer(
     spec: ProviderSpec, task: SamplingTask, reasons: bool | None, bill: Bill
 ) -> SamplingResult:
     request = replace(request_of(spec.model, task), reasons=reasons)
-    async with aclosing(limits.stream_and_count(spec, request, bill)) as answer:
+    async with aclosing(model_requests.stream_and_count(spec, request, bill)) as answer:
         async for piece in answer:
             if isinstance(piece, Completion):
                 return SamplingResult(

@@ -20,7 +20,7 @@ from chat.models import (
     PassageVector,
     Withheld,
 )
-from chat.providers import limits
+from chat.providers import model_requests
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.choosing import embedding_spec_for
 from chat.providers.errors import ProviderError
@@ -90,7 +90,7 @@ class Sought:
             return
         self.spec = spec
         try:
-            found = await limits.embed(spec, [self.text], seconds=QUERY_SECONDS, bill=bill)
+            found = await model_requests.embed(spec, [self.text], seconds=QUERY_SECONDS, bill=bill)
         except ProviderError as error:
             if is_of_provider(error):
                 recent_failures.note(spec.provider_id, error)

@@ -22,7 +22,7 @@ from chat.engine.proposals import propose
 from chat.engine.step_task import StepTask, read_task, request_of, without_pictures
 from chat.engine.turn_cache import TurnContext
 from chat.models import Message, Turn
-from chat.providers import finish_reasons, limits
+from chat.providers import finish_reasons, model_requests
 from chat.providers.base import Completion, ReasoningPiece, TextPiece, TokenCount
 from chat.providers.errors import (
     ContextTooLong,
@@ -206,7 +206,7 @@ async def _stream(lease: Lease, live: LiveText, attempt: _Attempt) -> Completion
         await in_database(steps.note_wait, lease, notices)
 
     with request_observed(task) as observed:
-        stream = await limits.stream(
+        stream = await model_requests.stream(
             task.provider, request_of(task), task.bill.allowance, tell_wait
         )
         async for piece in unfenced(stream) if task.is_fenced else stream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from chat.providers import limits
+from chat.providers import model_requests
 from chat.providers.base import (
     Completion,
     CompletionRequest,
@@ -57,7 +57,7 @@ async def _listen(
     usage = TokenCount()
     async with (
         asyncio.timeout(seconds),
-        aclosing(limits.stream_and_count(spec, request, bill)) as answer,
+        aclosing(model_requests.stream_and_count(spec, request, bill)) as answer,
     ):
         async for piece in answer:
             if isinstance(piece, Completion):

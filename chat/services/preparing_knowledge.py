@@ -28,7 +28,7 @@ from chat.models import (
     PassageVector,
     Withheld,
 )
-from chat.providers import limits
+from chat.providers import limits, model_requests
 from chat.providers.base import Embeddings, ProviderSpec, TokenCount
 from chat.providers.choosing import embedding_spec_for, platform_embedding_model
 from chat.providers.errors import ContextTooLong, ProviderBadAnswer, ProviderError
@@ -229,7 +229,7 @@ def _embed(spec: ProviderSpec, texts: Sequence[str], payer: Payer) -> Embeddings
         ProviderError: in all its kinds.
     """
     bill = embedding_bill(payer, spec)
-    work = limits.embed(spec, texts, seconds=BATCH_SECONDS, bill=bill)
+    work = model_requests.embed(spec, texts, seconds=BATCH_SECONDS, bill=bill)
     try:
         return runtime.run_sync(work, timeout_seconds=BATCH_SECONDS + 5)
     except ContextTooLong:

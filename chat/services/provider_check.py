@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from chat.engine.side_requests import ask_aside
 from chat.models import ModelProvider, ProviderModel
-from chat.providers import limits
+from chat.providers import model_requests
 from chat.providers.base import ProviderSpec
 from chat.providers.errors import (
     ProviderError,
@@ -86,7 +86,7 @@ def try_embedding(*, provider: ModelProvider, actor: Actor) -> EmbeddingTrial | 
     try:
         spec = spec_of(provider, provider.embedding_model)
         found = runtime.run_sync(
-            limits.embed(spec, [_TRIED_TEXT], seconds=TOTAL_SECONDS, bill=None),
+            model_requests.embed(spec, [_TRIED_TEXT], seconds=TOTAL_SECONDS, bill=None),
             timeout_seconds=TOTAL_SECONDS + 5,
         )
     except ProviderError as error:

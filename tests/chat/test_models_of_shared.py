@@ -18,7 +18,7 @@ from chat.models import (
     ProviderModel,
     SharedProvider,
 )
-from chat.providers import limits
+from chat.providers import limits, model_requests
 from chat.providers.choosing import embedding_spec_for, provider_for
 from chat.providers.errors import ProviderModelWithheld
 from chat.providers.standing_in import find_stand_in
@@ -480,7 +480,7 @@ def test_a_person_reads_that_the_part_is_used_up(
     chat: Chat, shared: SharedProvider, owner: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-1032: as a kind of error of its own, with whose limit it is."""
-    monkeypatch.setattr(limits, "LONGEST_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(model_requests, "LONGEST_WAIT_SECONDS", 0.1)
     change_part(
         shared=shared,
         workspace=chat.tenant.workspace,

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from chat.engine.side_requests import ask_aside
 from chat.models import Bud, ModelProvider, ModelRequest
-from chat.providers import limits, standing_in
+from chat.providers import limits, model_requests, standing_in
 from chat.providers.base import ProviderLimits
 from chat.providers.choosing import platform_model, platform_provider, provider_for
 from chat.providers.errors import ProviderBusy, ProviderSwitchedOff
@@ -151,7 +151,7 @@ def test_nobody_waits_for_ever(
     chat: Chat, provider: ModelProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-646: then the person reads why, and can try again; the place is not kept."""
-    monkeypatch.setattr(limits, "LONGEST_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(model_requests, "LONGEST_WAIT_SECONDS", 0.1)
     bounds = limit(provider, most_at_once=1)
     limits.ask_for_place(bounds, uuid7())
     turn = chat.ask()
@@ -194,7 +194,7 @@ def test_another_provider_answers_where_one_is_busy(
     chat: Chat, provider: ModelProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-646: after a short wait; nobody says that the busy one had failed."""
-    monkeypatch.setattr(limits, "SHORT_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(model_requests, "SHORT_WAIT_SECONDS", 0.1)
     other = ScriptedModel()
     behind = ModelProvider.objects.create(
         workspace=chat.tenant.workspace, name="Second", base_url=other.base_url, default_model="s"
@@ -218,7 +218,7 @@ def test_titles_and_summaries_wait_too(
     chat: Chat, provider: ModelProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-646: whatever is asked of the provider, and not answers of chats alone."""
-    monkeypatch.setattr(limits, "LONGEST_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(model_requests, "LONGEST_WAIT_SECONDS", 0.1)
     bounds = limit(provider, most_at_once=1)
     limits.ask_for_place(bounds, uuid7())
     with pytest.raises(ProviderBusy):

@@ -327,7 +327,7 @@ def test_only_the_road_to_models_asks_them() -> None:
     """REL-1082: nothing else has a client, and only a turn, which counts in its own commits, reads a bare stream."""
     found: dict[str, set[str]] = {
         "model_client(": set(),
-        "limits.stream(": set(),
+        "model_requests.stream(": set(),
         "bill=None": set(),
     }
     for path in Path("chat").rglob("*.py"):
@@ -335,8 +335,11 @@ def test_only_the_road_to_models_asks_them() -> None:
         for words, paths in found.items():
             if words in text:
                 paths.add(str(path))
-    assert found["model_client("] == {"chat/providers/choosing.py", "chat/providers/limits.py"}
-    assert found["limits.stream("] == {"chat/engine/asking.py"}
+    assert found["model_client("] == {
+        "chat/providers/choosing.py",
+        "chat/providers/model_requests.py",
+    }
+    assert found["model_requests.stream("] == {"chat/engine/asking.py"}
     assert found["bill=None"] == {"chat/services/provider_check.py"}
 
 
