@@ -169,19 +169,25 @@ def attach(message: Message, conversation: Conversation, refs: Sequence[Ref]) ->
     versions = _versions(conversation, refs)
     for position, ref in enumerate(refs):
         if isinstance(ref, FileRef) and ref in versions:
-            version = versions[ref]
-            row = Attachment(
-                workspace_id=message.workspace_id,
-                message=message,
-                position=position,
-                version=version,
-                file=reference(version.artifact, version),
-                title=version.artifact.name,
-                mime_type=version.content_type,
-            )
-            rows.append(row)
+            rows.append(file_attachment(message, position, versions[ref]))
     Attachment.objects.bulk_create(rows)
     return [row.title for row in sorted(rows, key=lambda row: row.position)]
+
+
+def file_attachment(
+    message: Message, position: int, version: ArtifactVersion, **fields: Any
+) -> Attachment:
+    """A file at a message, not stored yet; its version comes with its file."""
+    return Attachment(
+        workspace_id=message.workspace_id,
+        message=message,
+        position=position,
+        version=version,
+        file=reference(version.artifact, version),
+        title=version.artifact.name,
+        mime_type=version.content_type,
+        **fields,
+    )
 
 
 def _resources(

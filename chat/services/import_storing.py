@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from chat.artifacts import storage
-from chat.artifacts.calls import reference
 from chat.artifacts.services import MOST_ARTIFACTS, MOST_VERSIONS
+from chat.engine.attaching import file_attachment
 from chat.engine.beginning import title_from
 from chat.file_kinds import find_type
 from chat.file_names import clean_name, numbered
@@ -243,14 +243,10 @@ def _attach(
     for one, message in zip(chat.messages, messages, strict=True):
         came = [versions[key] for key in one.attached if key in versions]
         rows += [
-            Attachment(
-                workspace_id=message.workspace_id,
-                message=message,
-                position=position,
-                version=version,
-                file=reference(version.artifact, version),
-                title=version.artifact.name,
-                mime_type=version.content_type,
+            file_attachment(
+                message,
+                position,
+                version,
                 status=AttachmentStatus.READY.value,
                 model_text=_READ_WITH_TOOLS,
             )
