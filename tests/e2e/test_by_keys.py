@@ -104,12 +104,13 @@ def test_people_choose_keys_of_their_own(new_context: NewContext) -> None:
 
     expect(page.get_by_role("heading", name="Profile", level=1)).to_be_visible()
     page.goto("/account/shortcuts/")
-    page.get_by_role("button", name="Reset all keys").click()
-    expect(row).to_contain_text("CtrlShiftO")
     switch = page.get_by_role("checkbox", name="Use the shortcuts of the chat")
-    with page.expect_response(lambda answer: answer.request.method != "GET") as saved:
-        switch.uncheck()  # “Saved.” may still be there from the keys
-    assert saved.value.ok
+    for change_them in (page.get_by_role("button", name="Reset all keys").click, switch.uncheck):
+        # Each is waited for: “Saved.” may still be there from the one before.
+        with page.expect_response(lambda answer: answer.request.method != "GET") as saved:
+            change_them()
+        assert saved.value.ok
+    expect(row).to_contain_text("CtrlShiftO")
     page.goto("/w/demo/")
     page.get_by_role("textbox", name="Message").press("Control+k")
     expect(page.get_by_role("dialog")).to_have_count(0)

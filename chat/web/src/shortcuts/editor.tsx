@@ -1,5 +1,5 @@
 /** The page of shortcuts, on which people choose keys of their own. */
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import common from "../texts/common";
 import t from "../texts/shortcuts";
 import { ShortcutGroups, Ways } from "./groups";
@@ -15,20 +15,26 @@ interface Props {
 export function ShortcutEditor({ places, save }: Props) {
   const [own, setOwn] = useState(ownKeys());
   const [changing, setChanging] = useState<ShortcutName | null>(null);
-  const keep = async (next: OwnKeys) => {
+  const kept = useRef(own);
+  const saving = useRef(Promise.resolve());
+  const show = (choice: OwnKeys) => {
+    setOwnKeys(choice);
+    setOwn(choice);
+  };
+  const keep = (next: OwnKeys) => {
     setChanging(null);
-    const before = ownKeys();
-    setOwnKeys(next);
-    setOwn(next);
+    show(next);
     const isUsual = next.is_on && Object.keys(next.keys).length === 0;
-    if (await save(isUsual ? null : next)) return;
-    setOwnKeys(before);
-    setOwn(before);
+    // One after the other, so that the last choice is the one that is kept.
+    saving.current = saving.current.then(async () => {
+      if (await save(isUsual ? null : next)) kept.current = next;
+      else if (ownKeys() === next) show(kept.current);
+    });
   };
   const give = (name: ShortcutName, keys: Keys | null) => {
     const { [name]: _old, ...others } = own.keys;
     const isUsual = keys === null || keys.join() === CHAT_KEYS[name].join();
-    void keep({ ...own, keys: isUsual ? others : { ...others, [name]: keys } });
+    keep({ ...own, keys: isUsual ? others : { ...others, [name]: keys } });
   };
   return (
     <>
@@ -37,7 +43,7 @@ export function ShortcutEditor({ places, save }: Props) {
           <input
             type="checkbox"
             checked={own.is_on}
-            onChange={(event) => void keep({ ...own, is_on: event.currentTarget.checked })}
+            onChange={(event) => keep({ ...own, is_on: event.currentTarget.checked })}
           />
           <span>
             {t.use}
@@ -48,7 +54,7 @@ export function ShortcutEditor({ places, save }: Props) {
           <button
             type="button"
             class="btn btn-sm btn-quiet"
-            onClick={() => void keep({ ...USUAL, is_on: own.is_on })}
+            onClick={() => keep({ ...USUAL, is_on: own.is_on })}
           >
             {t.resetAll}
           </button>
@@ -107,7 +113,8 @@ function Row({ name, isChanging, isUsual, onChange, onCancel, onGive }: RowProps
 /** Takes the next keys that are pressed. Tab goes to its buttons. */
 function Recorder({ name, onCancel, onGive }: Pick<RowProps, "name" | "onCancel" | "onGive">) {
   const [fault, setFault] = useState("");
-  useEffect(() => {
+  // Before it is seen: keys that are pressed at once count, too.
+  useLayoutEffect(() => {
     const take = (event: KeyboardEvent) => {
       if (event.key === "Tab" || (event.target as Element).closest(".shortcut-recorder button")) return;
       event.preventDefault();
