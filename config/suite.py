@@ -121,11 +121,19 @@ def _behind_the_wall(found: Mapping[str, str]) -> Stage:
 
 
 _WALLED = (
-    *("tests/isolation", "tests/chat/test_consumers.py", "tests/chat/test_turns.py"),
-    *("tests/chat/test_approvals.py", "tests/chat/test_admin.py", "tests/chat/test_api.py"),
-    *("tests/audit/test_exports.py", "tests/audit/alerts", "tests/mcp_servers/oauth/test_pages.py"),
-    *("tests/mcp_servers/gate/test_gate_sign_in.py", "tests/workspaces/test_join_links.py"),
-    *("tests/workspaces/test_addresses.py", "tests/workspaces/test_login_limits.py"),
+    *("tests/isolation", "tests/chat/sockets/test_consumers.py", "tests/chat/engine/test_turns.py"),
+    *(
+        "tests/chat/services/test_approvals.py",
+        "tests/chat/test_admin.py",
+        "tests/chat/test_api.py",
+    ),
+    *(
+        "tests/audit/exports/test_exports.py",
+        "tests/audit/alerts",
+        "tests/mcp_servers/oauth/test_pages.py",
+    ),
+    *("tests/mcp_servers/gate/test_gate_sign_in.py", "tests/workspaces/people/test_join_links.py"),
+    *("tests/workspaces/people/test_addresses.py", "tests/workspaces/people/test_login_limits.py"),
 )
 
 

@@ -17,7 +17,7 @@ from chat.services.offers import prompts_of
 from chat.values import Decision, Remember
 from mcp_servers.models import McpPrompt, McpServer, McpTool, ToolPermission
 from tests.chat.conftest import Chat
-from tests.chat.test_inputs import ADA, wait_for_question
+from tests.chat.services.test_inputs import ADA, wait_for_question
 from tests.factories import make_tenant
 
 

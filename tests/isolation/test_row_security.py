@@ -24,14 +24,14 @@ from mcp_servers.models import HealthCheck
 from mcp_servers.registry.tasks import check_all_servers
 from tests import plain_role
 from tests.chat.conftest import Chat, chat, closed_connections, counting, model
-from tests.chat.test_consumers import is_turn, opened
-from tests.chat.test_shared_chats import (
+from tests.chat.services.test_shared_chats import (
     allow_links,
     make_bud,
     make_conversation,
     share,
     token_of,
 )
+from tests.chat.sockets.test_consumers import is_turn, opened
 from tests.factories import CANARY, PASSWORD, Tenant, UserFactory, make_tenant
 from tests.platform_api import with_token
 from workspaces.database.postgresql.policies import protected_tables, tenant_tables

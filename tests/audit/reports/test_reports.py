@@ -1,0 +1,328 @@
+"""The reports page and what hangs on it: right numbers, ways into the log, nothing for those who may not."""
+
+from __future__ import annotations
+
+import random
+import re
+from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pypdfium2 import PdfDocument
+
+from audit import rollups
+from audit.actions import Action, Outcome, RefusedBy
+from audit.filters import read_filter
+from audit.reports import entries_of, facts, matching
+from audit.reports.figures import change_of
+from audit.reports.report import BY, Figure, report_of
+from audit.services import EntryDraft, record
+from bench.invented_log import generate
+from tests.audit.sealed import seal_all
+from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
+from tests.factories import CANARY, Tenant, TwoTenants
+from workspaces.actors import Actor, Source
+
+pytestmark = pytest.mark.django_db
+
+
+def filled(tenant: Tenant) -> None:
+    """Three calls, one refusal, one approval; half of it counted, half in the tail."""
+    a_call(tenant)
+    a_call(tenant, outcome=Outcome.TIMEOUT)
+    seal_all(tenant.workspace.pk)
+    rollups.roll_up(tenant.workspace.pk)
+    a_call(tenant, tool="other")
+    a_refusal(tenant)
+
+
+def test_the_page_says_what_happened(tenant: Tenant) -> None:
+    """Ours: counted and not yet counted entries together."""
+    filled(tenant)
+    answer = tenant.client("auditor").get(url(tenant, "reports/"))
+    assert answer.status_code == 200
+    figures = {one["name"]: one["value"] for one in answer.context["figures"]}
+    assert (figures["calls"], figures["failed"], figures["refused"]) == ("4", "1", "1")
+    lines = {one["label"]: sum(one["values"]) for one in answer.context["over_time"]["series"]}
+    assert lines == {"Succeeded": 2, "Failed or cancelled": 1, "Refused": 1}
+    assert answer.context["tools"][0]["row"].tool == "echo"
+    assert [row["row"].layer for row in answer.context["refusals"]] == ["policy"]
+    assert SECRET_ARGUMENT.encode() not in answer.content
+
+
+def test_the_same_numbers_are_read_over_rest(two_workspaces: TwoTenants) -> None:
+    """REL-671: with the page's filters; of the own workspace alone, and for those who may see the log."""
+    tenant = two_workspaces.a
+    filled(tenant)
+    filled(two_workspaces.b)
+    path, headers = "/api/audit-reports/", {"X-Workspace": tenant.workspace.slug}
+    client = tenant.client("auditor")
+    report = client.get(path, {"by": "tool"}, headers=headers).json()
+    figures = {one["name"]: one["now"] for one in report["figures"]}
+    assert (figures["calls"], figures["failed"], figures["refused"]) == (4, 1, 1)
+    assert sum(sum(line["values"]) for line in report["over_time"]) == 4
+    assert len(report["pieces"]) == len(report["over_time"][0]["values"])
+    assert report["tools"][0]["tool"] == "echo"
+    assert [one["layer"] for one in report["refusals"]] == ["policy"]
+    one_tool = client.get(path, {"q": "tool:other", "range": "24h"}, headers=headers).json()
+    assert next(one["now"] for one in one_tool["figures"] if one["name"] == "calls") == 1
+    for wrong in (
+        {"by": "colour"},
+        {"range": "custom"},
+        {"q": "outcome:purple"},
+        {"q": "sort:duration"},
+    ):
+        answer = client.get(path, wrong, headers=headers)
+        assert answer.status_code == 422, wrong
+        assert next(iter(wrong)) in answer.content.decode()
+    assert tenant.client("member").get(path, headers=headers).status_code == 403
+
+
+def test_each_way_of_stacking_has_all_calls(tenant: Tenant) -> None:
+    """Ours."""
+    filled(tenant)
+    client = tenant.client("auditor")
+    for by in BY:
+        chart = client.get(url(tenant, f"reports/?by={by}")).context["over_time"]
+        total = sum(sum(one["values"]) for one in chart["series"]) if chart else 0
+        assert total == (0 if by in {"bud", "model"} else 4), by
+
+
+def test_numbers_of_tables_are_grouped_like_those_of_the_tiles(tenant: Tenant) -> None:
+    """REL-793: on the log's pages; a file for programs keeps plain numbers."""
+    now = timezone.now()
+    list(generate(tenant.workspace.pk, 2_600, since=now - timedelta(hours=23), until=now))
+    record(
+        EntryDraft(
+            action=Action.TOOL_CALL_FINISHED,
+            actor=tenant.actor("member"),
+            workspace_id=tenant.workspace.pk,
+            outcome=Outcome.OK,
+            call_id=uuid4(),
+            duration_ms=123_456,
+        )
+    )
+    client = tenant.client("auditor")
+    for path in ("reports/?range=7d", "overview/", "?range=7d", "settings/"):
+        page = client.get(url(tenant, path)).content.decode()
+        shown = re.sub(r"<(script|datalist|option)\b.*?</\1>|<[^>]*>", " ", page, flags=re.S)
+        without_years = re.sub(r"\b20\d\d\b", "", shown)
+        assert not re.findall(r"(?<![\w.,:-])\d{4,}(?![\w:-])", without_years), path
+    assert "123,456 ms" in client.get(url(tenant, "reports/?range=7d")).content.decode()
+    file = b"".join(client.get(url(tenant, "export.csv?range=7d&show=entries")))
+    assert b"123456" in file
+    assert b"123,456" not in file
+
+
+def test_a_narrowed_report_counts_what_the_log_lists(tenant: Tenant) -> None:
+    """Ours: the same filter, the same number, and each number leads to its entries."""
+    filled(tenant)
+    client = tenant.client("auditor")
+    for query in ("server=notes", "tool=echo", "source=web", "server=notes&tool=echo", "tool=none"):
+        report = client.get(url(tenant, f"reports/?{query}"))
+        listed = client.get(url(tenant) + f"?range=7d&{query}")
+        calls = next(one for one in report.context["figures"] if one["name"] == "calls")
+        assert int(calls["value"]) == listed.context["totals"].calls, query
+        refused = next(one for one in report.context["figures"] if one["name"] == "refused")
+        behind = client.get(refused["url"])
+        assert len(behind.context["entries"]) == int(refused["value"]), query
+
+
+def test_the_counters_and_the_entries_make_the_same_report(tenant: Tenant) -> None:
+    """Ours: both ways of counting, over generated entries of ten days."""
+    now = timezone.now()
+    list(generate(tenant.workspace.pk, 600, since=now - timedelta(days=10), until=now))
+    client = tenant.client("auditor")
+    counted = client.get(url(tenant, "reports/?range=30d")).context
+    # "task" is none of anybody's names: every entry of a call matches "source" once each.
+    parts = [
+        client.get(url(tenant, f"reports/?range=30d&source={source}")).context
+        for source in ("chat", "api", "task", "gateway", "web")
+    ]
+
+    def value(context: object, name: str) -> int:
+        figures = context["figures"]  # type: ignore[index]
+        found = next(one for one in figures if one["name"] == name)
+        return int(found["value"].replace(",", ""))
+
+    for name in ("calls", "failed", "refused", "asked", "changes"):
+        assert value(counted, name) == sum(value(part, name) for part in parts)
+    assert value(counted, "calls") > 100
+    assert {row["row"].tool for row in counted["tools"]}
+    waits = [row["number"] for row in counted["approvals"][-2:]]
+    assert "–" not in waits
+
+
+def test_no_number_of_other_changes_hides_a_definition_that_changed(tenant: Tenant) -> None:
+    """REL-877: page and file list definitions alone, and say how many older ones they leave out."""
+
+    def changed(name: str, after: dict[str, object]) -> None:
+        record(
+            EntryDraft(
+                action=Action.CONFIG_CHANGED,
+                actor=tenant.actor("admin"),
+                workspace_id=tenant.workspace.pk,
+                details={"kind": "tool", "name": name, "before": {}, "after": after},
+            )
+        )
+
+    most = facts.MOST_CHANGES
+    for number in range(most + 2):
+        changed(f"tool-{number}", {"definition_hash": f"{number}"})
+    for number in range(most + 1):
+        changed(f"tool-{number}", {"is_enabled": False})
+    page = tenant.client("auditor").get(url(tenant, "reports/"))
+    names = [change.tool for change in page.context["changes"].newest]
+    assert names == [f"tool-{number}" for number in range(most + 1, 1, -1)]
+    text = page.content.decode()
+    assert "2 older ones are in the log." in text
+    assert "action=config.changed" in page.context["changes_url"]
+    report = tenant.client("auditor").get(url(tenant, "reports.pdf"))
+    document = PdfDocument(report.content)
+    printed = "".join(page.get_textpage().get_text_bounded() for page in document)
+    assert "2 more are not in this file." in printed
+
+
+def test_generated_entries_are_sealed_and_counted(tenant: Tenant) -> None:
+    """Ours: as if they had come one by one."""
+    from audit.verification.online import verify
+
+    now = timezone.now()
+    list(generate(tenant.workspace.pk, 250, since=now - timedelta(days=2), until=now))
+    assert rollups.rolled_up_to(tenant.workspace.pk) == 250
+    assert rollups.behind() == []
+    report = verify(tenant.workspace.pk, actor=tenant.actor("auditor"))
+    assert report.result in {"whole", "incomplete"}, "no checkpoint speaks of it yet"
+
+
+def test_opening_the_page_takes_a_fixed_number_of_queries(tenant: Tenant) -> None:
+    """Ours: whatever there is to show."""
+    client = tenant.client("auditor")
+
+    def queries() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            assert client.get(url(tenant, "reports/")).status_code == 200
+        return len(captured)
+
+    filled(tenant)
+    queries()
+    few = queries()
+    for _ in range(12):
+        a_call(tenant, tool=f"tool {random.random()}")
+        a_refusal(tenant)
+    assert queries() <= few + 2
+    assert few <= 75
+
+
+def test_a_wrong_address_is_told_and_never_an_error(tenant: Tenant) -> None:
+    """SEC-05."""
+    client = tenant.client("auditor")
+    for query in ("range=soon", "by=nothing", "range=custom&since=x", "user=%00"):
+        assert client.get(url(tenant, f"reports/?{query}")).status_code == 200
+
+
+def test_a_page_without_entries_says_so(tenant: Tenant) -> None:
+    """Ours."""
+    page = tenant.client("auditor").get(url(tenant, "reports/?range=24h&tool=none"))
+    assert b"Nothing fits these filters" in page.content
+
+
+def test_members_and_other_tenants_see_no_report(two_workspaces: TwoTenants) -> None:
+    """SEC-01, SEC-07."""
+    filled(two_workspaces.a)
+    filled(two_workspaces.b)
+    assert (
+        two_workspaces.a.client("member").get(url(two_workspaces.a, "reports/")).status_code == 403
+    )
+    page = two_workspaces.a.client("auditor").get(url(two_workspaces.a, "reports/"))
+    assert CANARY.encode() not in page.content
+    assert page.context["figures"][0]["value"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "words"),
+    [
+        (15, 10, "50% more than in the period before"),
+        (5, 10, "50% less than in the period before"),
+        (10, 10, "same as before"),
+        (3, 0, "up from 0"),
+        (None, 10, "no earlier data"),
+        (500, 10, "50 times more than in the period before"),
+    ],
+)
+def test_changes_are_told_in_words(now: int | None, before: int, words: str) -> None:
+    """Ours: a sign alone says nothing to a screen reader."""
+    assert change_of(Figure(now=now, before=before), is_bad=True)["words"] == words
+
+
+def test_links_of_the_page_keep_its_time(tenant: Tenant) -> None:
+    """Ours."""
+    filled(tenant)
+    page = tenant.client("auditor").get(url(tenant, "reports/?range=24h&tool=echo"))
+    links = re.findall(r'class="figure-link" href="([^"]+)"', page.content.decode())
+    assert links
+    for link in links:
+        query = parse_qs(urlsplit(link.replace("&amp;", "&")).query)
+        assert query["range"] == ["custom"]
+        assert query["tool"] == ["echo"]
+        assert query["since"] < query["until"]
+
+
+@pytest.mark.parametrize(
+    ("tile", "query"), [("calls", "ended"), ("failed", "failed"), ("refused", "refused")]
+)
+def test_a_number_leads_to_exactly_its_entries(tenant: Tenant, tile: str, query: str) -> None:
+    """Ours: what a report counts is what the list behind it shows."""
+    for action, outcome, layer in (
+        (Action.TOOL_CALL_FINISHED, Outcome.OK, None),
+        (Action.TOOL_CALL_FINISHED, Outcome.TIMEOUT, None),
+        (Action.TOOL_CALL_FINISHED, Outcome.TOOL_ERROR, None),
+        (Action.TOOL_CALL_REFUSED, None, RefusedBy.POLICY),
+        (Action.APPROVAL_REFUSED, None, None),
+        (Action.TOOL_CALL_REQUESTED, None, None),
+    ):
+        record(
+            EntryDraft(
+                action=action,
+                outcome=outcome,
+                refused_by=layer,
+                actor=tenant.actor("member"),
+                workspace_id=tenant.workspace.pk,
+            )
+        )
+    wanted = read_filter({"outcome": query, "range": "24h"}, now=timezone.now())
+    rows = entries_of(tenant.workspace.pk, actor=tenant.actor("owner"))
+    found = matching(rows, wanted, actor=tenant.actor("owner"))
+    report = report_of(
+        tenant.workspace.pk,
+        matching(rows, read_filter({}, now=timezone.now()), actor=tenant.actor("owner")),
+        read_filter({"range": "24h"}, now=timezone.now()),
+        by="outcome",
+        now=timezone.now(),
+    )
+    assert report.figures[tile].now == found.count() > 0
+
+
+def test_active_people_are_people(tenant: Tenant) -> None:
+    """SEC-246: parts of the system appear in the log, and are nobody; counted and not yet counted alike."""
+    for role in ("member", "admin", "member"):
+        a_change(tenant, tenant.actor(role))
+    for label in ("alerts", "audit log", "unknown (past the services)"):
+        part = Actor.system(label=label, source=Source.TASK, workspace_id=tenant.workspace.pk)
+        a_change(tenant, part)
+    seal_all(tenant.workspace.pk, 4)
+    rollups.roll_up(tenant.workspace.pk)
+    for query in ("", "?kind=config.changed"):
+        answer = tenant.client("auditor").get(url(tenant, f"reports/{query}"))
+        figures = {one["name"]: one["value"] for one in answer.context["figures"]}
+        assert figures["people"] == "3", query  # with whoever looks: signing in is an entry
+
+
+def a_change(tenant: Tenant, actor: Actor) -> None:
+    record(EntryDraft(action=Action.CONFIG_CHANGED, actor=actor, workspace_id=tenant.workspace.pk))

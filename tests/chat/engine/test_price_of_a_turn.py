@@ -1,0 +1,92 @@
+"""What a whole turn costs the database, from the page's command to its end: none of it may creep back."""
+
+from __future__ import annotations
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from chat import commands
+from chat.engine import asking
+from chat.models import Message
+from chat.sockets.handlers import HANDLERS
+from chat.sockets.socket_access import Door
+from tests.chat.conftest import ENDED, Chat
+from tests.chat.engine.test_statements import add_calls, add_messages
+from tests.patience import PATIENCE
+from tests.price import Price, counted
+
+
+def say(chat: Chat, door: Door) -> None:
+    """As a page does, until the end of the turn has been told."""
+    command = commands.Send.model_validate(
+        {
+            "type": "send",
+            "conversation_id": str(chat.conversation.pk),
+            "client_id": str(uuid7()),
+            "text": "go",
+        }
+    )
+    told = HANDLERS[commands.Send](door, command)
+    chat.watching.until(
+        lambda event: (
+            event["type"] == "turn.changed"
+            and event["turn"]["id"] == str(told["turn_id"])
+            and event["turn"]["status"] in ENDED
+        )
+    )
+
+
+@pytest.fixture(autouse=True)
+def no_saves_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes so long for a turn that its text is saved meanwhile, which is no price of the turn's."""
+    monkeypatch.setattr(asking, "SAVE_PARTIAL_SECONDS", PATIENCE)
+
+
+@pytest.fixture
+def door(chat: Chat) -> Door:
+    """The member's page."""
+    return Door(chat.tenant.member, chat.tenant.workspace.slug, ip_address=None, session_key=None)
+
+
+def at_most(price: Price, *, statements: int, commits: int, crossings: int) -> None:
+    """Fail with what was asked if it was more."""
+    assert len(price.statements) <= statements, price.told()
+    assert price.commits <= commits, price.told()
+    # The command's own crossing is the socket's.
+    assert price.crossings <= crossings - 1, price.told()
+
+
+def test_a_text_turn(chat: Chat, door: Door) -> None:
+    """REL-310: two commits: the message with its turn and its open answer, and the answer with the turn's end."""
+    chat.model.say("first")
+    say(chat, door)
+    chat.model.say("one two three four five")
+    with counted() as price:
+        say(chat, door)
+    at_most(price, statements=15, commits=2, crossings=3)
+
+
+def test_a_text_turn_after_many_calls(chat: Chat, door: Door) -> None:
+    """REL-310: one statement more reads all earlier calls, however many there were."""
+    answers = add_messages(chat.conversation, 60)
+    add_calls(chat.conversation, answers)
+    asked = {"id": "1", "type": "function", "function": {"name": "bump", "arguments": "{}"}}
+    rows = Message.objects.for_workspace(chat.tenant.workspace).filter(pk__in=answers)
+    rows.update(json_meta={"tool_calls": [asked]})
+    chat.model.say("one two three four five")
+    with counted() as price:
+        say(chat, door)
+    at_most(price, statements=15, commits=2, crossings=3)
+
+
+def test_a_turn_with_a_call(chat: Chat, door: Door) -> None:
+    """REL-310, REL-351: the answer and the call that it asks for are one commit; what was read for the first step is carried on."""
+    chat.model.call(("counting__echo", {"text": "hi"}))
+    chat.model.say("first")
+    say(chat, door)
+    chat.model.call(("counting__echo", {"text": "hi"}))
+    chat.model.say("It said hi")
+    with counted() as price:
+        say(chat, door)
+    # 33; what a process does now and then may come in between.
+    at_most(price, statements=35, commits=4, crossings=6)

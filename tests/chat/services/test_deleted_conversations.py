@@ -1,0 +1,171 @@
+"""A deleted conversation is gone from everywhere, can be brought back for some days, and is then erased."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from chat.models import Bud, Conversation, Message
+from chat.services.conversation_sweeps import delete_idle, erase_deleted
+from chat.services.conversations import (
+    create_conversation,
+    delete_conversation,
+    restore_conversation,
+)
+from chat.services.search import search
+from tests.chat.conftest import Chat
+from tests.chat.services.test_approvals import waiting_call
+from tests.factories import Tenant, TwoTenants
+from workspaces.database import database_now
+
+pytestmark = pytest.mark.django_db
+
+
+def a_chat(tenant: Tenant, title: str = "vegetables") -> Conversation:
+    bud, _ = Bud.objects.for_workspace(tenant.workspace).get_or_create(
+        slug="bud", defaults={"workspace": tenant.workspace, "name": "Bud"}
+    )
+    conversation = create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
+    conversation.title = title
+    conversation.save()
+    return conversation
+
+
+def call(tenant: Tenant, method: str, path: str, role: str = "member") -> Any:
+    client = tenant.client(role)
+    return getattr(client, method)(
+        f"/api/conversations/{path}", headers={"X-Workspace": tenant.workspace.slug}
+    )
+
+
+def test_it_is_gone_from_everywhere_and_comes_back(two_workspaces: TwoTenants) -> None:
+    """REL-375: list, address, page and search; brought back it is what it was. Nobody else can touch it."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    row = a_chat(tenant)
+    assert call(tenant, "delete", f"{row.pk}/").status_code == 204
+    assert call(tenant, "get", "").json()["results"] == []
+    assert call(tenant, "get", f"{row.pk}/").status_code == 404
+    assert call(tenant, "get", f"{row.pk}/messages/").status_code == 404
+    page = tenant.client("member").get(f"/w/{tenant.workspace.slug}/c/{row.pk}/")
+    assert page.status_code == 404
+    assert search(workspace=tenant.workspace, person=tenant.member, query="vegetables") == []
+    (listed,) = call(tenant, "get", "deleted/").json()["results"]
+    assert listed["id"] == str(row.pk)
+    assert listed["deleted_at"]
+    for stranger, role in ((tenant, "admin"), (other, "member")):
+        assert call(stranger, "get", "deleted/", role).json()["results"] == []
+        assert call(stranger, "post", f"{row.pk}/restore/", role).status_code == 404
+        assert call(stranger, "post", f"{row.pk}/erase/", role).status_code == 404
+    assert call(tenant, "post", f"{row.pk}/restore/").status_code == 200
+    assert [one["title"] for one in call(tenant, "get", "").json()["results"]] == ["vegetables"]
+    assert call(tenant, "get", "deleted/").json()["results"] == []
+
+
+def test_the_deleted_are_listed_to_the_last_one(tenant: Tenant) -> None:
+    """REL-870: page by page, the last one deleted first. One that is brought back in between hides no other."""
+    rows = [a_chat(tenant, f"chat {number}") for number in range(5)]
+    for row in rows:
+        delete_conversation(conversation=row, actor=tenant.actor("member"))
+    first = call(tenant, "get", "deleted/?page_size=2").json()
+    assert [one["title"] for one in first["results"]] == ["chat 4", "chat 3"]
+    assert call(tenant, "post", f"{rows[4].pk}/restore/").status_code == 200
+    found = first["results"]
+    following = first["next"]
+    while following:
+        page = call(tenant, "get", f"deleted/?{urlsplit(following).query}").json()
+        found += page["results"]
+        following = page["next"]
+    assert [one["title"] for one in found] == [f"chat {number}" for number in (4, 3, 2, 1, 0)]
+    assert call(tenant, "get", "deleted/?cursor=none").status_code == 400
+
+
+def test_only_what_was_deleted_can_be_restored_or_erased(tenant: Tenant) -> None:
+    """REL-375: one slip does not erase."""
+    row = a_chat(tenant)
+    assert call(tenant, "post", f"{row.pk}/erase/").status_code == 404
+    assert call(tenant, "post", f"{row.pk}/restore/").status_code == 404
+    assert call(tenant, "delete", f"{row.pk}/").status_code == 204
+    assert call(tenant, "delete", f"{row.pk}/").status_code == 404
+    assert call(tenant, "post", f"{row.pk}/erase/").status_code == 204
+    assert not Conversation.objects.for_workspace(tenant.workspace).exists()
+
+
+def test_it_is_erased_once_its_days_are_over(tenant: Tenant, settings: Settings) -> None:
+    """REL-375: by the sweep, with its messages; younger ones and those that live stay."""
+    old, young, living = (a_chat(tenant, title) for title in ("old", "young", "living"))
+    for row in (old, young):
+        delete_conversation(conversation=row, actor=tenant.actor("member"))
+    days = settings.TRELLIS.deleted_conversation_days
+    Conversation.objects.for_workspace(tenant.workspace).filter(pk=old.pk).update(
+        deleted_at=database_now() - timedelta(days=days, minutes=1)
+    )
+    assert erase_deleted() == 1
+    left = Conversation.objects.for_workspace(tenant.workspace)
+    assert set(left.values_list("title", flat=True)) == {young.title, living.title}
+    assert erase_deleted() == 0
+
+
+def test_a_conversation_that_nobody_uses_is_deleted_where_the_owner_says_so(
+    tenant: Tenant, settings: Settings
+) -> None:
+    """REL-561: pinned ones and younger ones stay, its owner can bring it back, and without the setting all stay."""
+    old, pinned, _ = (a_chat(tenant, title) for title in ("old", "pinned", "young"))
+    rows = Conversation.objects.for_workspace(tenant.workspace)
+    rows.filter(pk__in=[old.pk, pinned.pk]).update(
+        last_message_at=database_now() - timedelta(days=90, minutes=1)
+    )
+    rows.filter(pk=pinned.pk).update(is_pinned=True)
+    assert delete_idle() == 0
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"idle_conversation_days": 90})
+    assert delete_idle() == 1
+    assert set(rows.filter(deleted_at=None).values_list("title", flat=True)) == {"pinned", "young"}
+    (listed,) = call(tenant, "get", "deleted/").json()["results"]
+    assert listed["id"] == str(old.pk)
+    assert delete_idle() == 0
+
+
+def test_nothing_is_kept_where_the_owner_says_so(tenant: Tenant, settings: Settings) -> None:
+    """REL-375: with no days, deleting erases."""
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"deleted_conversation_days": 0})
+    row = a_chat(tenant)
+    delete_conversation(conversation=row, actor=tenant.actor("member"))
+    assert not Conversation.objects.for_workspace(tenant.workspace).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_waits_in_it_is_ended_and_can_not_be_decided(chat: Chat) -> None:
+    """REL-375: the call that waited never runs, also after the conversation came back; its messages are there."""
+    waiting = waiting_call(chat)
+    delete_conversation(conversation=chat.conversation, actor=chat.actor)
+    owner = next(
+        role
+        for role, person in chat.tenant.people.items()
+        if person.pk == chat.conversation.owner_id
+    )
+    client = chat.tenant.client(owner)
+    headers = {"X-Workspace": chat.tenant.workspace.slug}
+    answer = client.post(
+        f"/api/tool-calls/{waiting.pk}/decide/",
+        json.dumps({"decision": "approve"}),
+        content_type="application/json",
+        headers=headers,
+    )
+    assert answer.status_code == 404
+    said = Message.objects.for_workspace(chat.tenant.workspace).count()
+    assert said > 0
+    row = restore_conversation(conversation=chat.reload_conversation(), actor=chat.actor)
+    assert row.deleted_at is None
+    answer = client.post(
+        f"/api/tool-calls/{waiting.pk}/decide/",
+        json.dumps({"decision": "approve"}),
+        content_type="application/json",
+        headers=headers,
+    )
+    assert answer.status_code == 409
+    assert chat.server.calls == []
+    assert Message.objects.for_workspace(chat.tenant.workspace).count() == said

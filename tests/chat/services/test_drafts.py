@@ -1,0 +1,101 @@
+"""Drafts that people find on every device."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+from unittest.mock import patch
+from uuid import UUID, uuid4
+
+import pytest
+
+from chat.models import Draft
+from chat.services import drafts
+from chat.services.conversations import delete_conversation, erase_conversation
+from chat.services.drafts import keep_draft
+from tests.chat.services.test_search import talk
+from tests.factories import Tenant, make_tenant
+from workspaces.database import database_now
+from workspaces.errors import InvalidInput
+
+pytestmark = pytest.mark.both_engines
+
+
+@pytest.fixture
+def tenant(db: None) -> Tenant:
+    return make_tenant("acme")
+
+
+def keep(tenant: Tenant, text: str, at: datetime, conversation_id: UUID | None = None) -> Draft:
+    return keep_draft(
+        workspace=tenant.workspace,
+        owner=tenant.member,
+        actor=tenant.actor("member"),
+        conversation_id=conversation_id,
+        text=text,
+        written_at=at,
+    )
+
+
+def test_the_last_writer_wins_by_time(tenant: Tenant) -> None:
+    """REL-430: for each conversation and the start page; a sent draft is not brought back by an older one."""
+    now = database_now() - timedelta(minutes=5)
+    conversation = talk(tenant, "member", "hello")
+    assert keep(tenant, "new", now).text == "new"
+    assert keep(tenant, "old", now - timedelta(seconds=9)).text == "new"
+    assert keep(tenant, "", now + timedelta(seconds=1)).text == ""
+    assert keep(tenant, "new", now).text == ""
+    assert keep(tenant, "here", now, conversation.pk).text == "here"
+    assert Draft.objects.for_workspace(tenant.workspace).count() == 2
+    ahead = keep(tenant, "clock", database_now() + timedelta(days=3))
+    assert ahead.written_at <= database_now()
+    for text in ("x" * 100_001, "\x00"):
+        with pytest.raises(InvalidInput):
+            keep(tenant, text, now)
+    with pytest.raises(InvalidInput):
+        keep(tenant, "x", now, uuid4())
+
+
+def test_open_pages_of_the_writer_hear_of_another_text(tenant: Tenant) -> None:
+    """REL-754: nobody else's do, and no page hears of the same text again."""
+    now = database_now() - timedelta(minutes=5)
+    conversation = talk(tenant, "member", "hello")
+    with patch.object(drafts, "announce") as told:
+        keep(tenant, "", now)
+        keep(tenant, "new", now + timedelta(seconds=1), conversation.pk)
+        keep(tenant, "new", now + timedelta(seconds=2), conversation.pk)
+        keep(tenant, "old", now, conversation.pk)
+        keep(tenant, "", now + timedelta(seconds=3), conversation.pk)
+    nudges = [call.args[1] for call in told.call_args_list]
+    assert [nudge.kind for nudge in nudges] == ["draft.changed"] * 2
+    assert {nudge.id for nudge in nudges} == {str(conversation.pk)}
+    assert {nudge.user_id for nudge in nudges} == {str(tenant.member.pk)}
+
+
+def test_drafts_are_their_writers_and_go_with_their_conversation(tenant: Tenant) -> None:
+    """REL-430: over REST, without those of others and of deleted conversations."""
+    conversation = talk(tenant, "member", "hello")
+    header = {"X-Workspace": tenant.workspace.slug}
+
+    def told(who: str) -> Any:
+        return tenant.client(who).get("/api/drafts/", headers=header).json()
+
+    body = {
+        "conversation_id": str(conversation.pk),
+        "text": " draft ",
+        "written_at": database_now().isoformat(),
+    }
+    client = tenant.client("member")
+    answer = client.post("/api/drafts/", body, content_type="application/json", headers=header)
+    assert (answer.status_code, answer.json()["text"]) == (200, " draft ")
+    assert [one["text"] for one in told("member")] == [" draft "]
+    assert told("admin") == []
+    other = tenant.client("admin").post(
+        "/api/drafts/", body, content_type="application/json", headers=header
+    )
+    assert other.status_code == 422
+    delete_conversation(conversation=conversation, actor=tenant.actor("member"))
+    assert told("member") == []
+    conversation.refresh_from_db()
+    erase_conversation(conversation=conversation, actor=tenant.actor("member"))
+    assert not Draft.objects.for_workspace(tenant.workspace).exists()

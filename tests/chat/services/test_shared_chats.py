@@ -1,0 +1,884 @@
+"""Shared chats: who reads them, what stands in them, and when they end."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client, TestCase
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from audit.models import AuditEntry
+from chat.artifacts.calls import reference
+from chat.artifacts.services import create_artifact, delete_artifact
+from chat.engine.trust import find_source
+from chat.models import (
+    ArtifactVersion,
+    Attachment,
+    Audience,
+    Bud,
+    Conversation,
+    Message,
+    SharedChat,
+    SharedChatReader,
+    SharedChatText,
+    ToolCall,
+    Turn,
+)
+from chat.services.buds import create_bud
+from chat.services.conversations import (
+    create_conversation,
+    delete_conversation,
+    erase_conversation,
+    restore_conversation,
+)
+from chat.services.share_ends import drop_shared_by, end_public_shares
+from chat.services.shared_reading import copy_shared, find_shared
+from chat.services.sharing import (
+    ShareChoice,
+    end_expired,
+    link_of,
+    share_conversation,
+    stop_sharing,
+)
+from chat.tasks import end_shared_chats
+from chat.values import ArtifactOrigin, AttachmentStatus
+from mcp_servers.registry.services.rules import set_workspace_rule
+from tests.chat.conftest import Chat
+from tests.chat.engine.test_statements import add_messages
+from tests.documents import png
+from tests.factories import CANARY, Tenant, TwoTenants, UserFactory
+from workspaces.errors import InvalidInput, NotFound, PermissionDenied
+from workspaces.models import Membership, User
+from workspaces.people.services import remove_member
+from workspaces.people.suspending import resume_member, suspend_member
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "sk-canary-0123456789abcdefghij"
+
+
+@pytest.fixture
+def bud(tenant: Tenant) -> Bud:
+    return make_bud(tenant)
+
+
+@pytest.fixture
+def conversation(tenant: Tenant, bud: Bud) -> Conversation:
+    return make_conversation(tenant, bud)
+
+
+@pytest.fixture
+def public(tenant: Tenant) -> None:
+    """A workspace that allows links for everybody."""
+    allow_links(tenant, True)
+
+
+def make_bud(tenant: Tenant, name: str = "Notes") -> Bud:
+    return create_bud(
+        workspace_id=tenant.workspace.pk,
+        actor=tenant.actor(),
+        values={"slug": name.lower(), "name": name},
+        provider_id=None,
+    )
+
+
+def make_conversation(tenant: Tenant, bud: Bud) -> Conversation:
+    """A question with a file and a resource, a tool call, and its answer."""
+    made = create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
+    question = add_message(made, "user", f"Why? My key is {SECRET}", None)
+    turn = Turn.objects.create(
+        workspace=tenant.workspace,
+        conversation=made,
+        user_message=question,
+        asked_by=tenant.member,
+        source="web",
+        status="completed",
+        error_message="PRIVATE-ERROR",
+    )
+    answer = add_message(made, "assistant", "**Because** of it.", question, turn)
+    answer.reasoning = "PRIVATE-THOUGHT"
+    answer.save()
+    ToolCall.objects.create(
+        workspace=tenant.workspace,
+        turn=turn,
+        message=answer,
+        position=0,
+        server_name="crm",
+        tool_name="find_orders",
+        arguments={"customer": "ACME-ARGUMENT", "api_key": "k-SECRET-ARGUMENT"},
+        status="succeeded",
+        model_text=f"ORDER-RESULT {SECRET}",
+        decided_by=tenant.admin,
+    )
+    file = create_artifact(
+        conversation=made,
+        name="plan.md",
+        content=b"FILE-CONTENT",
+        actor=tenant.actor("member"),
+        origin=ArtifactOrigin.UPLOAD,
+    )
+    Attachment.objects.create(
+        workspace=tenant.workspace,
+        message=question,
+        position=0,
+        version=file.version,
+        file=reference(file.artifact, file.version),
+        title="plan.md",
+        status=AttachmentStatus.READY.value,
+        model_text="FILE-CONTENT",
+    )
+    Attachment.objects.create(
+        workspace=tenant.workspace,
+        message=question,
+        position=1,
+        server_id=uuid7(),
+        server_name="crm",
+        uri="crm://PRIVATE-RESOURCE",
+        title="PRIVATE-RESOURCE",
+        model_text="PRIVATE-RESOURCE",
+    )
+    rows = Conversation.objects.for_workspace(tenant.workspace)
+    rows.filter(pk=made.pk).update(leaf=answer, title="Orders", is_pinned=True)
+    return rows.select_related("bud").get(pk=made.pk)
+
+
+def add_message(
+    conversation: Conversation,
+    role: str,
+    text: str,
+    parent: Message | None,
+    turn: Turn | None = None,
+    status: str = "complete",
+) -> Message:
+    rows = Message.objects.for_workspace(conversation.workspace_id)
+    message: Message = Message.objects.create(
+        workspace_id=conversation.workspace_id,
+        conversation=conversation,
+        parent=parent,
+        turn=turn,
+        role=role,
+        text=text,
+        status=status,
+        order_key=rows.filter(conversation=conversation).count() + 1,
+    )
+    return message
+
+
+def allow_links(tenant: Tenant, is_on: bool) -> None:
+    set_workspace_rule(
+        workspace=tenant.workspace,
+        rule="allows_public_links",
+        is_on=is_on,
+        actor=tenant.actor("owner"),
+    )
+
+
+def share(
+    tenant: Tenant,
+    conversation: Conversation,
+    audience: Audience = Audience.WORKSPACE,
+    **choice: Any,
+) -> SharedChat:
+    return share_conversation(
+        conversation=conversation,
+        choice=ShareChoice(audience=audience, **choice),
+        actor=tenant.actor("member"),
+    )
+
+
+def token_of(shared: SharedChat) -> str:
+    return link_of(shared).rstrip("/").rpartition("/")[2]
+
+
+def may_read(shared: SharedChat, person: User | None) -> bool:
+    try:
+        find_shared(token_of(shared), person)
+    except NotFound:
+        return False
+    return True
+
+
+def page(shared: SharedChat, client: Client) -> Any:
+    return client.get(f"/shared/{token_of(shared)}/")
+
+
+def faults(tenant: Tenant, conversation: Conversation, **choice: Any) -> dict[str, list[str]]:
+    with pytest.raises(InvalidInput) as refused:
+        share(tenant, conversation, **choice)
+    return refused.value.fields or {"": [refused.value.message]}
+
+
+def test_each_audience_reads_and_nobody_else(
+    tenant: Tenant, conversation: Conversation, public: None
+) -> None:
+    """SEC-470: chosen people, members, anyone; the owner always."""
+    stranger = UserFactory.create()
+    readers: list[User | None] = [tenant.member, tenant.admin, tenant.auditor, stranger, None]
+
+    def who(audience: Audience, **choice: Any) -> list[bool]:
+        shared = share(tenant, conversation, audience, **choice)
+        return [may_read(shared, person) for person in readers]
+
+    chosen = [tenant.admin.pk]
+    assert who(Audience.PEOPLE, people=chosen) == [True, True, False, False, False]
+    assert who(Audience.WORKSPACE) == [True, True, True, False, False]
+    assert who(Audience.LINK) == [True] * 5
+    assert who(Audience.PEOPLE, people=[tenant.auditor.pk]) == [True, False, True, False, False]
+    assert SharedChat.objects.for_workspace(tenant.workspace).count() == 1
+
+
+def test_the_platforms_owner_reads_no_chat_of_a_workspace_that_they_are_not_in(
+    tenant: Tenant, conversation: Conversation, superuser: User
+) -> None:
+    """SEC-470: a conversation is not theirs, though they open every admin."""
+    assert not may_read(share(tenant, conversation), superuser)
+
+
+def test_a_shared_chat_ends_with_everything_that_it_stands_on(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """SEC-471: its date, its conversation, its sharer's membership and account, its workspace."""
+    shared = share(tenant, conversation)
+    assert may_read(shared, tenant.admin)
+    rows = SharedChat.objects.for_workspace(tenant.workspace)
+    rows.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert not may_read(shared, tenant.admin)
+    rows.update(expires_at=timezone.now() + timedelta(days=1))
+    assert may_read(shared, tenant.admin)
+
+    delete_conversation(conversation=conversation, actor=tenant.actor("member"))
+    assert not may_read(shared, tenant.admin)
+    restore_conversation(conversation=conversation, actor=tenant.actor("member"))
+    assert may_read(shared, tenant.admin)
+
+    membership = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+    suspend_member(membership=membership, reason="", actor=tenant.actor("owner"))
+    assert not may_read(shared, tenant.admin)
+    resume_member(membership=membership, actor=tenant.actor("owner"))
+    assert may_read(shared, tenant.admin)
+
+    User.objects.filter(pk=tenant.member.pk).update(is_active=False)
+    assert not may_read(shared, tenant.admin)
+    User.objects.filter(pk=tenant.member.pk).update(is_active=True)
+    tenant.workspace.is_active = False
+    tenant.workspace.save()
+    assert not may_read(shared, tenant.admin)
+    tenant.workspace.is_active = True
+    tenant.workspace.save()
+    assert may_read(shared, tenant.admin)
+
+    stop_sharing(shared=shared, actor=tenant.actor("member"))
+    assert not may_read(shared, tenant.admin)
+
+
+def test_a_reader_who_is_suspended_or_leaves_reads_no_more(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """SEC-471: nor when they come back as somebody who was not chosen again."""
+    shared = share(tenant, conversation, Audience.PEOPLE, people=[tenant.auditor.pk])
+    membership = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.auditor)
+    suspend_member(membership=membership, reason="", actor=tenant.actor("owner"))
+    assert not may_read(shared, tenant.auditor)
+    resume_member(membership=membership, actor=tenant.actor("owner"))
+    assert may_read(shared, tenant.auditor)
+    remove_member(membership=membership, actor=tenant.actor("owner"))
+    Membership.objects.create(workspace=tenant.workspace, user=tenant.auditor, role="member")
+    assert not may_read(shared, tenant.auditor)
+    assert not SharedChatReader.objects.for_workspace(tenant.workspace).exists()
+
+
+def test_switching_public_links_off_stops_them_at_once(
+    tenant: Tenant, conversation: Conversation, public: None
+) -> None:
+    """SEC-472: and on again, they work again. A workspace that never allowed them makes none."""
+    shared = share(tenant, conversation, Audience.LINK)
+    client = Client()
+    assert page(shared, client).status_code == 200
+    allow_links(tenant, False)
+    assert page(shared, client).status_code == 404
+    assert not may_read(shared, tenant.admin)
+    told = faults(tenant, conversation, audience=Audience.LINK)
+    assert "does not allow links" in told["audience"][0]
+    allow_links(tenant, True)
+    assert page(shared, client).status_code == 200
+
+
+def test_nothing_is_shared_that_was_not_chosen(tenant: Tenant, conversation: Conversation) -> None:
+    """SEC-90, SEC-473: no secret, thought, error, prompt, argument, result, resource, file or name of a member."""
+    shared = share(tenant, conversation)
+    kept = str(SharedChatText.objects.for_workspace(tenant.workspace).get().document)
+    shown = page(shared, tenant.client()).content.decode()
+    for text in (kept, shown):
+        assert "find_orders" in text
+        assert "**Because** of it." in text
+        for private in (
+            *(SECRET, "PRIVATE-", "ACME-ARGUMENT", "SECRET-ARGUMENT", "ORDER-RESULT"),
+            *("plan.md", "FILE-CONTENT"),
+        ):
+            assert private not in text
+    assert tenant.admin.email not in kept
+    assert tenant.admin.name not in kept
+    assert "2 attachments are not shared" in shown
+
+
+def test_chosen_calls_are_masked_and_chosen_files_are_given(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """SEC-473: arguments and results without what looks like a secret; files as they are, to readers only."""
+    shared = share(tenant, conversation, with_files=True, with_calls=True)
+    client = tenant.client()
+    shown = page(shared, client).content.decode()
+    assert "ACME-ARGUMENT" in shown
+    assert "ORDER-RESULT" in shown
+    assert SECRET not in shown
+    assert "SECRET-ARGUMENT" not in shown
+    assert "PRIVATE-" not in shown
+    assert "1 attachment is not shared" in shown
+    version = ArtifactVersion.objects.for_workspace(tenant.workspace).get()
+    url = f"/shared/{token_of(shared)}/files/{version.artifact_id}/{version.number}/"
+    assert url in shown
+    answer = client.get(url)
+    assert answer.content == b"FILE-CONTENT"
+    assert answer["Content-Disposition"].startswith("attachment")
+    assert "sandbox" in answer["Content-Security-Policy"]
+    assert Client().get(url).status_code == 404
+    delete_artifact(artifact=version.artifact, actor=tenant.actor("member"))
+    assert client.get(url).status_code == 404
+
+
+def test_of_built_in_tools_the_names_alone_are_shared(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """SEC-473: they read files and what a bud knows, which is not chosen with the calls."""
+    call = ToolCall.objects.for_workspace(tenant.workspace).get()
+    call.builtin = call.tool_name = "search_knowledge"
+    call.save()
+    [_question, answer] = share(tenant, conversation, with_calls=True).text.value.messages
+    [shown] = answer.calls
+    assert (shown.tool, shown.arguments, shown.result) == ("search_knowledge", None, None)
+
+
+def test_a_file_that_is_not_shared_is_not_given(tenant: Tenant, conversation: Conversation) -> None:
+    """SEC-473: neither without files, nor a version or file beside those of the text."""
+    version = ArtifactVersion.objects.for_workspace(tenant.workspace).get()
+    client = tenant.client()
+    without = share(tenant, conversation)
+    url = f"/shared/{token_of(without)}/files/{version.artifact_id}/1/"
+    assert client.get(url).status_code == 404
+    share(tenant, conversation, with_files=True)
+    other = create_artifact(
+        conversation=conversation,
+        name="later.md",
+        content=b"x",
+        actor=tenant.actor("member"),
+        origin=ArtifactOrigin.UPLOAD,
+    )
+    assert client.get(url).status_code == 200
+    assert client.get(url.replace("/1/", "/2/")).status_code == 404
+    later = url.replace(str(version.artifact_id), str(other.artifact.pk))
+    assert client.get(later).status_code == 404
+    assert client.get(url.replace("/files/", "/pictures/")).status_code == 404
+
+
+def test_a_picture_is_shown_drawn_anew(tenant: Tenant, conversation: Conversation) -> None:
+    """REL-990: within the page, under a policy in which nothing runs."""
+    made = create_artifact(
+        conversation=conversation,
+        name="chart.png",
+        content=png(),
+        actor=tenant.actor("member"),
+        origin=ArtifactOrigin.TOOL,
+    )
+    answer = Message.objects.for_workspace(tenant.workspace).get(role="assistant")
+    ArtifactVersion.objects.for_workspace(tenant.workspace).filter(pk=made.version.pk).update(
+        message=answer
+    )
+    shared = share(tenant, conversation, with_files=True)
+    url = f"/shared/{token_of(shared)}/pictures/{made.artifact.pk}/1/"
+    client = tenant.client()
+    assert url in page(shared, client).content.decode()
+    picture = client.get(url)
+    assert picture["Content-Type"].startswith("image/")
+    assert "default-src 'none'" in picture["Content-Security-Policy"]
+
+
+def test_a_shared_chat_stays_as_it_was_until_it_is_updated(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """REL-991: one link for each chat; later messages come with an update, or are left out by where it ends."""
+    shared = share(tenant, conversation)
+    first_end = shared.text.end
+    leaf = Message.objects.for_workspace(tenant.workspace).get(pk=conversation.leaf_id or "")
+    more = add_message(conversation, "user", "LATER-QUESTION", leaf)
+    Conversation.objects.for_workspace(tenant.workspace).update(leaf=more)
+    client = tenant.client()
+    assert "LATER-QUESTION" not in page(shared, client).content.decode()
+    kept = share(tenant, conversation, Audience.PEOPLE, people=[tenant.admin.pk], until=first_end)
+    assert "LATER-QUESTION" not in page(kept, client).content.decode()
+    updated = share(tenant, conversation)
+    assert "LATER-QUESTION" in page(updated, client).content.decode()
+    assert updated.pk == shared.pk
+    assert token_of(updated) == token_of(shared)
+
+
+def test_an_answer_that_is_being_written_is_left_out(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """REL-991: others read no half sentence."""
+    leaf = Message.objects.for_workspace(tenant.workspace).get(pk=conversation.leaf_id or "")
+    question = add_message(conversation, "user", "And then?", leaf)
+    turn = Turn.objects.create(
+        workspace=tenant.workspace,
+        conversation=conversation,
+        user_message=question,
+        asked_by=tenant.member,
+        source="web",
+        status="running",
+    )
+    half = add_message(conversation, "assistant", "HALF", question, turn, status="streaming")
+    Conversation.objects.for_workspace(tenant.workspace).update(leaf=half)
+    shared = share(tenant, conversation)
+    assert [message.text[:9] for message in shared.text.value.messages][-1] == "And then?"
+    assert shared.text.end == question.pk
+
+
+def test_what_does_not_fit_is_told_at_its_field(two_workspaces: TwoTenants) -> None:
+    """REL-992: unknown people and those of another workspace, a date in the past, nothing to share."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    chat = make_conversation(tenant, make_bud(tenant))
+    past = timezone.now() - timedelta(minutes=1)
+    assert "future" in faults(tenant, chat, expires_at=past)["expires_at"][0]
+    no_member = ["One of these people is not a member of this workspace."]
+    for stranger in (other.member.pk, uuid7()):
+        chosen: dict[str, Any] = {"audience": Audience.PEOPLE, "people": [stranger]}
+        assert faults(tenant, chat, **chosen)["people"] == no_member
+    assert "at least one" in faults(tenant, chat, audience=Audience.PEOPLE)["people"][0]
+    own: dict[str, Any] = {"audience": Audience.PEOPLE, "people": [tenant.member.pk]}
+    assert "at least one" in faults(tenant, chat, **own)["people"][0]
+    many = {"audience": Audience.PEOPLE, "people": [uuid7() for _ in range(51)]}
+    assert "at most 50" in faults(tenant, chat, **many)["people"][0]
+    theirs = make_conversation(other, make_bud(other))
+    assert "until_message_id" in faults(tenant, chat, until=theirs.leaf_id)
+    empty = create_conversation(bud=chat.bud, owner=tenant.member, actor=tenant.actor("member"))
+    assert "nothing to share" in str(faults(tenant, empty))
+    assert not SharedChat.objects.for_workspace(tenant.workspace).exists()
+
+
+def test_a_chat_of_ten_thousand_messages_is_refused_and_a_part_of_it_is_shared(
+    tenant: Tenant, bud: Bud
+) -> None:
+    """REL-992: with the limit in words, in few statements."""
+    long = create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
+    answers = add_messages(long, 10_000)
+    with CaptureQueriesContext(connection) as asked:
+        told = faults(tenant, long)
+    assert "more than 1,000 messages" in told[""][0]
+    assert len(asked) < 12
+    shared = share(tenant, long, until=answers[499])
+    assert len(shared.text.value.messages) == 1_000
+
+
+def test_texts_that_are_too_long_are_refused(tenant: Tenant, conversation: Conversation) -> None:
+    """REL-992: with the limit in words."""
+    Message.objects.for_workspace(tenant.workspace).filter(role="user").update(text="x" * 2_000_001)
+    assert "more than 2,000,000 characters" in faults(tenant, conversation)[""][0]
+
+
+def test_the_page_is_for_readers_and_not_for_search_engines(
+    tenant: Tenant, conversation: Conversation, public: None
+) -> None:
+    """REL-993, SEC-474: who shared it and when; kept by nobody, told to no other site, nothing from another origin."""
+    shared = share(tenant, conversation, Audience.LINK)
+    answer = page(shared, Client())
+    text = answer.content.decode()
+    assert f"Shared by {tenant.member.display_name} on" in text
+    assert "Orders" in text
+    assert answer["X-Robots-Tag"] == "noindex, nofollow"
+    assert '<meta name="robots" content="noindex">' in text
+    assert answer["Referrer-Policy"] == "no-referrer"
+    assert answer["Cache-Control"] == "private, no-store"
+    assert "default-src 'none'" in answer["Content-Security-Policy"]
+    assert "http" not in answer["Content-Security-Policy"]
+    assert "Continue in a chat of your own" not in text
+    assert tenant.member.email not in text
+    signed_in = page(shared, tenant.client())
+    assert "Continue in a chat of your own" in signed_in.content.decode()
+
+
+def test_who_is_not_signed_in_signs_in_and_comes_back(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """REL-993: a link that nobody can use gives the same page to everybody."""
+    shared = share(tenant, conversation)
+    answer = page(shared, Client())
+    assert answer.status_code == 302
+    assert answer["Location"].endswith(f"?next=/shared/{token_of(shared)}/")
+    stranger = Client()
+    stranger.force_login(
+        UserFactory.create(), backend="allauth.account.auth_backends.AuthenticationBackend"
+    )
+    refused = page(shared, stranger)
+    unknown = stranger.get("/shared/unknown/")
+    stop_sharing(shared=shared, actor=tenant.actor("member"))
+    ended = page(shared, stranger)
+    anonymous = page(shared, Client())
+    bodies = {one.content for one in (refused, unknown, ended, anonymous)}
+    assert [one.status_code for one in (refused, unknown, ended, anonymous)] == [404] * 4
+    assert len(bodies) == 1
+    assert "You cannot read this chat" in refused.content.decode()
+
+
+def test_opening_a_shared_chat_asks_the_same_few_statements_however_long_it_is(
+    tenant: Tenant, conversation: Conversation, bud: Bud, public: None
+) -> None:
+    """REL-994: one for somebody who is not signed in."""
+    long = create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
+    add_messages(long, 1_000)
+    counts = []
+    for chat in (conversation, long):
+        shared = share(tenant, chat, Audience.LINK)
+        for client in (Client(), tenant.client()):
+            page(shared, client)
+            with CaptureQueriesContext(connection) as asked:
+                assert page(shared, client).status_code == 200
+            counts.append(len(asked))
+    assert counts == [1, counts[1], 1, counts[1]]
+    assert counts[1] <= 8
+
+
+def test_a_member_goes_on_in_a_chat_of_their_own(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """REL-995: the same texts and files, with a bud that they choose; tool calls are not copied."""
+    shared = share(tenant, conversation, with_files=True, with_calls=True)
+    other = make_bud(tenant, "Other")
+    answer = tenant.client().post(f"/shared/{token_of(shared)}/copy/", {"bud": str(other.pk)})
+    rows = Conversation.objects.for_workspace(tenant.workspace).filter(owner=tenant.admin)
+    new = rows.get()
+    assert answer["Location"] == f"/w/{tenant.workspace.slug}/c/{new.pk}/"
+    assert (new.title, new.bud_id, new.has_files, new.shared_at) == (
+        "Orders",
+        other.pk,
+        True,
+        None,
+    )
+    messages = list(Message.objects.for_workspace(tenant.workspace).filter(conversation=new))
+    assert [message.role for message in messages] == ["user", "assistant"]
+    assert messages[1].text == "**Because** of it."
+    assert SECRET not in messages[0].text
+    assert new.leaf_id == messages[1].pk
+    assert messages[1].parent_id == messages[0].pk
+    assert (
+        not ToolCall.objects.for_workspace(tenant.workspace).filter(message__in=messages).exists()
+    )
+    turns = Turn.objects.for_workspace(tenant.workspace).filter(conversation=new)
+    assert not turns.exists(), "nobody asked, so the numbers of the bud stay true"
+    copied = ArtifactVersion.objects.for_workspace(tenant.workspace).get(artifact__conversation=new)
+    attached = Attachment.objects.for_workspace(tenant.workspace).get(message=messages[0])
+    assert attached.version_id == copied.pk
+    assert attached.model_text == "FILE-CONTENT"
+    # The file outlives the chat that it came from.
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        erase_conversation(conversation=conversation, actor=tenant.actor("member"))
+    url = f"/w/{tenant.workspace.slug}/artifacts/{copied.artifact_id}/1/"
+    assert tenant.client().get(url).content == b"FILE-CONTENT"
+
+
+def test_a_copy_is_words_from_outside(chat: Chat) -> None:
+    """SEC-478: whoever shared it may have written anything into it; the model goes on with it all the same."""
+    tenant = chat.tenant
+    for question, answer in (
+        ("When do I sow?", "Sow in April."),
+        ("And then?", "Then water them."),
+    ):
+        chat.model.say(answer)
+        chat.ask(question)
+    shared = share(tenant, chat.reload_conversation(), Audience.WORKSPACE)
+    chat.conversation = copy_shared(
+        shared=find_shared(token_of(shared), tenant.admin),
+        bud=chat.conversation.bud,
+        owner=tenant.admin,
+        actor=tenant.actor(),
+    )
+    chat.actor = tenant.actor()
+    chat.watching.close()
+    chat.__post_init__()
+    chat.model.say("Until May.")
+    chat.ask("How long?")
+    sent = [one["content"] for one in chat.model.requests[-1]["messages"]]
+    assert sent[-5:] == [
+        *("When do I sow?", "Sow in April."),
+        *("And then?", "Then water them.", "How long?"),
+    ]
+    rows = Message.objects.for_workspace(tenant.workspace).filter(conversation=chat.conversation)
+    told = find_source([rows.get(text="Sow in April.")], {}, {}).text
+    assert told == "this chat was copied from one that somebody shared"
+    assert find_source([rows.get(text="How long?")], {}, {}).text == ""
+
+
+def test_without_files_none_are_copied_and_the_same_request_makes_one_copy(
+    tenant: Tenant, conversation: Conversation, bud: Bud
+) -> None:
+    """REL-995: by the caller's own id."""
+    shared = find_shared(token_of(share(tenant, conversation)), tenant.admin)
+    made = {
+        copy_shared(
+            shared=shared, bud=bud, owner=tenant.admin, actor=tenant.actor(), client_id="one"
+        ).pk
+        for _ in range(2)
+    }
+    assert len(made) == 1
+    files = ArtifactVersion.objects.for_workspace(tenant.workspace)
+    assert not files.filter(artifact__conversation__in=made).exists()
+
+
+def test_a_copy_needs_a_bud_that_the_person_may_use(
+    two_workspaces: TwoTenants,
+) -> None:
+    """SEC-475: not one of another workspace, and not somebody else's own; and who only has the link copies nothing."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    bud = make_bud(tenant)
+    allow_links(tenant, True)
+    shared = share(tenant, make_conversation(tenant, bud), Audience.LINK)
+    url = f"/shared/{token_of(shared)}/copy/"
+    foreign = make_bud(other, "Foreign")
+    own = make_bud(tenant, "Mine")
+    Bud.objects.for_workspace(tenant.workspace).filter(pk=own.pk).update(
+        visibility="owner", owner=tenant.owner
+    )
+    client = tenant.client()
+    for wrong in (foreign.pk, own.pk, "x", ""):
+        assert client.post(url, {"bud": str(wrong)}).status_code == 404
+    assert other.client().post(url, {"bud": str(bud.pk)}).status_code == 404
+    assert other.client().post(url, {"bud": str(foreign.pk)}).status_code == 404
+    assert Client().post(url, {"bud": str(bud.pk)}).status_code == 302
+    rows = Conversation.objects.for_workspace(tenant.workspace)
+    assert rows.exclude(owner=tenant.member).count() == 0
+
+
+def entries_of(tenant: Tenant) -> list[AuditEntry]:
+    rows = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    return [one for one in rows.order_by("id") if one.details.get("kind") == "shared chat"]
+
+
+def test_the_log_says_who_shared_what_with_whom_and_never_what_it_says(
+    tenant: Tenant, conversation: Conversation, bud: Bud
+) -> None:
+    """SEC-476: shared, changed, copied, ended."""
+    shared = share(tenant, conversation, Audience.PEOPLE, people=[tenant.admin.pk])
+    share(tenant, conversation, with_calls=True)
+    copy_shared(
+        shared=find_shared(token_of(shared), tenant.admin),
+        bud=bud,
+        owner=tenant.admin,
+        actor=tenant.actor(),
+    )
+    stop_sharing(shared=shared, actor=tenant.actor("member"))
+    entries = entries_of(tenant)
+    told = str([entry.details for entry in entries])
+    verbs = [entry.details["verb"] for entry in entries]
+    assert verbs[0] == "created"
+    assert verbs[-1] == "deleted"
+    assert str(conversation.pk) in told
+    assert f"'readers': ['{tenant.admin.email}']" in told
+    assert "'audience': 'workspace'" in told
+    assert f"'copied_by': '{tenant.admin.email}'" in told
+    for private in ("Orders", "Because", "find_orders", token_of(shared)):
+        assert private not in told
+
+
+def test_only_the_sharer_and_administrators_stop_it(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """SEC-477: the chat of its owner then says that it is not shared."""
+    shared = share(tenant, conversation)
+    rows = Conversation.objects.for_workspace(tenant.workspace)
+    assert rows.get(pk=conversation.pk).shared_at is not None
+    with pytest.raises(PermissionDenied):
+        stop_sharing(shared=shared, actor=tenant.actor("auditor"))
+    stop_sharing(shared=shared, actor=tenant.actor("admin"))
+    assert rows.get(pk=conversation.pk).shared_at is None
+
+
+def test_an_administrator_sees_what_is_shared_and_stops_it(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """SEC-477: who, when and with whom, and not what it says."""
+    shared = share(tenant, conversation, Audience.PEOPLE, people=[tenant.admin.pk])
+    url = "/admin/chat/sharedchat/"
+    client = tenant.client()
+    listed = client.get(url).content.decode()
+    assert tenant.member.email in listed
+    assert "Chosen people" in listed
+    assert "Orders" not in listed
+    assert token_of(shared) not in listed
+    assert tenant.client("auditor").get(url).status_code in (302, 403)
+    client.post(url, {"action": "stop", "_selected_action": [str(shared.pk)]})
+    assert not SharedChat.objects.for_workspace(tenant.workspace).exists()
+    again = share(tenant, conversation)
+    client.post(f"{url}{again.pk}/delete/", {"post": "yes"})
+    rows = Conversation.objects.for_workspace(tenant.workspace)
+    assert rows.get(pk=conversation.pk).shared_at is None
+
+
+def test_what_ran_out_is_dropped_with_its_text(tenant: Tenant, conversation: Conversation) -> None:
+    """REL-996: by a task, with an entry in the log."""
+    share(tenant, conversation)
+    rows = SharedChat.objects.for_workspace(tenant.workspace)
+    assert end_shared_chats() == 0
+    rows.update(expires_at=timezone.now() - timedelta(minutes=1))
+    assert end_expired() == 1
+    assert not rows.exists()
+    assert not SharedChatText.objects.for_workspace(tenant.workspace).exists()
+    assert entries_of(tenant)[-1].details["verb"] == "deleted"
+
+
+def test_erasing_a_shared_chat_is_an_end_in_the_log(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """SEC-476: nothing of it is left to be read."""
+    share(tenant, conversation)
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        erase_conversation(conversation=conversation, actor=tenant.actor("member"))
+    assert entries_of(tenant)[-1].details["verb"] == "deleted"
+    assert not SharedChatText.objects.for_workspace(tenant.workspace).exists()
+
+
+def test_who_leaves_shares_nothing_any_more(tenant: Tenant, conversation: Conversation) -> None:
+    """SEC-471: with an entry in the log; others' chats stay shared."""
+    share(tenant, conversation)
+    drop_shared_by(tenant.workspace.pk, tenant.admin.pk, tenant.actor("owner"))
+    assert SharedChat.objects.for_workspace(tenant.workspace).exists()
+    drop_shared_by(tenant.workspace.pk, tenant.member.pk, tenant.actor("owner"))
+    assert not SharedChat.objects.for_workspace(tenant.workspace).exists()
+    assert entries_of(tenant)[-1].details["verb"] == "deleted"
+
+
+def test_people_find_what_they_share_and_stop_it(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """REL-997: with its link, its readers and its end."""
+    url = f"/w/{tenant.workspace.slug}/shared-chats/"
+    client = tenant.client("member")
+    assert "You share no chats" in client.get(url).content.decode()
+    shared = share(tenant, conversation)
+    shown = client.get(url).content.decode()
+    assert "Orders" in shown
+    assert "Everyone in the workspace" in shown
+    assert link_of(shared) in shown
+    assert "Orders" not in tenant.client().get(url).content.decode()
+    assert tenant.client().post(url, {"shared": str(shared.pk)}).status_code == 404
+    assert client.post(url, {"shared": str(shared.pk)}).status_code == 302
+    assert "You share no chats" in client.get(url).content.decode()
+
+
+class Api:
+    """One person's requests."""
+
+    def __init__(self, tenant: Tenant, role: str) -> None:
+        self.client = tenant.client(role)
+        self.headers = {"X-Workspace": tenant.workspace.slug}
+
+    def __call__(
+        self, method: str, path: str, body: dict[str, Any] | None = None, status: int = 200
+    ) -> Any:
+        given: dict[str, Any] = {"data": body, "content_type": "application/json"}
+        call = getattr(self.client, method)
+        answer = call(f"/api/{path}", headers=self.headers, **(given if body is not None else {}))
+        assert answer.status_code == status, answer.content
+        return answer.json() if answer.content else None
+
+
+def test_programs_share_read_and_copy(tenant: Tenant, conversation: Conversation, bud: Bud) -> None:
+    """REL-998: as people do in the browser."""
+    mine, theirs = Api(tenant, "member"), Api(tenant, "admin")
+    path = f"conversations/{conversation.pk}/share/"
+    mine("get", path, status=404)
+    [person] = mine("get", f"shared-chats/people/?search={tenant.admin.email}")
+    assert person == {
+        "id": str(tenant.admin.pk),
+        "name": tenant.admin.display_name,
+        "email": tenant.admin.email,
+    }
+    made = mine("put", path, {"audience": "people", "people": [person["id"]]})
+    assert made["people"] == [person]
+    assert (made["is_open"], made["is_current"], made["title"]) == (True, True, "Orders")
+    assert mine("get", path) == made
+    assert mine("get", "shared-chats/")["results"] == [made]
+    assert mine("get", f"conversations/{conversation.pk}/")["is_shared"] is True
+    assert theirs("get", "shared-chats/")["results"] == []
+    theirs("get", path, status=404)
+    token = made["link"].rstrip("/").rpartition("/")[2]
+    read = theirs("get", f"shared-chats/{token}/")
+    assert [message["role"] for message in read["messages"]] == ["user", "assistant"]
+    assert read["messages"][1]["calls"][0]["arguments"] is None
+    Api(tenant, "auditor")("get", f"shared-chats/{token}/", status=404)
+    copied = theirs("post", f"shared-chats/{token}/copy/", {"bud_id": str(bud.pk)}, status=201)
+    assert copied["title"] == "Orders"
+    mine("delete", path, status=204)
+    theirs("get", f"shared-chats/{token}/", status=404)
+    mine("delete", path, status=404)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({}, 400, "audience"),
+        ({"audience": "world"}, 400, "audience"),
+        ({"audience": "people", "people": ["x"]}, 400, "people.0"),
+        ({"audience": "people", "people": []}, 422, "people"),
+        ({"audience": "workspace", "expires_at": "2001-01-01T00:00:00Z"}, 422, "expires_at"),
+        ({"audience": "workspace", "expires_at": "tomorrow"}, 400, "expires_at"),
+        ({"audience": "link"}, 422, "audience"),
+    ],
+)
+def test_programs_are_told_what_does_not_fit(
+    tenant: Tenant, conversation: Conversation, body: dict[str, Any], status: int, field: str
+) -> None:
+    """REL-992: at its field."""
+    api = Api(tenant, "member")
+    answer = api("put", f"conversations/{conversation.pk}/share/", body, status=status)
+    assert answer["errors"][0]["attr"] == field
+
+
+def test_a_public_link_of_another_workspace_is_read_on_its_page_alone(
+    two_workspaces: TwoTenants,
+) -> None:
+    """SEC-470: a program works in one workspace."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    allow_links(tenant, True)
+    shared = share(tenant, make_conversation(tenant, make_bud(tenant)), Audience.LINK)
+    assert page(shared, other.client()).status_code == 200
+    Api(other, "member")("get", f"shared-chats/{token_of(shared)}/", status=404)
+
+
+def test_only_members_are_found_to_share_with(two_workspaces: TwoTenants) -> None:
+    """SEC-470: nobody of another workspace, nobody who is suspended, not oneself."""
+    tenant = two_workspaces.a
+    api = Api(tenant, "member")
+    everybody = {person["email"] for person in api("get", "shared-chats/people/")}
+    assert everybody == {tenant.owner.email, tenant.admin.email, tenant.auditor.email}
+    membership = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.auditor)
+    suspend_member(membership=membership, reason="", actor=tenant.actor("owner"))
+    assert api("get", f"shared-chats/people/?search={tenant.auditor.email}") == []
+    assert api("get", f"shared-chats/people/?search={CANARY}") == []
+
+
+def test_after_a_restore_no_public_link_opens(
+    tenant: Tenant, bud: Bud, conversation: Conversation, public: None
+) -> None:
+    """SEC-530: its owner may have stopped it after the backup. What only members read stays, and they share again."""
+    linked = share(tenant, conversation, Audience.LINK)
+    inside = share(tenant, make_conversation(tenant, bud))
+    assert may_read(linked, None)
+    assert end_public_shares() == 1
+    assert not may_read(linked, None)
+    assert may_read(inside, tenant.admin)
+    again = share(tenant, conversation, Audience.LINK)
+    assert may_read(again, None)
+    assert end_public_shares() == 1

@@ -1,0 +1,640 @@
+"""The socket: who may open it, what may be said, and that nothing is missed or told twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+import pytest
+from channels.db import database_sync_to_async as sync_to_async
+from channels.testing import WebsocketCommunicator
+from daphne.ws_protocol import WebSocketProtocol
+from django.conf import settings
+from django.test import Client
+from uuid_utils.compat import uuid7
+
+from chat.events import CloseCode
+from chat.hub import hub
+from chat.models import Message, ToolCall
+from chat.sockets import send_queue
+from chat.sockets.consumer import COMMAND_BURST
+from chat.sockets.rounds import Rights, look
+from chat.sockets.send_queue import MOST_UNHEARD
+from chat.sockets.socket_access import Door
+from config.asgi import application
+from tests.chat.conftest import Chat
+from tests.chat.sockets.protocol import check_frame
+from tests.factories import Tenant, make_tenant
+from tests.patience import PATIENCE
+from workspaces.models import Membership
+from workspaces.people.services import change_membership, remove_member
+
+ORIGIN = b"http://testserver"
+Event = dict[str, Any]
+
+
+class Socket:
+    """An open page. Every frame that it reads has to be one that docs/protocol.json describes."""
+
+    def __init__(self, communicator: WebsocketCommunicator) -> None:
+        self.raw = communicator
+        self.events: list[Event] = []
+
+    async def say(self, **command: Any) -> str:
+        """Send a command; returns its reference."""
+        ref = command.setdefault("ref", uuid7().hex)
+        await self.raw.send_to(text_data=json.dumps(command))
+        return str(ref)
+
+    async def until(self, wanted: Callable[[Event], bool], seconds: float = PATIENCE) -> Event:
+        """The next event that fits; those before it are kept in `events`."""
+        async with asyncio.timeout(seconds):
+            while True:
+                output = await self.raw.receive_output(seconds)
+                if output["type"] == "websocket.close":
+                    raise AssertionError(f"closed with {output.get('code')}")
+                event = json.loads(output["text"])
+                check_frame(event)
+                self.events.append(event)
+                if wanted(event):
+                    return event
+
+    async def answer(self, **command: Any) -> Event:
+        """Send a command and wait for what answers it."""
+        ref = await self.say(**command)
+        return await self.until(lambda event: event.get("ref") == ref)
+
+    async def caught_up(self, seq: int) -> None:
+        """Wait for the event of that number, if it has not come yet."""
+        if all(event.get("seq", 0) < seq for event in self.events):
+            await self.until(lambda event: event.get("seq", 0) >= seq)
+
+    async def close_code(self, seconds: float = PATIENCE) -> int:
+        """Wait until the server closes the socket."""
+        async with asyncio.timeout(seconds):
+            while True:
+                output = await self.raw.receive_output(seconds)
+                if output["type"] == "websocket.close":
+                    return int(output["code"])
+
+
+def cookie_of(client: Client) -> bytes:
+    name = settings.SESSION_COOKIE_NAME
+    return f"{name}={client.cookies[name].value}".encode()
+
+
+@asynccontextmanager
+async def opened(
+    tenant: Tenant,
+    role: str = "member",
+    *,
+    slug: str | None = None,
+    query: str = "",
+    client: Client | None = None,
+) -> AsyncIterator[Socket]:
+    """A socket of that person, or of whoever is signed in in that browser."""
+    client = client or await sync_to_async(tenant.client)(role)
+    headers = [(b"origin", ORIGIN), (b"host", b"testserver"), (b"cookie", cookie_of(client))]
+    path = f"/ws/w/{slug or tenant.workspace.slug}/{query}"
+    communicator = WebsocketCommunicator(application, path, headers=headers)
+    connected, _ = await communicator.connect(timeout=PATIENCE)
+    assert connected
+    socket = Socket(communicator)
+    try:
+        yield socket
+    finally:
+        await communicator.disconnect()
+
+
+def is_turn(*statuses: str) -> Callable[[Event], bool]:
+    return lambda event: event["type"] == "turn.changed" and event["turn"]["status"] in statuses
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        b"http://evil.example",
+        b"null",
+        None,
+        b"http://testserver:81",
+        b"https://testserver",
+        b"http://testserver.evil.example",
+        b"http://eviltestserver",
+    ],
+)
+async def test_a_foreign_origin_opens_nothing(origin: bytes | None) -> None:
+    """SEC-15: scheme, host and port must be one of ours."""
+    headers = [(b"host", b"testserver"), *([(b"origin", origin)] if origin else [])]
+    communicator = WebsocketCommunicator(application, "/ws/w/acme/", headers=headers)
+    connected, _ = await communicator.connect(timeout=PATIENCE)
+    assert not connected
+
+
+async def test_a_foreign_host_opens_nothing() -> None:
+    """SEC-16: Host is checked for sockets too."""
+    headers = [(b"host", b"evil.example"), (b"origin", ORIGIN)]
+    communicator = WebsocketCommunicator(application, "/ws/w/acme/", headers=headers)
+    connected, _ = await communicator.connect(timeout=PATIENCE)
+    assert not connected
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_strangers_and_non_members_are_turned_away() -> None:
+    """SEC-06: 4401 without a session, 4403 in a workspace of others."""
+    headers = [(b"host", b"testserver"), (b"origin", ORIGIN)]
+    communicator = WebsocketCommunicator(application, "/ws/w/acme/", headers=headers)
+    await communicator.connect(timeout=PATIENCE)
+    assert await Socket(communicator).close_code() == CloseCode.SIGN_IN_AGAIN
+    mine = await sync_to_async(make_tenant)("mine")
+    other = await sync_to_async(make_tenant)("other")
+    async with opened(mine, slug=other.workspace.slug) as socket:
+        assert await socket.close_code() == CloseCode.NOT_A_MEMBER
+
+
+async def test_a_page_of_somebody_else_sends_nothing(chat: Chat) -> None:
+    """SEC-415: a page that was left open closes if another person has signed in in its browser since."""
+    tenant = chat.tenant
+    async with opened(tenant, query=f"?person={tenant.owner.pk}") as socket:
+        assert await socket.close_code() == CloseCode.SIGN_IN_AGAIN
+    async with opened(tenant, query=f"?person={tenant.member.pk}") as socket:
+        snapshot = await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        assert snapshot["type"] == "snapshot"
+
+
+async def test_a_turn_over_the_socket(chat: Chat) -> None:
+    """Ours: subscribe, send, watch it stream; what was told equals a fresh snapshot."""
+    chat.model.say("Good morning to you")
+    async with opened(chat.tenant) as socket:
+        snapshot = await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        assert snapshot["type"] == "snapshot"
+        accepted = await socket.answer(
+            type="send", conversation_id=str(chat.conversation.pk), client_id="c1", text="hi"
+        )
+        again = await socket.answer(
+            type="send", conversation_id=str(chat.conversation.pk), client_id="c1", text="hi"
+        )
+        assert (accepted["message_id"], accepted["turn_id"]) == (
+            again["message_id"],
+            again["turn_id"],
+        )
+        if not any(is_turn("completed")(event) for event in socket.events):
+            await socket.until(is_turn("completed"))
+        fresh = await sync_to_async(chat.snapshot)()
+        await socket.caught_up(fresh["seq"])
+        numbers = [e["seq"] for e in socket.events if "seq" in e and e["type"] != "snapshot"]
+        assert numbers == list(range(snapshot["seq"] + 1, fresh["seq"] + 1))
+        assert replay(snapshot, socket.events) == {**fresh, "ref": None}
+
+
+def replay(snapshot: Event, events: list[Event]) -> Event:
+    """What a page shows: the snapshot with every later event applied."""
+    state = {**snapshot, "ref": None}
+    lists = {"message": "messages", "turn": "turns", "tool_call": "tool_calls"}
+    for event in events:
+        if "seq" not in event or event["type"] in ("snapshot", "current"):
+            continue
+        if event["seq"] <= state["seq"]:
+            continue
+        assert event["seq"] == state["seq"] + 1, "a gap"
+        state["seq"] = event["seq"]
+        if "conversation" in event:
+            state["conversation"] = event["conversation"]
+        for kind, name in lists.items():
+            if kind in event:
+                rows = {row["id"]: row for row in state[name]}
+                state[name] = list({**rows, event[kind]["id"]: event[kind]}.values())
+    return state
+
+
+async def test_snapshot_and_later_events_give_a_fresh_snapshot_whenever_one_joins(
+    chat: Chat,
+) -> None:
+    """REL-13, REL-14: pages that join at any moment of a turn with approval all end up the same."""
+    chat.model.call(("counting__echo", {"text": "a"}), ("counting__destroy", {"what": "b"}))
+    chat.model.say("All is done now")
+    async with opened(chat.tenant) as first:
+        begin = await first.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        await first.answer(
+            type="send", conversation_id=str(chat.conversation.pk), client_id="c", text="go"
+        )
+        if not any(is_turn("waiting_for_approval")(event) for event in first.events):
+            await first.until(is_turn("waiting_for_approval"))
+        async with opened(chat.tenant) as second:
+            middle = await second.answer(
+                type="subscribe", conversation_id=str(chat.conversation.pk)
+            )
+            waiting = [c for c in middle["tool_calls"] if c["status"] == "waiting_for_approval"]
+            assert waiting[0]["approval"]["decision"] is None
+            assert waiting[0]["input_schema"] is not None
+            await second.answer(
+                type="decide", tool_call_id=waiting[0]["id"], decision="approve", arguments=None
+            )
+            if not any(is_turn("completed")(event) for event in second.events):
+                await second.until(is_turn("completed"))
+            await first.until(is_turn("completed"))
+            fresh = {**(await sync_to_async(chat.snapshot)()), "ref": None}
+            for socket in (first, second):
+                await socket.caught_up(fresh["seq"])
+            assert replay(begin, first.events) == fresh
+            assert replay(middle, second.events) == fresh
+    assert chat.server.names() == ["echo", "destroy"]
+
+
+async def test_a_page_that_returns_in_mid_stream_sees_the_text_so_far(chat: Chat) -> None:
+    """REL-13, REL-22: snapshot with the partial text, then deltas that join without a seam."""
+    hold = threading.Event()
+    chat.model.say("The quick brown fox jumps", hold=hold)
+    sent = await sync_to_async(chat.send)()
+    await asyncio.to_thread(
+        chat.watching.until, lambda e: e["type"] == "text.delta" and "fox" in chat.watching.text()
+    )
+    async with opened(chat.tenant) as socket:
+        snapshot = await socket.answer(
+            type="subscribe", conversation_id=str(chat.conversation.pk), seq=10_000
+        )
+        partial = snapshot["messages"][-1]["text"]
+        assert partial == "The quick brown fox"
+        hold.set()
+        await socket.until(is_turn("completed"))
+        text = partial
+        for event in socket.events:
+            if event["type"] == "text.delta":
+                assert event["offset"] <= len(text)
+                text = text[: event["offset"]] + event["text"]
+        assert text == "The quick brown fox jumps"
+    assert (await sync_to_async(chat.reload)(sent.turn)).status == "completed"
+
+
+async def test_a_page_that_is_up_to_date_gets_no_snapshot(chat: Chat) -> None:
+    """Ours: a reconnect after which nothing has happened costs one line."""
+    async with opened(chat.tenant) as socket:
+        await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        again = await socket.answer(
+            type="subscribe", conversation_id=str(chat.conversation.pk), seq=0
+        )
+        assert again["type"] == "current"
+
+
+async def test_what_the_nudges_lost_is_healed(chat: Chat) -> None:
+    """REL-15: with every message to the socket lost, the page is right again within five seconds."""
+    async with opened(chat.tenant) as socket:
+        await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        watchers = hub._watchers.pop(chat.conversation.pk)
+        chat.model.say("nobody hears this")
+        sent = await sync_to_async(chat.send)()
+        assert watchers
+        healed = await socket.until(
+            lambda e: e["type"] == "snapshot" and len(e["messages"]) == 2, seconds=12
+        )
+        assert healed["turns"][0]["id"] == str(sent.turn.pk)
+
+
+async def test_every_command_on_anothers_rows_is_not_found(chat: Chat) -> None:
+    """SEC-06, SEC-02: a foreign id and a missing id answer alike, for each command."""
+    chat.model.call(("counting__destroy", {"what": "x"}))
+    sent = await sync_to_async(chat.send)()
+    await asyncio.to_thread(chat.watching.turn, "waiting_for_approval")
+    call = (await sync_to_async(chat.calls)())[0]
+    stranger = await sync_to_async(make_tenant)("strangers")
+    colleagues = [(chat.tenant, "admin"), (chat.tenant, "auditor"), (stranger, "owner")]
+    for tenant, role in colleagues:
+        async with opened(tenant, role) as socket:
+            for name, found, extra in (
+                ("subscribe", {"conversation_id": str(chat.conversation.pk)}, {}),
+                (
+                    "send",
+                    {"conversation_id": str(chat.conversation.pk)},
+                    {"client_id": "x", "text": "y"},
+                ),
+                ("stop", {"turn_id": str(sent.turn.pk)}, {}),
+                ("retry", {"turn_id": str(sent.turn.pk)}, {}),
+                ("decide", {"tool_call_id": str(call.pk)}, {"decision": "approve"}),
+            ):
+                foreign = await socket.answer(type=name, **found, **extra)
+                missing = await socket.answer(
+                    type=name, **{key: str(uuid7()) for key in found}, **extra
+                )
+                assert foreign["type"] == "error", (name, role)
+                assert foreign["code"] == "not_found"
+                assert {**foreign, "ref": None} == {**missing, "ref": None}
+    assert chat.server.calls == []
+    rows = ToolCall.objects.for_workspace(chat.tenant.workspace)
+    assert await sync_to_async(rows.get)() == call
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        {
+            "type": "send",
+            "conversation_id": str(uuid7()),
+            "client_id": "x",
+            "text": "y",
+            "role": "tool",
+        },
+        {
+            "type": "send",
+            "conversation_id": str(uuid7()),
+            "client_id": "x",
+            "text": "y",
+            "tool_calls": [],
+        },
+        {"type": "tool_call.changed", "tool_call": {}},
+        {"type": "execute", "code": "x"},
+        {"type": "decide", "tool_call_id": "nope", "decision": "approve"},
+        {"type": "decide", "tool_call_id": str(uuid7()), "decision": "maybe"},
+        {"type": "subscribe"},
+        {},
+        [],
+        "text",
+        7,
+        None,
+    ],
+)
+@pytest.mark.django_db(transaction=True)
+async def test_nothing_but_our_commands_is_understood(command: Any) -> None:
+    """SEC-61, SEC-86: clients cannot submit tool or assistant messages, or events."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(text_data=json.dumps(command))
+        error = await socket.until(lambda e: e["type"] == "error")
+        assert error["code"] == "invalid"
+        await socket.answer(type="ping")
+    assert await sync_to_async(Message.unscoped.count)() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_message_with_one_key_twice_is_refused() -> None:
+    """SEC-77: as over REST; which of two values is meant is nobody's to guess."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(text_data='{"type":"ping","type":"subscribe"}')
+        error = await socket.until(lambda e: e["type"] == "error")
+        assert error["code"] == "invalid"
+        await socket.answer(type="ping")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("text", ["{nope", "x" * 70_000, "[" * 50_000, '"' + "ü" * 40_000 + '"'])
+async def test_malformed_messages_close_the_socket(text: str) -> None:
+    """SEC-77: a typed error, then 1008."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(text_data=text)
+        error = await socket.until(lambda e: e["type"] == "error")
+        assert error["code"] == "malformed"
+        assert await socket.close_code() == CloseCode.PROTOCOL_ABUSE
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_binary_messages_close_the_socket() -> None:
+    """SEC-77: only text is understood."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(bytes_data=b"\x00\xff")
+        assert await socket.close_code() == CloseCode.PROTOCOL_ABUSE
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_flood_of_messages_closes_the_socket() -> None:
+    """SEC-77: a burst is allowed, a flood is not."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        sent = 0
+
+        async def flood() -> None:
+            # Without end: how many are too many depends on how quickly they are read.
+            nonlocal sent
+            while True:
+                sent += 1
+                await socket.raw.send_to(text_data='{"type":"ping"}')
+                await asyncio.sleep(0)
+
+        flooding = asyncio.create_task(flood())
+        try:
+            assert await socket.close_code() == CloseCode.PROTOCOL_ABUSE
+        finally:
+            flooding.cancel()
+        assert sent > COMMAND_BURST
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_removed_member_is_out_within_five_seconds() -> None:
+    """SEC-14, SEC-21: removal and sign-out close open sockets."""
+    tenant = await sync_to_async(make_tenant)("acme")
+
+    def membership() -> Membership:
+        return Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+
+    async with opened(tenant) as socket:
+        await socket.answer(type="ping")
+        row = await sync_to_async(membership)()
+        await sync_to_async(remove_member)(
+            membership=row, actor=await sync_to_async(tenant.actor)("owner")
+        )
+        assert await socket.close_code(PATIENCE) == CloseCode.NOT_A_MEMBER
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_signing_out_closes_the_socket() -> None:
+    """SEC-21: the session's end is the socket's end."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.answer(type="ping")
+        from django.contrib.sessions.models import Session
+
+        await sync_to_async(Session.objects.all().delete)()
+        assert await socket.close_code(PATIENCE) == CloseCode.SIGN_IN_AGAIN
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_signing_out_everywhere_else_keeps_the_sockets_of_this_browser() -> None:
+    """SEC-461: its open pages go on, also in the round after; those of the others are closed."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    here = await sync_to_async(tenant.client)("member")
+    async with opened(tenant) as other, opened(tenant, client=here) as own:
+        await sync_to_async(here.post)("/account/sessions/")
+        assert await other.close_code(PATIENCE) == CloseCode.SIGN_IN_AGAIN
+        await own.answer(type="ping")
+
+
+def test_a_round_reads_a_session_again_before_it_closes_its_page(tenant: Tenant) -> None:
+    """SEC-461: the nudge may come late, or not at all."""
+    browsers = [tenant.client("member") for _ in range(2)]
+    doors = [
+        Door(
+            tenant.member,
+            tenant.workspace.slug,
+            ip_address=None,
+            session_key=one.cookies[settings.SESSION_COOKIE_NAME].value,
+        )
+        for one in browsers
+    ]
+    asked: list[tuple[Door, list[UUID]]] = [(door, []) for door in doors]
+    assert [seen.reason_to_close for seen in look(asked, Rights.MEMBERSHIPS)] == [None, None]
+    browsers[0].post("/account/sessions/")
+    told = [seen.reason_to_close for seen in look(asked, Rights.MEMBERSHIPS)]
+    assert told == [None, CloseCode.SIGN_IN_AGAIN]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_changed_password_closes_the_socket() -> None:
+    """SEC-21: whoever else was signed in is out."""
+    tenant = await sync_to_async(make_tenant)("acme")
+
+    def change() -> None:
+        tenant.member.set_password("another long passphrase")
+        tenant.member.save()
+
+    async with opened(tenant) as socket:
+        await socket.answer(type="ping")
+        await sync_to_async(change)()
+        assert await socket.close_code(PATIENCE) == CloseCode.SIGN_IN_AGAIN
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_an_odd_reference_harms_nothing() -> None:
+    """SEC-77: half a character in `ref` is replaced before it is sent back."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(text_data='{"type":"nonsense","ref":"\\ud800"}')
+        error = await socket.until(lambda e: e["type"] == "error")
+        assert error["ref"] == "\ufffd"
+        await socket.answer(type="ping")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("value", ['"nul \\u0000"', '"half \\ud800"', '{"\\u0000": 1}', "NaN"])
+async def test_what_cannot_be_stored_is_a_typed_error(value: str) -> None:
+    """SEC-77: in any field of any command, and before it reaches the database; the socket stays."""
+    tenant = await sync_to_async(make_tenant)("acme")
+    start = '{"type":"resolve","ref":"r","tool_call_id":"%s","resolution":"marked_done","note":'
+    async with opened(tenant) as socket:
+        await socket.raw.send_to(text_data=f"{start % uuid7()}{value}}}")
+        error = await socket.until(lambda e: e["type"] == "error")
+        assert (error["code"], error["ref"]) == ("invalid", "r")
+        assert "cannot be stored" in error["message"]
+        await socket.answer(type="ping")
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_changed_role_keeps_the_socket() -> None:
+    """Ours: a promotion disconnects nobody."""
+    tenant = await sync_to_async(make_tenant)("acme")
+
+    def promote() -> None:
+        row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+        from workspaces.roles import Role
+
+        change_membership(
+            membership=row, role=Role.ADMIN, is_auditor=True, actor=tenant.actor("owner")
+        )
+
+    async with opened(tenant) as socket:
+        await socket.answer(type="ping")
+        await sync_to_async(promote)()
+        assert (await socket.answer(type="ping"))["type"] == "pong"
+
+
+async def test_a_page_that_does_not_read_is_sent_no_more_than_it_can_hold(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-17: frames stop, what piles up is dropped for one snapshot, others feel nothing, and it is closed at last."""
+    name = str(chat.conversation.pk)
+    async with opened(chat.tenant) as slow, opened(chat.tenant) as quick:
+        for socket in (slow, quick):
+            await socket.answer(type="subscribe", conversation_id=name)
+        frame = json.dumps(
+            {"type": "tool_call.progress", "conversation_id": name, "fill": "x" * 4096}
+        )
+        for _ in range(25):
+            hub.deliver(chat.conversation.pk, [(frame, None)] * 20)
+            while (event := json.loads(await quick.raw.receive_from(10)))["type"] != "check":
+                pass
+            await quick.raw.send_to(
+                text_data=json.dumps({"type": "ack", "number": event["number"]})
+            )
+        numbers, size = [], 0
+        while not await slow.raw.receive_nothing(0.3):
+            text = await slow.raw.receive_from(5)
+            size += len(text)
+            numbers += [json.loads(text)["number"]] if '"check"' in text else []
+        assert MOST_UNHEARD < size < MOST_UNHEARD + 200_000 < 500 * len(frame)
+        await slow.say(type="ack", number=numbers[-1])
+        await slow.until(lambda event: event["type"] == "snapshot")
+        monkeypatch.setattr(send_queue, "STALLED_SECONDS", 0.0)
+        hub.deliver(chat.conversation.pk, [(frame, None)] * 40)
+        assert await slow.close_code() == CloseCode.TRY_AGAIN_LATER
+
+
+async def test_a_running_turn_of_somebody_removed_is_stopped(chat: Chat) -> None:
+    """SEC-14: within five seconds, while the model still speaks, and so before its next tool call."""
+    hold = threading.Event()
+    chat.model.say("thinking about it", hold=hold)
+    await sync_to_async(chat.send)()
+    await sync_to_async(chat.watching.until)(lambda event: event["type"] == "text.delta")
+
+    def remove() -> None:
+        rows = Membership.objects.for_workspace(chat.tenant.workspace)
+        remove_member(
+            membership=rows.get(user=chat.tenant.member), actor=chat.tenant.actor("owner")
+        )
+
+    await sync_to_async(remove)()
+    async with asyncio.timeout(PATIENCE):
+        await sync_to_async(chat.watching.turn)("cancelled")
+    hold.set()
+
+
+class GoingAway:
+    """The product behind Daphne's own protocol, whose page can go away: Trellis hears of it later."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self._protocol = WebSocketProtocol()
+        self._protocol.client_addr = None
+        self._protocol.state = WebSocketProtocol.STATE_OPEN
+
+    def leave(self) -> None:
+        self._protocol.state = WebSocketProtocol.STATE_CLOSING
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def send_by_daphne(message: Any) -> None:
+            if self._protocol.state == WebSocketProtocol.STATE_OPEN:
+                await send(message)
+                return
+            self.refused += 1
+            self._protocol.serverSend(message["text"])
+
+        await application(scope, receive, send_by_daphne)
+
+
+async def test_a_page_that_goes_away_in_mid_frame_is_one_quiet_line(
+    chat: Chat, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ours: what is said between its leaving and the news of it goes nowhere, and nothing has failed."""
+    caplog.set_level("INFO")
+    client = await sync_to_async(chat.tenant.client)("member")
+    headers = [(b"origin", ORIGIN), (b"host", b"testserver"), (b"cookie", cookie_of(client))]
+    server = GoingAway()
+    communicator = WebsocketCommunicator(
+        server, f"/ws/w/{chat.tenant.workspace.slug}/", headers=headers
+    )
+    connected, _ = await communicator.connect(timeout=PATIENCE)
+    assert connected
+    socket = Socket(communicator)
+    await socket.answer(type="ping")
+    server.leave()
+    for _ in range(3):
+        await socket.say(type="ping")
+    async with asyncio.timeout(PATIENCE):
+        while server.refused < 3:
+            await asyncio.sleep(0.01)
+    await communicator.disconnect(timeout=PATIENCE)
+    ours = [line for line in caplog.records if line.name.startswith("chat.sockets")]
+    assert [(line.levelname, line.getMessage()) for line in ours] == [("INFO", "socket_page_gone")]

@@ -1,0 +1,202 @@
+"""The pages and the REST routes about members."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64encode
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from audit.models import Notice
+from chat.models import Bud
+from tests.chat.services.test_bud_listing import many_buds
+from tests.factories import Tenant, TwoTenants
+from workspaces.models import Membership
+from workspaces.people.access import Access
+
+pytestmark = pytest.mark.django_db
+
+
+def of(tenant: Tenant, who: str) -> Membership:
+    rows = Membership.objects.also_suspended(tenant.workspace)
+    return rows.get(user=tenant.people[who])
+
+
+def page(tenant: Tenant, who: str, verb: str = "") -> str:
+    end = f"{verb}/" if verb else ""
+    return f"/w/{tenant.workspace.slug}/people/{of(tenant, who).pk}/{end}"
+
+
+def call(client: Client, tenant: Tenant, method: str, path: str, body: Any = None) -> Any:
+    return client.generic(
+        method,
+        f"/api/members/{path}",
+        json.dumps(body) if body is not None else "",
+        content_type="application/json",
+        headers={"X-Workspace": tenant.workspace.slug},
+    )
+
+
+def test_a_person_is_suspended_and_let_in_on_their_page(tenant: Tenant) -> None:
+    """REL-520."""
+    client = tenant.client("admin")
+    assert tenant.member.email in client.get(f"/w/{tenant.workspace.slug}/people/").content.decode()
+    client.post(page(tenant, "member", "suspend"), {"reason": "On leave"})
+    shown = client.get(page(tenant, "member")).content.decode()
+    assert "Reason: On leave" in shown
+    assert (
+        "suspended" in client.get(f"/w/{tenant.workspace.slug}/people/?q=member").content.decode()
+    )
+    client.post(page(tenant, "member", "resume"))
+    assert of(tenant, "member").suspended_at is None
+    answer = client.post(page(tenant, "owner", "suspend"), follow=True)
+    assert "above your own" in answer.content.decode()
+    answer = client.post(page(tenant, "member", "role"), {"role": "king"})
+    assert answer.status_code == 422
+
+
+def test_a_page_says_what_a_person_may_use_and_why(tenant: Tenant) -> None:
+    """REL-522: by role, right to audit, bud, server and sign-in."""
+    shown = tenant.client("admin").get(page(tenant, "auditor")).content.decode()
+    assert "Use buds and have conversations" in shown
+    assert "Role: Member" in shown
+    assert "Right to audit" in shown
+    answer = call(tenant.client("admin"), tenant, "GET", f"{of(tenant, 'admin').pk}/access/")
+    assert {
+        "kind": "permission",
+        "name": "See the audit log",
+        "why": "Role: Admin",
+    } in answer.json()["results"]
+
+
+def test_a_page_leads_to_all_that_somebody_may_use(tenant: Tenant) -> None:
+    """REL-814: where only the first ones of a kind are shown, it says so; every row is on exactly one page."""
+    client = tenant.client("admin")
+    told = "Buds: the first 20 are shown."
+    assert told not in client.get(page(tenant, "member")).content.decode()
+    many_buds(tenant, 230, is_archived=False)
+    shown = client.get(page(tenant, "member")).content.decode()
+    assert told in shown
+    where = page(tenant, "member", "access")
+    assert f"{where}?kind=bud" in shown
+    found: list[Access] = []
+    following: str | None = f"{where}?kind=bud"
+    for _page in range(3):
+        assert following is not None
+        answer = client.get(following)
+        found += answer.context["rows"]
+        query = answer.context["ways"].following
+        following = f"{where}{query}" if query else None
+    assert following is None
+    names = [row.name for row in found]
+    assert names == sorted(names)
+    assert len({row.key for row in found}) == len(found) == 230
+
+
+def test_programs_get_all_that_somebody_may_use_page_by_page(tenant: Tenant) -> None:
+    """REL-814: one list of all kinds, also where many rows have one name."""
+    many_buds(tenant, 230, is_archived=False)
+    Bud.objects.for_workspace(tenant.workspace).update(name="Alike")
+    client, path = tenant.client("admin"), f"{of(tenant, 'member').pk}/access/"
+    results: list[dict[str, str]] = []
+    following: str | None = path
+    while following is not None:
+        answer = call(client, tenant, "GET", following).json()
+        results += answer["results"]
+        following = path + "?" + answer["next"].partition("?")[2] if answer["next"] else None
+    assert [one["name"] for one in results if one["kind"] == "bud"] == ["Alike"] * 230
+    assert results[0]["kind"] == "permission"
+    only = call(client, tenant, "GET", f"{path}?kind=server").json()["results"]
+    assert {one["kind"] for one in only} <= {"server"}
+
+
+SOME_ID = (
+    "00000000-0000-7000-8000-000000000000"  # the same in each process, as names of tests are to be
+)
+
+
+def made_up(*parts: object) -> str:
+    return "after=" + urlsafe_b64encode(json.dumps(parts).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "typo",
+    [
+        *("kind=buds", "after=nonsense", "limit=5", made_up(["bud"], "a", SOME_ID)),
+        *(made_up("bud", "\0", SOME_ID), made_up("bud", "\ud800", SOME_ID)),
+        *(made_up("bud", "a", "b"), made_up("bud", "a"), made_up("room", "a", SOME_ID)),
+    ],
+)
+def test_an_address_that_does_not_fit_is_told(tenant: Tenant, typo: str) -> None:
+    """REL-814."""
+    answer = tenant.client("admin").get(f"{page(tenant, 'member', 'access')}?{typo}")
+    assert answer.status_code == 200
+    told = (
+        "The first one is shown." if typo.startswith("after") else "The list is shown without it."
+    )
+    assert told in answer.content.decode()
+    cursor = typo.replace("after", "cursor")
+    path = f"{of(tenant, 'member').pk}/access/?{cursor}"
+    assert call(tenant.client("admin"), tenant, "GET", path).status_code == 400
+
+
+def test_ownership_goes_to_somebody_else_by_typing_the_name(tenant: Tenant) -> None:
+    """REL-521: the old owner becomes administrator, and both are told."""
+    client = tenant.client("owner")
+    answer = client.post(page(tenant, "admin", "make-owner"), {"confirmation": "yes"})
+    assert answer.status_code == 422
+    shown = answer.content.decode()
+    assert 'autofocus aria-invalid="true" aria-describedby="transfer-name_error"' in shown
+    assert 'id="transfer-name_error"' in shown
+    assert of(tenant, "owner").role == "owner"
+    name = tenant.workspace.name
+    client.post(page(tenant, "admin", "make-owner"), {"confirmation": name})
+    assert (of(tenant, "owner").role, of(tenant, "admin").role) == ("admin", "owner")
+    told = Notice.objects.for_workspace(tenant.workspace).values_list("user__email", "title")
+    assert sorted(told) == [
+        (tenant.admin.email, f"You own {name}"),
+        (tenant.owner.email, f"{tenant.admin.email} owns {name}"),
+    ]
+    answer = client.post(page(tenant, "member", "make-owner"), {"confirmation": name})
+    assert of(tenant, "member").role == "member"
+
+
+@pytest.mark.parametrize("who", ["member", "auditor"])
+def test_members_do_not_manage_members(tenant: Tenant, who: str) -> None:
+    """SEC-387: not the list, not a person's page, not over REST."""
+    client = tenant.client(who)
+    assert client.get(f"/w/{tenant.workspace.slug}/people/").status_code == 403
+    assert client.get(page(tenant, "member")).status_code == 403
+    assert client.post(page(tenant, "owner", "suspend")).status_code == 403
+    assert call(client, tenant, "GET", "").status_code == 403
+    path = f"{of(tenant, 'owner').pk}/suspend/"
+    assert call(client, tenant, "POST", path, {}).status_code == 403
+
+
+def test_programs_manage_members(two_workspaces: TwoTenants) -> None:
+    """REL-520, REL-521, SEC-387: the same over REST, within the workspace alone."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    client = tenant.client("owner")
+    listed = call(client, tenant, "GET", "").json()["results"]
+    assert {one["email"] for one in listed} == {person.email for person in tenant.people.values()}
+    pk = of(tenant, "member").pk
+    answer = call(client, tenant, "POST", f"{pk}/suspend/", {"reason": "On leave"})
+    assert answer.status_code == 200
+    assert answer.json()["suspension_reason"] == "On leave"
+    assert call(client, tenant, "POST", f"{pk}/suspend/", {}).status_code == 409
+    assert call(client, tenant, "GET", f"{pk}/access/").json()["results"] == []
+    assert call(client, tenant, "POST", f"{pk}/resume/").json()["suspended_at"] is None
+    assert call(client, tenant, "POST", f"{pk}/role/", {"role": "admin"}).json()["role"] == "admin"
+    assert call(client, tenant, "POST", f"{pk}/role/", {"role": "king"}).status_code == 400
+    answer = call(client, tenant, "POST", f"{pk}/make-owner/", {"confirmation": "x"})
+    assert answer.status_code == 422
+    typed = {"confirmation": tenant.workspace.name}
+    assert call(client, tenant, "POST", f"{pk}/make-owner/", typed).status_code == 204
+    assert call(client, tenant, "DELETE", f"{of(tenant, 'auditor').pk}/").status_code == 204
+    foreign = of(other, "member").pk
+    for method, path in (("GET", f"{foreign}/"), ("POST", f"{foreign}/suspend/")):
+        assert (
+            call(client, tenant, method, path, {} if method == "POST" else None).status_code == 404
+        )

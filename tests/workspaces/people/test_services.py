@@ -1,0 +1,205 @@
+"""People come by invitation, and nobody rises above who let them in."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.test import Client
+from django.utils import timezone
+
+from audit.models import AuditEntry
+from tests.factories import PASSWORD, Tenant, TwoTenants, UserFactory
+from tests.workspaces.people.inviting import invite_member
+from workspaces.actors import Role
+from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.models import Invitation, Membership, User
+from workspaces.people.services import (
+    accept_invitation,
+    change_membership,
+    remove_member,
+    revoke_invitation,
+)
+from workspaces.people.tokens import authenticate, hash_token, issue_token, revoke_token
+from workspaces.redaction import redact_text
+
+URL = "http://testserver/invitations/{token}/"
+
+
+def invite(
+    tenant: Tenant, email: str = "new@example.org", **changes: object
+) -> tuple[Invitation, str]:
+    values = {"role": Role.MEMBER, "is_auditor": False, "actor": tenant.actor("admin"), **changes}
+    return invite_member(workspace=tenant.workspace, email=email, accept_url=URL, **values)  # type: ignore[arg-type]
+
+
+def test_an_invitation_is_mailed_and_lets_its_person_in_once(tenant: Tenant) -> None:
+    """SEC-23: single use, bound to the address; only a hash is stored."""
+    invitation, token = invite(tenant)
+    assert token in mail.outbox[0].body
+    assert token not in invitation.token_hash
+    user = UserFactory.create(email="new@example.org")
+    membership = accept_invitation(token=token, user=user, actor=tenant.actor("admin"))
+    assert (membership.workspace_id, membership.role) == (tenant.workspace.pk, "member")
+    with pytest.raises(NotFound):
+        accept_invitation(token=token, user=user, actor=tenant.actor("admin"))
+
+
+def test_an_invitation_opens_for_nobody_else(tenant: Tenant) -> None:
+    """SEC-23: another address, a revoked, a replaced and an expired one are refused."""
+    stranger = UserFactory.create(email="stranger@example.org")
+    person = UserFactory.create(email="new@example.org")
+    _, first = invite(tenant)
+    with pytest.raises(PermissionDenied):
+        accept_invitation(token=first, user=stranger, actor=tenant.actor())
+    second, token = invite(tenant)
+    with pytest.raises(NotFound):
+        accept_invitation(token=first, user=person, actor=tenant.actor())
+    revoke_invitation(invitation=second, actor=tenant.actor())
+    with pytest.raises(NotFound):
+        accept_invitation(token=token, user=person, actor=tenant.actor())
+    third, token = invite(tenant)
+    Invitation.unscoped.filter(pk=third.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    with pytest.raises(NotFound):
+        accept_invitation(token=token, user=person, actor=tenant.actor())
+
+
+def test_nobody_invites_or_promotes_above_themselves(tenant: Tenant) -> None:
+    """SEC-23, SEC-24: an admin cannot make an owner; a member cannot invite at all."""
+    with pytest.raises(PermissionDenied):
+        invite(tenant, role=Role.OWNER)
+    with pytest.raises(PermissionDenied):
+        invite(tenant, actor=tenant.actor("member"))
+    mine = Membership.objects.for_workspace(tenant.workspace)
+    with pytest.raises(PermissionDenied):
+        change_membership(
+            membership=mine.get(user=tenant.member),
+            role=Role.OWNER,
+            is_auditor=False,
+            actor=tenant.actor("admin"),
+        )
+    with pytest.raises(PermissionDenied):
+        remove_member(membership=mine.get(user=tenant.owner), actor=tenant.actor("admin"))
+
+
+def test_an_admin_of_another_workspace_changes_nothing(two_workspaces: TwoTenants) -> None:
+    """SEC-01: rights end at the workspace's border."""
+    theirs = Membership.objects.for_workspace(two_workspaces.b.workspace).get(
+        user=two_workspaces.b.member
+    )
+    with pytest.raises(PermissionDenied):
+        remove_member(membership=theirs, actor=two_workspaces.a.actor("owner"))
+
+
+def test_the_last_owner_stays(tenant: Tenant) -> None:
+    """Ours: a workspace is never left without an owner."""
+    owner = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.owner)
+    with pytest.raises(Conflict):
+        remove_member(membership=owner, actor=tenant.actor("owner"))
+    with pytest.raises(Conflict):
+        change_membership(
+            membership=owner, role=Role.ADMIN, is_auditor=False, actor=tenant.actor("owner")
+        )
+
+
+def test_changes_are_recorded_with_before_and_after(tenant: Tenant) -> None:
+    """SEC-104: who changed what, from what, to what."""
+    row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+    change_membership(membership=row, role=Role.ADMIN, is_auditor=True, actor=tenant.actor("owner"))
+    entry = AuditEntry.objects.for_workspace(tenant.workspace).get(action="config.changed")
+    assert entry.actor_label == tenant.owner.email
+    assert entry.details["before"] == {"role": "member", "is_auditor": False}
+    assert entry.details["after"] == {"role": "admin", "is_auditor": True}
+
+
+def test_sign_up_is_open_only_to_the_invited_address(tenant: Tenant, client: Client) -> None:
+    """SEC-23: without an invitation the door is shut; with one, only its address enters."""
+    form = {"email": "new@example.org", "password1": PASSWORD, "password2": PASSWORD, "name": "New"}
+    client.post("/accounts/signup/", form)
+    assert not User.objects.filter(email="new@example.org").exists()
+    _, token = invite(tenant)
+    client.get(f"/invitations/{token}/", follow=True)
+    client.post("/accounts/signup/", {**form, "email": "other@example.org"})
+    assert not User.objects.filter(email="other@example.org").exists()
+    client.post("/accounts/signup/", form)
+    assert User.objects.get(email="new@example.org").name == "New"
+    page = client.post("/invitations/accept/", follow=True)
+    assert page.status_code == 200
+    assert (
+        Membership.objects.for_workspace(tenant.workspace)
+        .filter(user__email=form["email"])
+        .exists()
+    )
+
+
+def test_a_token_is_shown_once_and_ends_when_it_should(tenant: Tenant) -> None:
+    """SEC-18: random, hashed, expiring; it ends with the membership and with the person."""
+    token, plain = issue_token(
+        workspace=tenant.workspace,
+        user=tenant.member,
+        name="script",
+        scopes=["chat"],
+        expires_at=timezone.now() + timedelta(days=1),
+        actor=tenant.actor("member"),
+    )
+    assert plain not in str(vars(token))
+    assert token.token_hash == hash_token(plain)
+    assert len(plain) >= 40
+    found = authenticate(plain)
+    assert found is not None
+    assert found.token.pk == token.pk
+    assert found.role == "member"
+    assert authenticate(plain + "x") is None
+    tenant.member.is_active = False
+    tenant.member.save()
+    assert authenticate(plain) is None
+    tenant.member.is_active = True
+    tenant.member.save()
+    assert authenticate(plain) is not None
+    revoke_token(token=token, actor=tenant.actor("member"))
+    assert authenticate(plain) is None
+
+
+def test_what_strangers_send_decides_nothing(tenant: Tenant) -> None:
+    """SEC-94: a made-up token is not remembered as a secret, so it masks and evicts nothing."""
+    for junk in ("github-action", "trl_made-up-by-a-stranger"):
+        assert authenticate(junk) is None
+        assert (
+            redact_text(f"about {junk} itself", workspace_id=tenant.workspace.pk)
+            == f"about {junk} itself"
+        )
+
+
+def test_only_an_owner_decides_who_is_an_auditor(tenant: Tenant) -> None:
+    """SEC-24: an admin sees metadata, and cannot give themselves more."""
+    row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.admin)
+    with pytest.raises(PermissionDenied):
+        change_membership(
+            membership=row, role=Role.ADMIN, is_auditor=True, actor=tenant.actor("admin")
+        )
+    with pytest.raises(PermissionDenied):
+        invite(tenant, is_auditor=True)
+    invite(tenant, is_auditor=True, actor=tenant.actor("owner"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"scopes": []},
+        {"scopes": ["everything"]},
+        {"expires_at": timezone.now() - timedelta(days=1)},
+        {"expires_at": timezone.now() + timedelta(days=4000)},
+        {"name": " "},
+    ],
+)
+def test_a_token_needs_a_name_a_scope_and_an_end(tenant: Tenant, wrong: dict[str, object]) -> None:
+    """SEC-18: the fault is named."""
+    values = {"name": "x", "scopes": ["chat"], "expires_at": timezone.now() + timedelta(days=1)}
+    with pytest.raises(InvalidInput):
+        issue_token(
+            workspace=tenant.workspace,
+            user=tenant.member,
+            actor=tenant.actor("member"),
+            **{**values, **wrong},  # type: ignore[arg-type]
+        )
