@@ -98,35 +98,10 @@ def _result(path: Path) -> Order:
 
 
 def _seed(model_url: str, server_url: str, number: int) -> Order:
-    from chat.models import ModelProvider
-    from chat.services.buds import create_bud
     from chat.services.conversations import create_conversation
-    from mcp_servers.models import ApprovalOverride
-    from mcp_servers.registry.services import set_approval_override
-    from tests.chaos.scenery import MERGE
-    from tests.factories import make_tenant
-    from tests.mcp_servers.factories import http_server, looked_at, tool_of
+    from tests.chaos.cast import make_cast
 
-    tenant = make_tenant("acme")
-    server = looked_at(
-        tenant, http_server(tenant, server_url, name="counting", trusts_annotations=True)
-    )
-    set_approval_override(
-        tool=tool_of(server, MERGE), override=ApprovalOverride.AUTO, actor=tenant.actor()
-    )
-    provider = ModelProvider.objects.create(
-        workspace=tenant.workspace,
-        name="planned",
-        base_url=model_url,
-        default_model="m",
-        api_key="sk-planned",
-    )
-    bud = create_bud(
-        workspace_id=tenant.workspace.pk,
-        actor=tenant.actor(),
-        values={"slug": "bud", "name": "Bud", "mcp_config": {"servers": [str(server.pk)]}},
-        provider_id=provider.pk,
-    )
+    tenant, bud = make_cast(model_url, server_url)
     actor = tenant.actor("member")
     conversations = [
         create_conversation(bud=bud, owner=tenant.member, actor=actor) for _ in range(number)

@@ -14,6 +14,7 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Action
 from audit.services import EntryDraft, record
+from chat.engine import runner
 from chat.hub import hub
 from chat.models import Bud, Conversation, ModelProvider, ToolCall, Turn
 from chat.services.buds import create_bud
@@ -154,6 +155,28 @@ class Chat:
         )
         record(draft)
 
+    def lose_holder_of_call(self) -> ToolCall:
+        """Have a destructive call that a process left between *requested* and *finished* when it died."""
+        self.model.call(("counting__plain", {"text": "boom"}))
+        sent = self.send()
+        self.watching.turn("waiting_for_approval")
+        call = self.calls()[0]
+        turns = Turn.objects.for_workspace(self.tenant.workspace).filter(pk=sent.turn.pk)
+        turns.update(status="running", lease_until=None, lease_token=41)
+        call.status = "running"
+        call.save()
+        self.note_requested(call)
+        self.watching.forget()
+        return call
+
+    def lose_call(self) -> ToolCall:
+        """Have a destructive call of unknown outcome, as whoever took its turn over left it."""
+        call = self.lose_holder_of_call()
+        runner.wake(call.turn_id, self.tenant.workspace.pk)
+        self.watching.turn("waiting_for_input")
+        self.watching.forget()
+        return self.calls()[0]
+
     def asked(self) -> list[InputRequest]:
         """Everything that servers asked, in order."""
         rows = InputRequest.objects.for_workspace(self.tenant.workspace)
@@ -227,6 +250,12 @@ def chat(tenant: Tenant, model: ScriptedModel, counting: CountingServer) -> Iter
     chatting = make_chat(tenant, model, counting, row)
     yield chatting
     chatting.watching.close()
+
+
+@pytest.fixture
+def unknown(chat: Chat) -> ToolCall:
+    """A call whose process died before its end was recorded anywhere."""
+    return chat.lose_call()
 
 
 @pytest.fixture

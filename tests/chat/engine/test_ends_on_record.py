@@ -121,25 +121,6 @@ def test_a_stopped_turn_shows_what_the_log_has_of_its_calls(chat: Chat, leave: L
     assert ends(chat) == ["ok"]
 
 
-@pytest.fixture
-def unknown(chat: Chat) -> ToolCall:
-    """A call whose process died before its end was recorded anywhere."""
-    chat.model.call(("counting__plain", {"text": "paid"}))
-    sent = chat.send()
-    chat.watching.turn("waiting_for_approval")
-    call = chat.calls()[0]
-    turns = Turn.objects.for_workspace(chat.tenant.workspace).filter(pk=sent.turn.pk)
-    turns.update(status="running", lease_until=None, lease_token=41)
-    call.status = "running"
-    call.save()
-    chat.note_requested(call)
-    chat.watching.forget()
-    runner.wake(sent.turn.pk, chat.tenant.workspace.pk)
-    chat.watching.turn("waiting_for_input")
-    chat.watching.forget()
-    return chat.calls()[0]
-
-
 def learn(chat: Chat, call: ToolCall) -> None:
     """Have the end come in from the spool, which kept it while the database was away."""
     body: dict[str, Any] = {"content": [{"type": "text", "text": "paid"}], "message": ""}

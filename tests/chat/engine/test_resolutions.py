@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 
 from audit.models import AuditEntry
-from chat.engine import runner
-from chat.models import ToolCall, Turn
+from chat.models import ToolCall
 from chat.services.approvals import decide
 from chat.services.resolutions import expire_resolutions, resolve_call
 from chat.services.turns import stop_turn
@@ -17,29 +16,6 @@ from tests.chat.conftest import Chat
 from workspaces.actors import Source
 from workspaces.database import database_now
 from workspaces.errors import Conflict, PermissionDenied
-
-
-def lost_call(chat: Chat) -> ToolCall:
-    """A destructive call whose process died while it ran, as whoever took the turn over left it."""
-    chat.model.call(("counting__plain", {"text": "boom"}))
-    sent = chat.send()
-    chat.watching.turn("waiting_for_approval")
-    call = chat.calls()[0]
-    turns = Turn.objects.for_workspace(chat.tenant.workspace).filter(pk=sent.turn.pk)
-    turns.update(status="running", lease_until=None, lease_token=41)
-    call.status = "running"
-    call.save()
-    chat.note_requested(call)
-    chat.watching.forget()
-    runner.wake(sent.turn.pk, chat.tenant.workspace.pk)
-    chat.watching.turn("waiting_for_input")
-    chat.watching.forget()
-    return chat.calls()[0]
-
-
-@pytest.fixture
-def unknown(chat: Chat) -> ToolCall:
-    return lost_call(chat)
 
 
 def told(chat: Chat) -> str:
@@ -114,16 +90,8 @@ def test_it_does_not_wait_for_ever(chat: Chat, unknown: ToolCall) -> None:
 
 def test_a_stop_does_not_invite_the_model_to_repeat_what_was_sent(chat: Chat) -> None:
     """REL-04, REL-09: where the holder is dead, nobody knows how the call ended, and the log says so too."""
-    chat.model.call(("counting__plain", {"text": "boom"}))
-    sent = chat.send()
-    chat.watching.turn("waiting_for_approval")
-    call = chat.calls()[0]
-    turns = Turn.objects.for_workspace(chat.tenant.workspace).filter(pk=sent.turn.pk)
-    turns.update(status="running", lease_until=None, lease_token=41)
-    call.status = "running"
-    call.save()
-    chat.note_requested(call)
-    stop_turn(turn=turns.get(), actor=chat.actor)
+    call = chat.lose_holder_of_call()
+    stop_turn(turn=chat.reload(call.turn), actor=chat.actor)
     stopped = chat.calls()[0]
     assert stopped.status == "cancelled"
     assert "Do not repeat it" in stopped.model_text

@@ -10,7 +10,7 @@ import pytest
 from django.test import override_settings
 
 from audit.models import AuditEntry
-from chat.engine import calls, leases, runner, steps, turns, waiting
+from chat.engine import calls, leases, steps, turns, waiting
 from chat.models import Message, ModelProvider, Turn
 from chat.services.conversations import erase_conversation
 from chat.services.turns import retry_turn, stop_turn
@@ -352,19 +352,7 @@ def test_deleting_a_conversation_stops_what_runs_in_it(chat: Chat) -> None:
 @pytest.mark.both_engines
 def test_a_dead_holder_is_taken_over_and_its_call_is_not_repeated(chat: Chat) -> None:
     """REL-04: a destructive call whose process died is "outcome unknown", never sent again, and a person's to judge."""
-    chat.model.call(("counting__plain", {"text": "boom"}))
-    sent = chat.send()
-    chat.watching.turn("waiting_for_approval")
-    call = chat.calls()[0]
-    # As a process leaves it that dies between *requested* and *finished*.
-    rows = Turn.objects.for_workspace(chat.tenant.workspace).filter(pk=sent.turn.pk)
-    rows.update(status="running", lease_until=None, lease_token=41)
-    call.status = "running"
-    call.save()
-    chat.note_requested(call)
-    chat.watching.forget()
-    runner.wake(sent.turn.pk, chat.tenant.workspace.pk)
-    chat.watching.turn("waiting_for_input")
+    chat.lose_call()
     assert chat.server.calls == []
     assert chat.calls()[0].status == "outcome_unknown"
     assert len(chat.model.requests) == 1

@@ -20,7 +20,6 @@ from chat.services.resolutions import resolve_call
 from chat.tasks import remind_by_mail
 from chat.values import Decision, Resolution
 from tests.chat.conftest import Chat
-from tests.chat.engine.test_resolutions import lost_call
 from tests.chat.services.test_approvals import waiting_call
 from tests.factories import Tenant
 from tests.workspaces.people.test_asking import send
@@ -351,7 +350,7 @@ def test_a_call_of_unknown_outcome_is_mailed_as_what_else_waits(chat: Chat) -> N
     """REL-915: after the chosen time since its outcome is unknown, not in quiet hours, and once."""
     person = person_of(chat)
     chosen(chat.tenant, person, mail_after=After.QUARTER)
-    call = lost_call(chat)
+    call = chat.lose_call()
     rows = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(pk=call.pk)
     rows.update(created_at=database_now() - timedelta(hours=2))
     remind_by_mail()
@@ -377,7 +376,7 @@ def test_a_call_of_unknown_outcome_is_mailed_as_what_else_waits(chat: Chat) -> N
 def test_a_call_of_unknown_outcome_that_was_settled_is_not_mailed(chat: Chat) -> None:
     """REL-915: nor one whose time is over."""
     person_of(chat)
-    call = lost_call(chat)
+    call = chat.lose_call()
     rows = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(pk=call.pk)
     rows.update(finished_at=database_now() - timedelta(hours=2))
     rows.update(resolution_due_at=database_now() - timedelta(seconds=1))

@@ -20,7 +20,6 @@ from chat.services.resolutions import expire_resolutions, resolve_call, settle_k
 from chat.services.waiting import waiting_for
 from chat.values import Decision, Resolution, ToolCallStatus
 from tests.chat.conftest import Chat
-from tests.chat.engine.test_resolutions import lost_call
 from tests.chat.services.test_approvals import waiting_call
 from tests.chat.services.test_inputs import answer, wait_for_question
 from tests.factories import Tenant, TwoTenants
@@ -76,7 +75,7 @@ def test_a_call_of_unknown_outcome_is_listed_until_somebody_says_what_became_of_
     chat: Chat,
 ) -> None:
     """REL-878: it stops the answer as an approval does, and so it is in the list; not when its time is over."""
-    unknown = lost_call(chat)
+    unknown = chat.lose_call()
     mine = role_of(chat)
     (one,) = listed(chat, mine)
     assert one["tool_call"]["id"] == str(unknown.pk)
