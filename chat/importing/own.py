@@ -2,17 +2,21 @@
 
 A chat that was downloaded alone is its shown path, from its first message. In a copy of somebody's data each message
 has an id and a parent, so all branches are there, and the chat names its files within the ZIP.
+
+Tool calls come as text of their answer. They were made elsewhere, so no card and no entry of the log stands for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
+from chat.call_texts import call_in_markdown
 from chat.importing.values import (
+    LONGEST_TEXT,
     ImportedChat,
     ImportedFile,
     ImportedFolder,
@@ -29,6 +33,9 @@ from chat.importing.values import (
 from chat.values import MessageRole
 
 _UPLOAD: Final = "upload"
+_LONGEST_NAME: Final = 256
+_ROOM: Final = 1_000
+"""Characters that stay free for what is said of what did not come."""
 
 
 def read_own(raw: Mapping[str, Any], places: Container[str] = ()) -> ImportedChat:
@@ -120,8 +127,39 @@ def _message(key: str, raw: Mapping[str, Any], known: Container[tuple[str, int]]
     return message_of(
         key=key,
         role=role,
-        said=raw.get("text"),
+        said=_with_calls(clean(raw.get("text")), list_of(raw.get("tool_calls"))),
         files=names,
         at=raw.get("created_at"),
         attached=tuple(dict.fromkeys(attached)),
     )
+
+
+def _with_calls(text: str, calls: Sequence[Any]) -> str:
+    """An answer with its tool calls, as many as a message has room for."""
+    told = text.strip()
+    for place, one in enumerate(calls):
+        longer = "\n\n".join([*([told] if told else []), _call(mapping_of(one))])
+        if len(longer) > LONGEST_TEXT - _ROOM:
+            rest = _("[Further tool calls: %(number)s]") % {"number": len(calls) - place}
+            return f"{told}\n\n{rest}".strip()
+        told = longer
+    return told if calls else text
+
+
+def _call(raw: Mapping[str, Any]) -> str:
+    names = [_word(raw.get("server")), _word(raw.get("tool")) or _("tool")]
+    hidden = _number(raw.get("result_left_out"))
+    return call_in_markdown(
+        name=".".join(name for name in names if name),
+        status=_word(raw.get("status")),
+        arguments=mapping_of(raw.get("arguments")),
+        result=clean(raw.get("result")),
+        left_out=_("Further characters that were not in the file: %(number)s") % {"number": hidden}
+        if hidden
+        else "",
+    )
+
+
+def _word(value: Any) -> str:
+    """A name that ends no code and no line."""
+    return " ".join(clean(value).replace("`", "'").split())[:_LONGEST_NAME]

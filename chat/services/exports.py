@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.utils.text import slugify
 
+from chat.call_texts import call_in_markdown
 from chat.message_paths import path_to
 from chat.models import Attachment, Conversation, Message, ToolCall, Turn
 from chat.values import MessageRole
@@ -165,22 +166,19 @@ def markdown_of(entry: Mapping[str, Any], bud: str) -> str:
         parts.append(entry["text"])
     if entry["attachments"]:
         parts.append(f"Attached: {', '.join(entry['attachments'])}")
-    for call in entry["tool_calls"]:
-        name = f"{call['server']}.{call['tool']}" if call["server"] else call["tool"]
-        parts.append(f"Tool call `{name}`: {call['status'].replace('_', ' ')}")
-        parts.append(_fenced(json.dumps(call["arguments"], ensure_ascii=False, indent=2), "json"))
-        if call["result"]:
-            parts.append(_fenced(call["result"], ""))
-        if left_out := call["result_left_out"]:
-            parts.append(f"The other {whole(left_out)} characters are in the chat.")
+    parts += [_call_in_markdown(call) for call in entry["tool_calls"]]
     if summary := entry["summary"]:
         use = "" if summary["is_used"] else ", not used"
         parts.append(f"## Summary of the messages above{use}\n\n{summary['text']}")
     return "\n\n".join(parts)
 
 
-def _fenced(text: str, language: str) -> str:
-    """A code block that no line of its content can end."""
-    longest = max((len(line) - len(line.lstrip("`")) for line in text.splitlines()), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
+def _call_in_markdown(call: Mapping[str, Any]) -> str:
+    hidden = call["result_left_out"]
+    return call_in_markdown(
+        name=f"{call['server']}.{call['tool']}" if call["server"] else call["tool"],
+        status=call["status"],
+        arguments=call["arguments"],
+        result=call["result"],
+        left_out=f"The other {whole(hidden)} characters are in the chat." if hidden else "",
+    )

@@ -150,6 +150,55 @@ def test_an_export_of_trellis_comes_back_as_it_was(acme: Tenant) -> None:
     assert {**again, "id": ""} == {**json.loads(exported), "id": ""}
 
 
+def test_tool_calls_come_as_text_of_their_answer(acme: Tenant) -> None:
+    """REL-1110: also of an answer without words, and nothing in them ends its block."""
+    call = {
+        "server": "mail`s",
+        "tool": "send",
+        "status": "outcome_unknown",
+        "arguments": {"to": "ada@acme.example"},
+        "result": "```\nsent",
+        "result_left_out": 12,
+    }
+    told = {
+        "id": "of-elsewhere",
+        "title": "Mails",
+        "bud": "Post",
+        "messages": [
+            {"role": "user", "text": "Write to Ada"},
+            {"role": "assistant", "text": "", "tool_calls": [call, "not a call"]},
+            {"role": "assistant", "text": "Done.", "tool_calls": []},
+        ],
+    }
+    row = bring(acme, json.dumps(told).encode())
+    assert (row.origin, row.imported) == ("trellis", 1)
+    (chat,) = chats(acme)
+    said = [text for _role, text in path(chat)]
+    assert said[0::2] == ["Write to Ada", "Done."]
+    assert said[1] == (
+        "Tool call `mail's.send`: outcome unknown\n\n"
+        '```json\n{\n  "to": "ada@acme.example"\n}\n```\n\n'
+        "````\n```\nsent\n````\n\n"
+        "Further characters that were not in the file: 12\n\n"
+        "Tool call `tool`\n\n```json\n{}\n```"
+    )
+
+
+def test_calls_beyond_a_messages_room_are_counted(acme: Tenant) -> None:
+    """REL-1110: the chat comes, and says how many calls it lacks."""
+    calls = [{"tool": "read", "status": "succeeded", "result": "x" * 400_000}] * 4
+    messages = [
+        {"role": "user", "text": "Read"},
+        {"role": "assistant", "text": "", "tool_calls": calls},
+    ]
+    told = {"id": "long", "title": "Long", "bud": "Long", "messages": messages}
+    assert bring(acme, json.dumps(told).encode()).imported == 1
+    (chat,) = chats(acme)
+    answer = path(chat)[1][1]
+    assert answer.count("Tool call `read`") == 2
+    assert answer.endswith("[Further tool calls: 2]")
+
+
 def test_the_same_file_does_not_double_chats(acme: Tenant) -> None:
     """REL-1014: chats that are here stay as they are, and new ones come. The row says how many and why."""
     bring(acme, [chatgpt()])

@@ -1,0 +1,33 @@
+"""A tool call as Markdown, for files that people read and for chats that come back from them. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def call_in_markdown(
+    *, name: str, status: str, arguments: Mapping[str, Any], result: str, left_out: str = ""
+) -> str:
+    """What was called, with what, and what came back.
+
+    Args:
+        name: the tool's, behind its server's and a point.
+        status: how it ended; empty: nobody knows.
+        left_out: a sentence on what the result does not show; empty: it shows all.
+    """
+    parts = [
+        f"Tool call `{name}`" + (f": {status.replace('_', ' ')}" if status else ""),
+        _fenced(json.dumps(arguments, ensure_ascii=False, indent=2), "json"),
+        *([_fenced(result, "")] if result else []),
+        *([left_out] if left_out else []),
+    ]
+    return "\n\n".join(parts)
+
+
+def _fenced(text: str, language: str) -> str:
+    """A code block that no line of its content can end."""
+    longest = max((len(line) - len(line.lstrip("`")) for line in text.splitlines()), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
