@@ -55,6 +55,12 @@ def decide_on(tool: McpTool, arguments: Mapping[str, JsonValue], actor: Actor) -
     return policy.apply_rule(policy.decide(facts), facts, ruled)
 
 
+def may_ask_by_rule(tool: McpTool) -> bool:
+    """Whether a call rule may have calls of this workspace ask first, depending on their arguments."""
+    rules = call_rules.enabled_rules(tool.workspace_id)
+    return any(rule.effect is Effect.CONFIRM for rule in rules)
+
+
 def try_tool(
     *, tool: McpTool, arguments: Mapping[str, JsonValue], actor: Actor, is_confirmed: bool = False
 ) -> ToolCallOutcome:

@@ -609,6 +609,7 @@ export interface BootUrls {
   buds: string;
   reminders: string;
   permissions: string;
+  call_rules: string | null;
   shared_chats: string;
   settings: string;
   password: string;

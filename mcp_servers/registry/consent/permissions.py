@@ -145,7 +145,7 @@ def is_remembered(
     arguments: Mapping[str, object],
 ) -> bool:
     """Whether this person has let this tool run without asking, here or everywhere."""
-    if user_id is None:
+    if user_id is None or not policy.may_remember(policy.decide(facts)):
         return False
     here = Q(conversation_id__isnull=True)
     if conversation_id is not None:
