@@ -25,6 +25,7 @@ from chat.summaries import summary_of
 from chat.tools.accounts import credential_of, sign_in_json
 from chat.tools.builtin.files import arguments_for_people
 from chat.values import MessageRole, ToolCallStatus, TurnStatus
+from mcp_servers.client.decisions import CALL_RULE
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.inputs import InputKind
 from mcp_servers.models import InputRequest, McpResource
@@ -375,6 +376,18 @@ def _approval_json(call: ToolCall) -> dict[str, Any] | None:
         "note": call.decision_note or None,
         "edited": call.arguments != call.proposed_arguments,
         "can_remember": may_remember_rule(call.approval_rule),
+        "needs_second_person": call.needs_second_person,
+        "call_rule": call_rule_json(call),
+    }
+
+
+def call_rule_json(call: ToolCall) -> dict[str, str] | None:
+    """The workspace's call rule that asks; None: none does."""
+    if not call.approval_rule.startswith(CALL_RULE):
+        return None
+    return {
+        "id": call.approval_rule.removeprefix(CALL_RULE),
+        "name": call.approval_rule_name,
     }
 
 

@@ -20,7 +20,7 @@ class McpServersConfig(AppConfig):
     def ready(self) -> None:
         from audit.retention.kept import register_kept
         from mcp_servers.client import metrics
-        from mcp_servers.models import ActionRule, CatalogueChoice, McpServer, McpTool
+        from mcp_servers.models import ActionRule, CallRule, CatalogueChoice, McpServer, McpTool
         from mcp_servers.registry import reporting, services
         from mcp_servers.registry.access import read_servers, read_sign_ins
         from mcp_servers.registry.catalogue.own import PlatformSource
@@ -41,6 +41,8 @@ class McpServersConfig(AppConfig):
             verbs=("UPDATE",),
         )
         audit_table(ActionRule, ("service", "category", "action", "effect"))
+        entered = [field.name for field in CallRule._meta.concrete_fields]
+        audit_table(CallRule, [name for name in entered if name not in kept])
         register_source(PlatformSource())
         register_access("server", read_servers)
         register_access("sign-in", read_sign_ins)

@@ -25,7 +25,7 @@ _SEND_TIMEOUT_SECONDS = 2.0
 
 
 REQUEST_CHANGED: Final = "request.changed"
-"""A member asked for something, or a request was decided or withdrawn."""
+"""A member asked for something, or a request was decided or withdrawn; also a call that waits for a second person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -302,6 +302,10 @@ class ApprovalOutput(serializers.Serializer[Any]):
     note = serializers.CharField(allow_null=True)
     edited = serializers.BooleanField()
     can_remember = serializers.BooleanField()
+    needs_second_person = serializers.BooleanField(
+        help_text="Only an admin or owner who did not ask for it may allow it."
+    )
+    call_rule = NamedRef(allow_null=True, help_text="The call rule that asks.")
 
 
 class CallResolutionOutput(serializers.Serializer[Any]):

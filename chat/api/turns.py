@@ -18,7 +18,12 @@ from chat.feed.access import may_follow
 from chat.feed.progress import Position
 from chat.feed.streaming import check_room, follow_turn
 from chat.models import ToolCall, Turn
-from chat.services.approvals import LONGEST_NOTE, decide
+from chat.services.approvals import (
+    LONGEST_NOTE,
+    calls_to_decide,
+    decide,
+    decide_as_second_person,
+)
 from chat.services.branches import regenerate
 from chat.services.comparing import choose_answer, compare_answer
 from chat.services.resolutions import resolve_call
@@ -31,6 +36,8 @@ from chat.services.turns import (
 )
 from chat.values import Decision, Rating, Remember, Resolution, Wish
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.errors import NotFound
+from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceQuerySet
 
 
@@ -227,13 +234,38 @@ class ToolCallViewSet(RetrieveRow, WorkspaceViewSet):
         rows = super().get_queryset().filter(turn__conversation__owner=self.person)
         return rows.select_related("decided_by", "turn")
 
+    def get_object(self) -> Any:
+        """The caller's own, or somebody else's that waits for a second person, as long as it does."""
+        own = self.get_queryset().find(self.kwargs["pk"])
+        if own is not None:
+            return own
+        if not has_permission(
+            self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk
+        ):
+            raise NotFound
+        others = calls_to_decide(self.workspace, self.person.pk)
+        return others.select_related("decided_by", "turn").fetch(self.kwargs["pk"])
+
     @extend_schema(request=DecisionInput, responses=ToolCallOutput)
     @action(detail=True, methods=["post"])
     def decide(self, request: Request, pk: str) -> Response:
-        """Approve or refuse a call that waits; a decision is final."""
+        """Approve or refuse a call that waits; a decision is final.
+
+        A call that a rule has wait for a second person is allowed by an admin or owner who did not ask for it, as it
+        is. Whoever asked can refuse it, which takes it back.
+        """
         call = self.get_object()
         values = self.read(DecisionInput)
         is_approval = values["decision"] == "approve"
+        if call.turn.asked_by_id != self.person.pk:
+            return self.answer(
+                decide_as_second_person(
+                    call=call,
+                    decision=Decision.APPROVED if is_approval else Decision.REFUSED,
+                    actor=self.actor,
+                    note=values.get("note", ""),
+                )
+            )
         call = decide(
             call=call,
             decision=Decision.APPROVED if is_approval else Decision.REFUSED,

@@ -19,6 +19,7 @@ from chat.wire import input_request_json, tool_call_json
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.models import AccessRequest
 from workspaces.people.asking import may_decide, path_to_set_up
+from workspaces.roles import Permission, has_permission
 
 
 class WaitingPlace(serializers.Serializer[Any]):
@@ -64,6 +65,10 @@ class WaitingOutput(serializers.Serializer[Any]):
     access_request = RequestToDecide(
         allow_null=True, help_text="Listed for administrators; not what they ask for themselves."
     )
+    asked_by = serializers.CharField(
+        allow_null=True,
+        help_text="Of a call that waits for a second person: the name of who asked. Its conversation is not told.",
+    )
 
     def to_representation(self, instance: Waiting) -> dict[str, Any]:
         conversation = instance.conversation
@@ -80,6 +85,7 @@ class WaitingOutput(serializers.Serializer[Any]):
             "tool_call": tool_call_json(call) if call is not None else None,
             "input_request": input_request_json(request) if request is not None else None,
             "access_request": RequestToDecide(asked).data if asked is not None else None,
+            "asked_by": instance.asked_by.display_name if instance.asked_by else None,
         }
 
 
@@ -99,5 +105,8 @@ class WaitingViewSet(WorkspaceViewSet):
             person=self.person,
             # A token may stand for less than its owner may do.
             with_requests=may_decide(self.actor, self.workspace),
+            with_calls_of_others=has_permission(
+                self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk
+            ),
         )
         return Response(WaitingOutput(rows, many=True).data)

@@ -106,8 +106,7 @@ async def _call_one(
             waiting.ask_for_approval,
             lease,
             call_id,
-            rule=missing.decision.rule,
-            reason=missing.decision.reason,
+            missing.decision,
         )
     except InputMissing:
         await in_database(waiting.park_call, lease, call_id, work_ms=caller.work_ms)

@@ -27,25 +27,41 @@ from chat.models import ToolCall
 from chat.recording import Changes
 from chat.values import ToolCallStatus, TurnStatus
 from chat.webhooks.events import tell_approval_wanted
+from mcp_servers.client.decisions import PolicyDecision
 from mcp_servers.models import InputRequest
+from workspaces.announcements import REQUEST_CHANGED, Announcement, announce
 from workspaces.database import database_now
 from workspaces.process.failpoints import Failpoint, failpoint
 
 
-def ask_for_approval(lease: Lease, call_id: UUID, *, rule: str, reason: str) -> None:
+def ask_for_approval(lease: Lease, call_id: UUID, decision: PolicyDecision) -> None:
     """Put a call before a person; it waits, with a deadline."""
     with held_with_call(lease, call_id) as (changes, turn, call):
         move_call(call, ToolCallStatus.WAITING_FOR_APPROVAL)
         seconds = settings.TRELLIS.approval_ttl_seconds
         call.started_at = None
-        call.approval_rule = rule
-        call.approval_reason = reason
+        put_question(call, decision)
         call.approval_expires_at = database_now() + timedelta(seconds=seconds)
         call.save()
         changes.tool_call(call)
         tell_approval_wanted(call, turn)
+        if call.needs_second_person:
+            tell_second_persons(call)
         failpoint(Failpoint.ASK_BEFORE_COMMIT)
     failpoint(Failpoint.ASK_AFTER_COMMIT)
+
+
+def put_question(call: ToolCall, decision: PolicyDecision) -> None:
+    """Write down what is asked of a person, and by which rule."""
+    call.approval_rule = decision.rule
+    call.approval_reason = decision.reason
+    call.approval_rule_name = decision.rule_name
+    call.needs_second_person = decision.needs_second_person
+
+
+def tell_second_persons(call: ToolCall) -> None:
+    """Have the pages of those who may decide look again at what waits for them."""
+    announce(call.workspace_id, Announcement(kind=REQUEST_CHANGED, id=str(call.pk)))
 
 
 def keep_checkpoint(lease: Lease, call_id: UUID, checkpoint: str) -> None:

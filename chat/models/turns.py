@@ -220,6 +220,12 @@ class ToolCall(WrittenOften, WorkspaceModel):
 
     approval_rule = models.CharField(max_length=100, blank=True)
     approval_reason = models.TextField(blank=True)
+    approval_rule_name = models.CharField(max_length=100, blank=True, default="", db_default="")
+    needs_second_person = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text=_("Only an admin or owner who did not ask may allow it."),
+    )
     approval_expires_at = models.DateTimeField(null=True)
     approval_id = models.UUIDField(null=True, help_text=_("The single-use approval at the gate."))
     decision = models.CharField(

@@ -79,6 +79,7 @@ class BootUrls(TypedDict):
     buds: str
     reminders: str
     permissions: str
+    call_rules: str | None
     shared_chats: str
     settings: str
     password: str
@@ -246,6 +247,11 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
             "buds": reverse("chat:buds", kwargs=slug),
             "reminders": reverse("chat:reminders", kwargs=slug),
             "permissions": reverse("chat:permissions", kwargs=slug),
+            "call_rules": (
+                reverse("mcp_servers:call_rules", kwargs=slug)
+                if has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+                else None
+            ),
             "shared_chats": reverse("chat:shared_chats", kwargs=slug),
             "settings": reverse("workspaces:profile"),
             "password": reverse("account_change_password"),

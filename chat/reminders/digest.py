@@ -70,6 +70,8 @@ class Thing:
         """The address of its message, or of the page where it is decided; the chat goes to the message that an address names."""
         if self.kind is Kind.COPY:
             return reverse("chat:data_copies", args=[slug])
+        if self.kind is Kind.APPROVAL and self.conversation_id is None:
+            return reverse("chat:home", args=[slug])
         if self.conversation_id is None:
             return reverse("workspaces:requests", args=[slug])
         path = reverse("chat:conversation", args=[slug, self.conversation_id])
@@ -93,6 +95,7 @@ def waiting_since(after: datetime | None, until: datetime, wanted: Wanted | None
     calls = in_chats.filter(
         Q(approval_expires_at=None) | Q(approval_expires_at__gt=now),
         status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
+        needs_second_person=False,
         created_at__lte=until,
     )
     # Such a call has ended: since then it waits for a word.
@@ -130,6 +133,7 @@ def waiting_since(after: datetime | None, until: datetime, wanted: Wanted | None
             *of_unknown[:MOST_AT_ONCE],
             *of_questions[:MOST_AT_ONCE],
             *_requests(after or now - LATEST, until),
+            *_calls_of_others(after or now - LATEST, until),
         ]
     )
 
@@ -139,11 +143,31 @@ def _requests(after: datetime, until: datetime) -> Iterator[tuple[UUID, UUID, da
     rows = AccessRequest.objects.across_workspaces().filter(
         status=RequestStatus.OPEN, created_at__gt=after, created_at__lte=until
     )
-    asked = list(
-        rows.order_by("created_at").values_list("workspace_id", "requester_id", "created_at")[
-            :MOST_AT_ONCE
-        ]
+    asked = rows.order_by("created_at").values_list("workspace_id", "requester_id", "created_at")
+    yield from _for_deciders(list(asked[:MOST_AT_ONCE]))
+
+
+def _calls_of_others(after: datetime, until: datetime) -> Iterator[tuple[UUID, UUID, datetime]]:
+    """Calls that wait for a second person, for each who may decide about them."""
+    rows = ToolCall.objects.across_workspaces().filter(
+        Q(approval_expires_at=None) | Q(approval_expires_at__gt=database_now()),
+        status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
+        needs_second_person=True,
+        created_at__gt=after,
+        created_at__lte=until,
     )
+    asked = rows.order_by("created_at").values_list(
+        "workspace_id", "turn__asked_by_id", "created_at"
+    )
+    yield from _for_deciders(list(asked[:MOST_AT_ONCE]))
+
+
+def _for_deciders(
+    asked: list[tuple[UUID, UUID, datetime]],
+) -> Iterator[tuple[UUID, UUID, datetime]]:
+    """Each of these for every admin and owner of its workspace but who asked."""
+    if not asked:
+        return
     members = Membership.objects.across_workspaces().filter(
         DECIDERS, workspace_id__in={workspace_id for workspace_id, _requester, _at in asked}
     )
@@ -206,6 +230,8 @@ def waiting_things(
 
 
 def _thing(one: Waiting) -> Thing:
+    if one.asked_by is not None:
+        return Thing(kind=Kind.APPROVAL, title=_("A call of a member"))
     if one.conversation is None:
         return Thing(kind=Kind.REQUEST, title=_("A request"))
     kind = Kind.UNKNOWN if one.is_unknown else Kind.QUESTION

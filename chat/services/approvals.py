@@ -10,20 +10,32 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from chat.artifacts.transfers import arguments_for_gate, arguments_for_log
+from chat.engine.requests import actor_of
 from chat.engine.rows import end_call
+from chat.engine.waiting import put_question, tell_second_persons
 from chat.models import ToolCall, Turn
 from chat.recording import changing
 from chat.services.turns import queue_again
 from chat.values import Decision, Remember, ToolCallStatus
+from mcp_servers.client.decisions import Effect, PolicyDecision
 from mcp_servers.client.schemas import check_arguments
 from mcp_servers.models import McpTool
-from mcp_servers.registry.consent.approvals import expire_approval, grant_approval, refuse_approval
+from mcp_servers.registry.consent import call_rules
+from mcp_servers.registry.consent.approvals import (
+    ask_second_person,
+    expire_approval,
+    grant_approval,
+    refuse_approval,
+    require_second_person,
+)
 from mcp_servers.registry.consent.permissions import remember_permission
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
+from workspaces.models import Workspace
 from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.roles import Permission, require
+from workspaces.scoping import WorkspaceQuerySet
 
 logger = logging.getLogger(__name__)
 
@@ -44,42 +56,154 @@ def decide(
     Args:
         remember: whether calls of this tool shall need no asking from now on, here or everywhere.
 
+    Of a call that waits for a second person, whoever asked can only take it back. Where the call, with the arguments
+    that are approved, asks for a second person, it goes on waiting, for them.
+
     Raises:
-        Conflict: it does not wait any more, its tool is gone, or has to ask each time.
-        PermissionDenied: not the person who asked, or the workspace does not remember.
+        Conflict: it does not wait any more, its tool is gone, has to ask each time, or a rule blocks it.
+        PermissionDenied: not the person who asked, it is a second person's to allow, or the workspace does not remember.
         InvalidInput, InvalidArguments: the edited arguments do not fit.
     """
     require(actor, Permission.USE_CHAT, workspace_id=call.workspace_id)
-    if len(note) > LONGEST_NOTE:
-        raise InvalidInput(
-            fields={"note": [_("At most %(most)s characters.") % {"most": LONGEST_NOTE}]}
-        )
+    _check_note(note)
     with changing(_conversation_of(call), call.workspace_id) as changes:
         rows = ToolCall.objects.for_workspace(call.workspace_id)
-        call = rows.select_related("turn", "decided_by").fetch(call.pk)
+        call = _fetch_waiting(call)
         turn = call.turn
         if actor.user_id != turn.asked_by_id:
             raise PermissionDenied(_("Only the person who asked can decide about this call."))
-        if call.status != ToolCallStatus.WAITING_FOR_APPROVAL:
-            raise Conflict(_("This has been decided already."))
-        if call.approval_expires_at is not None and call.approval_expires_at <= database_now():
-            raise Conflict(_("The time to decide is over."))
-        call.decided_by_id = actor.user_id
-        call.decided_at = database_now()
-        call.decision = decision.value
-        call.decision_note = note.strip()
-        if decision is Decision.APPROVED:
-            _approve(call, arguments, actor)
+        is_approval = decision is Decision.APPROVED
+        if is_approval and call.needs_second_person:
+            raise PermissionDenied(
+                _("Somebody else has to allow this call: an admin or owner. You can take it back.")
+            )
+        if is_approval and _goes_to_second_person(call, arguments, actor):
+            changes.tool_call(call)
+            tell_second_persons(call)
+            return call
+        _note_decision(call, decision, note, actor)
+        if is_approval:
+            _approve(call, arguments, requester=actor, approver=actor)
             if remember is not Remember.NOT:
                 _remember(call, remember, actor, turn.conversation_id)
         else:
-            _refuse(call, actor)
+            _refuse(call, requester=actor, approver=actor)
         call = rows.select_related("turn", "decided_by").fetch(call.pk)
         changes.tool_call(call)
         queue_again(turn, changes)
         failpoint(Failpoint.DECIDE_BEFORE_COMMIT)
+    if call.needs_second_person:
+        tell_second_persons(call)
     failpoint(Failpoint.DECIDE_AFTER_COMMIT)
     return call
+
+
+def calls_to_decide(workspace: Workspace | UUID, person_id: UUID) -> WorkspaceQuerySet[ToolCall]:
+    """The calls that wait for a second person, of others than this one. Whether they may decide, the caller asks."""
+    rows: WorkspaceQuerySet[ToolCall] = ToolCall.objects.for_workspace(workspace)
+    return rows.filter(
+        status=ToolCallStatus.WAITING_FOR_APPROVAL.value, needs_second_person=True
+    ).exclude(turn__asked_by_id=person_id)
+
+
+def decide_as_second_person(
+    *, call: ToolCall, decision: Decision, actor: Actor, note: str = ""
+) -> ToolCall:
+    """Allow or refuse a call of somebody else that a rule has wait for a second person; as it is, and once.
+
+    Raises:
+        PermissionDenied: the actor asked for it themselves, or is no admin or owner.
+        Conflict: it does not wait any more, its tool is gone or has changed.
+    """
+    _check_note(note)
+    with changing(_conversation_of(call), call.workspace_id) as changes:
+        call = _fetch_waiting(call)
+        turn = call.turn
+        require_second_person(actor, call.workspace_id, turn.asked_by_id)
+        if not call.needs_second_person:
+            raise PermissionDenied(_("Only the person who asked can decide about this call."))
+        requester = actor_of(turn)
+        _note_decision(call, decision, note, actor)
+        if decision is Decision.APPROVED:
+            _approve(call, None, requester=requester, approver=actor)
+        else:
+            _refuse(call, requester=requester, approver=actor)
+        rows = ToolCall.objects.for_workspace(call.workspace_id)
+        call = rows.select_related("turn", "decided_by").fetch(call.pk)
+        changes.tool_call(call)
+        queue_again(turn, changes)
+        failpoint(Failpoint.DECIDE_BEFORE_COMMIT)
+    tell_second_persons(call)
+    failpoint(Failpoint.DECIDE_AFTER_COMMIT)
+    return call
+
+
+def _check_note(note: str) -> None:
+    if len(note) > LONGEST_NOTE:
+        raise InvalidInput(
+            fields={"note": [_("At most %(most)s characters.") % {"most": LONGEST_NOTE}]}
+        )
+
+
+def _fetch_waiting(call: ToolCall) -> ToolCall:
+    rows = ToolCall.objects.for_workspace(call.workspace_id)
+    found: ToolCall = rows.select_related("turn", "decided_by").fetch(call.pk)
+    if found.status != ToolCallStatus.WAITING_FOR_APPROVAL:
+        raise Conflict(_("This has been decided already."))
+    if found.approval_expires_at is not None and found.approval_expires_at <= database_now():
+        raise Conflict(_("The time to decide is over."))
+    return found
+
+
+def _note_decision(call: ToolCall, decision: Decision, note: str, actor: Actor) -> None:
+    call.decided_by_id = actor.user_id
+    call.decided_at = database_now()
+    call.decision = decision.value
+    call.decision_note = note.strip()
+
+
+def _goes_to_second_person(
+    call: ToolCall, arguments: Mapping[str, Any] | None, actor: Actor
+) -> bool:
+    """Have the call wait for a second person if a rule wants that for what would be sent; the edited arguments stay.
+
+    Raises:
+        Conflict: a rule blocks the call with these arguments.
+    """
+    tool = _tool_of(call)
+    if tool is None or (call.builtin and arguments is not None):
+        return False  # refused where it is approved
+    given = arguments_for_gate(call) if arguments is None else arguments
+    ruled = call_rules.decide(
+        call_rules.enabled_rules(call.workspace_id),
+        call_rules.called(tool, given, call_rules.role_of(actor)),
+    )
+    if ruled is None:
+        return False
+    if ruled.effect is Effect.DENY:
+        raise Conflict(ruled.reason)
+    if not ruled.needs_second_person:
+        return False
+    if arguments is not None:
+        check_arguments(tool.input_schema, arguments)
+        call.arguments = dict(arguments)
+    question = PolicyDecision(
+        effect=ruled.effect,
+        rule=ruled.rule,
+        reason=ruled.reason,
+        needs_second_person=True,
+        rule_name=ruled.rule_name,
+    )
+    put_question(call, question)
+    call.save()
+    ask_second_person(
+        call_id=call.pk,
+        tool=tool,
+        arguments=arguments_for_log(call),
+        requester=actor,
+        rule=ruled.rule,
+    )
+    return True
 
 
 def expire_approvals() -> int:
@@ -117,9 +241,13 @@ def _expire(call_id: UUID, workspace_id: UUID, conversation_id: UUID) -> None:
         end_call(call, ToolCallStatus.REFUSED, "Nobody approved this call in time. It was not run.")
         changes.tool_call(call)
         queue_again(call.turn, changes)
+        if call.needs_second_person:
+            tell_second_persons(call)
 
 
-def _approve(call: ToolCall, arguments: Mapping[str, Any] | None, actor: Actor) -> None:
+def _approve(
+    call: ToolCall, arguments: Mapping[str, Any] | None, *, requester: Actor, approver: Actor
+) -> None:
     tool = _tool_of(call)
     if tool is None:
         raise Conflict(_("This tool no longer exists."))
@@ -137,9 +265,12 @@ def _approve(call: ToolCall, arguments: Mapping[str, Any] | None, actor: Actor) 
         call_id=call.pk,
         tool=tool,
         arguments=arguments_for_gate(call),
-        requester=actor,
-        approver=actor,
+        requester=requester,
+        approver=approver,
         expires_at=call.approval_expires_at,
+        rule=call.approval_rule,
+        is_second_person=call.needs_second_person,
+        note=call.decision_note,
     )
     call.approval_id = approval.pk
     call.status = ToolCallStatus.QUEUED.value
@@ -156,7 +287,7 @@ def _remember(call: ToolCall, remember: Remember, actor: Actor, conversation_id:
     )
 
 
-def _refuse(call: ToolCall, actor: Actor) -> None:
+def _refuse(call: ToolCall, *, requester: Actor, approver: Actor) -> None:
     reason = f" Their reason: {call.decision_note}" if call.decision_note else ""
     tool = _tool_of(call)
     if tool is not None:
@@ -164,11 +295,14 @@ def _refuse(call: ToolCall, actor: Actor) -> None:
             call_id=call.pk,
             tool=tool,
             arguments=arguments_for_log(call),
-            requester=actor,
-            approver=actor,
+            requester=requester,
+            approver=approver,
             note=call.decision_note,
+            rule=call.approval_rule,
         )
-    end_call(call, ToolCallStatus.REFUSED, f"The user refused this call.{reason}")
+    is_own = requester.user_id == approver.user_id
+    who = "The user refused" if is_own else "A second person refused"
+    end_call(call, ToolCallStatus.REFUSED, f"{who} this call.{reason}")
 
 
 def _tool_of(call: ToolCall) -> McpTool | None:

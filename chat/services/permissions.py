@@ -17,7 +17,7 @@ from workspaces.scoping import WorkspaceQuerySet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenPermission:
-    """One tool that runs without asking."""
+    """One tool that runs without asking, or asks each time."""
 
     row: ToolPermission
     tool: str
@@ -64,7 +64,9 @@ def tool_title(row: ToolPermission) -> str:
 
 
 def why_lapsed(row: ToolPermission) -> str:
-    """Why the tool asks again; "" while the permission stands."""
+    """Why the tool asks again; "" while the permission stands. What asks each time stands whatever changes."""
+    if row.asks_always:
+        return ""
     if row.definition_hash != row.tool.definition_hash:
         return _("The tool has changed since. It asks again.")
     if not row.workspace.remembers_permissions:

@@ -10,11 +10,12 @@ from django.db.models import Q
 
 from chat.models import Conversation, ToolCall
 from chat.models.turns import ACTIVE
+from chat.services.approvals import calls_to_decide
 from chat.values import ToolCallStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.database import database_now
-from workspaces.models import AccessRequest, User, Workspace
-from workspaces.people.asking import requests_to_decide
+from workspaces.models import AccessRequest, Membership, User, Workspace
+from workspaces.people.asking import DECIDERS, requests_to_decide
 
 MOST_WAITING = 100
 
@@ -30,6 +31,8 @@ class Waiting:
     tool_call: ToolCall | None = None
     input_request: InputRequest | None = None
     access_request: AccessRequest | None = None
+    asked_by: User | None = None
+    """Of a call that waits for a second person: who asked. Nothing else of their conversation is told."""
 
     @property
     def row(self) -> ToolCall | InputRequest | AccessRequest:
@@ -58,17 +61,42 @@ class Waiting:
         return self.tool_call is not None and self.tool_call.status == lost
 
 
-def waiting_for(*, workspace: Workspace, person: User, with_requests: bool = True) -> list[Waiting]:
+def waiting_for(
+    *,
+    workspace: Workspace,
+    person: User,
+    with_requests: bool = True,
+    with_calls_of_others: bool = True,
+) -> list[Waiting]:
     """The oldest first, without what has run out.
 
     Args:
         with_requests: whether what members ask for is listed, if the person decides about that.
+        with_calls_of_others: whether calls of others are listed that wait for a second person, if they may be one.
     """
     found = [*_calls(workspace, person), *_questions(workspace, person)]
+    if with_calls_of_others and is_second_person(workspace, person):
+        found += _calls_of_others(workspace, person)
     if with_requests:
         asked = requests_to_decide(workspace, person).select_related("requester", "workspace")
         found += [Waiting(access_request=request) for request in asked[:MOST_WAITING]]
     return sorted(found, key=lambda one: (one.since, one.row.pk))[:MOST_WAITING]
+
+
+def is_second_person(workspace: Workspace, person: User) -> bool:
+    """Whether they are an admin or owner here."""
+    return Membership.objects.for_workspace(workspace).filter(DECIDERS, user=person).exists()
+
+
+def _calls_of_others(workspace: Workspace, person: User) -> list[Waiting]:
+    now = database_now()
+    calls = (
+        calls_to_decide(workspace, person.pk)
+        .filter(Q(approval_expires_at=None) | Q(approval_expires_at__gt=now))
+        .select_related("decided_by", "turn__asked_by")
+        .order_by("created_at", "position", "id")[:MOST_WAITING]
+    )
+    return [Waiting(tool_call=call, asked_by=call.turn.asked_by) for call in calls]
 
 
 def _calls(workspace: Workspace, person: User) -> list[Waiting]:
@@ -76,6 +104,7 @@ def _calls(workspace: Workspace, person: User) -> list[Waiting]:
     to_approve = Q(
         Q(approval_expires_at=None) | Q(approval_expires_at__gt=now),
         status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
+        needs_second_person=False,
     )
     to_resolve = Q(
         status=ToolCallStatus.OUTCOME_UNKNOWN.value,

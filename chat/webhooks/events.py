@@ -39,6 +39,7 @@ def tell_approval_wanted(call: ToolCall, turn: Turn) -> None:
             "server": call.server_name,
             "tool": call.tool_name,
             "expires_at": expires_at.isoformat() if expires_at is not None else None,
+            "needs_second_person": call.needs_second_person,
         },
     )
 

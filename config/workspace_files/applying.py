@@ -11,6 +11,7 @@ from typing import Final
 from django.db import transaction
 
 from chat.services.bud_yaml import put_bud
+from config.workspace_files.call_rules import put_call_rule
 from config.workspace_files.exporting import write_workspace
 from config.workspace_files.log import (
     alert_files,
@@ -135,6 +136,8 @@ def _apply(
         is_whole = server.name in new and server.sampling_provider is None
         row = new[server.name] if is_whole else put_server(place, server, servers)
         put_tools(place, row, server.tools)
+    for rule in wanted.call_rules:
+        put_call_rule(place, rule)
     for bud in wanted.buds:
         with faults_at(f"buds.{bud.slug}"):
             put_bud(bud, workspace_id=place.pk, actor=place.actor)

@@ -12,9 +12,12 @@ from audit.models import AlertRule, AuditStream, ReportSchedule, SavedView
 from chat.models.spending import MOST_COST, MOST_TOKENS, USUAL_WARNING
 from chat.services.bud_yaml import BudFile
 from mcp_servers.client import transports
-from mcp_servers.client.values import Protocol
-from mcp_servers.models import ApprovalOverride, LogLevel, SamplingPolicy
+from mcp_servers.client.values import Effect, Protocol
+from mcp_servers.models import ApprovalOverride, Approver, LogLevel, SamplingPolicy
+from mcp_servers.models.rule_conditions import MOST_CONDITIONS, Condition
 from mcp_servers.models.servers import AccountUse, AuthType
+from mcp_servers.registry.services.call_rules import MOST_NAMES, MOST_RULES
+from workspaces.actors import Role
 from workspaces.errors import InvalidInput
 from workspaces.yaml_text import check_shape
 
@@ -127,6 +130,20 @@ class SpendingFile(_Part):
     """By e-mail address; null: as all members."""
 
 
+class CallRuleFile(_Part):
+    """A call rule. One that is new to the workspace is off at first."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    effect: Effect
+    servers: Annotated[list[Line], Field(max_length=MOST_NAMES)]
+    tools: Annotated[list[Line], Field(max_length=MOST_NAMES)]
+    roles: Annotated[list[Role], Field(max_length=len(Role))] = []
+    conditions: Annotated[list[Condition], Field(max_length=MOST_CONDITIONS)] = []
+    approver: Approver = Approver.REQUESTER
+    reason: Annotated[str, Field(max_length=500)] = ""
+    is_enabled: bool = True
+
+
 class AlertFile(_Part):
     """An alert rule."""
 
@@ -185,6 +202,7 @@ class WorkspaceFile(_Part):
     providers: Annotated[list[ProviderFile], Field(max_length=_MOST)] = []
     spending: SpendingFile | None = None
     servers: Annotated[list[ServerFile], Field(max_length=_MOST)] = []
+    call_rules: Annotated[list[CallRuleFile], Field(max_length=MOST_RULES)] = []
     buds: Annotated[list[BudFile], Field(max_length=_MOST)] = []
     alerts: Annotated[list[AlertFile], Field(max_length=_MOST)] = []
     streams: Annotated[list[StreamFile], Field(max_length=_MOST)] = []
@@ -203,7 +221,7 @@ def read_document(document: object) -> WorkspaceFile:
     )
     read = check_shape(WorkspaceFile, document, what=what)
     faults: dict[str, list[str]] = {}
-    for part in ("providers", "servers", "buds", "alerts", "streams", "schedules"):
+    for part in ("providers", "servers", "call_rules", "buds", "alerts", "streams", "schedules"):
         seen: set[str] = set()
         for row in getattr(read, part):
             key = row.slug if part == "buds" else row.name

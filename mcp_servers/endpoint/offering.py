@@ -14,12 +14,14 @@ from mcp_servers.client.hidden_text import strip_hidden
 from mcp_servers.client.tool_names import NamedTool, name_tools
 from mcp_servers.client.values import Effect
 from mcp_servers.models import McpTool
-from mcp_servers.registry.consent import permissions, policy
+from mcp_servers.registry.consent import call_rules, permissions, policy
 from mcp_servers.registry.discovery import shown_to
 from mcp_servers.registry.scopes.effective import effective_servers, usable_ids
 
 if TYPE_CHECKING:
+    from mcp_servers.client.decisions import RuleDecision
     from mcp_servers.endpoint.callers import Caller
+    from mcp_servers.registry.consent.rule_matching import Rule
 
 PAGE: Final = 100
 """Tools in one answer; a client asks for the next page."""
@@ -55,7 +57,7 @@ class Offer:
 
 
 def offers_for(caller: Caller, *, is_asked: bool = False) -> list[Offer]:
-    """What this client may use now, by name. Three statements.
+    """What this client may use now, by name. Five statements.
 
     Args:
         is_asked: also what its token does not allow: a call of that is refused, and the log says so.
@@ -67,12 +69,27 @@ def offers_for(caller: Caller, *, is_asked: bool = False) -> list[Offer]:
         takes_all_tools=True,
     )
     reads_only = caller.reads_only and not is_asked
-    rows = _rows(caller, usable_ids(servers), reads_only=reads_only)
+    rules = call_rules.enabled_rules(caller.workspace_id)
+    rows = _rows(
+        caller, usable_ids(servers), reads_only=reads_only, rules=() if is_asked else rules
+    )
     names = name_tools(NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in rows)
     by_id = {row.pk: row for row in rows}
     remembered = _remembered(caller)
+    asking = frozenset(
+        permissions.asking_always(caller.workspace_id, caller.user_id).values_list(
+            "tool_id", flat=True
+        )
+    )
+    role = call_rules.role_of(caller.actor)
+
+    def asks_first(tool: McpTool) -> bool:
+        if tool.pk in asking:
+            return True
+        return _asks_first(tool, remembered, _ruled(tool, rules, role))
+
     return [
-        Offer(name, by_id[tool_id], _asks_first(by_id[tool_id], remembered))
+        Offer(name, by_id[tool_id], asks_first(by_id[tool_id]))
         for name, tool_id in sorted(names.items())
     ]
 
@@ -84,16 +101,32 @@ def page_after(offers: Sequence[Offer], cursor: str) -> tuple[Sequence[Offer], s
     return page, page[-1].name if start + PAGE < len(offers) else None
 
 
-def _rows(caller: Caller, server_ids: Sequence[UUID], *, reads_only: bool) -> list[McpTool]:
+def _rows(
+    caller: Caller, server_ids: Sequence[UUID], *, reads_only: bool, rules: Sequence[Rule]
+) -> list[McpTool]:
     rows: Any = McpTool.objects.for_workspace(caller.workspace_id).callable()
     rows = rows.filter(shown_to(caller.user_id), server_id__in=server_ids)
     found = rows.select_related("server", "workspace").order_by("server_id", "name")
-    return [row for row in found if _may_be_called(row, reads_only=reads_only)]
+    role = call_rules.role_of(caller.actor)
+    return [
+        row
+        for row in found
+        if _may_be_called(row, reads_only=reads_only, ruled=_ruled(row, rules, role))
+    ]
 
 
-def _may_be_called(tool: McpTool, *, reads_only: bool) -> bool:
+def _ruled(tool: McpTool, rules: Sequence[Rule], role: str) -> RuleDecision | None:
+    """What call rules say of the tool, whatever it is given. Of one that runs actions by name, that depends."""
+    if not rules or tool.facts().is_indirect:
+        return None
+    return call_rules.decide_whatever_arguments(rules, call_rules.called(tool, {}, role))
+
+
+def _may_be_called(tool: McpTool, *, reads_only: bool, ruled: RuleDecision | None) -> bool:
     facts = tool.facts()
     if reads_only and not facts.only_reads:
+        return False
+    if ruled is not None and ruled.effect is Effect.DENY:
         return False
     return policy.decide(facts).effect is not Effect.DENY
 
@@ -105,9 +138,10 @@ def _remembered(caller: Caller) -> frozenset[UUID]:
     return frozenset(mine.values_list("tool_id", flat=True))
 
 
-def _asks_first(tool: McpTool, remembered: frozenset[UUID]) -> bool:
+def _asks_first(tool: McpTool, remembered: frozenset[UUID], ruled: RuleDecision | None) -> bool:
     facts = tool.facts()
-    decision = policy.relax(policy.decide(facts), facts, is_remembered=tool.pk in remembered)
+    decision = policy.apply_rule(policy.decide(facts), facts, ruled)
+    decision = policy.relax(decision, facts, is_remembered=tool.pk in remembered)
     return decision.effect is Effect.CONFIRM
 
 

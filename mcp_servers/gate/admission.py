@@ -39,7 +39,7 @@ from mcp_servers.gate.signing_in import (
 from mcp_servers.models import Approval, McpTool
 from mcp_servers.oauth.grants import person_of, principal_of
 from mcp_servers.registry import health
-from mcp_servers.registry.consent import approvals, permissions, policy
+from mcp_servers.registry.consent import approvals, call_rules, permissions, policy
 from mcp_servers.registry.consent.call_policy import details_of, facts_of_call
 from mcp_servers.registry.discovery import is_shown_to
 from mcp_servers.registry.quotas import is_quota_used_up, take_from_quota
@@ -49,7 +49,7 @@ from workspaces.process.failpoints import Failpoint, failpoint
 if TYPE_CHECKING:
     import mcp_types
 
-    from mcp_servers.client.decisions import PolicyDecision
+    from mcp_servers.client.decisions import PolicyDecision, RuleDecision
     from mcp_servers.client.inputs import Answers, CallListener, InputRequired, TaskStarted
     from mcp_servers.client.spec import ConnectionSpec
 
@@ -63,7 +63,6 @@ _LAYER_OF_RULE: Final = {
     "tool.unsound": RefusedBy.QUARANTINE,
     "tool.quarantined": RefusedBy.QUARANTINE,
 }
-_ASKED_BY_ADMINISTRATORS: Final = frozenset({"tool.confirm", "action.confirm"})
 _UNFIT: Final = _("This approval is for another call, or has been used. Please ask again.")
 _SIGN_IN_RULE: Final = "server.sign_in_missing"
 _QUOTA_RULE: Final = "server.calls_per_day"
@@ -89,6 +88,8 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
         self.found = tool.server if tool else None
         self.decision: PolicyDecision | None = None
         self.approval: Approval | None = None
+        self.has_call_rules = True
+        self.asks_always = False
         self.may_keep = False
         """The result rests on nobody's answers, so an identical call may be given it."""
 
@@ -133,7 +134,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
                 _(
                     "While it waited, an administrator decided that this tool asks first. Please ask again."
                 )
-                if decision.rule in _ASKED_BY_ADMINISTRATORS
+                if policy.is_asked_for(decision.rule)
                 else _("While it waited, it became a call that asks first. Please ask again.")
             )
             self.refuse_because(RefusedBy.POLICY, decision.rule, reason)
@@ -302,8 +303,10 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
             self.check_actor()
             resolved = resolve_tool(workspace_id, request.tool_id)
         else:
-            resolved, may_enter = resolve_tool_for(user_id, workspace_id, request.tool_id)
-            self.check_actor(may_enter=may_enter)
+            found = resolve_tool_for(user_id, workspace_id, request.tool_id)
+            resolved = found.resolved
+            self.has_call_rules, self.asks_always = found.has_call_rules, found.asks_always
+            self.check_actor(may_enter=found.may_enter)
         if (
             resolved is None
             or resolved.tool.server.owner_id not in (None, request.actor.user_id)
@@ -337,8 +340,8 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
                 untrusted_source=request.untrusted_source,
                 unknown_destinations=self._unknown_destinations(),
             )
-        decision = policy.decide(known)
-        if decision.effect is Effect.CONFIRM and request.approval_id is None:
+        decision = policy.apply_rule(policy.decide(known), known, self._ruled())
+        if policy.may_remember(decision) and request.approval_id is None:
             is_remembered = permissions.is_remembered(
                 tool=tool,
                 facts=known,
@@ -347,6 +350,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
                 arguments=request.arguments,
             )
             decision = policy.relax(decision, known, is_remembered=is_remembered)
+        decision = policy.tighten(decision, asks_always=self.asks_always)
         if decision.effect is Effect.DENY:
             layer = _LAYER_OF_RULE.get(decision.rule, RefusedBy.POLICY)
             self.refuse_because(layer, decision.rule, decision.reason)
@@ -356,6 +360,15 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
             self.refuse_because(RefusedBy.QUARANTINE, "tool.changed_since_offer", reason)
         self.decision = decision
         return decision
+
+    def _ruled(self) -> RuleDecision | None:
+        """What the workspace's call rules say, about the arguments that would be sent."""
+        if not self.has_call_rules:
+            return None
+        request = self.request
+        role = call_rules.role_of(request.actor)
+        call = call_rules.called(self.tool, request.arguments, role)
+        return call_rules.decide(call_rules.enabled_rules(request.workspace_id), call)
 
     def _unknown_destinations(self) -> tuple[str, ...]:
         """Where the call can carry its arguments without anybody having said so."""
@@ -388,6 +401,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
         )
         if fault is not None:
             self.refuse_because(RefusedBy.APPROVAL, fault, _UNFIT)
+        self._check_second_person(self.approval)
 
     def _check_can_be_approved(self) -> None:
         """Make sure that the call could run once somebody has approved it.
@@ -430,6 +444,18 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
         ):
             reason = _("What was approved has changed while it waited. Please ask again.")
             self.refuse_because(RefusedBy.APPROVAL, "approval.outdated", reason)
+        self._check_second_person(approval)
+
+    def _check_second_person(self, approval: Approval | None) -> None:
+        """Where a rule asks for a second person, nobody else's yes lets the call run."""
+        assert self.decision is not None
+        if not self.decision.needs_second_person:
+            return
+        if approval is None or not approvals.is_by_second_person(approval):
+            reason = _("The call rule “%(name)s” asks for a second person. Please ask again.") % {
+                "name": self.decision.rule_name
+            }
+            self.refuse_because(RefusedBy.APPROVAL, policy.SECOND_PERSON, reason)
 
     def _find_approval(self) -> Approval | None:
         rows = Approval.objects.for_workspace(self.request.workspace_id)
@@ -463,6 +489,6 @@ def _asks_by_now(decision: PolicyDecision, *, is_unsent: bool) -> bool:
     if decision.effect is not Effect.CONFIRM:
         return False
     # What was read meanwhile is in none of the call's arguments.
-    return decision.rule in _ASKED_BY_ADMINISTRATORS or (
+    return policy.is_asked_for(decision.rule) or (
         is_unsent and decision.rule != policy.UNTRUSTED_CONTENT
     )

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.db.models import Exists
 
 from mcp_servers.client import transports
-from mcp_servers.models import OAUTH_TYPES, McpTool, ServerScope
+from mcp_servers.models import OAUTH_TYPES, CallRule, McpTool, ServerScope, ToolPermission
 from mcp_servers.registry.specs import connection_spec
 from workspaces.database.prepared import PreparedRows
 from workspaces.models import Membership, User
@@ -63,7 +64,15 @@ def _tools(workspace_id: UUID, tool_id: UUID) -> Any:
 
 def _tools_for(workspace_id: UUID, tool_id: UUID, user_id: UUID) -> Any:
     tools = _tools(workspace_id, tool_id)
-    return tools.annotate(is_member=Exists(_members(user_id, workspace_id)))
+    rules = CallRule.objects.for_workspace(workspace_id).filter(is_enabled=True)
+    asks = ToolPermission.objects.for_workspace(workspace_id).filter(
+        user_id=user_id, tool_id=tool_id, asks_always=True
+    )
+    return tools.annotate(
+        is_member=Exists(_members(user_id, workspace_id)),
+        has_call_rules=Exists(rules.order_by().values("pk")),
+        asks_always=Exists(asks.order_by().values("pk")),
+    )
 
 
 def _members(user_id: UUID, workspace_id: UUID) -> Any:
@@ -77,6 +86,8 @@ _TOOL_ROW: Final = PreparedRows(_tools, UUID, UUID)
 _TOOL_ROW_FOR: Final = PreparedRows(_tools_for, UUID, UUID, UUID)
 _IS_MEMBER: Final = len(McpTool._meta.concrete_fields)
 """Where its row says whether the person is a member: behind the tool's own columns."""
+_BEHIND_FOR: Final = _IS_MEMBER + 3
+"""Where the rest of the row begins: what follows says whether there are call rules, and whether the person wants to be asked."""
 _MEMBER_ROW: Final = PreparedRows(_members, UUID, UUID)
 
 _lock = threading.Lock()
@@ -89,16 +100,31 @@ def resolve_tool(workspace_id: UUID, tool_id: UUID) -> ResolvedTool | None:
     return _built(workspace_id, tool_id, row) if row is not None else None
 
 
-def resolve_tool_for(
-    user_id: UUID, workspace_id: UUID, tool_id: UUID
-) -> tuple[ResolvedTool | None, bool]:
-    """The same, and whether this person may still enter the workspace."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedFor:
+    """The same, and what goes with the person who asks, read in the one statement."""
+
+    resolved: ResolvedTool | None
+    may_enter: bool
+    """They may still enter the workspace."""
+    has_call_rules: bool = True
+    """The workspace has rules on calls, and they are on."""
+    asks_always: bool = False
+    """They want to be asked each time before this tool runs."""
+
+
+def resolve_tool_for(user_id: UUID, workspace_id: UUID, tool_id: UUID) -> ResolvedFor:
+    """The tool as it stands, for this person."""
     row = _TOOL_ROW_FOR.first_values(workspace_id, tool_id, user_id)
     if row is None:
-        return None, may_still_enter(user_id, workspace_id)
-    is_member = bool(row[_IS_MEMBER]) or _is_superuser(user_id)
-    of_tool = row[:_IS_MEMBER] + row[_IS_MEMBER + 1 :]
-    return _built(workspace_id, tool_id, of_tool), is_member
+        return ResolvedFor(resolved=None, may_enter=may_still_enter(user_id, workspace_id))
+    is_member, has_call_rules, asks_always = (bool(one) for one in row[_IS_MEMBER:_BEHIND_FOR])
+    return ResolvedFor(
+        resolved=_built(workspace_id, tool_id, row[:_IS_MEMBER] + row[_BEHIND_FOR:]),
+        may_enter=is_member or _is_superuser(user_id),
+        has_call_rules=has_call_rules,
+        asks_always=asks_always,
+    )
 
 
 def _built(workspace_id: UUID, tool_id: UUID, row: tuple[Any, ...]) -> ResolvedTool | None:

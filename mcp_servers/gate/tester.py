@@ -17,14 +17,16 @@ from mcp_servers.client.values import Effect, ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate import call_tool
 from mcp_servers.gate.admission import ToolCall
 from mcp_servers.gate.resolving import resolve_tool
-from mcp_servers.registry.consent import policy
+from mcp_servers.registry.consent import call_rules, policy
 from mcp_servers.registry.consent.approvals import grant_approval
+from mcp_servers.registry.consent.call_policy import facts_of_call
 from mcp_servers.registry.rights import may_dismiss, require_to_manage
 from workspaces.errors import PermissionDenied
 
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from mcp_servers.client.decisions import PolicyDecision
     from mcp_servers.models import McpTool
     from workspaces.actors import Actor
 
@@ -43,6 +45,20 @@ def find_tool(workspace_id: UUID, tool_id: UUID, actor: Actor) -> McpTool | None
     if owner_id is None:
         return resolved.tool if may_dismiss(actor, workspace_id) else None
     return resolved.tool if owner_id == actor.user_id else None
+
+
+def decide_on(tool: McpTool, arguments: Mapping[str, JsonValue], actor: Actor) -> PolicyDecision:
+    """What policy and the workspace's call rules say of this call, before anybody's own "always"."""
+    facts = facts_of_call(tool, arguments)
+    call = call_rules.called(tool, arguments, call_rules.role_of(actor))
+    ruled = call_rules.decide(call_rules.enabled_rules(tool.workspace_id), call)
+    return policy.apply_rule(policy.decide(facts), facts, ruled)
+
+
+def may_ask_by_rule(tool: McpTool) -> bool:
+    """Whether a call rule may have calls of this workspace ask first, depending on their arguments."""
+    rules = call_rules.enabled_rules(tool.workspace_id)
+    return any(rule.effect is Effect.CONFIRM for rule in rules)
 
 
 def try_tool(
@@ -69,7 +85,7 @@ def try_tool(
         require_to_manage(actor, tool.server)
     except PermissionDenied as error:
         ToolCall(request, tool).refuse(error, RefusedBy.PERMISSION, "tester.forbidden")
-    if is_confirmed and policy.decide(tool.facts()).effect is Effect.CONFIRM:
+    if is_confirmed and decide_on(tool, arguments, actor).effect is Effect.CONFIRM:
         approval = grant_approval(
             call_id=request.call_id,
             tool=tool,

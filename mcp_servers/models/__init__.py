@@ -2,6 +2,7 @@
 
 from mcp_servers.models.actions import ActionRule
 from mcp_servers.models.approvals import Approval, ToolPermission
+from mcp_servers.models.call_rules import Approver, CallRule
 from mcp_servers.models.catalogue import CatalogueChoice
 from mcp_servers.models.icons import ServerIcon
 from mcp_servers.models.inputs import InputRequest, InputStatus
@@ -35,8 +36,10 @@ __all__ = [
     "ActionRule",
     "Approval",
     "ApprovalOverride",
+    "Approver",
     "AuthType",
     "CallCount",
+    "CallRule",
     "CatalogueChoice",
     "ClientKind",
     "GlobalServer",

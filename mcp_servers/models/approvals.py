@@ -71,6 +71,8 @@ class ToolPermission(WorkspaceModel):
     action = models.CharField(max_length=64, blank=True, editable=False)
     """Key of the one action of the tool that it is for, where the tool runs actions by name; see meta_tools."""
     action_label = models.CharField(max_length=300, blank=True, editable=False)
+    asks_always = models.BooleanField(default=False, db_default=False, editable=False)
+    """The opposite: this person wants to be asked each time, whatever the policy would let run."""
 
     objects = models.Manager.from_queryset(ToolPermissionQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
@@ -90,4 +92,4 @@ class ToolPermission(WorkspaceModel):
         ]
 
     def __str__(self) -> str:
-        return f"always: {self.tool_id}"
+        return f"{'ask always' if self.asks_always else 'always'}: {self.tool_id}"

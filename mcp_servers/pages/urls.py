@@ -7,6 +7,7 @@ from django.urls import path
 from mcp_servers.pages.extensions import url_patterns
 from mcp_servers.pages.views import (
     adding,
+    call_rules,
     catalogue,
     clients,
     connections,
@@ -35,6 +36,17 @@ urlpatterns = [
     path(f"{_BASE}catalogue/", adding.add_from_catalogue, name="add_from_catalogue"),
     path(f"{_BASE}mine/", adding.add_personal, name="add_personal"),
     path(f"{_BASE}rules/", rules.rules, name="rules"),
+    path(f"{_BASE}call-rules/", call_rules.call_rules, name="call_rules"),
+    path(f"{_BASE}call-rules/add/", call_rules.call_rule, name="call_rule_new"),
+    path(f"{_BASE}call-rules/<uuid:rule_id>/", call_rules.call_rule, name="call_rule"),
+    path(
+        f"{_BASE}call-rules/<uuid:rule_id>/enabled/",
+        call_rules.switch_rule,
+        name="call_rule_enabled",
+    ),
+    path(
+        f"{_BASE}call-rules/<uuid:rule_id>/delete/", call_rules.delete_rule, name="call_rule_delete"
+    ),
     path(f"{_BASE}clients/", clients.clients, name="clients"),
     path(f"{_BASE}buds/", adding.buds_to_choose, name="buds_to_choose"),
     path(f"{_BASE}try/", adding.try_out, name="try"),

@@ -19,7 +19,7 @@ BOUNDS = {
         audit.AlertRule
         audit.AuditPolicy audit.LegalHold audit.SavedView audit.ReportSchedule audit.SignOff
         audit.AuditStream mcp_servers.StdioProgram mcp_servers.GlobalServer mcp_servers.McpServer
-        mcp_servers.ServerIcon mcp_servers.ServerState mcp_servers.ActionRule
+        mcp_servers.ServerIcon mcp_servers.ServerState mcp_servers.ActionRule mcp_servers.CallRule
         mcp_servers.McpTool mcp_servers.ToolPermission mcp_servers.CatalogueChoice mcp_servers.OAuthClient
         mcp_servers.OAuthGrant mcp_servers.ToolSighting mcp_servers.McpResource
         mcp_servers.McpPrompt klavis.KlavisAccount klavis.KlavisInstance klavis.KlavisRemoval

@@ -91,6 +91,14 @@ def _body(**names: str) -> Body:
     return body
 
 
+def _call_rule(side: Side) -> dict[str, Any]:
+    return {"name": "A rule", "effect": "deny", "servers": ["no such server"], "tools": ["*"]}
+
+
+def _call_rule_form(side: Side) -> dict[str, Any]:
+    return {"name": "A rule", "what": "deny", "servers": "no such server", "tools": "*"}
+
+
 def _mcp_config(side: Side) -> dict[str, Any]:
     return {
         "name": "A bud",
@@ -358,6 +366,9 @@ SAMPLES: dict[str, Sample] = {
     "api:server-lists-preview": Sample(
         bodies=(lambda _: {"servers": '{"mcpServers": {}}'},), reads=False
     ),
+    "api:call-rules-list": Sample(bodies=(_call_rule,)),
+    "api:call-rules-detail": Sample(ids=_pk("call_rule"), bodies=(_call_rule,)),
+    "api:call-rules-try-out": Sample(bodies=(_body(server="=notes", tool="=add"),), reads=False),
     "api:tools-list": Sample(),
     "api:tools-detail": Sample(ids=_pk("tool"), bodies=(lambda _: {"is_enabled": False},)),
     "api:tools-accept": Sample(ids=_pk("tool"), reads=False),
@@ -544,7 +555,7 @@ SAMPLES: dict[str, Sample] = {
         ids=_pk("input"), bodies=(lambda _: {"action": "decline"},), reads=False
     ),
     "api:search-list": Sample(),
-    "api:tool-permissions-list": Sample(),
+    "api:tool-permissions-list": Sample(bodies=(_body(tool_id="tool"),)),
     "api:tool-permissions-detail": Sample(ids=_pk("permission")),
     "workspaces:index": Sample(writes_on_get=_SESSION),
     "workspaces:setup": _public,
@@ -789,6 +800,19 @@ SAMPLES: dict[str, Sample] = {
         bodies=(lambda _: {"rule": "allows_personal_servers", "is_on": "on"},),
         reads=False,
     ),
+    "mcp_servers:call_rules": Sample(
+        ids=_slug,
+        bodies=(_body(server="=notes", tool="=add", role="=member", arguments="=text: x"),),
+        reads=False,
+    ),
+    "mcp_servers:call_rule_new": Sample(ids=_slug, bodies=(_call_rule_form,), reads=False),
+    "mcp_servers:call_rule": Sample(
+        ids=_in_workspace(rule_id="call_rule"), bodies=(_call_rule_form,), reads=False
+    ),
+    "mcp_servers:call_rule_enabled": Sample(
+        ids=_in_workspace(rule_id="call_rule"), bodies=(_body(is_on="=on"),), reads=False
+    ),
+    "mcp_servers:call_rule_delete": Sample(ids=_in_workspace(rule_id="call_rule"), reads=False),
     "mcp_servers:clients": Sample(
         ids=_slug, bodies=(lambda _: {"name": "new", "scope": "mcp:call", "days": "30"},)
     ),

@@ -95,6 +95,7 @@ from mcp_servers.models import (
     ActionRule,
     Approval,
     CallCount,
+    CallRule,
     CatalogueChoice,
     HealthCheck,
     InputRequest,
@@ -749,6 +750,14 @@ def make_side(slug: str, text: str) -> Side:
         action=f"{text} action",
         effect="deny",
     )
+    call_rule = CallRule.objects.create(
+        workspace=workspace,
+        name=f"{text} call rule",
+        reason=f"{text} reason of a rule",
+        servers=[f"{text} no such server"],
+        tools=[f"{text} no such tool"],
+        effect="deny",
+    )
     count = CallCount.objects.create(
         workspace=workspace, server_id=server.pk, day=timezone.now().date(), used=1
     )
@@ -843,6 +852,7 @@ def make_side(slug: str, text: str) -> Side:
             "klavis_instance": klavis_instance,
             "klavis_removal": klavis_removal,
             "action_rule": action_rule,
+            "call_rule": call_rule,
             "tool": tool,
             "check": check,
             "provider": provider,

@@ -83,6 +83,12 @@ export async function forkFrom(message_id: string): Promise<void> {
 export const decideRequest = (id: string, isGranted: boolean, note: string): Promise<boolean> =>
   command(api.decideRequest(id, isGranted, note));
 
+/** Allow or refuse, as a second person, a call that somebody else asked for. */
+export const decideForOther = (id: string, decision: "approve" | "refuse", note: string): Promise<boolean> =>
+  command(api.decideCall(id, decision, note));
+/** Have a tool ask each time. */
+export const askAlways = (toolId: string): Promise<boolean> => command(api.askAlways(toolId));
+
 export function decide(
   tool_call_id: string,
   decision: "approve" | "refuse",

@@ -509,6 +509,10 @@ export interface Approval {
   note: string | null;
   edited: boolean;
   can_remember: boolean;
+  /** Only an admin or owner who did not ask for it may allow it. */
+  needs_second_person: boolean;
+  /** The call rule that asks. */
+  call_rule: NamedRef | null;
 }
 
 /** A file of a conversation, with its newest version. */
@@ -605,6 +609,7 @@ export interface BootUrls {
   buds: string;
   reminders: string;
   permissions: string;
+  call_rules: string | null;
   shared_chats: string;
   settings: string;
   password: string;
@@ -1391,6 +1396,8 @@ export interface Waiting {
   input_request: InputRequest | null;
   /** Listed for administrators; not what they ask for themselves. */
   access_request: RequestToDecide | null;
+  /** Of a call that waits for a second person: the name of who asked. Its conversation is not told. */
+  asked_by: string | null;
 }
 
 export interface WaitingPlace {

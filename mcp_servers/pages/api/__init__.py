@@ -1,5 +1,6 @@
 """Servers and what they offer over REST."""
 
+from mcp_servers.pages.api.call_rules import CallRuleViewSet
 from mcp_servers.pages.api.catalogue import CatalogueViewSet
 from mcp_servers.pages.api.connections import ConnectionViewSet
 from mcp_servers.pages.api.lists import GlobalServerViewSet, ServerListViewSet
@@ -14,6 +15,7 @@ __all__ = ["platform_routes", "routes"]
 routes = [
     ("servers", ServerViewSet),
     ("tools", ToolViewSet),
+    ("call-rules", CallRuleViewSet),
     ("resources", ResourceViewSet),
     ("prompts", PromptViewSet),
     ("trace", TraceViewSet),

@@ -20,7 +20,6 @@ from mcp_servers.client.values import Effect
 from mcp_servers.gate import tester
 from mcp_servers.pages import cards
 from mcp_servers.pages.views.common import servers_url, tool_of
-from mcp_servers.registry.consent import policy
 from mcp_servers.registry.rights import require_to_manage
 from workspaces.errors import DomainError, PermissionDenied
 
@@ -37,14 +36,15 @@ def tool_tester(
     """The page with the form."""
     tool = tool_of(request, server_id, tool_id)
     require_to_manage(request.actor, tool.server)
-    decision = policy.decide(tool.facts())
+    decision = tester.decide_on(tool, {}, request.actor)
     context: dict[str, Any] = {
         "section": "servers",
         "servers_url": servers_url(request),
         "server": tool.server,
         "tool": cards.tool_row(tool),
         "decision": decision,
-        "asks": decision.effect is Effect.CONFIRM,
+        # Whether call rules ask may depend on the arguments.
+        "asks": decision.effect is Effect.CONFIRM or tester.may_ask_by_rule(tool),
         "is_denied": decision.effect is Effect.DENY,
         "schema": tool.input_schema,
         "has_arguments": bool(tool.input_schema.get("properties")),

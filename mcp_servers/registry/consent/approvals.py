@@ -23,8 +23,9 @@ from mcp_servers.models import Approval, McpTool
 from mcp_servers.oauth.grants import person_of, principal_of
 from mcp_servers.registry.consent.call_policy import details_of
 from workspaces.database import database_now
-from workspaces.errors import Conflict, InvalidInput
-from workspaces.roles import Permission, has_permission, require
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.models import Membership, User
+from workspaces.roles import Permission, Role, has_permission, require
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -41,12 +42,17 @@ def grant_approval(
     requester: Actor,
     approver: Actor,
     expires_at: datetime,
+    rule: str = "",
+    is_second_person: bool = False,
+    note: str = "",
 ) -> Approval:
     """Note that a person approved exactly this call, and record *approval.granted*.
 
     Args:
         requester: for whom the call is made; only they can use the approval.
         approver: who said yes.
+        rule: what asked for it.
+        is_second_person: that rule asks for somebody else than the requester, who manages servers.
 
     Raises:
         PermissionDenied: the approver may not.
@@ -57,6 +63,8 @@ def grant_approval(
         require(approver, Permission.USE_CHAT, workspace_id=tool.workspace_id)
     if approver.user_id is None:
         raise InvalidInput(_("Only a person can approve a call."))
+    if is_second_person:
+        require_second_person(approver, tool.workspace_id, requester.user_id)
     try:
         with transaction.atomic():
             approval = Approval.objects.create(
@@ -85,7 +93,10 @@ def grant_approval(
                 "approver": approver.label,
                 "requester": requester.label,
                 "expires_at": expires_at.isoformat(),
+                **({"is_second_person": True} if is_second_person else {}),
+                **({"note": note[:1000]} if note else {}),
             },
+            rule=rule,
         )
     )
     return approval
@@ -100,6 +111,7 @@ def refuse_approval(
     requester: Actor,
     approver: Actor,
     note: str = "",
+    rule: str = "",
 ) -> None:
     """Record that a person refused this call: *approval.refused*, and the call itself as refused.
 
@@ -117,6 +129,7 @@ def refuse_approval(
             arguments=arguments,
             actor=approver,
             approval=told,
+            rule=rule,
         )
     )
     record(
@@ -155,6 +168,58 @@ def expire_approval(
                 rule="approval.expired" if is_refusal else "",
             )
         )
+
+
+def ask_second_person(
+    *,
+    call_id: UUID,
+    tool: McpTool,
+    arguments: Mapping[str, JsonValue],
+    requester: Actor,
+    rule: str,
+) -> None:
+    """Record that a call, with its arguments as they were edited, now asks for a second person: *approval.requested*.
+
+    Raises:
+        AuditUnavailable: it could not be recorded.
+    """
+    record(
+        _draft(
+            Action.APPROVAL_REQUESTED,
+            call_id=call_id,
+            tool=tool,
+            arguments=arguments,
+            actor=requester,
+            rule=rule,
+        )
+    )
+
+
+def require_second_person(approver: Actor, workspace_id: UUID, requester_id: UUID | None) -> None:
+    """Make sure that this person may decide in the second place.
+
+    Raises:
+        PermissionDenied: they asked themselves, or are no admin or owner.
+    """
+    require(approver, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
+    if approver.user_id is None or approver.user_id == requester_id:
+        raise PermissionDenied(_("Somebody else has to allow this call: an admin or owner."))
+
+
+def is_by_second_person(approval: Approval) -> bool:
+    """Whether somebody else than the requester said yes, who is an admin or owner at this moment, too."""
+    if approval.approver_id is None or approval.approver_id == approval.requester_id:
+        return False
+    members = Membership.objects.for_workspace(approval.workspace_id)
+    may_decide = members.filter(
+        user_id=approval.approver_id,
+        user__is_active=True,
+        role__in=[Role.OWNER.value, Role.ADMIN.value],
+    )
+    return (
+        may_decide.exists()
+        or User.objects.filter(pk=approval.approver_id, is_active=True, is_superuser=True).exists()
+    )
 
 
 def find_fault(

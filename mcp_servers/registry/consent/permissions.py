@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.models import McpTool, ToolPermission
-from mcp_servers.registry.consent import policy
+from mcp_servers.registry.consent import call_rules, policy
 from mcp_servers.registry.consent.call_policy import action_of, facts_of_call
 from workspaces.actors import Actor
 from workspaces.errors import Conflict, PermissionDenied
@@ -49,7 +49,12 @@ def remember_permission(
         raise PermissionDenied(
             _("This workspace asks before each call, so nothing can be allowed in advance.")
         )
-    if not policy.may_remember(policy.decide(facts_of_call(tool, given))):
+    facts = facts_of_call(tool, given)
+    ruled = call_rules.decide(
+        call_rules.enabled_rules(tool.workspace_id),
+        call_rules.called(tool, given, call_rules.role_of(actor)),
+    )
+    if not policy.may_remember(policy.apply_rule(policy.decide(facts), facts, ruled)):
         raise Conflict(_("This tool can't be allowed for good. Trellis asks each time."))
     action = action_of(tool, given)
     permission, _created = ToolPermission.objects.for_workspace(tool.workspace_id).update_or_create(
@@ -57,7 +62,7 @@ def remember_permission(
         tool=tool,
         conversation_id=conversation_id,
         action=action.key if action is not None else "",
-        defaults={"definition_hash": tool.definition_hash},
+        defaults={"definition_hash": tool.definition_hash, "asks_always": False},
         create_defaults={
             "workspace_id": tool.workspace_id,
             "definition_hash": tool.definition_hash,
@@ -66,6 +71,38 @@ def remember_permission(
     )
     record(_draft(permission, tool, Action.PERMISSION_REMEMBERED, actor))
     return permission
+
+
+@transaction.atomic
+def ask_always(*, tool: McpTool, actor: Actor) -> ToolPermission:
+    """Have a tool ask this person each time, in all their chats, whatever the workspace lets run.
+
+    Raises:
+        PermissionDenied: the actor is no member.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=tool.workspace_id)
+    if actor.user_id is None:
+        raise PermissionDenied(_("Only a person can ask for this."))
+    permission, _created = ToolPermission.objects.for_workspace(tool.workspace_id).update_or_create(
+        user_id=actor.user_id,
+        tool=tool,
+        conversation_id=None,
+        action="",
+        defaults={"definition_hash": tool.definition_hash, "asks_always": True},
+        create_defaults={
+            "workspace_id": tool.workspace_id,
+            "definition_hash": tool.definition_hash,
+            "asks_always": True,
+        },
+    )
+    record(_draft(permission, tool, Action.PERMISSION_REMEMBERED, actor))
+    return permission
+
+
+def asking_always(workspace_id: UUID, user_id: UUID) -> WorkspaceQuerySet[ToolPermission]:
+    """The tools that this person wants to be asked about each time, as they are defined now or were."""
+    rows = ToolPermission.objects.for_workspace(workspace_id)
+    return rows.filter(user_id=user_id, asks_always=True)
 
 
 @transaction.atomic
@@ -93,7 +130,9 @@ def forget_permissions_of(workspace_id: UUID, user_id: UUID, actor: Actor) -> No
 def valid_permissions(workspace_id: UUID) -> WorkspaceQuerySet[ToolPermission]:
     """Those that still stand: their tool is defined as it was, and the workspace remembers."""
     return ToolPermission.objects.for_workspace(workspace_id).filter(
-        workspace__remembers_permissions=True, definition_hash=F("tool__definition_hash")
+        workspace__remembers_permissions=True,
+        definition_hash=F("tool__definition_hash"),
+        asks_always=False,
     )
 
 
@@ -131,6 +170,7 @@ def _draft(permission: ToolPermission, tool: McpTool, action: Action, actor: Act
         definition_hash=permission.definition_hash,
         details={
             "where": "one conversation" if permission.conversation_id else "everywhere",
+            **({"asks": "always"} if permission.asks_always else {}),
             **({"effective_action": permission.action_label} if permission.action else {}),
         },
     )

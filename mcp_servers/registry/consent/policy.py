@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from mcp_servers.client.decisions import PolicyDecision
+from mcp_servers.client.decisions import CALL_RULE, PolicyDecision, RuleDecision
 from mcp_servers.client.values import Effect, ToolFacts
 from workspaces.texts import gettext_noop as _
 
@@ -19,12 +19,17 @@ _LONGEST_NAME: Final = 100
 
 UNTRUSTED_CONTENT: Final = "turn.untrusted_content"
 TRIAL: Final = "trial.changes"
+ASKS_ALWAYS: Final = "user.ask"
+SECOND_PERSON: Final = "approval.second_person"
 OUTSIDE_WAS_READ: Final = _("content from outside was read")
+
+_ASKED_FOR: Final = frozenset({"tool.confirm", "action.confirm", ASKS_ALWAYS})
 
 SENTENCES: Final[dict[str, str]] = {
     "tool.confirm": _("An administrator wants this tool to ask first."),
     "tool.auto": _("An administrator lets this tool run without asking."),
     "user.always": _("You chose to always allow this tool."),
+    ASKS_ALWAYS: _("You chose to be asked each time before this tool runs."),
     "server.inactive": _("The server of this tool is switched off."),
     "tool.removed": _("The server no longer offers this tool."),
     "tool.disabled": _("This tool is switched off."),
@@ -84,6 +89,41 @@ def relax(decision: PolicyDecision, facts: ToolFacts, *, is_remembered: bool) ->
     if facts.is_steerable:
         return _untrusted(facts)
     return _auto("user.always")
+
+
+def apply_rule(
+    decision: PolicyDecision, facts: ToolFacts, ruled: RuleDecision | None
+) -> PolicyDecision:
+    """Put what the workspace's call rules say above the decision. They loosen only what is asked as a matter of course."""
+    if ruled is None or decision.effect is Effect.DENY:
+        return decision
+    if ruled.effect is Effect.AUTO:
+        if not may_remember(decision):
+            return decision
+        if facts.is_steerable:
+            return _untrusted(facts)
+    reason = ruled.reason
+    if ruled.effect is Effect.CONFIRM and facts.is_steerable:
+        reason = f"{reason} {_source(facts)}"
+    return PolicyDecision(
+        effect=ruled.effect,
+        rule=ruled.rule,
+        reason=reason,
+        needs_second_person=ruled.needs_second_person,
+        rule_name=ruled.rule_name,
+    )
+
+
+def tighten(decision: PolicyDecision, *, asks_always: bool) -> PolicyDecision:
+    """Take a person's own "ask always" into account."""
+    if asks_always and decision.effect is Effect.AUTO:
+        return _confirm(ASKS_ALWAYS)
+    return decision
+
+
+def is_asked_for(rule: str) -> bool:
+    """Whether somebody wants this question put each time: an administrator, a call rule, or the person."""
+    return rule in _ASKED_FOR or rule.startswith(CALL_RULE)
 
 
 def may_remember(decision: PolicyDecision) -> bool:

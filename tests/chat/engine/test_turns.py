@@ -15,6 +15,7 @@ from chat.models import Message, ModelProvider, Turn
 from chat.services.conversations import erase_conversation
 from chat.services.turns import retry_turn, stop_turn
 from chat.values import TurnStatus
+from mcp_servers.client.decisions import PolicyDecision
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import Answer, chunk
 from tests.patience import PATIENCE
@@ -294,11 +295,11 @@ def test_a_stop_that_came_before_the_wait_ends_the_turn(chat: Chat) -> None:
     hold = threading.Event()
     original = waiting.ask_for_approval
 
-    def stop_first(lease: leases.Lease, call_id: UUID, **told: str) -> None:
+    def stop_first(lease: leases.Lease, call_id: UUID, decision: PolicyDecision) -> None:
         Turn.objects.for_workspace(lease.workspace_id).filter(pk=lease.turn_id).update(
             stop_requested_at=database_now()
         )
-        original(lease, call_id, **told)
+        original(lease, call_id, decision)
         hold.set()
 
     with patch.object(waiting, "ask_for_approval", stop_first):

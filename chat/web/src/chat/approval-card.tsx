@@ -2,7 +2,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hook
 import { boot } from "../app";
 import { FileOfCall } from "../artifacts/button";
 import { sizeWord } from "../artifacts/words";
-import { decide } from "../commands";
+import { decide, decideForOther } from "../commands";
 import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
@@ -19,7 +19,14 @@ import { JsonView } from "./json-tree";
 /** Enter pressed for something else while the card appears must not approve it. */
 const GUARD_MS = 350;
 
-export function ApprovalCard({ call }: { call: ToolCall }) {
+interface Props {
+  call: ToolCall;
+  /** Who asked, where the person looks at the call as a second person. */
+  askedBy?: string;
+  onDecided?: () => void;
+}
+
+export function ApprovalCard({ call, askedBy, onDecided }: Props) {
   const id = useId();
   const card = useRef<HTMLDivElement>(null);
   const note = useRef<HTMLInputElement>(null);
@@ -31,6 +38,8 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
   const expires = call.approval ? Date.parse(call.approval.expires_at ?? "") : Number.NaN;
   const left = expires - useNow(1000);
   const isOver = left <= 0;
+  /** A rule wants somebody else to allow it: whoever asked can only take it back. */
+  const isForOther = call.approval?.needs_second_person === true && askedBy === undefined;
   const isEdited = args !== null && !sameJson(args, call.arguments);
 
   useEffect(() => {
@@ -44,16 +53,28 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
   const act = async (decision: "approve" | "refuse", extra: Parameters<typeof decide>[2]) => {
     if (isBusy) return;
     setBusy(true);
+    if (askedBy !== undefined) {
+      await decideForOther(call.id, decision, extra?.note ?? "");
+      setBusy(false);
+      // Also where somebody else was quicker.
+      onDecided?.();
+      return;
+    }
     const worked = await decide(call.id, decision, extra);
     if (!worked) setBusy(false);
     else document.getElementById("composer-text")?.focus({ preventScroll: true });
   };
   const approve = () => {
-    if (args === null || isOver) return;
+    if (args === null || isOver || isForOther) return;
     void act("approve", isEdited ? { arguments: args } : {});
   };
   const canRemember =
-    boot.remembers_permissions && call.approval?.can_remember === true && !isEdited && !isOver && !isBusy;
+    askedBy === undefined &&
+    boot.remembers_permissions &&
+    call.approval?.can_remember === true &&
+    !isEdited &&
+    !isOver &&
+    !isBusy;
   const title = call.tool.title || call.tool.name;
   const isBlank = Object.keys(call.arguments).length === 0;
 
@@ -77,7 +98,10 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
         </span>
         <div class="min-w-0 grow">
           <h3 id={`${id}-title`} class="text-[0.9375rem]">
-            {filled(t.allowTitle, { tool: <span class="break-words">{title}</span> })}
+            {filled(isForOther ? t.waitsTitle : askedBy === undefined ? t.allowTitle : t.allowForTitle, {
+              tool: <span class="break-words">{title}</span>,
+              person: <span class="break-words">{askedBy}</span>,
+            })}
           </h3>
           <p class="text-sm text-(--quiet) break-words">
             {call.server
@@ -114,8 +138,23 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
       {call.approval && (
         <>
           <p id={`${id}-why`} class="text-sm">
-            {call.approval.reason}
+            {isForOther
+              ? call.approval.call_rule
+                ? t.waitsForAdminByRule(call.approval.call_rule.name)
+                : t.waitsForAdmin
+              : call.approval.reason}
           </p>
+          {call.approval.call_rule && boot.urls.call_rules && (
+            <p class="text-sm">
+              {filled(t.callRule, {
+                rule: (
+                  <a class="link-brand" href={`${boot.urls.call_rules}${call.approval.call_rule.id}/`}>
+                    {call.approval.call_rule.name}
+                  </a>
+                ),
+              })}
+            </p>
+          )}
           <details class="text-sm text-(--quiet)">
             <summary class="link-quiet text-xs">{t.details}</summary>
             {filled(t.rule, { rule: <code class="text-xs">{call.approval.rule}</code> })}
@@ -140,11 +179,11 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
           </span>
         </div>
       )}
-      {call.builtin && <FileOfCall call={call} />}
+      {call.builtin && askedBy === undefined && <FileOfCall call={call} />}
       <div class="grid gap-2">
         <div class="flex items-center justify-between gap-2">
           <h4 class="text-xs font-semibold text-(--quiet)">{t.receives}</h4>
-          {!isEditing && !call.builtin && (
+          {!isEditing && !call.builtin && !isForOther && askedBy === undefined && (
             <button type="button" class="copy-button" onClick={() => setEditing(true)}>
               <Icon name="pencil" />
               {common.edit}
@@ -197,15 +236,17 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
         </form>
       ) : (
         <div class="flex flex-wrap items-center gap-2">
-          <button
-            type="button"
-            class="btn btn-primary btn-sm"
-            disabled={isBusy || args === null || isOver}
-            onClick={approve}
-          >
-            <Icon name={isBusy ? "loader" : "check"} class={isBusy ? "animate-spin" : ""} />
-            {isEdited ? t.allowChanged : t.allowOnce}
-          </button>
+          {!isForOther && (
+            <button
+              type="button"
+              class="btn btn-primary btn-sm"
+              disabled={isBusy || args === null || isOver}
+              onClick={approve}
+            >
+              <Icon name={isBusy ? "loader" : "check"} class={isBusy ? "animate-spin" : ""} />
+              {isEdited ? t.allowChanged : t.allowOnce}
+            </button>
+          )}
           {canRemember && (
             <Menu
               label={t.allowAlways}
@@ -230,9 +271,9 @@ export function ApprovalCard({ call }: { call: ToolCall }) {
             disabled={isBusy || isOver}
             onClick={() => setRefusing(true)}
           >
-            {t.refuseMore}
+            {isForOther ? t.takeBack : t.refuseMore}
           </button>
-          {!canRemember && <span class="text-xs text-(--quiet)">{t.onlyOnce}</span>}
+          {!canRemember && !isForOther && <span class="text-xs text-(--quiet)">{t.onlyOnce}</span>}
         </div>
       )}
     </div>

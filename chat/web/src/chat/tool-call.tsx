@@ -1,6 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import { boot, openInputRequests, openProgress, place, waiting } from "../app";
 import { FileOfCall } from "../artifacts/button";
+import { askAlways } from "../commands";
 import { moment } from "../formats";
 import t from "../texts/calls";
 import common from "../texts/common";
@@ -150,6 +151,7 @@ function Details({ call }: { call: ToolCall }) {
           )}
         </>
       )}
+      <AskAlways call={call} />
       <p class="text-xs text-(--quiet)">
         {filled(t.id, { id: <code class="break-all">{call.id}</code> })}{" "}
         {call.started_at && t.started(moment(call.started_at))}{" "}
@@ -160,6 +162,31 @@ function Details({ call }: { call: ToolCall }) {
         )}
       </p>
     </div>
+  );
+}
+
+/** Of a call that ran by itself: from now on its tool asks. */
+function AskAlways({ call }: { call: ToolCall }) {
+  const [isDone, setDone] = useState(false);
+  const tool = call.tool.id;
+  if (call.builtin || tool === null || call.approval !== null || call.status !== "succeeded") return null;
+  if (isDone)
+    return (
+      <p class="text-sm" role="status">
+        <a class="link-brand" href={boot.urls.permissions}>
+          {t.asksAlwaysNow}
+        </a>
+      </p>
+    );
+  return (
+    <button
+      type="button"
+      class="btn btn-outline-quiet btn-xs w-fit"
+      onClick={async () => setDone(await askAlways(tool))}
+    >
+      <Icon name="hand" />
+      {t.asksAlways}
+    </button>
   );
 }
 
@@ -239,7 +266,11 @@ export function ToolCalls({ calls }: { calls: ToolCall[] }) {
   if (calls.length === 1 || isActive) {
     return (
       <div class="grid gap-2">
-        <DecideAll calls={calls.filter((call) => call.status === "waiting_for_approval")} />
+        <DecideAll
+          calls={calls.filter(
+            (call) => call.status === "waiting_for_approval" && !call.approval?.needs_second_person,
+          )}
+        />
         {calls.map((call) => (
           <ToolCallCard key={call.id} call={call} />
         ))}

@@ -22,6 +22,7 @@ import type {
   Resource,
   Servers,
   Share,
+  ToolCall,
   Waiting,
 } from "../wire";
 
@@ -121,6 +122,10 @@ export interface Api {
   saveShortcuts(choice: OwnKeys | null): Promise<void>;
   /** Answer what a member asks for; they are told. */
   decideRequest(id: string, isGranted: boolean, note: string): Promise<void>;
+  /** Allow or refuse, as a second person, a call that somebody else asked for. */
+  decideCall(id: string, decision: "approve" | "refuse", note: string): Promise<ToolCall>;
+  /** Have a tool ask each time, in all one's own chats. */
+  askAlways(toolId: string): Promise<void>;
   /** Places in one's own conversations. */
   search(query: string): Promise<Found[]>;
   /** What was said before a message. */
@@ -235,6 +240,8 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     saveShortcuts: (shortcuts) => call("POST", "profile/", { shortcuts }),
     decideRequest: (id, is_granted, note) =>
       call("POST", `access-requests/${id}/decide/`, { is_granted, note }),
+    decideCall: (id, decision, note) => call("POST", `tool-calls/${id}/decide/`, { decision, note }),
+    askAlways: (tool_id) => call("POST", "tool-permissions/", { tool_id }),
     search: (query) => call("GET", `search/?${new URLSearchParams({ q: query })}`),
     older: (messageId) => call("GET", `messages/${messageId}/older/`),
     newer: (messageId) => call("GET", `messages/${messageId}/newer/`),

@@ -50,6 +50,15 @@ const calls = {
 
   // -- approval
   allowTitle: "Allow {tool}?",
+  allowForTitle: "Allow {tool} for {person}?",
+  waitsTitle: "{tool} waits for an admin",
+  waitsForAdmin: "An admin or owner of the workspace has to allow this call. You can take it back.",
+  waitsForAdminByRule: (rule: string) =>
+    `Waits for an admin (rule “${rule}”). An admin or owner of the workspace has to allow this call. You can take it back.`,
+  takeBack: "Take it back…",
+  callRule: "Call rule: {rule}",
+  asksAlways: "Ask me each time",
+  asksAlwaysNow: "This tool now asks you each time. You find it in your tool permissions.",
   on: "on {server}",
   builtIn: "built in",
   personalAccount: "Uses your own account",

@@ -36,6 +36,7 @@ const waiting = {
   resolutionWaits: (tool: string) => `Did “${tool}” take effect? Trellis lost the connection.`,
   questionWaits: (server: string) => `${server} has a question for you`,
   signInWaits: (server: string) => `${server} needs you to sign in`,
+  secondPersonWaits: (person: string, tool: string) => `${person} asks you to allow ${tool}`,
   requestWaits: (person: string, name: string) => `${person} asks for ${name}`,
   answered: "The answer is finished",
 };

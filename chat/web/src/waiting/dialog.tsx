@@ -15,8 +15,12 @@ import { approvalsOf, idOf, isUnknown, type Step, stepsOf } from "./steps";
 function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
   const { conversation } = step;
   if (!conversation)
-    return step.items.map(
-      ({ access_request: request }) => request && <RequestCard key={request.id} request={request} />,
+    return step.items.map(({ access_request: request, tool_call: call, asked_by }) =>
+      call && asked_by ? (
+        <ApprovalCard key={call.id} call={call} askedBy={asked_by} onDecided={() => void loadWaiting()} />
+      ) : (
+        request && <RequestCard key={request.id} request={request} />
+      ),
     );
   const title = conversation.title || common.newChat;
   return (

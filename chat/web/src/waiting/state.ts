@@ -30,18 +30,24 @@ export async function loadWaiting(): Promise<void> {
   }
 }
 
-function aboutOf({ conversation, access_request: request }: Waiting): About {
+function aboutOf({ conversation, access_request: request, tool_call: call, asked_by }: Waiting): About {
   if (conversation) return aboutChat(conversation);
   const open = () => {
     isWaitingOpen.value = true;
   };
-  return { id: request?.id ?? "", title: request?.reason ?? "", open };
+  return { id: request?.id ?? call?.id ?? "", title: request?.reason ?? asked_by ?? "", open };
 }
 
-function wordsOf({ tool_call: call, input_request: asked, access_request: request }: Waiting): string {
+function wordsOf({
+  tool_call: call,
+  input_request: asked,
+  access_request: request,
+  asked_by,
+}: Waiting): string {
   if (request) return t.requestWaits(request.requester, request.name);
   if (call) {
     const name = call.tool.title || call.tool.name;
+    if (asked_by) return t.secondPersonWaits(asked_by, name);
     return isUnknown(call) ? t.resolutionWaits(name) : t.approvalWaits(name);
   }
   const server = asked?.server.name ?? "";

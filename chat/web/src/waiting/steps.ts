@@ -35,7 +35,7 @@ export const isUnknown = (call: ToolCall): boolean => call.status === "outcome_u
 
 /** The calls that can be decided together. */
 export const approvalsOf = (items: readonly Waiting[]): ToolCall[] =>
-  items.flatMap(({ tool_call: call }) => (call && !isUnknown(call) ? [call] : []));
+  items.flatMap(({ tool_call: call, asked_by }) => (call && !isUnknown(call) && !asked_by ? [call] : []));
 
 export function newOf(before: readonly Waiting[] | null, now: readonly Waiting[]): Waiting[] {
   if (before === null) return [];

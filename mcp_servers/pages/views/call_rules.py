@@ -1,0 +1,163 @@
+"""The pages of call rules: the list with a box to try them out, and one rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from mcp_servers.models import CallRule, McpServer
+from mcp_servers.pages.forms.call_rules import CallRuleForm, TryRulesForm, What
+from mcp_servers.pages.views.common import servers_url, switch, workspace_of
+from mcp_servers.registry.consent.rule_words import (
+    effect_tone,
+    effect_words,
+    said_of,
+    words_of,
+)
+from mcp_servers.registry.services.call_rules import (
+    change_call_rule,
+    create_call_rule,
+    delete_call_rule,
+    switch_call_rule,
+)
+from mcp_servers.registry.services.trying_rules import try_call_rules
+from workspaces.errors import InvalidInput
+from workspaces.models import Membership
+from workspaces.pages.seen_values import hold, saves_one_at_a_time
+from workspaces.people.asking import DECIDERS
+from workspaces.roles import Permission, require
+from workspaces.row_pages import page_in_address, ways_from
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import Workspace
+
+_ON_PAGE: Final = 50
+_PROPOSED: Final = ("name", "what", "servers", "tools", "reason", "path", "operator", "value")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def call_rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """List the rules page by page; with POST, try out which of them decides about a call."""
+    workspace = _managed(request)
+    rows = CallRule.objects.for_workspace(workspace.pk)
+    page = page_in_address(rows, request.GET, by="name", most=_ON_PAGE)
+    form = TryRulesForm(request.POST if request.method == "POST" else None)
+    tried = None
+    if request.method == "POST" and form.is_valid():
+        tried = try_call_rules(workspace_id=workspace.pk, actor=request.actor, **form.cleaned_data)
+    is_tried = request.method == "POST" and form.is_valid()
+    servers = McpServer.objects.for_workspace(workspace.pk).filter(owner=None)
+    context: dict[str, Any] = {
+        "section": "servers",
+        "servers_url": servers_url(request),
+        "rules": [(row, effect_words(row), effect_tone(row), words_of(row)) for row in page.rows],
+        "ways": ways_from(page, request.GET),
+        "address_faults": [page.fault] if page.fault else [],
+        "examples": _examples(),
+        "form": form,
+        "is_tried": is_tried,
+        "tried": tried,
+        "said": said_of(tried) if is_tried else "",
+        "server_names": servers.order_by("name").values_list("name", flat=True)[:200],
+    }
+    status = 422 if form.is_bound and form.errors else 200
+    return render(request, "mcp_servers/call_rules.html", context, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+@saves_one_at_a_time
+def call_rule(
+    request: WorkspaceRequest, workspace_slug: str, rule_id: UUID | None = None
+) -> HttpResponse:
+    """One rule, or a new one; the address may propose what a new one says."""
+    workspace = _managed(request)
+    rule = CallRule(workspace_id=workspace.pk)
+    if rule_id is not None:
+        rule = CallRule.objects.for_workspace(workspace.pk).fetch(rule_id)
+        hold(request, rule)
+    given = {name: request.GET.get(name, "").replace("\x00", "")[:500] for name in _PROPOSED}
+    form = CallRuleForm(request.POST if request.method == "POST" else None, rule=rule, given=given)
+    if request.method == "POST" and form.is_valid():
+        try:
+            if rule_id is None:
+                create_call_rule(workspace=workspace, draft=form.draft(), actor=request.actor)
+            else:
+                change_call_rule(rule=rule, draft=form.draft(), actor=request.actor)
+        except InvalidInput as error:
+            for name, told in error.fields.items():
+                for one in told:
+                    form.add_error(name if name in form.fields else None, one)
+        else:
+            messages.success(request, _("Saved. The rule holds from the next call on."))
+            return redirect("mcp_servers:call_rules", workspace_slug=workspace_slug)
+    deciders = Membership.objects.for_workspace(workspace.pk).filter(DECIDERS)
+    context: dict[str, Any] = {
+        "section": "servers",
+        "rule": rule if rule_id is not None else None,
+        "form": form,
+        "lacks_second_person": deciders.count() < 2,
+    }
+    is_faulty = form.is_bound and (form.errors or any(row.errors for row in form.rows))
+    return render(request, "mcp_servers/call_rule.html", context, status=422 if is_faulty else 200)
+
+
+@require_POST
+@login_required
+def switch_rule(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpResponse:
+    """Switch a rule on or off."""
+    rule = CallRule.objects.for_workspace(_managed(request).pk).fetch(rule_id)
+    switch_call_rule(rule=rule, is_enabled=switch(request, "is_on"), actor=request.actor)
+    return redirect("mcp_servers:call_rules", workspace_slug=workspace_slug)
+
+
+@require_POST
+@login_required
+def delete_rule(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpResponse:
+    """Delete a rule."""
+    rule = CallRule.objects.for_workspace(_managed(request).pk).fetch(rule_id)
+    delete_call_rule(rule=rule, actor=request.actor)
+    messages.success(request, _("“%(name)s” is deleted.") % {"name": rule.name})
+    return redirect("mcp_servers:call_rules", workspace_slug=workspace_slug)
+
+
+def _managed(request: WorkspaceRequest) -> Workspace:
+    workspace = workspace_of(request)
+    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    return workspace
+
+
+def _examples() -> list[tuple[str, str]]:
+    """Two rules that one click proposes: a sentence, and the address that fills the form in."""
+    mails = {
+        "name": _("Mails to the outside"),
+        "what": What.SECOND.value,
+        "tools": "send_*",
+        "path": "to",
+        "operator": "not_matches",
+        "value": "*@example.org",
+        "reason": _("Somebody else reads what leaves the company."),
+    }
+    deletes = {
+        "name": _("No deletes"),
+        "what": What.DENY.value,
+        "tools": "delete_*\ndrop_*",
+        "reason": _("Delete it in the program itself."),
+    }
+    return [
+        (
+            _("Ask a second person before a mail goes to anybody outside the company"),
+            urlencode(mails),
+        ),
+        (_("Block every tool that deletes something"), urlencode(deletes)),
+    ]

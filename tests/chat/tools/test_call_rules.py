@@ -1,0 +1,330 @@
+"""Call rules in chats: what they block, and calls that wait for a second person."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from audit.models import AuditEntry
+from chat.models import ToolCall, Turn
+from chat.recording import Changes
+from chat.services import approvals
+from chat.services.approvals import decide, decide_as_second_person, expire_approvals
+from chat.services.turns import queue_again
+from chat.services.waiting import waiting_for
+from chat.values import Decision, Remember
+from mcp_servers.client.connections import runtime
+from mcp_servers.models import CallRule
+from mcp_servers.registry.consent.permissions import ask_always
+from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
+from tests.chat.conftest import Chat, Watching
+from tests.mcp_servers.factories import tool_of
+from tests.threads import Threads
+from workspaces.database import database_now
+from workspaces.errors import Conflict, DomainError, PermissionDenied
+from workspaces.models import Membership
+
+
+def rule(chat: Chat, **fields: Any) -> CallRule:
+    """A rule of the chat's workspace."""
+    draft = RuleDraft(
+        **{
+            "name": "Careful",
+            "effect": "confirm",
+            "servers": ["counting"],
+            "tools": ["*"],
+            "reason": "It costs money.",
+            **fields,
+        }
+    )
+    return create_call_rule(
+        workspace=chat.tenant.workspace, draft=draft, actor=chat.tenant.actor("admin")
+    )
+
+
+def second_person_rule(chat: Chat, **fields: Any) -> CallRule:
+    return rule(chat, approver="second_person", **fields)
+
+
+def waiting_call(chat: Chat, name: str = "destroy", **arguments: Any) -> ToolCall:
+    chat.model.call((f"counting__{name}", arguments or {"what": "the world"}))
+    chat.send()
+    chat.watching.turn("waiting_for_approval")
+    return chat.calls()[-1]
+
+
+def entries(chat: Chat, action: str) -> list[AuditEntry]:
+    rows = AuditEntry.objects.for_workspace(chat.tenant.workspace)
+    return list(rows.filter(action=action).order_by("pk"))
+
+
+def listed(chat: Chat, role: str) -> list[Any]:
+    return waiting_for(workspace=chat.tenant.workspace, person=chat.tenant.people[role])
+
+
+def test_a_rule_blocks_a_call_and_the_model_reads_why(chat: Chat) -> None:
+    """SEC-540: nothing is sent; the log names the rule."""
+    made = rule(
+        chat,
+        effect="deny",
+        conditions=[{"path": "what", "operator": "contains", "value": "WORLD"}],
+    )
+    chat.model.call(("counting__destroy", {"what": "the world"}))
+    chat.model.say("all right")
+    chat.ask()
+    assert chat.server.calls == []
+    read = chat.model.requests[1]["messages"][-1]["content"]
+    assert "The call rule “Careful” blocks this call. It costs money." in read
+    (refused,) = entries(chat, "tool_call.refused")
+    assert (refused.refused_by, refused.rule) == ("policy", f"call_rule.{made.pk}")
+
+
+def test_an_edit_slips_past_no_rule(chat: Chat) -> None:
+    """SEC-546: edited arguments are checked anew; the call waits on, for its person or for a second one."""
+    rule(
+        chat,
+        effect="deny",
+        name="No crumbs",
+        conditions=[{"path": "what", "operator": "equals", "value": "a crumb"}],
+    )
+    second_person_rule(chat, conditions=[{"path": "what", "operator": "equals", "value": "a moon"}])
+    call = waiting_call(chat)
+    with pytest.raises(Conflict, match="No crumbs"):
+        decide(
+            call=call,
+            decision=Decision.APPROVED,
+            actor=chat.actor,
+            arguments={"what": "a crumb"},
+        )
+    waits = decide(
+        call=call, decision=Decision.APPROVED, actor=chat.actor, arguments={"what": "a moon"}
+    )
+    assert (waits.status, waits.needs_second_person) == ("waiting_for_approval", True)
+    with pytest.raises(PermissionDenied):
+        decide(call=call, decision=Decision.APPROVED, actor=chat.actor)
+    assert chat.server.calls == []
+    chat.model.say("done")
+    decide_as_second_person(
+        call=waits, decision=Decision.APPROVED, actor=chat.tenant.actor("admin")
+    )
+    chat.watching.turn("completed")
+    assert chat.server.calls == [("destroy", {"what": "a moon"})]
+
+
+def test_a_second_person_allows_a_call(chat: Chat) -> None:
+    """REL-1092, SEC-547: never who asked; an admin sees the call and nothing else, and the log says who decided by which rule."""
+    made = second_person_rule(chat)
+    call = waiting_call(chat)
+    card = chat.snapshot()["tool_calls"][0]["approval"]
+    assert card["needs_second_person"] is True
+    assert card["call_rule"] == {"id": str(made.pk), "name": "Careful"}
+    assert card["can_remember"] is False
+    assert listed(chat, "member") == []
+    (item,) = listed(chat, "admin")
+    assert item.tool_call.pk == call.pk
+    assert item.conversation is None
+    assert item.asked_by == chat.tenant.people["member"]
+    for role in ("member", "auditor"):
+        with pytest.raises(PermissionDenied):
+            decide_as_second_person(
+                call=call, decision=Decision.APPROVED, actor=chat.tenant.actor(role)
+            )
+    chat.model.say("gone")
+    decide_as_second_person(
+        call=call, decision=Decision.APPROVED, actor=chat.tenant.actor("admin"), note="fine"
+    )
+    chat.watching.turn("completed")
+    assert chat.server.calls == [("destroy", {"what": "the world"})]
+    assert listed(chat, "admin") == []
+    (granted,) = entries(chat, "approval.granted")
+    assert granted.rule == f"call_rule.{made.pk}"
+    assert granted.approval is not None
+    assert granted.approval["approver"] == chat.tenant.people["admin"].email
+    assert granted.approval["requester"] == chat.tenant.people["member"].email
+
+
+def test_a_second_person_refuses_with_a_reason(chat: Chat) -> None:
+    """REL-1092: the model reads it."""
+    second_person_rule(chat)
+    call = waiting_call(chat)
+    chat.model.say("all right")
+    decide_as_second_person(
+        call=call,
+        decision=Decision.REFUSED,
+        actor=chat.tenant.actor("owner"),
+        note="not this quarter",
+    )
+    chat.watching.turn("completed")
+    assert chat.server.calls == []
+    assert "not this quarter" in chat.model.requests[1]["messages"][-1]["content"]
+
+
+def test_whoever_asked_can_take_it_back(chat: Chat) -> None:
+    """REL-1092."""
+    second_person_rule(chat)
+    call = waiting_call(chat)
+    chat.model.say("all right")
+    decide(call=call, decision=Decision.REFUSED, actor=chat.actor)
+    chat.watching.turn("completed")
+    assert chat.server.calls == []
+    with pytest.raises(Conflict):
+        decide_as_second_person(
+            call=call, decision=Decision.APPROVED, actor=chat.tenant.actor("admin")
+        )
+
+
+@pytest.mark.both_engines
+def test_of_two_second_persons_one_decides(chat: Chat) -> None:
+    """SEC-547, REL-10: the call runs at most once."""
+    second_person_rule(chat)
+    call = waiting_call(chat)
+    chat.model.say("done")
+
+    def attempt(role: str) -> bool:
+        try:
+            decide_as_second_person(
+                call=call, decision=Decision.APPROVED, actor=chat.tenant.actor(role)
+            )
+        except DomainError:
+            return False
+        return True
+
+    with Threads(4) as pool:
+        results = list(pool.map(attempt, ["admin", "owner"] * 2))
+    assert sum(results) == 1
+    chat.watching.turn("completed")
+    assert len(chat.server.calls) == 1
+
+
+def test_a_rule_made_after_ones_own_yes_counts(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-547: the gate asks again whether a second person is needed, and one's own yes is none."""
+    call = waiting_call(chat)
+    second_person_rule(chat)
+    # As if the rule came between the yes and the call.
+    monkeypatch.setattr(approvals, "_goes_to_second_person", lambda *given: False)
+    chat.model.say("all right")
+    decide(call=call, decision=Decision.APPROVED, actor=chat.actor)
+    chat.watching.turn("completed")
+    assert chat.server.calls == []
+    (refused,) = entries(chat, "tool_call.refused")
+    assert (refused.refused_by, refused.rule) == ("approval", "approval.second_person")
+
+
+def test_a_second_person_who_lost_the_role_lets_nothing_run(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-547: the gate looks at the role of this moment."""
+    second_person_rule(chat)
+    call = waiting_call(chat)
+
+    def demote_first(turn: Turn, changes: Changes) -> None:
+        members = Membership.objects.for_workspace(turn.workspace_id)
+        members.filter(user=chat.tenant.people["admin"]).update(role="member")
+        queue_again(turn, changes)
+
+    monkeypatch.setattr(approvals, "queue_again", demote_first)
+    chat.model.say("all right")
+    decide_as_second_person(call=call, decision=Decision.APPROVED, actor=chat.tenant.actor("admin"))
+    chat.watching.turn("completed")
+    assert chat.server.calls == []
+    (refused,) = entries(chat, "tool_call.refused")
+    assert refused.rule == "approval.second_person"
+
+
+def test_waiting_for_a_second_person_runs_out(chat: Chat) -> None:
+    """REL-1092: as every approval; and it survives a restart."""
+    second_person_rule(chat)
+    call = waiting_call(chat)
+    runtime.shutdown(3.0)
+    assert [one.tool_call.pk for one in listed(chat, "owner")] == [call.pk]
+    past = database_now() - timedelta(seconds=1)
+    ToolCall.objects.for_workspace(call.workspace_id).update(approval_expires_at=past)
+    chat.model.say("too late")
+    chat.watching = Watching(chat.conversation.pk)
+    expire_approvals()
+    chat.watching.turn("completed")
+    assert chat.server.calls == []
+    assert listed(chat, "owner") == []
+
+
+def test_always_passes_no_rule(chat: Chat) -> None:
+    """SEC-540: what was allowed for good asks again once a rule wants it; and cannot be allowed for good then."""
+    call = waiting_call(chat)
+    chat.model.say("done")
+    decide(call=call, decision=Decision.APPROVED, actor=chat.actor, remember=Remember.EVERYWHERE)
+    chat.watching.turn("completed")
+    rule(chat)
+    chat.watching.forget()
+    call = waiting_call(chat)
+    with pytest.raises(Conflict):
+        decide(
+            call=call, decision=Decision.APPROVED, actor=chat.actor, remember=Remember.EVERYWHERE
+        )
+    assert len(chat.server.calls) == 1
+
+
+def test_a_rule_lets_run_what_would_ask(chat: Chat) -> None:
+    """REL-1090: only with these arguments, and only while the rule is on."""
+    made = rule(
+        chat, effect="auto", conditions=[{"path": "what", "operator": "equals", "value": "a crumb"}]
+    )
+    chat.model.call(("counting__destroy", {"what": "a crumb"}))
+    chat.model.say("done")
+    chat.ask()
+    assert chat.server.calls == [("destroy", {"what": "a crumb"})]
+    (requested,) = entries(chat, "tool_call.requested")
+    assert requested.rule == f"call_rule.{made.pk}"
+
+
+def test_people_can_have_a_tool_ask_each_time(chat: Chat) -> None:
+    """SEC-544: also where a rule or an administrator lets it run; others are not asked."""
+    rule(chat, effect="auto")
+    ask_always(tool=tool_of(chat.row, "destroy"), actor=chat.actor)
+    call = waiting_call(chat)
+    assert call.approval_rule == "user.ask"
+    assert chat.server.calls == []
+
+
+@pytest.mark.parametrize("role", ["admin", "owner"])
+def test_admins_decide_over_rest(chat: Chat, role: str) -> None:
+    """REL-1092: found among what waits, with who asked; afterwards the call is not theirs to see."""
+    second_person_rule(chat)
+    call = waiting_call(chat)
+    api = Client()
+    api.force_login(chat.tenant.people[role])
+    headers = {"X-Workspace": chat.tenant.workspace.slug}
+    (item,) = api.get("/api/waiting/", headers=headers).json()
+    assert item["tool_call"]["arguments"] == {"what": "the world"}
+    assert item["asked_by"] == chat.tenant.people["member"].display_name
+    assert (item["conversation"], item["message_id"]) == (None, None)
+    chat.model.say("gone")
+    path = f"/api/tool-calls/{call.pk}/"
+    assert api.get(path, headers=headers).status_code == 200
+    answer = api.post(
+        f"{path}decide/",
+        {"decision": "approve"},
+        content_type="application/json",
+        headers=headers,
+    )
+    assert answer.status_code == 200, answer.content
+    chat.watching.turn("completed")
+    assert api.get(path, headers=headers).status_code == 404
+
+
+def test_members_cannot_decide_for_others_over_rest(chat: Chat) -> None:
+    """SEC-547: an auditor who manages nothing does not even find the call."""
+    second_person_rule(chat)
+    call = waiting_call(chat)
+    api = Client()
+    api.force_login(chat.tenant.people["auditor"])
+    headers = {"X-Workspace": chat.tenant.workspace.slug}
+    answer = api.post(
+        f"/api/tool-calls/{call.pk}/decide/",
+        {"decision": "approve"},
+        content_type="application/json",
+        headers=headers,
+    )
+    assert answer.status_code == 404
