@@ -1,6 +1,7 @@
 """Servers and what they offer over REST."""
 
 from mcp_servers.pages.api.catalogue import CatalogueViewSet
+from mcp_servers.pages.api.clients import MemberClientViewSet, OwnClientViewSet
 from mcp_servers.pages.api.connections import ConnectionViewSet
 from mcp_servers.pages.api.lists import GlobalServerViewSet, ServerListViewSet
 from mcp_servers.pages.api.offers import PromptViewSet, ResourceViewSet
@@ -19,6 +20,8 @@ routes = [
     ("trace", TraceViewSet),
     ("catalogue", CatalogueViewSet),
     ("connections", ConnectionViewSet),
+    ("mcp-clients", OwnClientViewSet),
+    ("member-mcp-clients", MemberClientViewSet),
     ("global-servers", GlobalServerViewSet),
     ("server-lists", ServerListViewSet),
 ]
