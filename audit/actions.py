@@ -181,6 +181,31 @@ class Action(StrEnum):
         _("Account disconnected"),
         _("A connected account was disconnected."),
     )
+    CLIENT_REGISTERED = (
+        "mcp_client.registered",
+        _("MCP client registered"),
+        _("A program made itself known, so that people may sign in with it."),
+    )
+    CLIENT_ALLOWED = (
+        "mcp_client.allowed",
+        _("MCP client allowed"),
+        _("A person let an MCP client use tools as them."),
+    )
+    CLIENT_REFUSED = (
+        "mcp_client.refused",
+        _("MCP client refused"),
+        _("A person did not let an MCP client in."),
+    )
+    CLIENT_ENDED = (
+        "mcp_client.ended",
+        _("MCP client signed out"),
+        _("The sign-in of an MCP client ended."),
+    )
+    CLIENT_REUSED = (
+        "mcp_client.reused",
+        _("MCP client's token used twice"),
+        _("A token that serves once came a second time, so the sign-in of the MCP client ended."),
+    )
     EXPORT_CREATED = ("export.created", _("Log exported"), _("The log was exported."))
     LIST_EXPORTED = (
         "export.list",

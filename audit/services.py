@@ -205,6 +205,7 @@ def drafted(draft: EntryDraft, policy: Policy) -> tuple[AuditEntry, AuditBody | 
         details=storable(
             masked(draft.details or {})
             | ({} if actor.is_address_confirmed else {"address": "not confirmed"})
+            | ({"client": clean(actor.client)[:100]} if actor.client else {})
         ),
     )
     # With a result come the arguments once more; their body is that of *requested*.

@@ -19,6 +19,7 @@ from chat.recording import changing
 from chat.services.share_ends import end_public_shares
 from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime
+from mcp_servers.endpoint.sign_in.ending import EndReason, end_all
 from mcp_servers.models import Approval
 from workspaces import restore
 from workspaces.actors import Actor, Source
@@ -47,6 +48,7 @@ def look() -> bool:
     turns = settle()
     ended = end_ways_in()
     shares = end_public_shares()
+    clients = end_all(EndReason.RESTORED)
     logger.error(
         "restored_from_backup",
         extra={"database": found.database_epoch, "known": found.known_epoch, "turns": turns},
@@ -64,6 +66,7 @@ def look() -> bool:
                 "revoked_invitations": ended.invitations,
                 "revoked_join_links": ended.join_links,
                 "ended_public_shares": shares,
+                "ended_mcp_clients": clients,
             },
         )
     )

@@ -20,7 +20,15 @@ class McpServersConfig(AppConfig):
     def ready(self) -> None:
         from audit.retention.kept import register_kept
         from mcp_servers.client import metrics
-        from mcp_servers.models import ActionRule, CallRule, CatalogueChoice, McpServer, McpTool
+        from mcp_servers.endpoint.sign_in import ending
+        from mcp_servers.models import (
+            ActionRule,
+            CallRule,
+            CatalogueChoice,
+            KnownClient,
+            McpServer,
+            McpTool,
+        )
         from mcp_servers.registry import reporting, services
         from mcp_servers.registry.access import read_servers, read_sign_ins
         from mcp_servers.registry.catalogue.own import PlatformSource
@@ -28,6 +36,7 @@ class McpServersConfig(AppConfig):
         from mcp_servers.registry.services.membership_end import listen_to_leaving
         from mcp_servers.registry.trace.sink import listen_to_traces
         from workspaces.audited_tables import audit_table
+        from workspaces.database.postgresql.policies import keep_for_platform
         from workspaces.people.access import register_access
 
         kept = {"id", "workspace", "created_at", "updated_at"}
@@ -50,11 +59,14 @@ class McpServersConfig(AppConfig):
         register_kept(_kept)
         services.listen_to_servers()
         listen_to_leaving()
+        ending.listen()
+        keep_for_platform(KnownClient)
         listen_to_traces()
         metrics.register()
 
 
 def _kept() -> Sequence[Kept]:
-    from mcp_servers.registry.retention_periods import kept
+    from mcp_servers.endpoint.sign_in import retention_periods as of_clients
+    from mcp_servers.registry import retention_periods
 
-    return kept()
+    return (*retention_periods.kept(), *of_clients.kept())

@@ -49,10 +49,12 @@ class Actor:
     on_behalf_of: str = ""
     """Whom a part of the system acts for; "" if for nobody or for itself."""
     sign_in: str = ""
-    """How the actor proved who it is: "password", "session", "token", or "command" for whoever has the machine."""
+    """How the actor proved who it is: "password", "session", "token", "client", or "command" for whoever has the machine."""
     is_address_confirmed: bool = True
     """Whether a person has answered a mail to the address in `label`."""
     token_id: UUID | None = None
+    client: str = ""
+    """The MCP client that the person came with, by the name that they read when they signed in with it."""
     scopes: frozenset[str] | None = None
     """What an API token is limited to; None for a person's own session."""
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from uuid import UUID
 
 import structlog
@@ -31,7 +31,7 @@ from workspaces.database.row_security import (
 )
 from workspaces.database.streamed_reach import keep_reach
 from workspaces.formats import time_zone_of, written_for
-from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceQuery
+from workspaces.models import Membership, User, Workspace, WorkspaceQuery
 from workspaces.people.suspending import find_suspension
 from workspaces.people.visits import note_visit
 
@@ -60,6 +60,17 @@ class MemberRole(NamedTuple):
     role: str | None
     """None: they are no member."""
     is_auditor: bool
+
+
+class Credential(Protocol):
+    """What a program acts with for its person: an API token, or a sign-in that the person has allowed."""
+
+    @property
+    def pk(self) -> Any: ...
+    @property
+    def user(self) -> Any: ...
+    @property
+    def scopes(self) -> Any: ...
 
 
 class Entered(NamedTuple):
@@ -193,7 +204,7 @@ def bind_workspace(
     request: WorkspaceRequest,
     workspace: Workspace | None,
     *,
-    token: ApiToken | None = None,
+    token: Credential | None = None,
     known: MemberRole | None = None,
 ) -> None:
     """Set the request's workspace, and the actor that follows from it.
@@ -230,7 +241,7 @@ def bind_platform(request: WorkspaceRequest) -> None:
 
 
 def _reach_at(
-    request: WorkspaceRequest, workspace: Workspace | None, token: ApiToken | None
+    request: WorkspaceRequest, workspace: Workspace | None, token: Credential | None
 ) -> str:
     """How far a request reaches into the database: pages of one workspace no further than that."""
     user = token.user if token is not None else signed_in_user(request)
@@ -250,7 +261,7 @@ def actor_for(
     source: Source,
     ip_address: str | None = None,
     request_id: str = "",
-    token: ApiToken | None = None,
+    token: Credential | None = None,
     known: MemberRole | None = None,
 ) -> Actor:
     """Who a person is in a workspace, with today's role.

@@ -13,6 +13,7 @@ from chat.services.bud_yaml import write_bud
 from chat.services.copy_archive import Part
 from chat.services.permissions import given_permissions, permissions_of
 from chat.wire import moment
+from mcp_servers.endpoint.sign_in.listing import own_sign_ins
 from mcp_servers.models import McpServer, OAuthGrant
 from workspaces.formats import day_in_utc
 from workspaces.redaction import redact, redact_text
@@ -115,6 +116,7 @@ def _settings(copy: DataCopy) -> Iterator[tuple[str, Any]]:
     yield "shared-chats", [_share(one) for one in _shares(copy)]
     yield "tool-permissions", list(_permissions(copy))
     yield "connections", list(_connections(copy))
+    yield "mcp-clients", list(_mcp_clients(copy))
 
 
 def _own(model: Any, copy: DataCopy) -> Any:
@@ -184,6 +186,18 @@ def _connections(copy: DataCopy) -> Iterator[dict[str, Any]]:
     servers = McpServer.objects.for_workspace(copy.workspace_id).filter(owner=copy.owner)
     for server in servers.order_by("name")[:_MOST]:
         yield {"own_server": server.name, "added_at": moment(server.created_at)}
+
+
+def _mcp_clients(copy: DataCopy) -> Iterator[dict[str, Any]]:
+    """Programs that the person let in, without their tokens."""
+    for one in own_sign_ins(copy.workspace, copy.owner)[:_MOST]:
+        yield {
+            "name": one.client_name,
+            "scopes": one.scopes,
+            "returns_to": one.redirect_host,
+            "let_in_at": moment(one.created_at),
+            "last_used_at": moment(one.last_used_at) if one.last_used_at else None,
+        }
 
 
 def _buds(copy: DataCopy) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Who a client stands for, and what its token lets it do."""
+"""Who a client stands for, and what its token lets it do: one that a person pasted, or one of a sign-in."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from mcp_servers.endpoint.sign_in.reach import CALL, READ
+from mcp_servers.models import ClientSignIn
 from workspaces.actors import Actor, Source
 
 if TYPE_CHECKING:
     from workspaces.models import ApiToken
 
-READ: Final = "mcp:read"
-CALL: Final = "mcp:call"
 _IN_THE_PRODUCT: Final = frozenset({"chat"})
 """What a client's call asks for at the gate: the same as a call of its person's chat."""
 
@@ -29,19 +29,29 @@ class Caller:
     """It may call nothing but tools that just read."""
 
 
-def caller_of(actor: Actor, token: ApiToken) -> Caller | None:
-    """The caller with this token; None: the token is for something else.
+def caller_of(actor: Actor, credential: ApiToken | ClientSignIn) -> Caller | None:
+    """The caller with this token or sign-in; None: the token is for something else.
 
     Args:
         actor: as the request was bound, with the token's scopes.
     """
-    scopes = frozenset(token.scopes) & {READ, CALL}
+    scopes = frozenset(credential.scopes) & {READ, CALL}
     if not scopes:
         return None
+    if isinstance(credential, ClientSignIn):
+        sign_in, name = "client", credential.client_name
+    else:
+        sign_in, name = actor.sign_in, credential.name
     return Caller(
-        actor=replace(actor, source=Source.GATEWAY, scopes=_IN_THE_PRODUCT),
-        user_id=token.user_id,
-        workspace_id=token.workspace_id,
-        workspace_name=token.workspace.name,
+        actor=replace(
+            actor,
+            source=Source.GATEWAY,
+            scopes=_IN_THE_PRODUCT,
+            sign_in=sign_in,
+            client=name,
+        ),
+        user_id=credential.user_id,
+        workspace_id=credential.workspace_id,
+        workspace_name=credential.workspace.name,
         reads_only=CALL not in scopes,
     )

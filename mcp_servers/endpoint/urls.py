@@ -1,9 +1,27 @@
-"""The endpoint's route."""
+"""The endpoint's route, and those of signing in for it."""
 
 from __future__ import annotations
 
 from django.urls import path
 
+from mcp_servers.endpoint.sign_in import consent
+from mcp_servers.endpoint.sign_in import views as sign_in
 from mcp_servers.endpoint.views import Endpoint
 
-urlpatterns = [path("w/<slug:workspace_slug>/mcp/", Endpoint.as_view(), name="mcp_endpoint")]
+_ENDPOINT = "w/<slug:workspace_slug>/mcp/"
+_ABOUT = ".well-known/oauth-protected-resource/"
+
+urlpatterns = [
+    path(_ENDPOINT, Endpoint.as_view(), name="mcp_endpoint"),
+    path(f"{_ABOUT}{_ENDPOINT}", sign_in.describe_endpoint, name="mcp_about_endpoint"),
+    path(f"{_ABOUT}{_ENDPOINT[:-1]}", sign_in.describe_endpoint, name="mcp_about_endpoint_short"),
+    path(
+        ".well-known/oauth-authorization-server",
+        sign_in.describe_server,
+        name="mcp_about_sign_in",
+    ),
+    path("oauth/authorize", consent.authorize, name="mcp_authorize"),
+    path("oauth/token", sign_in.token, name="mcp_token"),
+    path("oauth/register", sign_in.register, name="mcp_register"),
+    path("oauth/revoke", sign_in.revoke, name="mcp_revoke"),
+]

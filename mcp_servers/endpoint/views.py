@@ -1,4 +1,4 @@
-"""The endpoint's address. A token for MCP clients opens it, and nothing else does."""
+"""The endpoint's address. A token for MCP clients or a client's sign-in opens it, and nothing else does."""
 
 from __future__ import annotations
 
@@ -13,26 +13,57 @@ from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.views import APIView
 
 from mcp_servers.client.connections.runtime import run_sync
-from mcp_servers.endpoint.callers import CALL, Caller, caller_of
+from mcp_servers.endpoint.callers import Caller, caller_of
 from mcp_servers.endpoint.protocol import answer
-from workspaces.api.authentication import ApiTokenAuthentication
+from mcp_servers.endpoint.sign_in import reach
+from mcp_servers.endpoint.sign_in.grants import authenticate
+from mcp_servers.endpoint.sign_in.metadata import resource_metadata_at
+from mcp_servers.models import ClientSignIn
+from workspaces.api.authentication import ApiTokenAuthentication, plain_bearer
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.errors import PermissionDenied
+from workspaces.middleware import MemberRole, bind_workspace
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
     from workspaces.middleware import WorkspaceRequest
-    from workspaces.models import ApiToken
+    from workspaces.models import ApiToken, User
 
 _HOP_BY_HOP = frozenset({"content-length", "connection", "transfer-encoding"})
+
+
+class EndpointAuthentication(ApiTokenAuthentication):
+    """A token that a person pasted, or the access token of a client's sign-in. A refusal says where to sign in."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken | ClientSignIn] | None:  # type: ignore[override]  # also a sign-in
+        """Give the person and the credential, and bind the request to its workspace.
+
+        Raises:
+            AuthenticationFailed: a credential is there, in whatever form, that serves no more or never did.
+        """
+        live = authenticate(plain_bearer(request))
+        if live is None:
+            return super().authenticate(request)
+        sign_in = live.sign_in
+        http_request = cast("WorkspaceRequest", request._request)
+        http_request.user = sign_in.user
+        role = MemberRole(live.role, live.is_auditor)
+        bind_workspace(http_request, sign_in.workspace, token=sign_in, known=role)
+        return sign_in.user, sign_in
+
+    def authenticate_header(self, request: Request) -> str:
+        """Source: RFC 9728, section 5.1; MCP specification, "Authorization": Scope Selection Strategy."""
+        slug = request.parser_context["kwargs"]["workspace_slug"]
+        error = "invalid_token" if request.headers.get("Authorization") else ""
+        return _challenge(request, slug, reach.ALL, error)
 
 
 @extend_schema(exclude=True)
 class Endpoint(APIView):
     """Streamable HTTP without sessions: one POST, one answer. Other methods are 405."""
 
-    authentication_classes = (ApiTokenAuthentication,)
+    authentication_classes = (EndpointAuthentication,)
     throttle_classes = (CallerThrottle,)
     http_method_names = ("post",)
 
@@ -58,24 +89,37 @@ class Endpoint(APIView):
             if name.lower() not in _HOP_BY_HOP:
                 response[name] = value
         if lacks_scope:
-            response["WWW-Authenticate"] = f'Bearer error="insufficient_scope", scope="{CALL}"'
+            response["WWW-Authenticate"] = _challenge(
+                request, workspace_slug, reach.CALL, "insufficient_scope"
+            )
         response["Cache-Control"] = "no-store"
         return response
 
 
 def _caller_of(request: Request, workspace_slug: str) -> Caller:
-    token = cast("ApiToken | None", request.auth)
-    if token is None:
+    credential = cast("ApiToken | ClientSignIn | None", request.auth)
+    if credential is None:
         raise NotAuthenticated
     caller = None
-    if token.workspace.slug == workspace_slug:
-        caller = caller_of(cast("WorkspaceRequest", request._request).actor, token)
+    if credential.workspace.slug == workspace_slug:
+        caller = caller_of(cast("WorkspaceRequest", request._request).actor, credential)
     if caller is None:
         # A token for something else is no credential here, whatever it opens elsewhere.
         raise AuthenticationFailed(_("This token is not for MCP clients of this workspace."))
-    if not token.workspace.allows_mcp_clients:
+    if not credential.workspace.allows_mcp_clients:
         raise PermissionDenied(_("This workspace does not let other MCP clients in."))
     return caller
+
+
+def _challenge(request: Request, slug: str, scope: str, error: str) -> str:
+    """What a client reads that may not come in: where people sign in, and what to ask them for."""
+    told = {
+        "realm": "Trellis",
+        **({"error": error} if error else {}),
+        "resource_metadata": resource_metadata_at(request._request, slug),
+        "scope": scope,
+    }
+    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in told.items())
 
 
 def _check_origin(request: Request) -> None:

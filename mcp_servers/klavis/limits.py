@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcp_servers.pages.views.limits import count_up
+from mcp_servers.registry.limits import count_up
 from workspaces.actors import Actor
 
 MOST_HOSTED: Final = 30

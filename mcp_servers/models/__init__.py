@@ -4,6 +4,13 @@ from mcp_servers.models.actions import ActionRule
 from mcp_servers.models.approvals import Approval, ToolPermission
 from mcp_servers.models.call_rules import Approver, CallRule
 from mcp_servers.models.catalogue import CatalogueChoice
+from mcp_servers.models.client_sign_ins import (
+    ClientSignIn,
+    ClientToken,
+    KnownClient,
+    KnownVia,
+    TokenKind,
+)
 from mcp_servers.models.icons import ServerIcon
 from mcp_servers.models.inputs import InputRequest, InputStatus
 from mcp_servers.models.oauth import (
@@ -42,10 +49,14 @@ __all__ = [
     "CallRule",
     "CatalogueChoice",
     "ClientKind",
+    "ClientSignIn",
+    "ClientToken",
     "GlobalServer",
     "HealthCheck",
     "InputRequest",
     "InputStatus",
+    "KnownClient",
+    "KnownVia",
     "LogLevel",
     "McpPrompt",
     "McpResource",
@@ -60,6 +71,7 @@ __all__ = [
     "ServerState",
     "ServerStatus",
     "StdioProgram",
+    "TokenKind",
     "ToolPermission",
     "ToolSighting",
     "TraceMessage",

@@ -48,6 +48,8 @@ urlpatterns = [
         f"{_BASE}call-rules/<uuid:rule_id>/delete/", call_rules.delete_rule, name="call_rule_delete"
     ),
     path(f"{_BASE}clients/", clients.clients, name="clients"),
+    path(f"{_BASE}clients/members/", clients.members, name="member_clients"),
+    path(f"{_BASE}clients/<uuid:sign_in_id>/end/", clients.end, name="client_end"),
     path(f"{_BASE}buds/", adding.buds_to_choose, name="buds_to_choose"),
     path(f"{_BASE}try/", adding.try_out, name="try"),
     path(f"{_BASE}icons/", icons.icons, name="icons"),

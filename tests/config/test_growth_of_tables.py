@@ -43,7 +43,8 @@ BOUNDS = {
         mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.PushMessage chat.WebhookDelivery
         chat.ModelRequest chat.MonthlySpending chat.CheckRun chat.CheckResult chat.DataCopy chat.DataCopyPart
         admin.LogEntry account.EmailConfirmation audit.Alert mcp_servers.Approval
-        mcp_servers.InputRequest
+        mcp_servers.InputRequest mcp_servers.KnownClient mcp_servers.ClientSignIn
+        mcp_servers.ClientToken
     """,
     CALENDAR: "audit.AuditRollup audit.AuditHistogram",
     PROOF: "audit.AuditCheckpoint audit.AuditTombstone",

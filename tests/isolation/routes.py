@@ -35,6 +35,8 @@ class Sample:
     """Bodies that name rows of one side, for the methods that take one."""
     is_public: bool = False
     """Answers people who are not signed in."""
+    asks_no_session: bool = False
+    """Programs of strangers send to it, and whoever is signed in sends no more than they."""
     reads: bool = True
     """GET gives a page or data to somebody of the workspace; False: it only takes changes."""
     gives_content: bool = False
@@ -817,6 +819,22 @@ SAMPLES: dict[str, Sample] = {
         ids=_slug, bodies=(lambda _: {"name": "new", "scope": "mcp:call", "days": "30"},)
     ),
     "mcp_endpoint": Sample(ids=_slug, reads=False),
+    "mcp_servers:member_clients": _page,
+    "mcp_servers:client_end": Sample(ids=_in_workspace(sign_in_id="client_sign_in"), reads=False),
+    "api:mcp-clients-list": Sample(),
+    # Clients are their person's alone, whatever role asks.
+    "api:mcp-clients-detail": Sample(ids=_pk("client_sign_in"), reads=False),
+    "api:member-mcp-clients-list": Sample(),
+    "api:member-mcp-clients-detail": Sample(ids=_pk("client_sign_in")),
+    # They say the same for every name.
+    "mcp_about_endpoint": Sample(ids=_slug, is_public=True, writes_on_get=_SESSION),
+    "mcp_about_endpoint_short": Sample(ids=_slug, is_public=True, writes_on_get=_SESSION),
+    "mcp_about_sign_in": _public,
+    # Without a client's request the page has nothing to ask.
+    "mcp_authorize": Sample(reads=False, writes_on_get=_SESSION),
+    "mcp_token": Sample(is_public=True, reads=False),
+    "mcp_register": Sample(is_public=True, asks_no_session=True, reads=False),
+    "mcp_revoke": Sample(is_public=True, reads=False),
     "mcp_servers:try": Sample(ids=_slug, reads=False),
     "mcp_servers:import": Sample(
         ids=_slug,

@@ -41,6 +41,7 @@ LIVE: dict[str, Q] = {
     "mcp_servers.OAuthGrant": Q(user__isnull=False),
     "mcp_servers.OAuthAttempt": Q(),
     "mcp_servers.ToolSighting": Q(),
+    "mcp_servers.ClientSignIn": Q(),
     "chat.QueuedMessage": Q(),
     "chat.SharedChat": Q(),
     "chat.SharedChatReader": Q(),

@@ -90,6 +90,7 @@ from chat.values import (
     TurnStatus,
     WebhookEvent,
 )
+from mcp_servers.endpoint.sign_in.proofs import proof_of
 from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
 from mcp_servers.models import (
     ActionRule,
@@ -97,8 +98,12 @@ from mcp_servers.models import (
     CallCount,
     CallRule,
     CatalogueChoice,
+    ClientSignIn,
+    ClientToken,
     HealthCheck,
     InputRequest,
+    KnownClient,
+    KnownVia,
     McpPrompt,
     McpResource,
     McpServer,
@@ -107,6 +112,7 @@ from mcp_servers.models import (
     OAuthClient,
     OAuthGrant,
     ServerIcon,
+    TokenKind,
     ToolPermission,
     ToolSighting,
     TraceMessage,
@@ -821,6 +827,34 @@ def make_side(slug: str, text: str) -> Side:
         scopes=["chat"],
         expires_at=soon,
     )
+    client_sign_in = ClientSignIn.objects.create(
+        workspace=workspace,
+        client=KnownClient.objects.create(
+            client_id=f"{text}-client",
+            via=KnownVia.REGISTRATION,
+            name=f"{text} client",
+            redirect_uris=[f"https://{slug}.example.org/callback"],
+            read_at=timezone.now(),
+            used_at=timezone.now(),
+        ),
+        user=member,
+        client_name=f"{text} client",
+        redirect_uri=f"https://{slug}.example.org/callback",
+        redirect_host=f"{slug}.example.org",
+        scopes=["mcp:call"],
+        resource=f"https://{slug}.example.org/mcp/",
+        proof=proof_of(member),
+        begun_at=timezone.now(),
+        last_used_at=timezone.now(),
+        expires_at=soon,
+    )
+    ClientToken.objects.create(
+        workspace=workspace,
+        sign_in=client_sign_in,
+        kind=TokenKind.ACCESS,
+        token_hash=sha256(f"{text}-access".encode()).hexdigest(),
+        expires_at=soon,
+    )
     repeated = IdempotentRequest.objects.create(
         workspace=workspace,
         user=member,
@@ -911,6 +945,7 @@ def make_side(slug: str, text: str) -> Side:
             "access_request": access_request,
             "browser_session": browser_session,
             "token": token,
+            "client_sign_in": client_sign_in,
             "repeated": repeated,
             "entry": entry,
             "membership": membership,

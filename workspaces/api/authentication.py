@@ -51,13 +51,9 @@ class ApiTokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("Send the token as 'Authorization: Bearer …'.")
         if _CREDENTIAL_PARAMETERS & {name.lower() for name in request.query_params}:
             raise AuthenticationFailed("Credentials are not accepted in an address.")
-        header = request.META.get("HTTP_AUTHORIZATION")
-        if header is None:
+        if request.META.get("HTTP_AUTHORIZATION") is None:
             return None
-        scheme, _, plain = str(header).partition(" ")
-        live = (
-            authenticate(plain.strip()) if scheme.lower() == "bearer" and _is_plain(plain) else None
-        )
+        live = authenticate(plain_bearer(request))
         if live is None:
             raise AuthenticationFailed("This token is not valid, or no longer.")
         token = live.token
@@ -153,6 +149,12 @@ def _require_scope(held: frozenset[str] | None, request: Request, view: APIView)
         )
     if getattr(view, "action", None) in getattr(view, "needs_person", ()):
         raise PermissionDenied(TAKES_PERSON)
+
+
+def plain_bearer(request: Request) -> str:
+    """The token in the Authorization header; empty where there is none, or none that could be a token."""
+    scheme, _, plain = str(request.META.get("HTTP_AUTHORIZATION", "")).partition(" ")
+    return plain.strip() if scheme.lower() == "bearer" and _is_plain(plain) else ""
 
 
 def _is_plain(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from mcp_servers.pages.api.call_rules import CallRuleViewSet
 from mcp_servers.pages.api.catalogue import CatalogueViewSet
+from mcp_servers.pages.api.clients import MemberClientViewSet, OwnClientViewSet
 from mcp_servers.pages.api.connections import ConnectionViewSet
 from mcp_servers.pages.api.lists import GlobalServerViewSet, ServerListViewSet
 from mcp_servers.pages.api.offers import PromptViewSet, ResourceViewSet
@@ -21,6 +22,8 @@ routes = [
     ("trace", TraceViewSet),
     ("catalogue", CatalogueViewSet),
     ("connections", ConnectionViewSet),
+    ("mcp-clients", OwnClientViewSet),
+    ("member-mcp-clients", MemberClientViewSet),
     ("global-servers", GlobalServerViewSet),
     ("server-lists", ServerListViewSet),
 ]

@@ -1,4 +1,4 @@
-"""How other MCP clients use the tools of a workspace: its address, and a token for each client."""
+"""How other MCP clients use the tools of a workspace: its address, who signed in with one, and tokens for the others."""
 
 from __future__ import annotations
 
@@ -8,26 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 from allauth.account.decorators import login_required
 from django import forms
+from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from mcp_servers.endpoint.sign_in.ending import end_sign_in
+from mcp_servers.endpoint.sign_in.listing import all_sign_ins, own_sign_ins
+from mcp_servers.endpoint.sign_in.reach import REACHES, READ, in_words
 from mcp_servers.pages.views.common import servers_url, workspace_of
 from workspaces.errors import DomainError
 from workspaces.models import ApiToken
 from workspaces.pages.forms import LIFETIMES, lifetime_end
 from workspaces.people.tokens import MCP_SCOPES, issue_token
 from workspaces.roles import Permission, has_permission
+from workspaces.row_pages import MOST_ON_PAGE, RowPage, page_in_address, ways_from
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
+    from mcp_servers.models import ClientSignIn
     from workspaces.middleware import WorkspaceRequest
 
-_REACHES = [
-    ("mcp:read", _("Only tools that just read")),
-    ("mcp:call", _("All tools that you may use here")),
-]
+NEWEST_FIRST = "-created_at"
 
 
 class ClientForm(forms.Form):
@@ -39,7 +45,7 @@ class ClientForm(forms.Form):
         widget=forms.TextInput(attrs={"placeholder": _("VS Code on my laptop")}),
     )
     scope = forms.ChoiceField(
-        label=_("It may use"), choices=_REACHES, initial="mcp:read", widget=forms.RadioSelect
+        label=_("It may use"), choices=REACHES, initial=READ, widget=forms.RadioSelect
     )
     days = forms.ChoiceField(choices=LIFETIMES, initial="90", label=_("Expires after"))
 
@@ -56,7 +62,7 @@ class Setup:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def clients(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """Show the endpoint's address and the person's clients; let another one in, whose token is shown once."""
+    """Show the endpoint's address and the person's clients; make a token for one that cannot sign in."""
     workspace = workspace_of(request)
     form = ClientForm(request.POST or None)
     plain = ""
@@ -73,6 +79,9 @@ def clients(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             form = ClientForm()
         except DomainError as error:
             form.add_error(None, error.message)
+    mine = page_in_address(
+        own_sign_ins(workspace, request.user), request.GET, by=NEWEST_FIRST, most=MOST_ON_PAGE
+    )
     address = request.build_absolute_uri(reverse("mcp_endpoint", args=[workspace.slug]))
     rows: Any = ApiToken.objects.for_workspace(workspace).visible_to(request.user)
     tokens = [one for one in rows.order_by("-created_at") if MCP_SCOPES.keys() & set(one.scopes)]
@@ -84,33 +93,83 @@ def clients(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "sets_rules": has_permission(
             request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
         ),
+        "manages_members": has_permission(
+            request.actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk
+        ),
+        "sign_ins": _told(mine),
+        "ways": ways_from(mine, request.GET, anchor="#signed-in-heading"),
+        "faults": [mine.fault] if mine.fault else [],
         "tokens": tokens,
         "form": form,
         "new_token": plain,
-        "setups": setups(workspace.slug, address, plain or "TOKEN"),
+        "setups": setups(workspace.slug, address),
+        "token_setups": setups(workspace.slug, address, plain or "TOKEN"),
     }
     return render(request, "mcp_servers/clients.html", context)
 
 
-def setups(slug: str, address: str, token: str) -> list[Setup]:
-    """What people paste into their client."""
+@require_safe
+@login_required
+def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The clients that members have let in, for whoever manages members."""
+    workspace = workspace_of(request)
+    rows = all_sign_ins(workspace, actor=request.actor)
+    page = page_in_address(rows, request.GET, by=NEWEST_FIRST, most=MOST_ON_PAGE)
+    context = {
+        "section": "servers",
+        "servers_url": servers_url(request),
+        "sign_ins": _told(page),
+        "ways": ways_from(page, request.GET),
+        "faults": [page.fault] if page.fault else [],
+    }
+    return render(request, "mcp_servers/member_clients.html", context)
+
+
+@require_POST
+@login_required
+def end(request: WorkspaceRequest, workspace_slug: str, sign_in_id: UUID) -> HttpResponse:
+    """Sign a client out: one's own, or as an administrator that of any member."""
+    workspace = workspace_of(request)
+    is_of_members = request.POST.get("back") == "members"
+    rows = (
+        all_sign_ins(workspace, actor=request.actor)
+        if is_of_members
+        else own_sign_ins(workspace, request.user)
+    )
+    sign_in = rows.fetch(sign_in_id)
+    end_sign_in(sign_in=sign_in, actor=request.actor)
+    messages.success(request, gettext("“%(name)s” is signed out.") % {"name": sign_in.client_name})
+    to = "mcp_servers:member_clients" if is_of_members else "mcp_servers:clients"
+    return redirect(reverse(to, args=[workspace.slug]))
+
+
+def _told(page: RowPage[ClientSignIn]) -> list[tuple[ClientSignIn, str]]:
+    """Sign-ins, each with what it may use."""
+    return [(row, in_words(row.scopes)) for row in page.rows]
+
+
+def setups(slug: str, address: str, token: str = "") -> list[Setup]:
+    """What people paste into their client. Without a token, the client opens a page on which they sign in."""
     name = f"trellis-{slug}"
-    headers = {"Authorization": f"Bearer {token}"}
+    headers = {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
+    header = f' --header "Authorization: Bearer {token}"' if token else ""
     return [
         Setup(
             "Claude Code",
-            str(_("Run this in a terminal.")),
-            f'claude mcp add --transport http {name} {address} --header "Authorization: Bearer {token}"',
+            gettext("Run this in a terminal.")
+            if token
+            else gettext("Run this in a terminal. Then type /mcp in Claude Code, and sign in."),
+            f"claude mcp add --transport http {name} {address}{header}",
         ),
         Setup(
             "VS Code",
-            str(_("Put this into .vscode/mcp.json.")),
-            _json({"servers": {name: {"type": "http", "url": address, "headers": headers}}}),
+            gettext("Put this into .vscode/mcp.json."),
+            _json({"servers": {name: {"type": "http", "url": address, **headers}}}),
         ),
         Setup(
             "Cursor",
-            str(_("Put this into .cursor/mcp.json.")),
-            _json({"mcpServers": {name: {"url": address, "headers": headers}}}),
+            gettext("Put this into .cursor/mcp.json."),
+            _json({"mcpServers": {name: {"url": address, **headers}}}),
         ),
     ]
 

@@ -21,7 +21,7 @@ from mcp_servers.oauth.reasons import SignInFailed
 from mcp_servers.oauth.services import server_for_callback, start_sign_in
 from mcp_servers.pages.cards import host_of
 from mcp_servers.pages.views.common import server_of
-from mcp_servers.pages.views.limits import count_sign_in
+from mcp_servers.registry.limits import count_sign_in
 from mcp_servers.registry.rights import may_sign_in
 from mcp_servers.registry.services.sign_ins import finish_sign_in
 from workspaces.errors import DomainError, NotFound, PermissionDenied, RateLimited

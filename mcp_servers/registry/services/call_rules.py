@@ -20,7 +20,6 @@ from workspaces.models import Workspace
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
-
     from workspaces.actors import Actor
 
 MOST_RULES: Final = 200

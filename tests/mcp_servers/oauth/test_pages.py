@@ -13,7 +13,7 @@ from django.test import Client
 from chat.models import Bud
 from mcp_servers.models import AccountUse, AuthType, McpServer, OAuthAttempt, OAuthGrant
 from mcp_servers.oauth.reasons import WORDS, Reason
-from mcp_servers.pages.views.limits import MOST_SIGN_INS
+from mcp_servers.registry.limits import MOST_SIGN_INS
 from tests.factories import Tenant
 from tests.fakes.authorization import Issuer
 from tests.fakes.protected_server import ProtectedServer
@@ -208,7 +208,7 @@ def test_a_parameter_that_comes_twice_is_no_answer(
 
 def test_signing_in_too_often_is_stopped(tenant: Tenant, server: McpServer) -> None:
     """Ours: a person's page reaches out to other hosts only so often, and says so."""
-    from mcp_servers.pages.views import limits
+    from mcp_servers.registry import limits
 
     client = tenant.client("member")
     for _ in range(MOST_SIGN_INS):

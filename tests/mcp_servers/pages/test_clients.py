@@ -27,7 +27,7 @@ def test_a_client_gets_a_token_that_is_shown_once_with_what_to_paste(tenant: Ten
     assert shown.count(token.hint) > 3, "by itself and in each example"
     later = member.get(url).content.decode()
     assert f"{token.hint}" not in later
-    assert "Your clients" in later
+    assert "Clients with a token" in later
     assert "Your clients" not in tenant.client("admin").get(url).content.decode()
     member.post(f"/account/tokens/{token.pk}/revoke/")
     assert "Your clients" not in member.get(url).content.decode()

@@ -1,0 +1,17 @@
+"""Regular work on sign-ins of clients."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from celery.schedules import crontab
+
+from mcp_servers.endpoint.sign_in import clients, ending
+from workspaces.process.schedules import scheduled
+
+
+@shared_task(ignore_result=True)
+@scheduled(crontab(minute=23))
+def forget_ended_sign_ins() -> None:
+    """Delete sign-ins and tokens of clients that ran out, and clients that nobody uses."""
+    ending.forget_ended()
+    clients.forget_unused()

@@ -1,0 +1,419 @@
+"""People sign in with other MCP clients: the official client does, and what is not in order gets nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import mcp
+import pytest
+from django.conf import settings
+from django.test import Client
+from mcp.client.auth import OAuthClientProvider, TokenStorage
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthToken,
+)
+from pydantic import AnyUrl
+from pytest_django.live_server_helper import LiveServer
+
+from audit.models import AuditEntry
+from mcp_servers.client.connections.runtime import run_sync
+from mcp_servers.models import ClientSignIn, ClientToken, KnownClient, McpServer
+from tests.factories import Tenant, UserFactory, make_tenant
+from tests.mcp_servers.endpoint.signing_in import (
+    CHALLENGE,
+    ORIGIN,
+    REDIRECT,
+    SigningIn,
+    answer_of,
+    hidden_fields,
+    let_clients_in,
+    register,
+)
+from tests.mcp_servers.endpoint.test_endpoint import McpClient, notes
+from tests.patience import PATIENCE
+from workspaces.models import Membership, User
+
+__all__ = ["notes"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Memory(TokenStorage):
+    """What a client keeps."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+class Person:
+    """Somebody whose browser a client opens, and who lets it in."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self.browser = tenant.client("member")
+        self.location = ""
+
+    async def open(self, address: str) -> None:
+        await asyncio.to_thread(self._allow, address)
+
+    def _allow(self, address: str) -> None:
+        parts = urlsplit(address)
+        headers = {"host": parts.netloc}
+        page = self.browser.get(f"{parts.path}?{parts.query}", headers=headers)
+        assert page.status_code == 200, page.content
+        sent = {**hidden_fields(page.content.decode()), "answer": "allow", "reach": "mcp:call"}
+        self.location = self.browser.post(parts.path, sent, headers=headers)["Location"]
+
+    async def answer(self) -> AuthorizationCodeResult:
+        return AuthorizationCodeResult.model_validate(answer_of(self.location))
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_the_official_client_signs_in(
+    tenant: Tenant, notes: McpServer, live_server: LiveServer, mode: Any
+) -> None:
+    """REL-1100: over HTTP, with nothing but the address; it finds out where, registers, asks, and calls a tool."""
+    let_clients_in(tenant)
+    url = f"{live_server.url}/w/{tenant.workspace.slug}/mcp/"
+    memory, person = Memory(), Person(tenant)
+    auth = OAuthClientProvider(
+        url,
+        OAuthClientMetadata(client_name="Rake", redirect_uris=[AnyUrl(REDIRECT)]),
+        memory,
+        person.open,
+        person.answer,
+    )
+
+    async def use() -> tuple[list[str], Any]:
+        async with (
+            httpx2.AsyncClient(auth=auth, timeout=PATIENCE) as http,
+            mcp.Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+        ):
+            listed = await client.list_tools()
+            called = await client.call_tool("notes__list_notes", {})
+            return [tool.name for tool in listed.tools], called
+
+    names, called = run_sync(use(), PATIENCE)
+    assert "notes__list_notes" in names
+    assert not called.is_error
+    assert memory.tokens is not None
+    assert memory.tokens.refresh_token
+    sign_in = ClientSignIn.objects.for_workspace(tenant.workspace).get()
+    assert (sign_in.user, sign_in.client_name) == (tenant.member, "Rake")
+    entry = AuditEntry.objects.for_workspace(tenant.workspace).get(action="tool_call.finished")
+    assert entry.details["client"] == "Rake"
+    assert (entry.sign_in, entry.token_id) == ("client", sign_in.pk)
+
+
+def test_a_sign_in_gives_tokens_and_they_open_the_endpoint(
+    tenant: Tenant, notes: McpServer
+) -> None:
+    """REL-1100, SEC-532: step by step; only hashes are kept."""
+    begun = SigningIn.begun(tenant)
+    answered = begun.answer()
+    told = answer_of(answered["Location"])
+    assert answered["Location"].startswith(f"{REDIRECT}?")
+    assert (told["state"], told["iss"]) == ("state-of-client", ORIGIN)
+    tokens = begun.exchange(told["code"]).json()
+    assert (tokens["token_type"], tokens["scope"], tokens["expires_in"]) == (
+        "Bearer",
+        "mcp:call",
+        3600,
+    )
+    client = McpClient(tenant, tokens["access_token"])
+    assert "notes__list_notes" in client.names()
+    kept = str(list(ClientToken.objects.for_workspace(tenant.workspace).values()))
+    for secret in (told["code"], tokens["access_token"], tokens["refresh_token"]):
+        assert secret not in kept
+
+
+def test_an_endpoint_says_where_people_sign_in(tenant: Tenant) -> None:
+    """REL-1101: without a token, with a bad one, and the same for workspaces that do not exist."""
+    slug = tenant.workspace.slug
+    about = f"{ORIGIN}/.well-known/oauth-protected-resource/w/{slug}/mcp/"
+    answer = Client().post(f"/w/{slug}/mcp/", "{}", content_type="application/json")
+    assert answer.status_code == 401
+    assert answer["WWW-Authenticate"] == (
+        f'Bearer realm="Trellis", resource_metadata="{about}", scope="mcp:read mcp:call"'
+    )
+    bad = McpClient(tenant, "trc_nothing").post("tools/list")
+    assert bad.status_code == 401
+    assert 'error="invalid_token"' in bad["WWW-Authenticate"]
+    for path in (about.removeprefix(ORIGIN), about.removeprefix(ORIGIN)[:-1]):
+        told = Client().get(path).json()
+        assert told["resource"] == f"{ORIGIN}/w/{slug}/mcp/"
+        assert told["authorization_servers"] == [ORIGIN]
+        assert told["scopes_supported"] == ["mcp:read", "mcp:call"]
+    nowhere = Client().get("/.well-known/oauth-protected-resource/w/nowhere/mcp/")
+    assert nowhere.status_code == 200
+    server = Client().get("/.well-known/oauth-authorization-server").json()
+    assert server["issuer"] == ORIGIN
+    assert server["code_challenge_methods_supported"] == ["S256"]
+    assert server["client_id_metadata_document_supported"] is True
+    assert server["authorization_response_iss_parameter_supported"] is True
+    for name in ("authorization", "token", "registration", "revocation"):
+        assert server[f"{name}_endpoint"].startswith(f"{ORIGIN}/oauth/")
+
+
+def test_opening_the_address_gives_nothing(tenant: Tenant) -> None:
+    """SEC-114: a link that somebody sends shows a page, which no other page can frame; the person's own answer is needed."""
+    begun = SigningIn.begun(tenant)
+    page = begun.page()
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert "Rake" in text
+    assert "127.0.0.1" in text
+    assert tenant.workspace.name in text
+    assert "frame-ancestors 'none'" in page["Content-Security-Policy"]
+    assert "form-action 'self' http://127.0.0.1:3912" in page["Content-Security-Policy"]
+    assert page["X-Frame-Options"] == "DENY"
+    assert not ClientSignIn.objects.for_workspace(tenant.workspace).exists()
+    stranger = Client().get("/oauth/authorize", begun.params())
+    assert stranger.status_code == 302
+    assert stranger["Location"].startswith("/accounts/login/?next=/oauth/authorize")
+
+
+def test_an_answer_is_of_the_page_that_was_shown(tenant: Tenant) -> None:
+    """SEC-114: not of another browser, another person or another request, and not without the page."""
+    begun = SigningIn.begun(tenant)
+    sent = {**hidden_fields(begun.page().content.decode()), "answer": "allow", "reach": "mcp:call"}
+    without = {name: value for name, value in sent.items() if name != "page"}
+    other_browser = SigningIn(tenant, begun.client_id)
+    other_person = SigningIn(tenant, begun.client_id, "admin")
+    tries = [
+        (begun.browser, without),
+        (begun.browser, {**sent, "state": "another"}),
+        (begun.browser, {**sent, "code_challenge": CHALLENGE[::-1]}),
+        (begun.browser, {**sent, "reach": "audit:read"}),
+        (other_browser.browser, sent),
+        (other_person.browser, sent),
+    ]
+    for browser, given in tries:
+        answer = browser.post("/oauth/authorize", given)
+        assert answer.status_code == 200
+        assert "Nothing was allowed" in answer.content.decode()
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = begun.browser.cookies
+    forged = {name: value for name, value in sent.items() if name != "csrfmiddlewaretoken"}
+    assert strict.post("/oauth/authorize", forged).status_code == 403
+    assert not ClientSignIn.objects.for_workspace(tenant.workspace).exists()
+    assert begun.browser.post("/oauth/authorize", sent).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "redirect",
+    [
+        "http://127.0.0.1:3912/callback/",
+        "http://127.0.0.1:3912/callback?a=b",
+        "http://127.0.0.1:3912/Callback",
+        "http://localhost:3912/callback",
+        "https://127.0.0.1:3912/callback",
+        "http://127.0.0.1:3912@evil.example/callback",
+        "http://evil.example/callback",
+        "https://app.example:444/cb",
+        "https://app.example/cb#",
+        "https://APP.example/cb",
+        None,
+    ],
+)
+def test_an_altered_address_gets_no_code(tenant: Tenant, redirect: str | None) -> None:
+    """SEC-114: the page says so, and leads nowhere."""
+    begun = SigningIn.begun(tenant)
+    told = register("Rake", REDIRECT, "https://app.example/cb").json()
+    page = begun.page(client_id=told["client_id"], redirect_uri=redirect)
+    assert page.status_code == 400
+    assert "Location" not in page
+    assert "evil" not in page.content.decode()
+    assert "Back to the client" not in page.content.decode()
+
+
+def test_a_program_on_the_computer_may_take_any_port(tenant: Tenant) -> None:
+    """SEC-533: and gets its code there."""
+    begun = SigningIn.begun(tenant)
+    begun.redirect = "http://127.0.0.1:50999/callback"
+    assert begun.answer()["Location"].startswith("http://127.0.0.1:50999/callback?code=")
+
+
+@pytest.mark.parametrize(
+    "redirect",
+    [
+        "http://app.example/cb",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "https://app.example/cb#x",
+        "https://user@app.example/cb",
+        "https:///cb",
+        "nothing",
+        "http://127.0.0.1:99999/cb",
+        "https://app.example/" + "x" * 500,
+    ],
+)
+def test_a_client_names_only_safe_addresses(db: None, redirect: str) -> None:
+    """SEC-533: encrypted ones, this computer, or a program's own scheme."""
+    answer = register("Rake", redirect)
+    assert answer.status_code == 400
+    assert not KnownClient.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"code_challenge_method": "plain"}, "code_challenge_method"),
+        ({"code_challenge_method": None}, "code_challenge_method"),
+        ({"code_challenge": None}, "code_challenge"),
+        ({"code_challenge": "short"}, "code_challenge"),
+        ({"response_type": "token"}, "response_type"),
+        ({"resource": None}, "resource"),
+        ({"resource": f"{ORIGIN}/w/acme/"}, "resource"),
+        ({"resource": "http://evil.example/w/acme/mcp/"}, "resource"),
+        ({"scope": "audit:read"}, "scope"),
+    ],
+)
+def test_what_is_not_in_order_is_refused(
+    tenant: Tenant, changed: dict[str, str | None], error: str
+) -> None:
+    """SEC-532: no page to answer on, and a way back to the client that tells it why."""
+    page = SigningIn.begun(tenant).page(**changed)
+    text = page.content.decode()
+    assert page.status_code == 400
+    assert error in text.lower()
+    assert "Back to the client" in text
+    assert "iss=" in text
+    assert 'name="answer"' not in text
+
+
+def test_a_code_serves_once_and_soon(tenant: Tenant) -> None:
+    """SEC-532: for its client, its verifier, its address and its resource; a second use ends what it gave."""
+    begun = SigningIn.begun(tenant)
+    code = begun.code()
+    for changed in (
+        {"code_verifier": "w" * 64},
+        {"redirect_uri": "http://127.0.0.1:1/callback"},
+        {"resource": f"{ORIGIN}/w/other/mcp/"},
+        {"client_id": register("Spade").json()["client_id"]},
+        {"code": f"{code}x"},
+        {"client_id": "nobody"},
+    ):
+        assert begun.exchange(**{"code": code, **changed}).status_code in (400, 401), changed
+    tokens = begun.exchange(code).json()
+    assert begun.exchange(code).json()["error"] == "invalid_grant"
+    assert McpClient(tenant, tokens["access_token"]).post("tools/list").status_code == 401
+    assert not ClientSignIn.objects.for_workspace(tenant.workspace).exists()
+    late = begun.code()
+    rows = ClientToken.objects.for_workspace(tenant.workspace)
+    row = rows.get(kind="code")
+    assert (row.expires_at - row.created_at) <= timedelta(seconds=61)
+    rows.update(expires_at=row.created_at)
+    assert begun.exchange(late).json()["error"] == "invalid_grant"
+
+
+def test_refresh_tokens_rotate_and_a_second_use_ends_the_sign_in(tenant: Tenant) -> None:
+    """SEC-534: whoever has the token besides the client loses it, and the log says so."""
+    begun = SigningIn.begun(tenant)
+    first = begun.tokens()
+    second = begun.refresh(first["refresh_token"]).json()
+    assert second["refresh_token"] != first["refresh_token"]
+    assert McpClient(tenant, first["access_token"]).post("tools/list").status_code == 401
+    assert McpClient(tenant, second["access_token"]).post("tools/list").status_code == 200
+    wide = begun.refresh(second["refresh_token"], scope="mcp:call audit:read")
+    assert wide.json()["error"] == "invalid_scope"
+    assert begun.refresh(first["refresh_token"]).json()["error"] == "invalid_grant"
+    assert begun.refresh(second["refresh_token"]).json()["error"] == "invalid_grant"
+    assert McpClient(tenant, second["access_token"]).post("tools/list").status_code == 401
+    log = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert log.filter(action="mcp_client.reused").exists()
+    assert log.get(action="mcp_client.ended").details["reason"] == "token used twice"
+
+
+def test_a_token_is_good_for_one_endpoint_and_nothing_else(tenant: Tenant) -> None:
+    """SEC-535: no other workspace of the same person, and nothing of REST."""
+    begun = SigningIn.begun(tenant)
+    token = begun.tokens()["access_token"]
+    other = make_tenant("other")
+    let_clients_in(other)
+    Membership.objects.create(workspace=other.workspace, user=tenant.member, role="member")
+    assert McpClient(tenant, token).post("tools/list").status_code == 200
+    assert McpClient(other, token).post("tools/list").status_code == 401
+    for path in ("/api/servers/", "/api/conversations/", "/api/tokens/", "/api/mcp-clients/"):
+        answer = Client().get(path, headers={"Authorization": f"Bearer {token}"})
+        assert answer.status_code == 401, path
+
+
+def test_a_client_may_be_let_read_only(tenant: Tenant, notes: McpServer) -> None:
+    """SEC-113: the person chooses on the page, and fewer than was asked for."""
+    begun = SigningIn.begun(tenant)
+    tokens = begun.tokens(reach="mcp:read")
+    assert tokens["scope"] == "mcp:read"
+    assert "notes__write_note" not in McpClient(tenant, tokens["access_token"]).names()
+    only = begun.page(scope="mcp:read").content.decode()
+    assert "All tools" not in only
+
+
+def test_a_person_refuses(tenant: Tenant) -> None:
+    """REL-1102: the client is told, and the log has it."""
+    begun = SigningIn.begun(tenant)
+    told = answer_of(begun.answer("refuse")["Location"])
+    assert (told["error"], told["state"], told["iss"]) == (
+        "access_denied",
+        "state-of-client",
+        ORIGIN,
+    )
+    assert "code" not in told
+    log = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert log.get(action="mcp_client.refused").details["name"] == "Rake"
+
+
+def test_the_page_says_why_a_client_cannot_come_in(tenant: Tenant) -> None:
+    """REL-1102: where the workspace lets none in, and where the person is no member; and what to do."""
+    begun = SigningIn.begun(tenant)
+    let_clients_in(tenant, is_on=False)
+    page = begun.page()
+    assert page.status_code == 403
+    assert "Ask an owner" in page.content.decode()
+    owner = SigningIn(tenant, begun.client_id, "owner").page()
+    assert "You can allow it" in owner.content.decode()
+    let_clients_in(tenant)
+    for slug in ("nowhere", "acme"):
+        begun.browser.force_login(_nobody(), backend=settings.AUTHENTICATION_BACKENDS[0])
+        page = begun.page(resource=f"{ORIGIN}/w/{slug}/mcp/")
+        text = page.content.decode()
+        assert page.status_code == 403
+        assert "is not a member" in text
+        assert tenant.workspace.name not in text
+
+
+def _nobody() -> Any:
+    found = User.objects.filter(email="nobody@example.org").first()
+    return found or UserFactory(email="nobody@example.org")
+
+
+def test_a_client_ends_its_sign_in(tenant: Tenant) -> None:
+    """SEC-536: with either token; with somebody else's, nothing happens."""
+    begun = SigningIn.begun(tenant)
+    for kind in ("access_token", "refresh_token"):
+        tokens = begun.tokens()
+        other = {"client_id": register("Spade").json()["client_id"], "token": tokens[kind]}
+        assert Client().post("/oauth/revoke", other).status_code == 200
+        assert McpClient(tenant, tokens["access_token"]).post("tools/list").status_code == 200
+        mine = {"client_id": begun.client_id, "token": tokens[kind]}
+        assert Client().post("/oauth/revoke", mine).status_code == 200
+        assert McpClient(tenant, tokens["access_token"]).post("tools/list").status_code == 401
+        assert begun.refresh(tokens["refresh_token"]).status_code == 400
