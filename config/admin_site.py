@@ -142,6 +142,10 @@ def product_pages(workspace: Workspace, actor: Actor) -> dict[Section, list[Page
         found[Section.TOOLS] = [
             Page(_now("Servers"), reverse("mcp_servers:servers", args=[workspace.slug])),
             Page(_now("Catalogue"), reverse("mcp_servers:catalogue", args=[workspace.slug])),
+            Page(_now("Other MCP clients"), reverse("mcp_servers:clients", args=[workspace.slug])),
+        ]
+        found[Section.RULES] = [
+            Page(_now("Call rules"), reverse("mcp_servers:call_rules", args=[workspace.slug]))
         ]
     if has_permission(actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk):
         found[Section.LOG] = [
@@ -151,7 +155,11 @@ def product_pages(workspace: Workspace, actor: Actor) -> dict[Section, list[Page
         ]
     if has_permission(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk):
         found[Section.RULES] = [
-            Page(_now("Settings as a file"), reverse("workspace_file", args=[workspace.slug]))
+            *found.get(Section.RULES, ()),
+            Page(
+                _now("Rules of this workspace"), reverse("mcp_servers:rules", args=[workspace.slug])
+            ),
+            Page(_now("Settings as a file"), reverse("workspace_file", args=[workspace.slug])),
         ]
     if actor.is_superuser:
         found[Section.PLATFORM] = [
