@@ -102,6 +102,10 @@ async def _call_one(
                 # Refused, put before a person, or stopped: what the model said is stored before that is.
                 await _store_answer(lease)
     except ApprovalMissing as missing:
+        if task.bud.is_sandboxed:
+            # Nobody looks at a check while it runs, so nobody can be asked.
+            await in_database(calls.refuse_call, lease, call_id, message=missing.message)
+            return
         await in_database(
             waiting.ask_for_approval,
             lease,

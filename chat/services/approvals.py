@@ -102,7 +102,9 @@ def calls_to_decide(workspace: Workspace | UUID, person_id: UUID) -> WorkspaceQu
     """The calls that wait for a second person, of others than this one. Whether they may decide, the caller asks."""
     rows: WorkspaceQuerySet[ToolCall] = ToolCall.objects.for_workspace(workspace)
     return rows.filter(
-        status=ToolCallStatus.WAITING_FOR_APPROVAL.value, needs_second_person=True
+        status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
+        needs_second_person=True,
+        turn__conversation__deleted_at=None,
     ).exclude(turn__asked_by_id=person_id)
 
 

@@ -24,7 +24,7 @@ from workspaces.actors import Role
 from workspaces.errors import InvalidInput
 from workspaces.pages.seen_values import NoticesOthers
 
-_FREE_ROWS: Final = 3
+_FREE_ROWS: Final = 2
 _OPERATORS: Final = [(one.value, _(words)) for one, words in OPERATOR_WORDS.items()]
 _ROLES: Final = [
     (Role.MEMBER.value, _("Members")),

@@ -117,6 +117,22 @@ def delete_call_rule(*, rule: CallRule, actor: Actor) -> None:
     row.delete()
 
 
+def follow_new_name(*, workspace_id: UUID, before: str, after: str, actor: Actor) -> None:
+    """Have rules that name a server of the workspace name it by its new name, in the caller's transaction.
+
+    What blocks or asks also keeps the old name: another server may have it.
+    """
+    rows = CallRule.objects.for_workspace(workspace_id).select_for_update(of=("self",))
+    for row in rows.order_by("id"):
+        names = [str(one) for one in row.servers] if isinstance(row.servers, list) else []
+        if before not in names or after in names:
+            continue
+        is_strict = row.effect != Effect.AUTO
+        with tracked_change(row, actor=actor):
+            row.servers = [one for one in names if is_strict or one != before] + [after]
+            row.save(update_fields=["servers", "updated_at"])
+
+
 def draft_of(rule: CallRule) -> RuleDraft:
     """What a rule says now."""
     return RuleDraft(**{name: getattr(rule, name) for name in _FIELDS})
