@@ -238,7 +238,11 @@ def _expire(call_id: UUID, workspace_id: UUID, conversation_id: UUID) -> None:
                 on_behalf_of=call.turn.asked_by.email,
             )
             expire_approval(
-                call_id=call.pk, tool=tool, arguments=arguments_for_log(call), requester=actor
+                call_id=call.pk,
+                tool=tool,
+                arguments=arguments_for_log(call),
+                requester=actor,
+                rule=call.approval_rule,
             )
         end_call(call, ToolCallStatus.REFUSED, "Nobody approved this call in time. It was not run.")
         changes.tool_call(call)
