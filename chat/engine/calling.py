@@ -102,12 +102,7 @@ async def _call_one(
                 # Refused, put before a person, or stopped: what the model said is stored before that is.
                 await _store_answer(lease)
     except ApprovalMissing as missing:
-        await in_database(
-            waiting.ask_for_approval,
-            lease,
-            call_id,
-            missing.decision,
-        )
+        await in_database(_ask_or_refuse, lease, call_id, task, missing)
     except InputMissing:
         await in_database(waiting.park_call, lease, call_id, work_ms=caller.work_ms)
     except ChangesRefused as error:
@@ -125,6 +120,16 @@ async def _call_one(
             caller.following = await in_database(
                 calls.finish_call, lease, call_id, outcome, work_ms=caller.work_ms
             )
+
+
+def _ask_or_refuse(
+    lease: Lease, call_id: UUID, task: TurnContext, missing: ApprovalMissing
+) -> None:
+    """Put a call before a person; nobody looks at a check while it runs, so there it is refused."""
+    if task.bud.is_sandboxed:
+        calls.refuse_call(lease, call_id, message=missing.message)
+    else:
+        waiting.ask_for_approval(lease, call_id, missing.decision)
 
 
 async def _store_answer(lease: Lease) -> None:

@@ -102,7 +102,9 @@ def calls_to_decide(workspace: Workspace | UUID, person_id: UUID) -> WorkspaceQu
     """The calls that wait for a second person, of others than this one. Whether they may decide, the caller asks."""
     rows: WorkspaceQuerySet[ToolCall] = ToolCall.objects.for_workspace(workspace)
     return rows.filter(
-        status=ToolCallStatus.WAITING_FOR_APPROVAL.value, needs_second_person=True
+        status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
+        needs_second_person=True,
+        turn__conversation__deleted_at=None,
     ).exclude(turn__asked_by_id=person_id)
 
 
@@ -236,7 +238,11 @@ def _expire(call_id: UUID, workspace_id: UUID, conversation_id: UUID) -> None:
                 on_behalf_of=call.turn.asked_by.email,
             )
             expire_approval(
-                call_id=call.pk, tool=tool, arguments=arguments_for_log(call), requester=actor
+                call_id=call.pk,
+                tool=tool,
+                arguments=arguments_for_log(call),
+                requester=actor,
+                rule=call.approval_rule,
             )
         end_call(call, ToolCallStatus.REFUSED, "Nobody approved this call in time. It was not run.")
         changes.tool_call(call)

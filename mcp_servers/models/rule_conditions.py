@@ -46,8 +46,8 @@ OPERATOR_WORDS: Final[dict[Operator, str]] = {
     Operator.NOT_CONTAINS: _("does not contain"),
     Operator.STARTS_WITH: _("starts with"),
     Operator.ENDS_WITH: _("ends with"),
-    Operator.MATCHES: _("matches (with * and ?)"),
-    Operator.NOT_MATCHES: _("does not match (with * and ?)"),
+    Operator.MATCHES: _("matches"),
+    Operator.NOT_MATCHES: _("does not match"),
     Operator.GREATER: _("is greater than"),
     Operator.LESS: _("is less than"),
     Operator.PRESENT: _("is present"),
@@ -79,12 +79,6 @@ class Condition(BaseModel):
             if not number.is_finite():
                 raise ValueError("this comparison needs a number")
         return self
-
-    @property
-    def words(self) -> str:
-        """For people, in English."""
-        told = OPERATOR_WORDS[self.operator]
-        return f"{self.path} {told}" + (f" {self.value}" if self.value else "")
 
 
 CONDITIONS: Final[TypeAdapter[list[Condition]]] = TypeAdapter(

@@ -147,6 +147,10 @@ async def _wait(turn: Turn, actor: Actor, options: dict[str, Any], lines: _Lines
                 message = "A call asks for approval: say --approve or --deny."
                 await _give_up(turn, actor, "approval_missing", message)
                 continue
+            if options["approve"] and await in_database(_waits_for_second_person, turn):
+                message = "A call rule has a call wait for a second person, whom nobody can ask from here."
+                await _give_up(turn, actor, "second_person_missing", message)
+                continue
             decision = Decision.APPROVED if options["approve"] else Decision.REFUSED
             await in_database(_decide_all, turn, actor, decision)
         if now == TurnStatus.WAITING_FOR_INPUT:
@@ -211,6 +215,12 @@ def _answer_all(turn: Turn, actor: Actor, answer: dict[str, Any] | None) -> None
 
 def _look(turn: Turn) -> str:
     return Turn.objects.for_workspace(turn.workspace_id).fetch(turn.pk).status
+
+
+def _waits_for_second_person(turn: Turn) -> bool:
+    calls = ToolCall.objects.for_workspace(turn.workspace_id).filter(turn=turn)
+    waits = ToolCallStatus.WAITING_FOR_APPROVAL.value
+    return calls.filter(status=waits, needs_second_person=True).exists()
 
 
 def _decide_all(turn: Turn, actor: Actor, decision: Decision) -> None:

@@ -24,8 +24,14 @@ from workspaces.actors import Role
 from workspaces.errors import InvalidInput
 from workspaces.pages.seen_values import NoticesOthers
 
-_FREE_ROWS: Final = 3
-_OPERATORS: Final = [(one.value, _(words)) for one, words in OPERATOR_WORDS.items()]
+_FREE_ROWS: Final = 2
+_WITH_STARS: Final = {
+    Operator.MATCHES: _("matches, with * and ?"),
+    Operator.NOT_MATCHES: _("does not match, with * and ?"),
+}
+_OPERATORS: Final = [
+    (one.value, _WITH_STARS.get(one, _(words))) for one, words in OPERATOR_WORDS.items()
+]
 _ROLES: Final = [
     (Role.MEMBER.value, _("Members")),
     (Role.ADMIN.value, _("Admins")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from allauth.account.decorators import login_required
@@ -19,12 +20,13 @@ from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.client.values import Effect
 from mcp_servers.gate import tester
 from mcp_servers.pages import cards
-from mcp_servers.pages.views.common import servers_url, tool_of
+from mcp_servers.pages.views.common import can_manage, servers_url, tool_of, workspace_of
 from mcp_servers.registry.rights import require_to_manage
 from workspaces.errors import DomainError, PermissionDenied
 
 if TYPE_CHECKING:
     from mcp_servers.client.values import ToolCallOutcome
+    from mcp_servers.models import McpTool
     from workspaces.middleware import WorkspaceRequest
 
 
@@ -48,8 +50,21 @@ def tool_tester(
         "is_denied": decision.effect is Effect.DENY,
         "schema": tool.input_schema,
         "has_arguments": bool(tool.input_schema.get("properties")),
+        **_rule_addresses(request, tool),
     }
     return render(request, "mcp_servers/tester.html", context)
+
+
+def _rule_addresses(request: WorkspaceRequest, tool: McpTool) -> dict[str, str]:
+    """Where call rules are, and where one about this tool begins; nothing for those who make none."""
+    if not can_manage(request):
+        return {}
+    slug = [workspace_of(request).slug]
+    about = urlencode({"servers": tool.server.name, "tools": tool.name})
+    return {
+        "rules_url": reverse("mcp_servers:call_rules", args=slug),
+        "new_rule_url": f"{reverse('mcp_servers:call_rule_new', args=slug)}?{about}",
+    }
 
 
 @require_POST

@@ -148,7 +148,12 @@ def refuse_approval(
 
 @transaction.atomic
 def expire_approval(
-    *, call_id: UUID, tool: McpTool, arguments: Mapping[str, JsonValue], requester: Actor
+    *,
+    call_id: UUID,
+    tool: McpTool,
+    arguments: Mapping[str, JsonValue],
+    requester: Actor,
+    rule: str = "",
 ) -> None:
     """Record that nobody decided in time: *approval.expired*, and the call itself as refused.
 
@@ -165,7 +170,7 @@ def expire_approval(
                 arguments=arguments,
                 actor=requester,
                 refused_by=RefusedBy.APPROVAL if is_refusal else None,
-                rule="approval.expired" if is_refusal else "",
+                rule="approval.expired" if is_refusal else rule,
             )
         )
 

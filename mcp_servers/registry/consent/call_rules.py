@@ -115,7 +115,7 @@ def decide_whatever_arguments(rules: Iterable[Rule], call: Called) -> RuleDecisi
     """What the rules say of every call of this tool, whatever it is given; None: that depends."""
     found: dict[tuple[Effect, bool], Rule] = {}
     for rule in rules:
-        if is_about(rule, call) and (rule.fault or (rule.is_strict and not rule.conditions)):
+        if is_about(rule, call) and (rule.fault or not rule.conditions):
             found.setdefault((rule.effect, rule.asks_second_person), rule)
     return _strictest(found)
 

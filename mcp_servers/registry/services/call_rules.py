@@ -20,6 +20,8 @@ from workspaces.models import Workspace
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from workspaces.actors import Actor
 
 MOST_RULES: Final = 200
@@ -113,6 +115,22 @@ def delete_call_rule(*, rule: CallRule, actor: Actor) -> None:
     row = _locked(rule)
     record_deleted(row, actor=actor)
     row.delete()
+
+
+def follow_new_name(*, workspace_id: UUID, before: str, after: str, actor: Actor) -> None:
+    """Have rules that name a server of the workspace name it by its new name, in the caller's transaction.
+
+    What blocks or asks also keeps the old name: another server may have it.
+    """
+    rows = CallRule.objects.for_workspace(workspace_id).select_for_update(of=("self",))
+    for row in rows.order_by("id"):
+        names = [str(one) for one in row.servers] if isinstance(row.servers, list) else []
+        if before not in names or after in names:
+            continue
+        is_strict = row.effect != Effect.AUTO
+        with tracked_change(row, actor=actor):
+            row.servers = [one for one in names if is_strict or one != before] + [after]
+            row.save(update_fields=["servers", "updated_at"])
 
 
 def draft_of(rule: CallRule) -> RuleDraft:

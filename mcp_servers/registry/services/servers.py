@@ -16,6 +16,7 @@ from mcp_servers.oauth.revoking import remove_grants_of_server
 from mcp_servers.registry.bud_choices import give_to_buds
 from mcp_servers.registry.elicitation import withdraw_sign_ins
 from mcp_servers.registry.rights import require_to_dismiss, require_to_manage, require_to_own
+from mcp_servers.registry.services.call_rules import follow_new_name
 from mcp_servers.registry.services.credentials import auth_of, check_auth
 from mcp_servers.registry.services.drafts import ServerDraft, apply_draft, target_of
 from mcp_servers.registry.services.server_notices import drop_connections, tell
@@ -143,7 +144,7 @@ def update_server(*, server: McpServer, draft: ServerDraft, actor: Actor) -> Mcp
 def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
     server = _locked(server)
     _check_switch(server, draft)
-    target, transport = target_of(server), server.transport
+    target, transport, name = target_of(server), server.transport, server.name
     state: dict[str, object] = {}
     with tracked_change(server, actor=actor):
         was_active, auth, signs_in = server.is_active, auth_of(server), sign_in_of(server)
@@ -172,6 +173,10 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
             raise InvalidInput(
                 fields={"name": [_("There is a server of this name already.")]}
             ) from error
+    if server.name != name and server.owner_id is None:
+        follow_new_name(
+            workspace_id=server.workspace_id, before=name, after=server.name, actor=actor
+        )
     server.state.write(**state)
     if signs_in is not None and sign_in_of(server) != signs_in:
         remove_grants_of_server(server, actor, why="The server's address or its sign-in changed.")

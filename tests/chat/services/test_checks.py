@@ -26,6 +26,7 @@ from chat.services.check_runs import KEEP_RUNS, advance_all, cancel_run, start_r
 from chat.services.checks import add_check, checks_of, remove_check, update_check
 from chat.services.conversations import erase_conversation
 from mcp_servers.models import McpTool
+from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
 from tests.chat.conftest import ENDED, Chat, Watching
 from tests.factories import Tenant, TwoTenants
 from tests.locks import until_somebody_waits
@@ -170,6 +171,19 @@ def test_without_a_recording_the_call_is_refused_and_the_check_says_so(
         f"counting.{tool} was not called, because it may change data and the check has no recorded result for it."
     ]
     assert "no recorded result" in chat.model.requests[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("effect", ["deny", "confirm"])
+def test_call_rules_hold_in_checks(chat: Chat, effect: str) -> None:
+    """SEC-548: nobody is asked during a check, so what asks is refused, too."""
+    draft = RuleDraft(name="Careful", effect=effect, servers=["counting"], tools=["echo"])
+    create_call_rule(workspace=chat.tenant.workspace, draft=draft, actor=chat.tenant.actor())
+    check(chat, contains=["no"])
+    chat.model.call(("counting__echo", {"text": "hi"}))
+    chat.model.say("no")
+    assert run_one(chat).status == "passed"
+    assert chat.server.calls == []
+    assert "“Careful”" in chat.model.requests[1]["messages"][-1]["content"]
 
 
 def test_a_run_is_in_no_list_and_leaves_nothing_but_its_results(chat: Chat) -> None:

@@ -17,7 +17,7 @@ from chat.services.turns import queue_again
 from chat.services.waiting import waiting_for
 from chat.values import Decision, Remember
 from mcp_servers.client.connections import runtime
-from mcp_servers.models import CallRule
+from mcp_servers.models import CallRule, McpTool
 from mcp_servers.registry.consent.permissions import ask_always
 from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
 from tests.chat.conftest import Chat, Watching
@@ -286,6 +286,37 @@ def test_people_can_have_a_tool_ask_each_time(chat: Chat) -> None:
     call = waiting_call(chat)
     assert call.approval_rule == "user.ask"
     assert chat.server.calls == []
+
+
+def test_a_tool_is_made_to_ask_over_rest_and_on_its_page_taken_back(chat: Chat) -> None:
+    """SEC-544: a changed tool still asks; others have their own."""
+    tool = tool_of(chat.row, "echo")
+    browser = Client()
+    browser.force_login(chat.tenant.people["member"])
+    slug = chat.tenant.workspace.slug
+    options: dict[str, Any] = {
+        "content_type": "application/json",
+        "headers": {"X-Workspace": slug},
+    }
+    made = browser.post("/api/tool-permissions/", {"tool_id": str(tool.pk)}, **options)
+    assert made.status_code == 201, made.content
+    assert (made.json()["asks_always"], made.json()["is_current"]) == (True, True)
+    McpTool.objects.for_workspace(chat.tenant.workspace).update(
+        definition_hash="f" * 64, approved_hash="f" * 64
+    )
+    call = waiting_call(chat, "echo", text="hi")
+    assert call.approval_rule == "user.ask"
+    page = f"/w/{slug}/tool-permissions/"
+    assert "asks each time" in browser.get(page).content.decode()
+    assert browser.post(page, {"permission": made.json()["id"]}).status_code == 302
+    chat.model.say("done")
+    decide(call=call, decision=Decision.APPROVED, actor=chat.actor)
+    chat.watching.turn("completed")
+    chat.watching.forget()
+    chat.model.call(("counting__echo", {"text": "again"}))
+    chat.model.say("done")
+    chat.ask()
+    assert [name for name, _ in chat.server.calls] == ["echo", "echo"]
 
 
 @pytest.mark.parametrize("role", ["admin", "owner"])

@@ -20,6 +20,7 @@ from audit.models import AuditEntry
 from mcp_servers.client.connections.runtime import run_sync
 from mcp_servers.endpoint import offering
 from mcp_servers.models import McpServer, ServerScope
+from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.factories import demo_server, http_server, looked_at, stored_tool
 from tests.patience import PATIENCE
@@ -163,6 +164,36 @@ def test_what_needs_approval_is_refused_with_its_reason(tenant: Tenant, notes: M
     assert "approves each call" in told["content"][0]["text"]
     refused = AuditEntry.objects.for_workspace(tenant.workspace).get(action="tool_call.refused")
     assert (refused.source, refused.refused_by) == ("gateway", "approval")
+
+
+def test_call_rules_hold_for_clients(tenant: Tenant, notes: McpServer) -> None:
+    """SEC-548: what a rule blocks whatever it is given is not offered; what asks, or is blocked by arguments, is refused."""
+    admin = tenant.actor("admin")
+
+    def rule(name: str, tool: str, **fields: Any) -> None:
+        draft = RuleDraft(**{"name": name, "servers": ["notes"], "tools": [tool], **fields})
+        create_call_rule(workspace=tenant.workspace, draft=draft, actor=admin)
+
+    rule("No list", "list_notes", effect="deny")
+    rule("Four eyes", "read_note", effect="confirm", approver="second_person")
+    secret = {"path": "name", "operator": "contains", "value": "secret"}
+    rule("No secrets", "write_note", effect="deny", conditions=[secret])
+    rule("Free notes", "write_note", effect="auto")
+    client = McpClient(tenant, token_for(tenant))
+    offered = {one["name"]: one for one in client.result("tools/list")["tools"]}
+    assert "notes__list_notes" not in offered
+    assert "approves each call" in offered["notes__read_note"]["description"]
+    assert "approves each call" not in offered["notes__write_note"].get("description", "")
+    for name, words in (
+        ("list_notes", "“No list” blocks"),
+        ("read_note", "“Four eyes” asks for a second person"),
+    ):
+        told = client.call(f"notes__{name}", **({"name": "a"} if name == "read_note" else {}))
+        assert told["isError"]
+        assert words in told["content"][0]["text"]
+    told = client.call("notes__write_note", name="my SECRET", text="x")
+    assert "“No secrets” blocks" in told["content"][0]["text"]
+    assert not client.call("notes__write_note", name="plain", text="x")["isError"]
 
 
 @pytest.mark.parametrize("revision", [BEFORE, TODAYS])

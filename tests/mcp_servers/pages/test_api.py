@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from copy import copy
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,11 @@ from audit.models import AuditEntry
 from mcp_servers.client.values import Outcome, TextPart, ToolCallOutcome
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.pages.api.tools import OutcomeOutput, told
+from mcp_servers.registry.services.call_rules import (
+    RuleDraft,
+    change_call_rule,
+    create_call_rule,
+)
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import http_server, stored_tool, tool_of, zoo_program
@@ -106,6 +112,25 @@ def test_a_tool_is_switched_and_tried(
         .values_list("source")
     )
     assert sources == {("api",)}
+
+
+def test_call_rules_hold_for_the_tester(
+    api: Api, tenant: Tenant, trusted: McpServer, counting: CountingServer
+) -> None:
+    """SEC-548: one's own yes is enough where a rule asks, and not where it asks for a second person."""
+    draft = RuleDraft(name="Ask", effect="confirm", servers=[trusted.name], tools=["echo"])
+    rule = create_call_rule(workspace=tenant.workspace, draft=draft, actor=tenant.actor())
+    path = f"tools/{tool_of(trusted, 'echo').pk}/test/"
+    body: dict[str, Any] = {"arguments": {"text": "hi"}}
+    assert api("POST", path, body)[0] == 409
+    assert api("POST", path, {**body, "confirm": True})[0] == 200
+    stricter: tuple[dict[str, Any], ...] = ({"approver": "second_person"}, {"effect": "deny"})
+    for fields in stricter:
+        change_call_rule(rule=rule, draft=replace(draft, **fields), actor=tenant.actor())
+        status, told = api("POST", path, {**body, "confirm": True})
+        assert (status, told["errors"][0]["code"]) == (403, "call_refused")
+        assert "Ask" in told["errors"][0]["detail"]
+    assert counting.names() == ["echo"]
 
 
 def test_unfit_arguments_are_told(api: Api, trusted: McpServer, counting: CountingServer) -> None:

@@ -15,6 +15,7 @@ from mcp_servers.models.rule_conditions import Condition, Operator
 from mcp_servers.registry.consent import policy
 from mcp_servers.registry.consent.call_rules import as_rule, decide
 from mcp_servers.registry.consent.rule_matching import Called, Names, Rule
+from mcp_servers.registry.services import ServerDraft, update_server
 from mcp_servers.registry.services.call_rules import (
     RuleDraft,
     change_call_rule,
@@ -24,6 +25,7 @@ from mcp_servers.registry.services.call_rules import (
     switch_call_rule,
 )
 from tests.factories import Tenant
+from tests.mcp_servers.factories import http_server
 from workspaces.errors import InvalidInput, PermissionDenied
 
 
@@ -320,6 +322,27 @@ def test_bad_rules_get_an_error_at_the_field(
             workspace=tenant.workspace, draft=a_draft(**fields), actor=tenant.actor("admin")
         )
     assert where in caught.value.fields
+
+
+@pytest.mark.django_db
+def test_rules_follow_a_server_that_gets_another_name(tenant: Tenant) -> None:
+    """SEC-545: a new name is no way around a rule, and a freed one is no way into another."""
+    workspace, admin = tenant.workspace, tenant.actor("admin")
+    server = http_server(tenant, "https://files.example.org/mcp", name="files")
+    deny = create_call_rule(
+        workspace=workspace, draft=a_draft(servers=["files", "mail"]), actor=admin
+    )
+    auto = create_call_rule(
+        workspace=workspace,
+        draft=a_draft(name="Free", effect="auto", servers=["files"]),
+        actor=admin,
+    )
+    draft = ServerDraft(name="archive", transport=server.transport, url=server.url)
+    update_server(server=server, draft=draft, actor=admin)
+    deny.refresh_from_db()
+    auto.refresh_from_db()
+    assert deny.servers == ["files", "mail", "archive"]
+    assert auto.servers == ["archive"]
 
 
 @pytest.mark.django_db

@@ -138,12 +138,15 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
       {call.approval && (
         <>
           <p id={`${id}-why`} class="text-sm">
-            {isForOther
-              ? call.approval.call_rule
-                ? t.waitsForAdminByRule(call.approval.call_rule.name)
-                : t.waitsForAdmin
-              : call.approval.reason}
+            {call.approval.reason}
           </p>
+          {isForOther && (
+            <p class="text-sm font-medium">
+              {call.approval.call_rule
+                ? t.waitsForAdminByRule(call.approval.call_rule.name)
+                : t.waitsForAdmin}
+            </p>
+          )}
           {call.approval.call_rule && boot.urls.call_rules && (
             <p class="text-sm">
               {filled(t.callRule, {

@@ -111,6 +111,7 @@ export function ConversationView({ id }: { id: string }) {
   const model = chosen ?? (bud && !bud.model.is_demo ? bud.model.name : undefined);
   const title = conversation?.title || (boot.is_kept ? t.conversation : common.newChat);
   const isWaiting = waiting.value.length > 0;
+  const isForAdmin = waiting.value.every((call) => call.approval?.needs_second_person);
   const isAsked = waiting.value.some((call) => call.status === "waiting_for_input");
   const isLost = waiting.value.some((call) => call.status === "outcome_unknown");
 
@@ -202,7 +203,17 @@ export function ConversationView({ id }: { id: string }) {
           </button>
         )}
         <div class="sr-only" role="status">
-          {isAsked ? t.isAsked : isLost ? t.isLost : isWaiting ? t.isWaiting : turn ? t.isAnswering : ""}
+          {isAsked
+            ? t.isAsked
+            : isLost
+              ? t.isLost
+              : isWaiting
+                ? isForAdmin
+                  ? t.isWaitingForAdmin
+                  : t.isWaiting
+                : turn
+                  ? t.isAnswering
+                  : ""}
         </div>
         <QueuedMessages />
         <Composer
@@ -218,7 +229,9 @@ export function ConversationView({ id }: { id: string }) {
               : isLost
                 ? t.isLostAbove
                 : isWaiting
-                  ? t.isWaitingAbove
+                  ? isForAdmin
+                    ? t.isWaitingForAdmin
+                    : t.isWaitingAbove
                   : comparisonHint()
           }
           onSend={(text, whenBusy, asked) => {

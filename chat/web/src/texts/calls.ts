@@ -52,9 +52,8 @@ const calls = {
   allowTitle: "Allow {tool}?",
   allowForTitle: "Allow {tool} for {person}?",
   waitsTitle: "{tool} waits for an admin",
-  waitsForAdmin: "An admin or owner of the workspace has to allow this call. You can take it back.",
-  waitsForAdminByRule: (rule: string) =>
-    `Waits for an admin (rule “${rule}”). An admin or owner of the workspace has to allow this call. You can take it back.`,
+  waitsForAdmin: "Waits for an admin. You can take it back.",
+  waitsForAdminByRule: (rule: string) => `Waits for an admin (rule “${rule}”). You can take it back.`,
   takeBack: "Take it back…",
   callRule: "Call rule: {rule}",
   asksAlways: "Ask me each time",

@@ -21,6 +21,7 @@ const chat = {
   isAskedAbove: "Answer the server's question above.",
   isLostAbove: "Say above whether the call took effect.",
   isWaitingAbove: "Waiting for your approval above.",
+  isWaitingForAdmin: "Waiting for an admin to allow the call above.",
   smallPrint: "Answers can be wrong. Every tool call is recorded.",
 
   // -- the composer
