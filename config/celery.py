@@ -22,7 +22,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("trellis")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.autodiscover_tasks(["mcp_servers.registry", "mcp_servers.endpoint.sign_in"])
+app.autodiscover_tasks(["mcp_servers.registry", "mcp_servers.endpoint"])
 app.conf.beat_schedule = SCHEDULE  # filled as the tasks are imported
 app.set_default()  # in every thread, also those that began before this
 

@@ -196,6 +196,7 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
                 _("Through"): str(source_in_words(entry.source)),
                 _("Address"): entry.ip_address,
                 _("API token"): entry.token_id,
+                _("MCP client"): details.pop("client", ""),
                 _("On behalf of"): entry.on_behalf_of,
                 _("Signed in by"): entry.sign_in,
             },

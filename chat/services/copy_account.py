@@ -69,7 +69,7 @@ def _readme(part: Part, copy: DataCopy) -> str:
         ),
         files,
         _(
-            "`account` is in the first part: your folders, drafts, pins and settings, buds that are yours, chats that you share, tools that you always allow, and accounts that you connected."
+            "`account` is in the first part: your folders, drafts, pins and settings, buds that are yours, chats that you share, tools that you always allow, accounts that you connected, and MCP clients that you signed in with."
         ),
         f"## {_('What is not in it')}",
         _(

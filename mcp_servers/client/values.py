@@ -186,7 +186,10 @@ class ToolCallRequest(GateRequest):
     known_destinations: frozenset[str] = frozenset()
     """Where this call may carry data although the model has read words from outside; see mcp_servers.gate.destinations."""
     can_wait_elsewhere: bool = False
-    """True: when the server wants an answer first, the caller can be put aside and come back with the checkpoint."""
+    """True: when the server wants an answer first, the caller can be put aside and come back with the checkpoint.
+
+    Where nobody can be asked here, the caller itself puts forms to its person.
+    """
     checkpoint: str | None = None
     """Where an earlier try of this same call stopped; it goes on there."""
     reads_only: bool = False

@@ -10,7 +10,12 @@ from mcp.shared.exceptions import MCPError
 from uuid_utils.compat import uuid7
 
 from audit.actions import Outcome
-from mcp_servers.client.errors import ApprovalMissing, ChangesRefused, ToolNotFound
+from mcp_servers.client.errors import (
+    ApprovalMissing,
+    ChangesRefused,
+    InputMissing,
+    ToolNotFound,
+)
 from mcp_servers.client.values import (
     AudioPart,
     ContentPart,
@@ -21,42 +26,64 @@ from mcp_servers.client.values import (
     ToolCallOutcome,
     ToolCallRequest,
 )
+from mcp_servers.endpoint.asking import UNFIT, NoOpenQuestion, PutAside, Reply, ask, take_up
 from mcp_servers.endpoint.offering import ASKS, offers_for
 from mcp_servers.gate import call_tool
 from workspaces.database import in_database
-from workspaces.errors import DomainError
+from workspaces.errors import Conflict, DomainError
 
 if TYPE_CHECKING:
     from mcp_servers.endpoint.callers import Caller
     from mcp_servers.endpoint.offering import Offer
 
 
-async def call(caller: Caller, name: str, arguments: Mapping[str, Any]) -> mcp_types.CallToolResult:
+async def call(
+    caller: Caller,
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    can_be_asked: bool = False,
+    reply: Reply | None = None,
+) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
     """Call the tool that the client knows by this name. What a rule or the server refuses is a result with an error.
 
+    Args:
+        can_be_asked: the client puts questions of servers to its person, and makes the call again with the answers.
+        reply: those answers.
+
     Raises:
-        MCPError: no tool has this name.
+        MCPError: no tool has this name, or the answers belong to no open question.
         ChangesRefused: the client's token allows it only tools that just read.
     """
     offer = await in_database(_find, caller, name)
     if offer is None:
         raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
-    request = ToolCallRequest(
-        call_id=uuid7(),
-        workspace_id=caller.workspace_id,
-        tool_id=offer.tool.pk,
-        arguments=arguments,
-        actor=caller.actor,
-        offered_definition_hash=offer.tool.definition_hash,
-        reads_only=caller.reads_only,
-    )
+    aside, call_id, checkpoint = PutAside(), uuid7(), None
     try:
-        return as_wire(await call_tool(request))
+        if reply is not None:
+            taken_up = await in_database(take_up, caller, offer.tool, arguments, reply)
+            call_id, checkpoint = taken_up.call_id, taken_up.checkpoint
+        request = ToolCallRequest(
+            call_id=call_id,
+            workspace_id=caller.workspace_id,
+            tool_id=offer.tool.pk,
+            arguments=arguments,
+            actor=caller.actor,
+            offered_definition_hash=offer.tool.definition_hash,
+            reads_only=caller.reads_only,
+            can_wait_elsewhere=can_be_asked,
+            checkpoint=checkpoint,
+        )
+        return as_wire(await call_tool(request, caller=aside))
+    except InputMissing:
+        return await in_database(ask, caller, offer.tool, arguments, call_id, aside.kept)
+    except NoOpenQuestion as error:
+        raise MCPError(mcp_types.INVALID_PARAMS, UNFIT) from error
     except ChangesRefused:
         raise
     except ApprovalMissing as error:
         return _refused(f"{error.message} {ASKS}")
-    except ToolNotFound as error:
+    except (ToolNotFound, Conflict) as error:
         raise MCPError(mcp_types.INVALID_PARAMS, error.message) from error
     except DomainError as error:
         return _refused(_told(error))

@@ -12,12 +12,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import mcp_types
+import mcp_types.version
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 
 from mcp_servers.client.errors import ChangesRefused
 from mcp_servers.client.product import NAME, VERSION
+from mcp_servers.endpoint.asking import Reply
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
 from workspaces.database import in_database
@@ -112,13 +114,34 @@ async def _list(
 
 async def _call(
     context: ServerRequestContext[Any], params: mcp_types.CallToolRequestParams
-) -> mcp_types.CallToolResult:
+) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
     exchange = _exchange_of(context)
+    reply = None
+    if params.request_state is not None:
+        reply = Reply(state=params.request_state, responses=params.input_responses or {})
     try:
-        return await call(exchange.caller, params.name, params.arguments or {})
+        return await call(
+            exchange.caller,
+            params.name,
+            params.arguments or {},
+            can_be_asked=_puts_forms(context),
+            reply=reply,
+        )
     except ChangesRefused as error:
         exchange.lacks_scope = True
         raise MCPError(mcp_types.INVALID_REQUEST, error.message) from error
+
+
+def _puts_forms(context: ServerRequestContext[Any]) -> bool:
+    """Whether the client puts forms to its person, and makes the call again with the answers.
+
+    Those of before would have to be asked over an open connection, of which there is none.
+    """
+    told = context.session.client_capabilities
+    if told is None or told.elicitation is None:
+        return False
+    is_of_today = context.protocol_version in mcp_types.version.MODERN_PROTOCOL_VERSIONS
+    return is_of_today and (told.elicitation.form is not None or told.elicitation.url is None)
 
 
 def _exchange_of(context: ServerRequestContext[Any]) -> _Exchange:

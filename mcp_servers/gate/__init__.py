@@ -8,7 +8,7 @@ what cannot be recorded does not happen. Resources and prompts take the same roa
 from mcp_servers.client.values import BuiltinRequest
 from mcp_servers.gate.abandoning import abandon_call
 from mcp_servers.gate.builtin import abandon_builtin, call_builtin, refuse_builtin
-from mcp_servers.gate.caller import Caller
+from mcp_servers.gate.caller import Caller, SilentCaller
 from mcp_servers.gate.checkpoints import is_unsent
 from mcp_servers.gate.reads import get_prompt, read_resource
 from mcp_servers.gate.tools import call_tool
@@ -16,6 +16,7 @@ from mcp_servers.gate.tools import call_tool
 __all__ = [
     "BuiltinRequest",
     "Caller",
+    "SilentCaller",
     "abandon_builtin",
     "abandon_call",
     "call_builtin",

@@ -82,6 +82,8 @@ class Dialogue:
         self._caller = caller
         self._can_ask = can_ask
         self._bud = bud
+        self._can_put_aside = False
+        """Whoever called can put a form to the person, once the call has ended with its questions."""
         self._waiting = 0
         self._began = timezone.now()
         self._reused: set[UUID] = set()
@@ -112,6 +114,7 @@ class Dialogue:
         Raises:
             InputMissing: a person has to answer first; the checkpoint is kept.
         """
+        self._can_put_aside = can_wait_elsewhere
         putting = [await self._put(asked) for asked in required.asked]
         if can_wait_elsewhere and any(put.answer is None and _is_open(put) for put in putting):
             checkpoint = InputCheckpoint(
@@ -202,7 +205,7 @@ class Dialogue:
             return _Put(asked=asked, answer=InputAnswer(action=InputAction.CANCEL, reason=reason))
 
     async def _open(self, asked: AskedInput) -> InputRequest:
-        if not self._can_ask:
+        if not self._can_ask and not (self._can_put_aside and asked.kind is InputKind.FORM):
             raise Unaskable(_("nobody is there to be asked."))
         self.has_asked = True
         row = await in_database(

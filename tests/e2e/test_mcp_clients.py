@@ -19,7 +19,7 @@ from playwright.sync_api import Page, expect
 from config.demo.people import PASSWORD
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
-from tests.e2e.people import MEMBER, enter
+from tests.e2e.people import ADMIN, MEMBER, enter
 
 RETURN = "http://127.0.0.1:1/callback"
 """As the client registers it; where it waits, it knows when it begins."""
@@ -127,6 +127,15 @@ def test_a_member_lets_a_client_in_and_ends_it(
     row = page.get_by_role("listitem").filter(has_text="Garden editor")
     expect(row).to_be_visible()
     screenshot(page, "mcp-clients")
+    admin = new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True).new_page()
+    enter(admin, ADMIN, "/w/demo/servers/clients/members/")
+    expect(admin.get_by_role("listitem").filter(has_text=MEMBER)).to_be_visible()
+    for theme in THEMES:
+        admin.emulate_media(color_scheme=theme)
+        expect_no_faults(admin, theme)
+        screenshot(admin, f"mcp-clients-members-{theme}")
+    admin.set_viewport_size({"width": 390, "height": 720})
+    expect_fits(admin)
     row.get_by_role("button", name="End").click()
     page.get_by_role("dialog").get_by_role("button", name="Sign out").click()
     expect(page.get_by_text("“Garden editor” is signed out.")).to_be_visible()

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from csp.decorators import csp_update
 from django.core import signing
@@ -165,10 +165,11 @@ def _page(
 def _failed(
     request: WorkspaceRequest, reason: str, *, handled: Handled | None = None, status: int = 400
 ) -> HttpResponse:
-    details = ""
-    if handled is not None and handled.body:
-        details = str(json.loads(handled.body).get("error_description") or "")
     back = handled.headers.get("location", "") if handled is not None else ""
+    told = dict(parse_qsl(urlsplit(back).query))
+    if handled is not None and handled.body:
+        told = json.loads(handled.body)
+    details = str(told.get("error_description") or "")
     why = WhyNot(
         reason=reason,
         remedy=_("Nothing was allowed. Start again from your client, and update it if that fails."),

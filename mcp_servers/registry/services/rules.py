@@ -44,7 +44,7 @@ RULES: Final = {
     "allows_mcp_clients": (
         gettext_noop("Members can use the tools in other MCP clients"),
         gettext_noop(
-            "Programs such as VS Code or Claude Code then call tools with a member's token. The audit log has each call. Tools that ask a person first stay refused there."
+            "Members sign in with programs such as VS Code or Claude Code, which then call tools as them. The audit log has each call. Tools that ask a person first stay refused there. Switch it off, and these programs are signed out."
         ),
     ),
     "allows_public_links": (

@@ -288,10 +288,18 @@ def test_a_copy_holds_what_is_the_persons_and_nothing_of_others(acme: Tenant) ->
 
 
 def test_a_copy_holds_no_secret(acme: Tenant) -> None:
-    """SEC-510: neither what looks like one in a text, nor tokens, links and keys that are stored."""
+    """SEC-510, SEC-539: neither what looks like one in a text, nor tokens, links and keys that are stored."""
     from chat.models import Audience
     from chat.services.sharing import ShareChoice, link_of, share_conversation
-    from mcp_servers.models import McpServer, OAuthClient, OAuthGrant
+    from mcp_servers.models import (
+        ClientSignIn,
+        ClientToken,
+        KnownClient,
+        KnownVia,
+        McpServer,
+        OAuthClient,
+        OAuthGrant,
+    )
 
     chat = a_chat(acme, f"Key {SECRET}")
     say(chat, f"My key is {SECRET}", None, 9)
@@ -338,6 +346,26 @@ def test_a_copy_holds_no_secret(acme: Tenant) -> None:
         account="me@notes.example.org",
         granted_at=timezone.now(),
     )
+    sign_in = ClientSignIn.objects.create(
+        workspace=acme.workspace,
+        client=KnownClient.objects.create(
+            client_id="rake", via=KnownVia.REGISTRATION, name="Rake", read_at=timezone.now()
+        ),
+        user=acme.member,
+        client_name="Rake",
+        redirect_host="127.0.0.1",
+        scopes=["mcp:read"],
+        proof="geheimer-nachweis",
+        begun_at=timezone.now(),
+        expires_at=timezone.now() + timedelta(days=1),
+    )
+    ClientToken.objects.create(
+        workspace=acme.workspace,
+        sign_in=sign_in,
+        kind="access",
+        token_hash="geheimer-hash",
+        expires_at=sign_in.expires_at,
+    )
     row = make(acme)
     assert row.status == "ready", row.error
     files = opened(row)
@@ -351,6 +379,8 @@ def test_a_copy_holds_no_secret(acme: Tenant) -> None:
     assert (account["server"], account["account"]) == ("Notes", "me@notes.example.org")
     assert own["own_server"] == "Notes"
     assert json.loads(files["account/shared-chats.json"])[0]["audience"] == "workspace"
+    (let_in,) = json.loads(files["account/mcp-clients.json"])
+    assert (let_in["name"], let_in["scopes"]) == ("Rake", ["mcp:read"])
 
 
 def test_one_copy_at_a_time_and_the_newer_takes_the_place_of_the_older(acme: Tenant) -> None:

@@ -1,10 +1,11 @@
-"""Regular work on sign-ins of clients."""
+"""Regular work for other MCP clients."""
 
 from __future__ import annotations
 
 from celery import shared_task
 from celery.schedules import crontab
 
+from mcp_servers.endpoint import asking
 from mcp_servers.endpoint.sign_in import clients, ending
 from workspaces.process.schedules import scheduled
 
@@ -15,3 +16,10 @@ def forget_ended_sign_ins() -> None:
     """Delete sign-ins and tokens of clients that ran out, and clients that nobody uses."""
     ending.forget_ended()
     clients.forget_unused()
+
+
+@shared_task(ignore_result=True)
+@scheduled(crontab(minute=53))
+def end_unanswered_calls() -> None:
+    """Record the end of calls whose client never came back with an answer."""
+    asking.end_unanswered()

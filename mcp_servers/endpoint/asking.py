@@ -1,0 +1,176 @@
+"""Questions of servers, put to the person by their client: the call ends with the question, and is made again.
+
+What we need to know again goes to the client and comes back, so it is sealed for this person, this client, this tool and
+these arguments. It serves soon, and once: the question's row is answered in the same transaction.
+Source: MCP specification 2026-07-28, "Multi round-trip requests".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import mcp_types
+from django.db import transaction
+
+from audit.services import is_call_open
+from mcp_servers.client.canonical import canonical_json
+from mcp_servers.client.hidden_text import strip_hidden
+from mcp_servers.client.inputs import InputAction
+from mcp_servers.client.values import ToolCallRequest
+from mcp_servers.gate import SilentCaller, abandon_call
+from mcp_servers.models import InputRequest, InputStatus, McpTool
+from mcp_servers.registry.elicitation import answer_input
+from workspaces.actors import Actor, Source
+from workspaces.database import database_now
+from workspaces.database.row_security import in_workspace
+from workspaces.secrets import SecretUnreadable, seal, unseal
+
+if TYPE_CHECKING:
+    from mcp_servers.endpoint.callers import Caller
+
+LIFE: Final = timedelta(minutes=10)
+LONGEST: Final = 1024 * 1024
+UNFIT: Final = "This answer belongs to no open question. Call the tool again."
+"""For programs, so in English."""
+_RUNNING_FOR: Final = timedelta(hours=1)
+"""A call whose question ran out so long ago has nobody who runs it."""
+_LOOKED_BACK: Final = timedelta(days=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a client sends along when it makes a call again."""
+
+    state: str
+    responses: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenUp:
+    """A call that goes on."""
+
+    call_id: UUID
+    checkpoint: str
+
+
+class NoOpenQuestion(Exception):
+    """What a client sends along answers nothing that is open."""
+
+
+class PutAside(SilentCaller):
+    """A caller that keeps where its call stopped."""
+
+    def __init__(self) -> None:
+        self.kept = ""
+
+    async def checkpointed(self, checkpoint: str) -> None:
+        self.kept = checkpoint
+
+
+def ask(
+    caller: Caller, tool: McpTool, arguments: Mapping[str, Any], call_id: UUID, checkpoint: str
+) -> mcp_types.InputRequiredResult:
+    """The questions that are open of a call, as the client gets them."""
+    kept = {
+        "call": str(call_id),
+        "until": (database_now() + LIFE).timestamp(),
+        "checkpoint": checkpoint,
+    }
+    return mcp_types.InputRequiredResult(
+        input_requests={str(row.pk): _as_wire(row) for row in _open_rows(caller, call_id)},
+        request_state=seal(json.dumps(kept), place=_place(caller, tool, arguments)),
+    )
+
+
+@transaction.atomic
+def take_up(caller: Caller, tool: McpTool, arguments: Mapping[str, Any], reply: Reply) -> TakenUp:
+    """Give a server the answers of a person; a question without one is cancelled.
+
+    Raises:
+        NoOpenQuestion: the state is another person's, client's, tool's or call's; it was altered or ran out, or was used.
+        Conflict: the question was answered at the same moment.
+        InvalidInput: an answer does not fit its form. It can be given again.
+    """
+    try:
+        kept = json.loads(unseal(reply.state[:LONGEST], place=_place(caller, tool, arguments)))
+    except SecretUnreadable as error:
+        raise NoOpenQuestion from error
+    call_id = UUID(kept["call"])
+    rows = _open_rows(caller, call_id)
+    if kept["until"] <= database_now().timestamp() or not rows:
+        raise NoOpenQuestion
+    for row in rows:
+        given = _answer_in(reply, row)
+        action = InputAction(given.action)
+        answer_input(
+            input_request=row,
+            action=action,
+            actor=caller.actor,
+            content=given.content if action is InputAction.ACCEPT else None,
+        )
+    return TakenUp(call_id=call_id, checkpoint=kept["checkpoint"])
+
+
+def _answer_in(reply: Reply, row: InputRequest) -> mcp_types.ElicitResult:
+    given = reply.responses.get(str(row.pk))
+    if isinstance(given, mcp_types.ElicitResult):
+        return given
+    return mcp_types.ElicitResult(action="cancel")
+
+
+def end_unanswered() -> int:
+    """Record the end of calls whose client never came back with an answer. Gives how many."""
+    now = database_now()
+    rows = InputRequest.objects.across_workspaces().filter(
+        status=InputStatus.EXPIRED,
+        conversation_id=None,
+        expires_at__lt=now - _RUNNING_FOR,
+        expires_at__gt=now - _LOOKED_BACK,
+    )
+    return sum(_end(row) for row in rows.order_by("expires_at"))
+
+
+def _end(row: InputRequest) -> bool:
+    with transaction.atomic(), in_workspace(row.workspace_id):
+        tools = McpTool.objects.for_workspace(row.workspace_id)
+        tool = tools.filter(server_id=row.server_id, name=row.tool_name).first()
+        if tool is None or not is_call_open(row.workspace_id, row.call_id):
+            return False
+        request = ToolCallRequest(
+            call_id=row.call_id,
+            workspace_id=row.workspace_id,
+            tool_id=tool.pk,
+            arguments={},
+            actor=Actor.system(source=Source.TASK, workspace_id=row.workspace_id),
+        )
+        abandon_call(request, reason="Nobody answered the server's question in time.")
+        return True
+
+
+def _open_rows(caller: Caller, call_id: UUID) -> list[InputRequest]:
+    rows = InputRequest.objects.for_workspace(caller.workspace_id)
+    mine = rows.filter(call_id=call_id, asked_of_id=caller.user_id, status=InputStatus.PENDING)
+    return list(mine.order_by("pk"))
+
+
+def _as_wire(row: InputRequest) -> mcp_types.ElicitRequest:
+    """A question, with whose it is and what the person should know first."""
+    told = [f"{row.server_name}: {strip_hidden(row.message)}", *map(str, row.warnings)]
+    return mcp_types.ElicitRequest(
+        params=mcp_types.ElicitRequestFormParams(
+            message="\n\n".join(told), requested_schema=row.schema
+        )
+    )
+
+
+def _place(caller: Caller, tool: McpTool, arguments: Mapping[str, Any]) -> str:
+    """What a state is for, and opens nowhere else."""
+    digest = sha256(canonical_json(dict(arguments))).hexdigest()
+    who = f"{caller.workspace_id}:{caller.user_id}:{caller.actor.token_id}"
+    return f"{who}:mcp_request_state:{tool.pk}:{digest}"
