@@ -1,7 +1,9 @@
 """Servers and what they offer over REST."""
 
+from mcp_servers.pages.api.action_rules import ActionRuleViewSet
 from mcp_servers.pages.api.catalogue import CatalogueViewSet
 from mcp_servers.pages.api.connections import ConnectionViewSet
+from mcp_servers.pages.api.health_checks import HealthCheckViewSet
 from mcp_servers.pages.api.lists import GlobalServerViewSet, ServerListViewSet
 from mcp_servers.pages.api.offers import PromptViewSet, ResourceViewSet
 from mcp_servers.pages.api.platform import platform_routes
@@ -17,6 +19,8 @@ routes = [
     ("resources", ResourceViewSet),
     ("prompts", PromptViewSet),
     ("trace", TraceViewSet),
+    ("health-checks", HealthCheckViewSet),
+    ("action-rules", ActionRuleViewSet),
     ("catalogue", CatalogueViewSet),
     ("connections", ConnectionViewSet),
     ("global-servers", GlobalServerViewSet),
