@@ -212,7 +212,7 @@ class BudQualityOutput(serializers.Serializer[Any]):
     tools = ToolFaultsOutput(many=True)
 
 
-class OfferedToolOutput(serializers.ModelSerializer[McpTool]):
+class BudToolOutput(serializers.ModelSerializer[McpTool]):
     """A tool that a bud may name: as `<server_id>.<name>` in `available_tools` and `disabled_tools`."""
 
     server_id = serializers.UUIDField(read_only=True)

@@ -16,10 +16,10 @@ from chat.api.bud_shapes import (
     BudQualityOutput,
     BudTestInput,
     BudTestOutput,
+    BudToolOutput,
     BudVersionOutput,
     BudYaml,
     CheckedDraftInput,
-    OfferedToolOutput,
     RestoreVersionInput,
 )
 from chat.api.checks import (
@@ -71,7 +71,7 @@ class BudFilters(RowFilterSet):
     search = django_filters.CharFilter(field_name="name", lookup_expr="icontains")
 
 
-class OfferedToolFilters(RowFilterSet):
+class BudToolFilters(RowFilterSet):
     """What a list of tools may be narrowed by."""
 
     server = django_filters.UUIDFilter(field_name="server_id")
@@ -336,12 +336,12 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         )
         return Response(knowledge_listed(bud, [file])[0], status=201)
 
-    @extend_schema(responses=OfferedToolOutput(many=True))
+    @extend_schema(responses=BudToolOutput(many=True))
     @action(
         detail=False,
         methods=["get"],
         url_path="tools",
-        filterset_class=OfferedToolFilters,
+        filterset_class=BudToolFilters,
         orderings=("name",),
     )
     def offered(self, request: Request) -> Response:
@@ -349,11 +349,11 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         require(self.actor, Permission.MANAGE_BUDS, workspace_id=self.workspace.pk)
         return self._tools()
 
-    @extend_schema(responses=OfferedToolOutput(many=True))
+    @extend_schema(responses=BudToolOutput(many=True))
     @action(
         detail=True,
         methods=["get"],
-        filterset_class=OfferedToolFilters,
+        filterset_class=BudToolFilters,
         orderings=("name",),
     )
     def tools(self, request: Request, pk: str) -> Response:
@@ -365,7 +365,7 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def _tools(self) -> Response:
         rows = self.filter_queryset(offered_tools(self.workspace.pk).select_related("server"))
         page = self.paginate_queryset(rows) or []
-        return self.get_paginated_response(OfferedToolOutput(page, many=True).data)
+        return self.get_paginated_response(BudToolOutput(page, many=True).data)
 
     def _editable(self) -> Bud:
         bud: Bud = self.get_object()

@@ -60,6 +60,10 @@ class ProviderModelOutput(serializers.ModelSerializer[ProviderModel]):
         help_text="What the provider tells, where `reasons` is null.",
     )
 
+    learned_protocol = serializers.ChoiceField(
+        _PROTOCOLS, read_only=True, allow_blank=True, help_text="Empty: nothing has been found out."
+    )
+
     class Meta:
         model = ProviderModel
         fields = (
