@@ -45,6 +45,7 @@ from audit.retention.api import AuditSettingsViewSet, ErasureViewSet, LegalHoldV
 from audit.reviews.api import SavedViewViewSet, ScheduleViewSet, SignOffViewSet
 from audit.streams.api import AuditStreamViewSet
 from audit.views import bodies_for, record_opened
+from audit.views.api import AuditFileViewSet
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import MomentFilter
 from workspaces.errors import InvalidInput
@@ -438,6 +439,7 @@ routes: list[tuple[str, type[WorkspaceViewSet]]] = [
     ("audit-calls", CallViewSet),
     ("activity", ActivityViewSet),
     ("audit-reports", ReportViewSet),
+    ("audit-files", AuditFileViewSet),
     ("alert-rules", AlertRuleViewSet),
     *bell_routes,
     ("audit-streams", AuditStreamViewSet),

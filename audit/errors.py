@@ -13,3 +13,11 @@ class AuditUnavailable(DomainError):
     code = "audit_unavailable"
     status = 503
     default_message = _("The audit log can't be written right now, so nothing was done.")
+
+
+class LogNotSigned(DomainError):
+    """The log was signed with a key that is not in the settings, so no proof of it can be given."""
+
+    code = "log_not_signed"
+    status = 503
+    default_message = _("The log can't be signed right now. Ask who runs this installation.")

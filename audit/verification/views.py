@@ -20,9 +20,11 @@ from workspaces.database import in_database
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
-    from uuid import UUID
+    from django.http import HttpRequest
 
+    from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import Workspace
 
 
 @require_GET
@@ -31,20 +33,34 @@ def proof_export(
     request: WorkspaceRequest, workspace_slug: str
 ) -> HttpResponse | StreamingHttpResponse:
     """The sealed log of a workspace as a file that proves itself; that it was taken is recorded first."""
-    workspace_id = _allowed(request)
+    workspace = _allowed(request)
     try:
-        key_in_use()
+        return give_proof(request, workspace, actor=request.actor)
     except SigningKeyMissing:
         text = "The log cannot be signed right now; ask who runs this installation.\n"
         return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8")
-    record_proof_export(actor=request.actor, workspace_id=workspace_id)
-    pieces = proof_pieces(workspace_id)
+
+
+def give_proof(
+    request: HttpRequest, workspace: Workspace, *, actor: Actor
+) -> StreamingHttpResponse:
+    """Give the sealed log of a workspace as a file that proves itself. That it was taken is recorded first.
+
+    Raises:
+        PermissionDenied: the actor may not export.
+        SigningKeyMissing: nothing can be signed just now.
+        AuditUnavailable: it could not be recorded; then nothing is given.
+    """
+    require(actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
+    key_in_use()
+    record_proof_export(actor=actor, workspace_id=workspace.pk)
+    pieces = proof_pieces(workspace.pk)
     # A synchronous iterator under an asynchronous server would be read whole before the first byte.
     is_async = isinstance(request, ASGIRequest)
     response = StreamingHttpResponse(
         _one_by_one(pieces) if is_async else pieces, content_type="application/x-ndjson"
     )
-    name = f"trellis-proof-{workspace_slug}-{timezone.now():%Y%m%dT%H%M%SZ}.jsonl"
+    name = f"trellis-proof-{workspace.slug}-{timezone.now():%Y%m%dT%H%M%SZ}.jsonl"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
@@ -54,18 +70,22 @@ def proof_export(
 def verifier(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The program that checks such a file on any machine."""
     _allowed(request)
+    return give_verifier()
+
+
+def give_verifier() -> HttpResponse:
+    """Give the program itself."""
     text = Path(trellis_verify.__file__).read_bytes()
     response = HttpResponse(text, content_type="text/x-python; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="trellis_verify.py"'
     return response
 
 
-def _allowed(request: WorkspaceRequest) -> UUID:
+def _allowed(request: WorkspaceRequest) -> Workspace:
     if request.workspace is None:
         raise Http404
     require(request.actor, Permission.EXPORT_AUDIT, workspace_id=request.workspace.pk)
-    workspace_id: UUID = request.workspace.pk
-    return workspace_id
+    return request.workspace
 
 
 async def _one_by_one(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:

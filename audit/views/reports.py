@@ -18,9 +18,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from audit import exports, reports
+from audit import reports
 from audit.actions import Action, layer_name
-from audit.exports import pdf
 from audit.filters import RANGES, EntryFilter, read_filter
 from audit.models import SavedView
 from audit.reports import facts, providers
@@ -28,6 +27,7 @@ from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, valu
 from audit.reports.report import BY, MOST_TOOLS, Figure, Line, Report, report_of
 from audit.rollups import ERROR
 from audit.rollups.reading import Span
+from audit.views.files import give_report
 from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views
 from audit.views.parts import described, shown_strip, workspace_of
@@ -141,19 +141,8 @@ def report_file(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     if wanted.errors:  # without the wrong condition the file would say more than was asked for
         return HttpResponseBadRequest(" ".join(wanted.errors), content_type="text/plain")
     by = request.GET.get("by", "outcome")
-    exports.record_export(
-        actor=request.actor,
-        workspace_id=workspace.pk,
-        format_name=exports.PDF,
-        wanted=wanted,
-        report=by if by in BY else "outcome",
-    )
-    body = exports.report_pdf(
-        workspace, wanted, actor=request.actor, now=now, by=by if by in BY else "outcome"
-    )
-    name = f"trellis-report-{workspace_slug}-{now:%Y%m%dT%H%M%SZ}.pdf"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(body, content_type=pdf.MEDIA_TYPE, headers=headers)
+    chosen = by if by in BY else "outcome"
+    return give_report(workspace, wanted, by=chosen, actor=request.actor, now=now)
 
 
 def _filter_of(given: dict[str, str], now: datetime) -> EntryFilter:

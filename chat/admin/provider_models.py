@@ -12,15 +12,24 @@ from unfold.admin import TabularInline
 
 from chat.models import ModelProvider, ProviderModel
 from chat.services.offered_models import offered_models
+from chat.services.provider_models import (
+    add_known_model,
+    change_known_model,
+    model_draft_of,
+    remove_known_model,
+)
 from chat.services.providers import refuse_withheld
 from workspaces.errors import InvalidInput
 from workspaces.formats import whole
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import WorkspaceModelAdmin
+from workspaces.pages.model_admin import WorkspaceModelAdmin, telling
 from workspaces.pages.seen_values import NoticesOthers
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
+    from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
 
 
@@ -50,6 +59,16 @@ def refuse_withheld_in(form: forms.ModelForm, provider: ModelProvider | None, fi
     except InvalidInput as error:
         for told in error.fields[field]:
             form.add_error(field, told)
+
+
+def save_row(row: ProviderModel, *, workspace_id: UUID, actor: Actor) -> None:
+    """Have the service save what a form has put into a row."""
+    draft = model_draft_of(row)
+    if not row._state.adding:
+        change_known_model(row=row, draft=draft, actor=actor)
+        return
+    made = add_known_model(workspace_id=workspace_id, draft=draft, actor=actor)
+    row.__dict__.update(made.__dict__)
 
 
 class _TellsWhatWasFound(forms.ModelForm):
@@ -175,3 +194,14 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
         form = super().get_form(request, obj, change=change, **kwargs)
         form.workspace = getattr(request, "workspace", None)
         return form
+
+    def save_model(self, request: HttpRequest, obj: ProviderModel, form: Any, change: bool) -> None:
+        """Save through the service, as the REST interface does."""
+        bound = cast("WorkspaceRequest", request)
+        assert bound.workspace is not None
+        with telling(request):
+            save_row(obj, workspace_id=bound.workspace.pk, actor=bound.actor)
+
+    def delete_model(self, request: HttpRequest, obj: ProviderModel) -> None:
+        with telling(request):
+            remove_known_model(row=obj, actor=cast("WorkspaceRequest", request).actor)

@@ -17,20 +17,20 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminPasswordWidget
 
-from chat.admin.provider_models import ProviderModelInline, refuse_withheld_in
+from chat.admin.provider_models import ProviderModelInline, refuse_withheld_in, save_row
 from chat.models import ModelProvider, Withheld
 from chat.pages.suggesting_inputs import AdminAddressInput, AdminModelInput
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.shared import switched_off
 from chat.services.offered_models import offered_models_of
 from chat.services.provider_check import try_key
-from chat.services.providers import prepare_provider, read_key
-from workspaces.changes import record_created, record_deleted, tracked_change
+from chat.services.provider_models import remove_known_model
+from chat.services.providers import prepare_provider, read_key, remove_provider
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.formats import whole
 from workspaces.outbound import enter_endpoint
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import WorkspaceModelAdmin
+from workspaces.pages.model_admin import WorkspaceModelAdmin, telling
 from workspaces.redaction import MASK
 from workspaces.roles import Permission
 from workspaces.secret_memory import without_secrets
@@ -270,17 +270,15 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
             messages.warning(request, told)
         super().save_model(request, obj, form, change)
 
+    def delete_model(self, request: HttpRequest, obj: ModelProvider) -> None:
+        with telling(request):
+            remove_provider(provider=obj, actor=cast("WorkspaceRequest", request).actor)
+
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         actor = cast("WorkspaceRequest", request).actor
         formset.save(commit=False)
-        with transaction.atomic():
+        with telling(request), transaction.atomic():
             for row in formset.deleted_objects:
-                record_deleted(row, actor=actor)
-                row.delete()
-            for row, _ in formset.changed_objects:
-                with tracked_change(row, actor=actor):
-                    row.save()
-            for row in formset.new_objects:
-                row.workspace_id = form.instance.workspace_id
-                row.save()
-                record_created(row, actor=actor)
+                remove_known_model(row=row, actor=actor)
+            for row in [*(row for row, _ in formset.changed_objects), *formset.new_objects]:
+                save_row(row, workspace_id=form.instance.workspace_id, actor=actor)

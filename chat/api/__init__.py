@@ -17,6 +17,7 @@ from chat.api.oversight import MemberShareViewSet, RatingViewSet
 from chat.api.permissions import ToolPermissionViewSet
 from chat.api.pins import PinViewSet
 from chat.api.platform import platform_routes
+from chat.api.provider_models import ProviderModelViewSet
 from chat.api.providers import ProviderViewSet
 from chat.api.push import PushDeviceViewSet
 from chat.api.reminders import ReminderViewSet
@@ -37,6 +38,7 @@ routes = [
     ("check-runs", CheckRunViewSet),
     ("models", ModelViewSet),
     ("providers", ProviderViewSet),
+    ("provider-models", ProviderModelViewSet),
     ("conversations", ConversationViewSet),
     ("shared-chats", SharedChatViewSet),
     ("member-shares", MemberShareViewSet),

@@ -12,7 +12,7 @@ from chat.providers.choosing import model_of
 from chat.services.bud_yaml import LONGEST
 from chat.tools.toolset import resolve_toolset
 from chat.values import ToolProtocol
-from mcp_servers.models import McpServer
+from mcp_servers.models import McpServer, McpTool
 
 
 class BudModelOutput(serializers.Serializer[Any]):
@@ -210,3 +210,15 @@ class BudQualityOutput(serializers.Serializer[Any]):
     p50_ms = serializers.IntegerField(allow_null=True)
     p95_ms = serializers.IntegerField(allow_null=True)
     tools = ToolFaultsOutput(many=True)
+
+
+class BudToolOutput(serializers.ModelSerializer[McpTool]):
+    """A tool that a bud may name: as `<server_id>.<name>` in `available_tools` and `disabled_tools`."""
+
+    server_id = serializers.UUIDField(read_only=True)
+    server = serializers.CharField(source="server.name", read_only=True)
+
+    class Meta:
+        model = McpTool
+        fields = ("id", "server_id", "server", "name", "title", "description")
+        read_only_fields = fields

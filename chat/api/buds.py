@@ -16,6 +16,7 @@ from chat.api.bud_shapes import (
     BudQualityOutput,
     BudTestInput,
     BudTestOutput,
+    BudToolOutput,
     BudVersionOutput,
     BudYaml,
     CheckedDraftInput,
@@ -45,7 +46,13 @@ from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import duplicate_bud, restore_version
 from chat.services.bud_yaml import Applied, apply_bud, write_bud
-from chat.services.buds import create_bud, offered_servers, require_edit, update_bud
+from chat.services.buds import (
+    create_bud,
+    offered_servers,
+    offered_tools,
+    require_edit,
+    update_bud,
+)
 from chat.services.check_plans import change_plan, plan_of
 from chat.services.check_runs import start_run
 from chat.services.check_showing import check_json, plan_json, run_json, runs_of
@@ -55,12 +62,22 @@ from chat.services.offers import resources_ahead
 from chat.values import McpConfigOverrides, parse_value
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import TruthFilter
+from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
 
 class BudFilters(RowFilterSet):
     is_archived = TruthFilter()
     search = django_filters.CharFilter(field_name="name", lookup_expr="icontains")
+
+
+class BudToolFilters(RowFilterSet):
+    """What a list of tools may be narrowed by."""
+
+    server = django_filters.UUIDFilter(field_name="server_id")
+    search = django_filters.CharFilter(
+        field_name="name", lookup_expr="icontains", max_length=256, label="A part of its name."
+    )
 
 
 class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
@@ -75,6 +92,8 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         "resources": ("search", "added", "off"),
         "versions": ("cursor", "page_size"),
         "check_runs": ("cursor", "page_size"),
+        "offered": ("cursor", "page_size", "search", "server"),
+        "tools": ("cursor", "page_size", "search", "server"),
     }
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
@@ -316,6 +335,37 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             actor=self.actor,
         )
         return Response(knowledge_listed(bud, [file])[0], status=201)
+
+    @extend_schema(responses=BudToolOutput(many=True))
+    @action(
+        detail=False,
+        methods=["get"],
+        url_path="tools",
+        filterset_class=BudToolFilters,
+        orderings=("name",),
+    )
+    def offered(self, request: Request) -> Response:
+        """The tools that a new bud may name in its `mcp_config`, for those who manage buds."""
+        require(self.actor, Permission.MANAGE_BUDS, workspace_id=self.workspace.pk)
+        return self._tools()
+
+    @extend_schema(responses=BudToolOutput(many=True))
+    @action(
+        detail=True,
+        methods=["get"],
+        filterset_class=BudToolFilters,
+        orderings=("name",),
+    )
+    def tools(self, request: Request, pk: str) -> Response:
+        """The tools that this bud may name in its `mcp_config`, for those who may edit it."""
+        rows = Bud.objects.for_workspace(self.workspace).visible_to(self.person)
+        require_edit(rows.filter(is_draft=False).fetch(pk), self.actor)
+        return self._tools()
+
+    def _tools(self) -> Response:
+        rows = self.filter_queryset(offered_tools(self.workspace.pk).select_related("server"))
+        page = self.paginate_queryset(rows) or []
+        return self.get_paginated_response(BudToolOutput(page, many=True).data)
 
     def _editable(self) -> Bud:
         bud: Bud = self.get_object()

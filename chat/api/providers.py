@@ -21,7 +21,13 @@ from chat.services.provider_check import (
     try_draft,
     try_embedding,
 )
-from chat.services.providers import LONGEST_KEY, ProviderDraft, add_provider, change_provider
+from chat.services.providers import (
+    LONGEST_KEY,
+    ProviderDraft,
+    add_provider,
+    change_provider,
+    remove_provider,
+)
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.errors import NotFound
 from workspaces.roles import Permission, require
@@ -223,6 +229,12 @@ class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         if draft.api_key and not is_untested:
             try_draft(provider=provider, draft=draft, actor=self.actor)
         return self.answer(change_provider(provider=provider, draft=draft, actor=self.actor))
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Remove a provider, its key and its table of models. 409 while buds use it."""
+        remove_provider(provider=self.get_object(), actor=self.actor)
+        return Response(status=204)
 
     @extend_schema(request=KeyInput, responses=ListingOutput)
     @action(detail=True, methods=["post"], url_path="rotate-key")

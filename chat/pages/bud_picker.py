@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
 
 from django.db.models import Count, Q
 from django.db.models.functions import Left
 from django.urls import reverse
 
-from chat.services.buds import offered_servers
-from mcp_servers.models import McpTool
+from chat.services.buds import offered_servers, offered_tools
 
 if TYPE_CHECKING:
     from chat.models import Bud
@@ -35,7 +32,7 @@ def picker_of(workspace: Workspace, bud: Bud | None) -> dict[str, Any]:
         query = f"?bud={bud.pk}" if bud is not None else ""
         address = reverse("chat:bud_tools", args=[workspace.slug]) + query
     else:
-        tools = _tools_of(workspace, [pk for pk, _, _ in rows])
+        tools = all_tools(workspace)
     servers = [
         {"id": str(pk), "name": name, "count": count, "tools": tools.get(str(pk), [])}
         for pk, name, count in rows
@@ -45,11 +42,7 @@ def picker_of(workspace: Workspace, bud: Bud | None) -> dict[str, Any]:
 
 def all_tools(workspace: Workspace) -> dict[str, list[dict[str, str]]]:
     """Give the tools of all servers that a bud may name, by the servers' ids."""
-    return _tools_of(workspace, list(offered_servers(workspace.pk).values_list("pk", flat=True)))
-
-
-def _tools_of(workspace: Workspace, server_ids: Iterable[UUID]) -> dict[str, list[dict[str, str]]]:
-    rows = McpTool.objects.for_workspace(workspace).offered().filter(server_id__in=server_ids)
+    rows = offered_tools(workspace.pk)
     shown = rows.order_by("name").values_list(
         "server_id", "name", "title", Left("description", MOST_DESCRIBED)
     )

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from chat.models import Bud, BudVersion, BudVisibility, ModelProvider
 from chat.services.providers import refuse_withheld
 from chat.tools.missing import find_faults
-from mcp_servers.models import McpServer
+from mcp_servers.models import McpServer, McpTool
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.changes import record_created, tracked_change
@@ -180,6 +180,12 @@ def put_server_into_buds(*, server: McpServer, bud_ids: Iterable[UUID], actor: A
 def offered_servers(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:
     """The servers that a bud may name: a person's own are nobody else's to hand out."""
     return McpServer.objects.for_workspace(workspace_id).shared()
+
+
+def offered_tools(workspace_id: UUID) -> WorkspaceQuerySet[McpTool]:
+    """The tools that a bud may name: all that the servers of `offered_servers` offer now."""
+    servers = offered_servers(workspace_id).order_by().values("pk")
+    return McpTool.objects.for_workspace(workspace_id).offered().filter(server__in=servers)
 
 
 def assign_values(bud: Bud, values: dict[str, Any], provider_id: UUID | None) -> None:

@@ -8,14 +8,14 @@ from typing import Final
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, models, transaction
 from django.utils.translation import gettext as _
 
-from chat.models import ModelProvider, ProviderModel
+from chat.models import ModelProvider, ProviderModel, Withheld
 from chat.providers.shared import withheld_model
 from workspaces.actors import Actor
-from workspaces.changes import record_created, tracked_change
-from workspaces.errors import InvalidEndpoint, InvalidInput
+from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.errors import Conflict, InvalidEndpoint, InvalidInput
 from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
@@ -119,6 +119,26 @@ def change_provider(
     with tracked_change(provider, actor=actor):
         _save(provider, draft)
     return provider
+
+
+@transaction.atomic
+def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
+    """Remove a provider with its key and what is known of its models.
+
+    Raises:
+        PermissionDenied: the actor may not manage models.
+        Conflict: buds use it, or it is the platform's and not withdrawn.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    if provider.is_shared and provider.withheld != Withheld.WITHDRAWN.value:
+        told = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
+        raise Conflict(told % {"name": provider.name})
+    record_deleted(provider, actor=actor)
+    try:
+        provider.delete()
+    except models.ProtectedError as error:
+        users = ", ".join(sorted(str(row) for row in error.protected_objects)[:5])
+        raise Conflict(_("This is still in use by %(users)s.") % {"users": users}) from error
 
 
 def _fallback(provider: ModelProvider, draft: ProviderDraft) -> ModelProvider | None:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from drf_standardized_errors.openapi_serializers import ErrorResponse404Serializer
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from mcp_servers.klavis import accounts, instances, polling
+from mcp_servers.klavis import accounts, instances, polling, removals
 from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft
 from mcp_servers.klavis.asking import account_of
 from mcp_servers.klavis.cards import instance_card, instance_cards
 from mcp_servers.klavis.limits import count_hosted, count_poll
-from mcp_servers.klavis.models import InstanceState, KlavisAccount, KlavisDialect, KlavisInstance
+from mcp_servers.klavis.models import (
+    InstanceState,
+    KlavisAccount,
+    KlavisDialect,
+    KlavisInstance,
+    KlavisRemoval,
+)
 from mcp_servers.pages.api.common import StrictSerializer
-from workspaces.api import Scopes, WorkspaceViewSet
+from workspaces.api import KeysetPagination, ListRows, Scopes, WorkspaceViewSet
 from workspaces.errors import NotFound
 from workspaces.outbound import MAX_URL_LENGTH
-from workspaces.roles import Permission, require
+from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -56,11 +62,55 @@ class HostedOutput(serializers.Serializer[Any]):
     server_id = serializers.UUIDField(allow_null=True)
 
 
+def _services() -> serializers.ListField:
+    return serializers.ListField(
+        child=serializers.CharField(max_length=200),
+        min_length=1,
+        max_length=instances.MAX_SERVICES,
+        help_text="Names of services, as the catalogue of Klavis has them.",
+    )
+
+
 class HostedInput(StrictSerializer):
     """What may be changed."""
 
     is_read_only = serializers.BooleanField(required=False)
     uses_rest = serializers.BooleanField(required=False)
+    services = _services()
+
+
+class StrataInput(StrictSerializer):
+    """Services that stand behind one server."""
+
+    services = _services()
+
+
+class CredentialInput(StrictSerializer):
+    """What a service asks for."""
+
+    secret = serializers.CharField(
+        write_only=True,
+        max_length=instances.MAX_CREDENTIAL,
+        help_text="It goes to Klavis. Trellis does not keep it.",
+    )
+
+
+class OthersHostedOutput(serializers.Serializer[Any]):
+    """A hosted instance of somebody else."""
+
+    id = serializers.UUIDField()
+    title = serializers.CharField()
+    whose = serializers.EmailField()
+    state = serializers.ChoiceField(choices=InstanceState.choices)
+
+
+class RemovalOutput(serializers.ModelSerializer[KlavisRemoval]):
+    """A deletion that Klavis has not confirmed."""
+
+    class Meta:
+        model = KlavisRemoval
+        fields = ("id", "label", "kind", "created_at", "attempts", "next_attempt_at", "last_error")
+        read_only_fields = fields
 
 
 class HostedAccountOutput(serializers.Serializer[Any]):
@@ -120,6 +170,7 @@ class HostedViewSet(WorkspaceViewSet):
     serializer_class = HostedOutput
     # An address there names the instance, from which its own, secret one can be made.
     shown_once = frozenset({"windows"})
+    parameters: ClassVar[Any] = {"others": ("cursor", "page_size")}
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         """Those that the caller may see, with what their cards need."""
@@ -136,10 +187,32 @@ class HostedViewSet(WorkspaceViewSet):
         """One of them."""
         return self._answer(self.get_object())
 
+    @extend_schema(
+        request=StrataInput,
+        responses={201: HostedOutput},
+        examples=[
+            OpenApiExample(
+                "Two services", value={"services": ["gmail", "github"]}, request_only=True
+            )
+        ],
+    )
+    def create(self, request: Request) -> Response:
+        """Have several services behind one server of the workspace. One alone is installed from the catalogue."""
+        count_hosted(self.actor)
+        row = instances.install(
+            workspace=self.workspace,
+            server_name="",
+            services=self.read(StrataInput)["services"],
+            actor=self.actor,
+            for_workspace=True,
+        )
+        card = instance_card(self._with_owner().fetch(row.pk), actor=self.actor)
+        return Response(HostedOutput(card).data, status=201)
+
     @extend_schema(request=HostedInput, responses=HostedOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Have it only read, or reach it over the provider's REST interface."""
-        instance, values = self.get_object(), self.read(HostedInput)
+        """Have it only read, reach it over the provider's REST interface, or have other services behind it."""
+        instance, values = self.get_object(), self.read(HostedInput, partial=True)
         if "is_read_only" in values:
             count_hosted(self.actor)
             instances.set_read_only(
@@ -149,13 +222,42 @@ class HostedViewSet(WorkspaceViewSet):
             instances.set_uses_rest(
                 instance=instance, uses_rest=values["uses_rest"], actor=self.actor
             )
+        if "services" in values:
+            count_hosted(self.actor)
+            instances.change_services(
+                instance=instance, services=values["services"], actor=self.actor
+            )
         return self._answer(self.get_object())
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:
-        """Uninstall it: here at once, and at the provider."""
-        instances.uninstall(instance=self.get_object(), actor=self.actor)
+        """Uninstall it: here at once, and at the provider. Who manages servers may uninstall everybody's."""
+        rows = self._with_owner() if self._manages() else self.get_queryset()
+        instances.uninstall(instance=rows.fetch(pk), actor=self.actor)
         return Response(status=204)
+
+    @extend_schema(responses=OthersHostedOutput(many=True), filters=False)
+    @action(
+        detail=False,
+        methods=["get"],
+        pagination_class=KeysetPagination,
+        orderings=("-id",),
+    )
+    def others(self, request: Request) -> Response:
+        """What other people have installed for themselves, for those who manage servers."""
+        require(self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk)
+        rows = self._with_owner().exclude(user__isnull=True).exclude(user=self.person)
+        cards = instance_cards(self.paginate_queryset(rows) or [], actor=self.actor)
+        return self.get_paginated_response(OthersHostedOutput(cards, many=True).data)
+
+    @extend_schema(request=CredentialInput, responses=HostedOutput)
+    @action(detail=True, methods=["post"])
+    def credential(self, request: Request, pk: str) -> Response:
+        """Give a service its API key. It goes to Klavis, and no answer gives it back."""
+        secret = self.read(CredentialInput)["secret"]
+        count_hosted(self.actor)
+        instances.set_credential(instance=self.get_object(), secret=secret, actor=self.actor)
+        return self._answer(self.get_object())
 
     @extend_schema(request=None, responses=HostedOutput)
     @action(detail=True, methods=["post"], url_path="sign-in")
@@ -213,5 +315,37 @@ class HostedViewSet(WorkspaceViewSet):
     def _answer(self, instance: KlavisInstance) -> Response:
         return Response(HostedOutput(instance_card(instance, actor=self.actor)).data)
 
+    def _with_owner(self) -> WorkspaceQuerySet[Any]:
+        rows = KlavisInstance.objects.for_workspace(self.workspace)
+        return rows.select_related("workspace", "server", "user")
 
-routes = [("hosted-servers", HostedViewSet)]
+    def _manages(self) -> bool:
+        return has_permission(self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk)
+
+
+class RemovalViewSet(ListRows, WorkspaceViewSet):
+    """Deletions at Klavis that are not confirmed yet, for those who manage servers."""
+
+    model = KlavisRemoval  # type: ignore[assignment]  # it outlives its workspace
+    scopes = Scopes(read="servers:read", write="servers:write")
+    serializer_class = RemovalOutput
+    orderings: ClassVar[Any] = ("id",)
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        """Those of the workspace."""
+        if getattr(self, "swagger_fake_view", False):
+            return cast("WorkspaceQuerySet[Any]", KlavisRemoval.unscoped.none())
+        require(self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk)
+        return KlavisRemoval.objects.for_workspace(self.workspace)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Give a deletion up that Klavis does not take, as with a key that was withdrawn."""
+        removals.forget_removal(removal=self.get_object(), actor=self.actor)
+        return Response(status=204)
+
+
+routes: list[tuple[str, type[WorkspaceViewSet]]] = [
+    ("hosted-servers", HostedViewSet),
+    ("hosted-removals", RemovalViewSet),
+]

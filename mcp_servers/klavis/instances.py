@@ -42,6 +42,7 @@ FIRST_POLL: Final = timedelta(seconds=3)
 MAX_WINDOW_URL: Final = 8192
 STRATA_NAME: Final = "strata"
 MAX_SERVICES: Final = 50
+MAX_CREDENTIAL: Final = 8000
 MAX_INSTANCES: Final = 200
 """Of one workspace, its people's included."""
 
@@ -167,7 +168,7 @@ def set_credential(*, instance: KlavisInstance, secret: str, actor: Actor) -> Kl
     """
     require_to_manage(actor, instance)
     key = secret.strip()
-    if not key or len(key) > 8000 or not key.isprintable():
+    if not key or len(key) > MAX_CREDENTIAL or not key.isprintable():
         raise InvalidInput(fields={"secret": [_("This is not a valid key.")]})
     account = usable_account(instance.workspace_id)
     remote_id = _remote_id(instance)

@@ -151,6 +151,10 @@ def _bud_document(side: Side) -> dict[str, Any]:
     return {"buds": [{"name": "A bud", "slug": "a-bud", "tools": tools}]}
 
 
+def _body_of_services(_side: Side) -> dict[str, Any]:
+    return {"services": ["gmail"]}
+
+
 def _draft(side: Side) -> dict[str, Any]:
     return {**_mcp_config(side), "bud_id": str(side["bud"].pk)}
 
@@ -240,6 +244,11 @@ SAMPLES: dict[str, Sample] = {
         ids=lambda side: {"pk": side["entry"].call_id}, writes_on_get=_AUDIT
     ),
     "api:audit-reports-list": Sample(),
+    **{
+        f"api:audit-files-{name}": Sample(writes_on_get=_AUDIT)
+        for name in ("log", "report", "proof")
+    },
+    "api:audit-files-verifier": Sample(),
     "api:alert-rules-list": Sample(
         bodies=(_body(name="=errors", condition="=timeout", threshold="=5", window_minutes="=15"),)
     ),
@@ -334,6 +343,15 @@ SAMPLES: dict[str, Sample] = {
     "mcp_servers:oauth_client_document": Sample(
         ids=_plain_server, is_public=True, writes_on_get=_SESSION
     ),
+    "api:servers-try-out": Sample(
+        bodies=(_body(name="=new", url="=https://new.example.org/mcp"),), reads=False
+    ),
+    "api:servers-trace-file": Sample(ids=_pk("server"), writes_on_get=_AUDIT),
+    "api:health-checks-list": Sample(),
+    "api:action-rules-list": Sample(
+        bodies=(_body(server_id="server", action="=send", effect="=deny"),)
+    ),
+    "api:action-rules-detail": Sample(ids=_pk("action_rule")),
     "api:servers-connect": Sample(ids=_pk("server"), reads=False),
     "api:servers-disconnect": Sample(ids=_pk("server"), reads=False),
     "api:servers-connections": Sample(ids=_pk("server")),
@@ -428,6 +446,8 @@ SAMPLES: dict[str, Sample] = {
     ),
     "api:buds-resources": Sample(ids=_pk("bud")),
     "api:buds-servers": Sample(ids=_pk("bud")),
+    "api:buds-offered": Sample(),
+    "api:buds-tools": Sample(ids=_pk("bud")),
     "api:buds-versions": Sample(ids=_pk("bud")),
     "api:buds-restore": Sample(ids=_pk("bud"), bodies=(lambda _: {"number": 1},), reads=False),
     "api:buds-duplicate": Sample(ids=_pk("bud"), reads=False),
@@ -879,10 +899,16 @@ SAMPLES: dict[str, Sample] = {
     "mcp_servers:tool_accept": _action_on_tool,
     "mcp_servers:tool_tester": Sample(ids=_tool),
     "mcp_servers:tool_try": _action_on_tool,
-    "api:hosted-servers-list": Sample(),
+    "api:hosted-servers-list": Sample(bodies=(_body_of_services,)),
     "api:hosted-servers-detail": Sample(
         ids=_pk("klavis_instance"), bodies=(lambda _: {"uses_rest": True},)
     ),
+    "api:hosted-servers-others": Sample(),
+    "api:hosted-servers-credential": Sample(
+        ids=_pk("klavis_instance"), bodies=(_body(secret="=x"),), reads=False
+    ),
+    "api:hosted-removals-list": Sample(),
+    "api:hosted-removals-detail": Sample(ids=_pk("klavis_removal"), reads=False),
     "api:hosted-servers-account": Sample(
         bodies=(lambda _: {"is_active": True},),
     ),
@@ -1016,6 +1042,19 @@ SAMPLES: dict[str, Sample] = {
         )
     ),
     "api:providers-detail": Sample(ids=_pk("provider"), bodies=(_body(default_model="=m"),)),
+    "api:provider-models-list": Sample(
+        bodies=(
+            lambda side: {
+                "provider_id": str(side["provider"].pk),
+                "model": "another",
+                "prompt_price": "1",
+            },
+        )
+    ),
+    "api:provider-models-detail": Sample(
+        ids=_pk("priced"),
+        bodies=(lambda side: {"provider_id": str(side["provider"].pk), "prompt_price": "2"},),
+    ),
     "api:providers-rotate-key": Sample(
         ids=_pk("provider"), bodies=(_body(api_key="=x"),), reads=False
     ),

@@ -1,9 +1,11 @@
 """Servers and what they offer over REST."""
 
+from mcp_servers.pages.api.action_rules import ActionRuleViewSet
 from mcp_servers.pages.api.call_rules import CallRuleViewSet
 from mcp_servers.pages.api.catalogue import CatalogueViewSet
 from mcp_servers.pages.api.clients import MemberClientViewSet, OwnClientViewSet
 from mcp_servers.pages.api.connections import ConnectionViewSet
+from mcp_servers.pages.api.health_checks import HealthCheckViewSet
 from mcp_servers.pages.api.lists import GlobalServerViewSet, ServerListViewSet
 from mcp_servers.pages.api.offers import PromptViewSet, ResourceViewSet
 from mcp_servers.pages.api.platform import platform_routes
@@ -20,6 +22,8 @@ routes = [
     ("resources", ResourceViewSet),
     ("prompts", PromptViewSet),
     ("trace", TraceViewSet),
+    ("health-checks", HealthCheckViewSet),
+    ("action-rules", ActionRuleViewSet),
     ("catalogue", CatalogueViewSet),
     ("connections", ConnectionViewSet),
     ("mcp-clients", OwnClientViewSet),

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import django_filters
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import (
+    OpenApiExample,
+    extend_schema,
+    extend_schema_field,
+)
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
@@ -26,16 +31,20 @@ from mcp_servers.oauth.identity import callback_urls
 from mcp_servers.pages.api.common import StrictSerializer, TextMapField
 from mcp_servers.pages.api.connections import AccountOutput
 from mcp_servers.pages.cards import people_of
+from mcp_servers.pages.trace_files import give_trace
 from mcp_servers.registry import services
 from mcp_servers.registry.rights import may_manage, require_to_manage
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_ROOTS, MAX_SAMPLING_TOKENS, MAX_SCOPE_LENGTH
+from mcp_servers.registry.trace import download as downloads
+from mcp_servers.registry.trace.reading import DIRECTIONS, TraceFilter
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import TruthFilter
 from workspaces.errors import InvalidInput
 from workspaces.outbound import MAX_URL_LENGTH
 
 if TYPE_CHECKING:
+    from django.http.response import HttpResponseBase
     from rest_framework.request import Request
 
     from workspaces.scoping import WorkspaceQuerySet
@@ -252,6 +261,27 @@ class ConnectionOutput(serializers.Serializer[Any]):
         return str(status.principal).partition(":")[0]
 
 
+class TraceFileQuery(serializers.Serializer[Any]):
+    """Which messages a file of the trace holds."""
+
+    direction = serializers.ChoiceField(DIRECTIONS, required=False)
+    method = serializers.CharField(
+        required=False, max_length=100, help_text="Such as `tools/call`."
+    )
+    rpc_id = serializers.CharField(required=False, max_length=100)
+    call_id = serializers.UUIDField(required=False, help_text="Of one tool call.")
+    text = serializers.CharField(
+        required=False, max_length=100, help_text="A part of an event's or an error's text."
+    )
+    errors_only = serializers.BooleanField(required=False)
+    with_checks = serializers.BooleanField(
+        required=False, help_text="Regular health checks that went well, too."
+    )
+    with_lists = serializers.BooleanField(
+        required=False, help_text="Lists of tools, resources and prompts, too."
+    )
+
+
 class ServerFilters(RowFilterSet):
     """What a list of servers may be narrowed by."""
 
@@ -269,6 +299,7 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = ServerOutput
     filterset_class = ServerFilters
     orderings: ClassVar[Any] = ("name", "-id", "created_at")
+    parameters: ClassVar[Any] = {"trace_file": tuple(TraceFileQuery._declared_fields)}
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         return super().get_queryset().select_related("program", "global_server", "workspace")
@@ -345,6 +376,48 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             workspace=self.workspace, draft=draft, actor=self.actor
         )
         return self.answer(server, status=201)
+
+    @extend_schema(
+        request=ServerInput,
+        responses=ReportOutput,
+        examples=[
+            OpenApiExample(
+                "By its address",
+                value={"name": "docs", "url": "https://mcp.example.org/mcp"},
+                request_only=True,
+            )
+        ],
+    )
+    @action(detail=False, methods=["post"], url_path="try")
+    def try_out(self, request: Request) -> Response:
+        """Connect to a server that is not saved, and keep nothing."""
+        draft = _draft(self.read(ServerInput))
+        report = services.try_connection(
+            workspace_id=self.workspace.pk, draft=draft, actor=self.actor
+        )
+        return Response(ReportOutput(report).data)
+
+    @extend_schema(
+        parameters=[TraceFileQuery],
+        responses={(200, downloads.MEDIA_TYPE): OpenApiTypes.BINARY},
+        filters=False,
+    )
+    @action(detail=True, methods=["get"], url_path="trace-file", pagination_class=None)
+    def trace_file(self, request: Request, pk: str) -> HttpResponseBase:
+        """Take the trace away as JSON lines, oldest first. That you took it is an entry of the log.
+
+        Bodies come only with messages that you may open.
+        """
+        query = TraceFileQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        wanted = TraceFilter(**query.validated_data)
+        return give_trace(
+            request._request,
+            self.get_object(),
+            slug=self.workspace.slug,
+            wanted=wanted,
+            actor=self.actor,
+        )
 
     @extend_schema(request=AcceptAllInput, responses=ServerOutput)
     @action(detail=True, methods=["post"], url_path="accept-tools")

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from allauth.account.decorators import login_required
-from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -18,8 +17,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.models import TraceMessage
+from mcp_servers.pages.trace_files import give_trace
 from mcp_servers.pages.views.common import server_of, servers_url
-from mcp_servers.registry.trace import download as downloads
 from mcp_servers.registry.trace import reading
 from mcp_servers.registry.trace.reading import PAGE, TraceFilter
 from workspaces.errors import InvalidInput
@@ -103,15 +102,7 @@ def download(
     """What the filters show, as JSON lines; that it was taken is recorded first."""
     row = server_of(request, server_id)
     wanted = TraceFilter.read(request.GET.dict())
-    rows = reading.matching(reading.messages_of(row, actor=request.actor), wanted)
-    downloads.record_download(row, wanted=wanted, actor=request.actor)
-    # A synchronous iterator under an asynchronous server would be read whole before the first byte.
-    is_async = isinstance(request, ASGIRequest)
-    stream = downloads.stream_async if is_async else downloads.stream
-    response = StreamingHttpResponse(stream(rows, request.actor), content_type=downloads.MEDIA_TYPE)
-    name = f"trellis-trace-{workspace_slug}-{timezone.now():%Y%m%dT%H%M%SZ}.jsonl"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return give_trace(request, row, slug=workspace_slug, wanted=wanted, actor=request.actor)
 
 
 def _fetch(request: WorkspaceRequest, row: McpServer, message_id: UUID) -> TraceMessage:

@@ -1,0 +1,68 @@
+"""The log and its reports as files, for pages and the REST interface alike. That one was taken is recorded first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpResponse, StreamingHttpResponse
+
+from audit import exports, reports
+from audit.exports import pdf
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from django.http import HttpRequest
+
+    from audit.filters import EntryFilter
+    from workspaces.actors import Actor
+    from workspaces.models import Workspace
+
+
+def give_log(
+    request: HttpRequest,
+    workspace: Workspace,
+    wanted: EntryFilter,
+    *,
+    extension: str,
+    actor: Actor,
+    now: datetime,
+) -> StreamingHttpResponse:
+    """Give the filtered log, as a file of the kind that the extension names.
+
+    Raises:
+        PermissionDenied: the actor may not export.
+        AuditUnavailable: it could not be recorded; then nothing is given.
+    """
+    kind = exports.FORMATS[extension]
+    rows = reports.entries_of(workspace.pk, actor=actor)
+    exports.record_export(
+        actor=actor, workspace_id=workspace.pk, format_name=extension, wanted=wanted
+    )
+    found = reports.matching(rows, wanted, actor=actor).filter(created_at__lte=now)
+    # A synchronous iterator under an asynchronous server would be read whole before the first byte.
+    is_async = isinstance(request, ASGIRequest)
+    pieces = kind.stream_async(found) if is_async else kind.stream(found)
+    response = StreamingHttpResponse(pieces, content_type=kind.media_type)
+    name = f"trellis-audit-{workspace.slug}-{now:%Y%m%dT%H%M%SZ}.{extension}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def give_report(
+    workspace: Workspace, wanted: EntryFilter, *, by: str, actor: Actor, now: datetime
+) -> HttpResponse:
+    """Give the report as a PDF file.
+
+    Raises:
+        PermissionDenied: the actor may not export.
+        AuditUnavailable: it could not be recorded; then nothing is given.
+    """
+    exports.record_export(
+        actor=actor, workspace_id=workspace.pk, format_name=exports.PDF, wanted=wanted, report=by
+    )
+    body = exports.report_pdf(workspace, wanted, actor=actor, now=now, by=by)
+    name = f"trellis-report-{workspace.slug}-{now:%Y%m%dT%H%M%SZ}.pdf"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(body, content_type=pdf.MEDIA_TYPE, headers=headers)
