@@ -214,13 +214,13 @@ def call_actions_of(entry: AuditEntry, user: User, actor: Actor) -> Sequence[Cal
 
 
 def register_rules(sentences: Mapping[str, str]) -> None:
-    """Tell what the ids of rules mean."""
+    """Tell what the ids of rules mean. `kind.*` stands for all that begin so and are not told apart."""
     _rules.update(sentences)
 
 
 def rule_in_words(rule: str) -> str:
     """What a rule of an entry says; "" for one that nobody told."""
-    told = _rules.get(rule)
+    told = _rules.get(rule) or _rules.get(f"{rule.partition('.')[0]}.*")
     return gettext(told) if told else ""
 
 

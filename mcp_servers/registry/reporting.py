@@ -24,6 +24,7 @@ from audit.reports.providers import (
     register_tools,
     register_uptime,
 )
+from mcp_servers.client.decisions import CALL_RULE
 from mcp_servers.models import CallCount, HealthCheck, McpServer, McpTool
 from mcp_servers.registry.consent.policy import SENTENCES
 
@@ -38,6 +39,9 @@ REFUSALS: Final = {
     "approval.other_person": gettext_noop("The approval was somebody else's."),
     "approval.outdated": gettext_noop("The approval was for another version of the tool."),
     "approval.refused": gettext_noop("The person declined."),
+    "approval.second_person": gettext_noop(
+        "A call rule asked for a second person, and nobody else had said yes."
+    ),
     "approval.unknown": gettext_noop("There was no such approval."),
     "approval.used": gettext_noop("The approval had been used already."),
     "approval.used_or_expired": gettext_noop("The approval had been used already, or had expired."),
@@ -84,7 +88,13 @@ def tell_reports() -> None:
     register_jobs(jobs)
     # The sentence of the card speaks to the person who was asked; the log is read by others.
     register_rules(
-        {**REFUSALS, **SENTENCES, "user.always": _("They chose to always allow this tool.")}
+        {
+            **REFUSALS,
+            **SENTENCES,
+            "user.always": _("They chose to always allow this tool."),
+            "user.ask": _("They chose to be asked each time."),
+            f"{CALL_RULE}*": _("A call rule of the workspace decided."),
+        }
     )
 
 

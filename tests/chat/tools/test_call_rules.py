@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from audit.models import AuditEntry
+from audit.reports.providers import rule_in_words
 from chat.models import ToolCall, Turn
 from chat.recording import Changes
 from chat.services import approvals
@@ -80,6 +81,7 @@ def test_a_rule_blocks_a_call_and_the_model_reads_why(chat: Chat) -> None:
     assert "The call rule “Careful” blocks this call. It costs money." in read
     (refused,) = entries(chat, "tool_call.refused")
     assert (refused.refused_by, refused.rule) == ("policy", f"call_rule.{made.pk}")
+    assert rule_in_words(refused.rule) == "A call rule of the workspace decided."
 
 
 def test_an_edit_slips_past_no_rule(chat: Chat) -> None:
