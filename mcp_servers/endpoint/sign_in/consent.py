@@ -84,10 +84,10 @@ def authorize(request: WorkspaceRequest) -> HttpResponse:
     asked, handled = _read(request, params)
     if asked is None:
         return _failed(request, _("What the client asks for is not possible."), handled=handled)
-    workspace = Membership.objects.across_workspaces().filter(
+    members = Membership.objects.across_workspaces().select_related("workspace")
+    member = members.filter(
         user=user, workspace__slug=asked.slug, workspace__is_active=True
-    )
-    member = workspace.select_related("workspace").first()
+    ).first()
     if member is None:
         return _not_possible(request, asked, _no_member(user, asked.slug))
     bind_workspace(request, member.workspace)
