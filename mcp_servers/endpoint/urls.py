@@ -8,13 +8,13 @@ from mcp_servers.endpoint.sign_in import consent
 from mcp_servers.endpoint.sign_in import views as sign_in
 from mcp_servers.endpoint.views import Endpoint
 
-_ENDPOINT = "w/<slug:workspace_slug>/mcp/"
-_ABOUT = ".well-known/oauth-protected-resource/"
+_ABOUT = ".well-known/oauth-protected-resource/w/<slug:name>/mcp"
+"""Not `workspace_slug`: it says the same whether there is such a workspace or not."""
 
 urlpatterns = [
-    path(_ENDPOINT, Endpoint.as_view(), name="mcp_endpoint"),
-    path(f"{_ABOUT}{_ENDPOINT}", sign_in.describe_endpoint, name="mcp_about_endpoint"),
-    path(f"{_ABOUT}{_ENDPOINT[:-1]}", sign_in.describe_endpoint, name="mcp_about_endpoint_short"),
+    path("w/<slug:workspace_slug>/mcp/", Endpoint.as_view(), name="mcp_endpoint"),
+    path(f"{_ABOUT}/", sign_in.describe_endpoint, name="mcp_about_endpoint"),
+    path(_ABOUT, sign_in.describe_endpoint, name="mcp_about_endpoint_short"),
     path(
         ".well-known/oauth-authorization-server",
         sign_in.describe_server,

@@ -64,10 +64,12 @@ def test_buttons_of_an_answer_keep_their_distance_from_the_next_message(
         page.get_by_role("button", name="Send").click()
         page.wait_for_url("**/c/**")
         expect_idle(page)
-    question = page.locator(".user-message").nth(1)
-    expect(question).to_be_visible()
-    buttons = page.locator("article.answer .message-actions").first.bounding_box()
-    bubble = question.bounding_box()
-    assert buttons is not None
-    assert bubble is not None
-    assert bubble["y"] - (buttons["y"] + buttons["height"]) >= 6
+    # A message is drawn anew when its row is known, so both are measured at one moment.
+    distance = page.wait_for_function(
+        """() => {
+            const buttons = document.querySelector("article.answer .message-actions")?.getBoundingClientRect();
+            const bubble = document.querySelectorAll(".user-message")[1]?.getBoundingClientRect();
+            return buttons?.height && bubble?.height ? { px: bubble.top - buttons.bottom } : null;
+        }"""
+    ).json_value()
+    assert distance["px"] >= 6

@@ -49,6 +49,10 @@ def _slug(side: Side) -> dict[str, Any]:
     return {"workspace_slug": side.slug}
 
 
+def _named(side: Side) -> dict[str, Any]:
+    return {"name": side.slug}
+
+
 def _in_workspace(**names: str) -> Ids:
     def ids(side: Side) -> dict[str, Any]:
         return {**_slug(side), **{argument: side[name].pk for argument, name in names.items()}}
@@ -847,8 +851,8 @@ SAMPLES: dict[str, Sample] = {
     "api:member-mcp-clients-list": Sample(),
     "api:member-mcp-clients-detail": Sample(ids=_pk("client_sign_in")),
     # They say the same for every name.
-    "mcp_about_endpoint": Sample(ids=_slug, is_public=True, writes_on_get=_SESSION),
-    "mcp_about_endpoint_short": Sample(ids=_slug, is_public=True, writes_on_get=_SESSION),
+    "mcp_about_endpoint": Sample(ids=_named, is_public=True, writes_on_get=_SESSION),
+    "mcp_about_endpoint_short": Sample(ids=_named, is_public=True, writes_on_get=_SESSION),
     "mcp_about_sign_in": _public,
     # Without a client's request the page has nothing to ask.
     "mcp_authorize": Sample(reads=False, writes_on_get=_SESSION),
@@ -1046,7 +1050,7 @@ SAMPLES: dict[str, Sample] = {
         bodies=(
             lambda side: {
                 "provider_id": str(side["provider"].pk),
-                "model": "another",
+                "model": "another-model",
                 "prompt_price": "1",
             },
         )

@@ -1,13 +1,13 @@
 /** The page around the app's parts, as the server writes it. */
 
-/** Write it, before a part is imported: each reads it once. */
+/** Write it, before a part is imported: each reads it once, for all files of tests that one process runs. */
 export function openPage({ urls = {}, body = "", ...more }: PageParts = {}): void {
   const boot = {
     user: { id: "u", email: "a@b.c", name: "A" },
     workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
     workspaces: [],
     conversation_id: null,
-    urls: { api: "/api/", socket: "/ws/", servers: "/s/", ...urls },
+    urls: { api: "/api/", socket: "/ws/", servers: "/s/", call_rules: "/s/call-rules/", ...urls },
     csrf_token: "t",
     ...more,
   };

@@ -9,7 +9,7 @@ import { toolCall } from "./rows";
 let cards: typeof import("../src/chat/approval-card");
 
 beforeAll(async () => {
-  openPage({ body: PLACE, urls: { call_rules: "/w/w/servers/call-rules/" } });
+  openPage({ body: PLACE });
   Element.prototype.scrollIntoView = () => {};
   cards = await import("../src/chat/approval-card");
 });
@@ -51,7 +51,7 @@ describe("a call that waits for a second person", () => {
     const onDecided = vi.fn();
     draw(<cards.ApprovalCard call={call} askedBy="Ada" onDecided={onDecided} />);
     expect(at().querySelector("h3")?.textContent).toContain("for Ada?");
-    expect(at().querySelector("a")?.getAttribute("href")).toBe("/w/w/servers/call-rules/r1/");
+    expect(at().querySelector("a")?.getAttribute("href")).toBe("/s/call-rules/r1/");
     expect(buttons()).toEqual(["Raw", "Copy", "Allow once", "Refuse…"]);
     await act(async () => at().querySelector<HTMLButtonElement>(".btn-primary")?.click());
     expect(String(sent.mock.calls[0]?.[0])).toContain(`tool-calls/${call.id}/decide/`);

@@ -36,9 +36,9 @@ KEPT: Final = "public, max-age=3600"
 
 
 @require_safe
-def describe_endpoint(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+def describe_endpoint(request: WorkspaceRequest, name: str) -> HttpResponse:
     """Where people sign in for a workspace's endpoint."""
-    told = metadata.describe_endpoint(request, workspace_slug)
+    told = metadata.describe_endpoint(request, name)
     return _described(metadata.as_json(told, metadata.origin_of(request)))
 
 
