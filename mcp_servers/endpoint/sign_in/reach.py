@@ -15,13 +15,14 @@ REACHES: Final[tuple[tuple[str, Any], ...]] = (
     (READ, _("Only tools that just read")),
     (CALL, _("All tools that you may use here")),
 )
-"""From the narrower to the wider one."""
+"""From the narrower to the wider one, as its person is asked."""
+_WIDER: Final = _("All tools that the member may use")
 
 
 def in_words(scopes: Iterable[str]) -> str:
-    """The widest of these scopes, as people read it."""
+    """The widest of these scopes, as also others than the person read it."""
     held = set(scopes)
-    return str(next((words for scope, words in reversed(REACHES) if scope in held), ""))
+    return str(_WIDER if CALL in held else REACHES[0][1] if READ in held else "")
 
 
 def offered(asked: Iterable[str] | None) -> list[tuple[str, Any]]:
