@@ -16,6 +16,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
+from wsproto.utilities import LocalProtocolError
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -52,7 +53,8 @@ class _Server(uvicorn.Server):
         for server in self.servers:
             server.close()
         for connection in list(self.server_state.connections):
-            connection.shutdown()
+            with contextlib.suppress(LocalProtocolError):  # its client has just closed it
+                connection.shutdown()
         for task in self.server_state.tasks:
             task.cancel()
 
