@@ -19,7 +19,7 @@ def acme(db: None) -> Tenant:
     """A workspace with a server of three tools, one of them gone, and somebody's own server."""
     tenant = make_tenant("acme")
     server = McpServer.objects.create(
-        workspace=tenant.workspace, name="files", url="https://files.example.org/mcp"
+        workspace=tenant.workspace, name="files", url="https://drive.example.org/mcp"
     )
     own = McpServer.objects.create(
         workspace=tenant.workspace,

@@ -9,19 +9,17 @@ from datetime import timedelta
 from typing import Any
 
 import httpx2
-import mcp
 import pytest
 from django.test import Client
 from django.utils import timezone
-from mcp.client.streamable_http import streamable_http_client
 from pytest_django.live_server_helper import LiveServer
 
 from audit.models import AuditEntry
-from mcp_servers.client.connections.runtime import run_sync
 from mcp_servers.endpoint import offering
 from mcp_servers.models import McpServer, ServerScope
 from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
 from tests.factories import Tenant, TwoTenants
+from tests.mcp_servers.endpoint.official import use_notes
 from tests.mcp_servers.factories import demo_server, http_server, looked_at, stored_tool
 from tests.patience import PATIENCE
 from workspaces.errors import InvalidInput
@@ -114,18 +112,7 @@ def test_the_official_client_uses_it(
     url = f"{live_server.url}/w/{tenant.workspace.slug}/mcp/"
     headers = {"Authorization": f"Bearer {token_for(tenant)}"}
 
-    async def use() -> tuple[list[str], Any]:
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http,
-            mcp.Client(streamable_http_client(url, http_client=http), mode=mode) as client,
-        ):
-            listed = await client.list_tools()
-            called = await client.call_tool("notes__list_notes", {})
-            return [tool.name for tool in listed.tools], called
-
-    names, called = run_sync(use(), PATIENCE)
-    assert "notes__list_notes" in names
-    assert not called.is_error
+    use_notes(url, httpx2.AsyncClient(headers=headers, timeout=PATIENCE), mode)
 
 
 @pytest.mark.parametrize("revision", [BEFORE, TODAYS])

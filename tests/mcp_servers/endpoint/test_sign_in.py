@@ -8,12 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
-import mcp
 import pytest
 from django.conf import settings
 from django.test import Client
 from mcp.client.auth import OAuthClientProvider, TokenStorage
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -24,9 +22,9 @@ from pydantic import AnyUrl
 from pytest_django.live_server_helper import LiveServer
 
 from audit.models import AuditEntry
-from mcp_servers.client.connections.runtime import run_sync
 from mcp_servers.models import ClientSignIn, ClientToken, KnownClient, McpServer
 from tests.factories import Tenant, UserFactory, make_tenant
+from tests.mcp_servers.endpoint.official import use_notes
 from tests.mcp_servers.endpoint.signing_in import (
     CHALLENGE,
     ORIGIN,
@@ -102,18 +100,7 @@ def test_the_official_client_signs_in(
         person.answer,
     )
 
-    async def use() -> tuple[list[str], Any]:
-        async with (
-            httpx2.AsyncClient(auth=auth, timeout=PATIENCE) as http,
-            mcp.Client(streamable_http_client(url, http_client=http), mode=mode) as client,
-        ):
-            listed = await client.list_tools()
-            called = await client.call_tool("notes__list_notes", {})
-            return [tool.name for tool in listed.tools], called
-
-    names, called = run_sync(use(), PATIENCE)
-    assert "notes__list_notes" in names
-    assert not called.is_error
+    use_notes(url, httpx2.AsyncClient(auth=auth, timeout=PATIENCE), mode)
     assert memory.tokens is not None
     assert memory.tokens.refresh_token
     sign_in = ClientSignIn.objects.for_workspace(tenant.workspace).get()

@@ -328,7 +328,7 @@ def test_bad_rules_get_an_error_at_the_field(
 def test_rules_follow_a_server_that_gets_another_name(tenant: Tenant) -> None:
     """SEC-545: a new name is no way around a rule, and a freed one is no way into another."""
     workspace, admin = tenant.workspace, tenant.actor("admin")
-    server = http_server(tenant, "https://files.example.org/mcp", name="files")
+    server = http_server(tenant, "https://drive.example.org/mcp", name="files")
     deny = create_call_rule(
         workspace=workspace, draft=a_draft(servers=["files", "mail"]), actor=admin
     )
