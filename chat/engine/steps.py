@@ -262,6 +262,8 @@ def _store_answer(
 
 
 def _store_calls(changes: Changes, turn: Turn, calls: Sequence[ToolCall]) -> None:
+    for call in calls:
+        call.owner_id = changes.conversation.owner_id  # the trigger need not look for them
     insert(calls)
     for call in calls:
         changes.tool_call(call)

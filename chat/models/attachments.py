@@ -9,7 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.artifacts import ArtifactVersion
-from chat.models.conversations import Message
+from chat.models.conversations import FoundByOwner, Message
 from chat.values import AttachmentStatus
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 
@@ -27,7 +27,7 @@ class AttachmentQuerySet(WorkspaceQuerySet["Attachment"]):
         )
 
 
-class Attachment(WorkspaceModel):
+class Attachment(FoundByOwner, WorkspaceModel):
     """A resource or a file, named when the message was sent and read before the model is asked.
 
     A resource is read through the gate. A file is one version of an artifact.
@@ -77,6 +77,13 @@ class Attachment(WorkspaceModel):
         ordering = ["message_id", "position"]
         constraints = [
             models.UniqueConstraint(fields=["message", "position"], name="attachment_place_once")
+        ]
+        indexes = [
+            models.Index(
+                fields=["owner", "workspace", "message"],
+                condition=models.Q(version__isnull=False),
+                name="attachment_of_owner",
+            )
         ]
 
     def __str__(self) -> str:

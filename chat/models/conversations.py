@@ -239,6 +239,26 @@ class Message(WrittenOften, WorkspaceModel):
         return self.text[:60]
 
 
+class FoundByOwner(models.Model):
+    """What belongs to a message, and is searched by whose it is.
+
+    A trigger fills in the owner of the message's conversation (`sql/owner_of_calls_and_files`), whatever code stores the row.
+    """
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.DO_NOTHING,  # it goes with its message
+        db_constraint=False,
+        db_index=False,
+        null=True,
+        editable=False,
+        related_name="+",
+    )
+
+    class Meta:
+        abstract = True
+
+
 class QueuedMessage(WorkspaceModel):
     """What a person said while a turn ran; it is sent when that has ended."""
 

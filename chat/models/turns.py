@@ -11,7 +11,7 @@ from django.db.models.functions import Upper
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.buds import Bud, ProviderModel
-from chat.models.conversations import Conversation, Message
+from chat.models.conversations import Conversation, FoundByOwner, Message
 from chat.values import Decision, Rating, ToolCallStatus, TurnStatus, Wish
 from workspaces.actors import Source
 from workspaces.database.prepared_writes import WrittenOften
@@ -183,7 +183,7 @@ class ToolCallQuerySet(WorkspaceQuerySet["ToolCall"]):
         )
 
 
-class ToolCall(WrittenOften, WorkspaceModel):
+class ToolCall(WrittenOften, FoundByOwner, WorkspaceModel):
     """One call that the model asked for, from the asking to the result."""
 
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="tool_calls")
@@ -266,9 +266,15 @@ class ToolCall(WrittenOften, WorkspaceModel):
             models.UniqueConstraint(fields=["message", "position"], name="tool_call_place_once")
         ]
         indexes = [
-            models.Index("workspace", Upper("tool_name"), "message", name="tool_call_by_tool"),
-            models.Index("workspace", Upper("server_name"), "message", name="tool_call_by_server"),
-            models.Index("workspace", Upper("builtin"), "message", name="tool_call_by_builtin"),
+            models.Index(
+                "owner", "workspace", Upper("tool_name"), "message", name="tool_call_of_tool"
+            ),
+            models.Index(
+                "owner", "workspace", Upper("server_name"), "message", name="tool_call_of_server"
+            ),
+            models.Index(
+                "owner", "workspace", Upper("builtin"), "message", name="tool_call_of_builtin"
+            ),
             # In words that both engines find again in a query for one of them, or for either.
             models.Index(
                 fields=["workspace"],

@@ -206,9 +206,7 @@ def _marked(workspace: Workspace, person: User, filters: Filters) -> Mapping[UUI
         return None
     found: dict[UUID, UUID] = {}
     for source in sources:
-        rows: Any = _own(
-            source, message__conversation__owner=person, message__conversation__deleted_at=None
-        )
+        rows: Any = _own(source, owner=person, message__conversation__deleted_at=None)
         conversation = "message__conversation__"
         rows = _narrowed(rows, filters, at="message__created_at", conversation=conversation)
         rows = rows.order_by("-message_id").values_list("message_id", "message__conversation_id")

@@ -71,6 +71,7 @@ KEPT = {
     "chat.Draft": "what the person wrote",
     "chat.Pin": "what the person chose",
     "chat.ArtifactVersion": "what the person made",
+    "chat.Attachment": "what the person sent along",
     "chat.MonthlySpending": "what was spent: coming back is no new month",
 }
 _PERSON = re.compile(r"(user|owner|person|actor|requester|approver|made_by|asked_by|signed_by)_id")

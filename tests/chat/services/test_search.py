@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.db.models.sql import compiler
 from django.test.utils import CaptureQueriesContext
+from uuid_utils.compat import uuid7
 
 from chat.artifacts.services import create_artifact
 from chat.models import (
@@ -32,6 +37,7 @@ from chat.services.search import LONGEST_QUERY, search
 from chat.services.word_index import FIRST_CHATS, MOST_CANDIDATES, MOST_NEWEST
 from chat.values import ArtifactOrigin, ToolCallStatus, TurnStatus
 from tests.factories import Tenant, make_tenant
+from workspaces.database.sql_files import read_statements
 
 pytestmark = pytest.mark.both_engines
 
@@ -400,6 +406,87 @@ def test_a_tool_and_a_file_lead_to_their_messages_behind_many_others(
         assert sum(read) < 20
         assert len(captured) <= 12
         assert not asks_for_all(captured)
+
+
+@pytest.mark.parametrize(
+    ("query", "table", "index"),
+    [
+        ("tool:recall", "chat_toolcall", "tool_call_of_tool"),
+        ("rain has:file", "chat_attachment", "attachment_of_owner"),
+    ],
+)
+def test_a_tool_that_others_call_often_is_found_without_looking_at_their_calls(
+    tenant: Tenant, query: str, table: str, index: str
+) -> None:
+    """REL-1150: nor at their files. The index begins with whose they are."""
+    add_marked(talk(tenant, "member"), "rain in spring", "recall")
+    theirs = add_marked(talk(tenant, "admin"), "rain elsewhere", "recall")
+    calls = ToolCall.objects.for_workspace(tenant.workspace).filter(message=theirs)
+    ToolCall.objects.bulk_create(copies(calls[0]), batch_size=500)
+    files = Attachment.objects.for_workspace(tenant.workspace).filter(message=theirs)
+    Attachment.objects.bulk_create(copies(files[0]), batch_size=500)
+    asked: list[tuple[str, Any]] = []
+
+    def keep(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if f'FROM "{table}"' in sql:
+            asked.append((sql, params))
+        return execute(sql, params, many, context)
+
+    explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+        with connection.execute_wrapper(keep):
+            assert "in spring" in found(tenant, query)[0]
+        cursor.execute(f"{explain} {asked[0][0]}", asked[0][1])
+        plan = " ".join(str(row) for row in cursor.fetchall())
+    assert re.search(rf"{index} .*owner_id ?=", plan), plan
+
+
+Row = TypeVar("Row", ToolCall, Attachment)
+
+
+def copies(row: Row) -> list[Row]:
+    """Many more like it, of the same message."""
+    rows = [copy(row) for _ in range(3_000)]
+    for number, other in enumerate(rows, 10):
+        other.pk, other.position = uuid7(), number
+    return rows
+
+
+def test_calls_and_files_know_whose_they_are_whoever_stores_them(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1150: also what an older version stores while the new one takes over, and what was there before."""
+    row = add_marked(talk(tenant, "member"), "rain", "recall")
+    calls = ToolCall.objects.for_workspace(tenant.workspace).filter(message=row)
+    files = Attachment.objects.for_workspace(tenant.workspace).filter(message=row)
+    assert {one.owner for one in (*calls, *files)} == {tenant.member}
+    calls.update(owner=None)
+    assert {one.owner for one in calls} == {tenant.member}
+    filling = import_module("chat.migrations.0043_fill_in_owners_of_calls_and_files")
+    monkeypatch.setattr(filling, "AT_ONCE", 2)
+    with without_triggers():
+        calls.update(owner=None)
+        files.update(owner=None)
+        assert {one.owner for one in (*calls.all(), *files.all())} == {None}
+        filling.fill_in_owners(apps, connection.schema_editor())
+    assert {one.owner for one in (*calls.all(), *files.all())} == {tenant.member}
+
+
+@contextmanager
+def without_triggers() -> Iterator[None]:
+    """As before the version that knows them."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            yield
+            cursor.execute("SET LOCAL session_replication_role = origin")
+            return
+        for table in ("chat_toolcall", "chat_attachment"):
+            cursor.execute(f"DROP TRIGGER {table}_owner_changed")
+        yield
+        for statement in read_statements(Path("chat/sql"), "owner_of_calls_and_files", "sqlite"):
+            cursor.execute(statement)
 
 
 @pytest.mark.parametrize("query", ["rain tool:mail", "tool:mail", "rain has:file"])
