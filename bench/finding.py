@@ -45,7 +45,7 @@ SECOND: Final = 20
 WITH_FILE: Final = 200
 CALLED: Final = 20
 SELDOM_CALLED: Final = 10_000
-"""Every such message has a file, called a tool, or called one that is seldom called."""
+"""Every such message has a file, called a tool, or called one that is seldom called; the one after it is of somebody else."""
 QUERIES: Final = {
     "a word in 90 % of messages": "always",
     "a word in one of six": "sixth",
@@ -71,6 +71,7 @@ QUERIES: Final = {
     "a tool": "tool:mail.send",
     "a tool that is seldom called": "tool:mail.recall",
     "a tool that is seldom called: a word in one of six": "sixth tool:mail.recall",
+    "a tool that only others call": "tool:mail.forward",
     "a tool that nobody called": "always tool:mail.unsent",
     "a month": "always after:240d before:210d",
 }
@@ -178,7 +179,7 @@ def _add_calls_and_files(workspace: Workspace, rows: Sequence[Message], before: 
     from chat.values import ArtifactOrigin, ToolCallStatus, TurnStatus
 
     numbered = list(enumerate(rows, before + 1))
-    callers = [(number, row) for number, row in numbered if number % CALLED == 0]
+    callers = [(_called(number), row) for number, row in numbered if number % CALLED in {0, 1}]
     turns = [
         Turn(
             workspace=workspace,
@@ -198,10 +199,10 @@ def _add_calls_and_files(workspace: Workspace, rows: Sequence[Message], before: 
                 message=row,
                 position=0,
                 server_name="mail",
-                tool_name="send" if number % SELDOM_CALLED else "recall",
+                tool_name=tool,
                 status=ToolCallStatus.SUCCEEDED.value,
             )
-            for turn, (number, row) in zip(turns, callers, strict=True)
+            for turn, (tool, row) in zip(turns, callers, strict=True)
         ]
     )
     filed = [row for number, row in numbered if number % WITH_FILE == 0]
@@ -228,6 +229,13 @@ def _add_calls_and_files(workspace: Workspace, rows: Sequence[Message], before: 
             for row, version in zip(filed, versions, strict=True)
         ]
     )
+
+
+def _called(number: int) -> str:
+    """The tool that a message with this number called."""
+    if number % CALLED:
+        return "forward"
+    return "send" if number % SELDOM_CALLED else "recall"
 
 
 def take(workspace: Workspace, person: User, query: str, *, is_first: bool) -> float:
