@@ -13,18 +13,17 @@ import mcp_types
 from mcp_servers.client.hidden_text import strip_hidden
 from mcp_servers.client.tool_names import NamedTool, name_tools
 from mcp_servers.client.values import Effect
+from mcp_servers.endpoint.chosen import servers_of
+from mcp_servers.endpoint.paging import PAGE
 from mcp_servers.models import McpTool
 from mcp_servers.registry.consent import call_rules, permissions, policy
 from mcp_servers.registry.discovery import shown_to
-from mcp_servers.registry.scopes.effective import effective_servers, usable_ids
 
 if TYPE_CHECKING:
     from mcp_servers.client.decisions import RuleDecision
     from mcp_servers.endpoint.callers import Caller
     from mcp_servers.registry.consent.rule_matching import Rule
 
-PAGE: Final = 100
-"""Tools in one answer; a client asks for the next page."""
 ASKS: Final = "In Trellis a person approves each call of this tool, so calls from other MCP clients are refused."
 """For models, so in English."""
 
@@ -62,16 +61,11 @@ def offers_for(caller: Caller, *, is_asked: bool = False) -> list[Offer]:
     Args:
         is_asked: also what its token does not allow: a call of that is refused, and the log says so.
     """
-    servers = effective_servers(
-        workspace_id=caller.workspace_id,
-        user_id=caller.user_id,
-        bud_servers=(),
-        takes_all_tools=True,
-    )
+    servers = servers_of(caller)
     reads_only = caller.reads_only and not is_asked
     rules = call_rules.enabled_rules(caller.workspace_id)
     rows = _rows(
-        caller, usable_ids(servers), reads_only=reads_only, rules=() if is_asked else rules
+        caller, [one.pk for one in servers], reads_only=reads_only, rules=() if is_asked else rules
     )
     names = name_tools(NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in rows)
     by_id = {row.pk: row for row in rows}

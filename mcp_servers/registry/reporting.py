@@ -59,6 +59,7 @@ REFUSALS: Final = {
     "prompt.arguments": gettext_noop("The prompt's arguments were not what it takes."),
     "prompt.not_found": gettext_noop("The server offered no such prompt."),
     "resource.uri": gettext_noop("The address was of no resource that the server offered."),
+    "resource.disabled": gettext_noop("An administrator had switched the resource off."),
     "server.backing_off": gettext_noop(
         "The server had failed, and was being left alone for a while."
     ),

@@ -71,8 +71,8 @@ class McpClient:
                 f"{prefix}/clientCapabilities": {},
             }
             sent["Mcp-Method"] = method
-            if "name" in params:
-                sent["Mcp-Name"] = params["name"]
+            if named := params.get("name", params.get("uri")):
+                sent["Mcp-Name"] = named
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return Client().post(
             self.url,
