@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_servers.client.errors import ChangesRefused
 from mcp_servers.client.product import NAME, VERSION
-from mcp_servers.endpoint import resources
+from mcp_servers.endpoint import prompts, resources
 from mcp_servers.endpoint.asking import Reply
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
@@ -108,6 +108,9 @@ def _server() -> Server[Any]:
         on_list_resources=_list_resources,
         on_list_resource_templates=_list_templates,
         on_read_resource=_read,
+        on_list_prompts=_list_prompts,
+        on_get_prompt=_get_prompt,
+        on_completion=_complete,
     )
 
 
@@ -162,6 +165,27 @@ async def _read(
 ) -> mcp_types.ReadResourceResult:
     caller = _exchange_of(context).caller
     return await resources.read(caller, str(params.uri), revision=context.protocol_version)
+
+
+async def _list_prompts(
+    context: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
+) -> mcp_types.ListPromptsResult:
+    caller, cursor = _exchange_of(context).caller, _cursor_in(params)
+    told, following = await in_database(prompts.list_prompts, caller, cursor)
+    return mcp_types.ListPromptsResult(prompts=told, next_cursor=following)
+
+
+async def _get_prompt(
+    context: ServerRequestContext[Any], params: mcp_types.GetPromptRequestParams
+) -> mcp_types.GetPromptResult:
+    return await prompts.get(_exchange_of(context).caller, params.name, params.arguments or {})
+
+
+async def _complete(
+    context: ServerRequestContext[Any], params: mcp_types.CompleteRequestParams
+) -> mcp_types.CompleteResult:
+    values = await prompts.suggest(_exchange_of(context).caller, params)
+    return mcp_types.CompleteResult(completion=mcp_types.Completion(values=values))
 
 
 def _cursor_in(params: mcp_types.PaginatedRequestParams | None) -> str:

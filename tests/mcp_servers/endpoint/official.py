@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 
 
 def use_notes(url: str, http: httpx2.AsyncClient, mode: Any) -> None:
-    """Use what an endpoint offers: list the tools, call one that reads notes, and read the resource with all notes."""
+    """Use what an endpoint offers: list the tools, call one that reads notes, read the resource with all notes, and fill in a prompt."""
 
     async def use() -> tuple[list[str], Any, str]:
         async with (
@@ -26,6 +26,9 @@ def use_notes(url: str, http: httpx2.AsyncClient, mode: Any) -> None:
             resources = (await client.list_resources()).resources
             (content,) = (await client.read_resource(resources[0].uri)).contents
             assert isinstance(content, mcp_types.TextResourceContents)
+            prompts = (await client.list_prompts()).prompts
+            filled = await client.get_prompt(prompts[0].name, {"name": "Milk"})
+            assert "Milk" in str(filled.messages[0].content)
             return [tool.name for tool in listed.tools], called, content.text
 
     names, called, text = run_sync(use(), PATIENCE)

@@ -89,8 +89,9 @@ def test_what_is_offered_is_announced_and_nothing_else(
     }
     client = McpClient(tenant, token_for(tenant), revision)
     told = client.result(method, params if revision == BEFORE else None)["capabilities"]
-    assert {name for name, about in told.items() if about is not None} == {"tools", "resources"}
-    assert not any(about.get("listChanged") for about in told.values())
+    offered = {name: about for name, about in told.items() if about is not None}
+    assert set(offered) == {"tools", "resources", "prompts", "completions"}
+    assert not any(about.get("listChanged") for about in offered.values())
     assert not told["resources"].get("subscribe")
 
 
