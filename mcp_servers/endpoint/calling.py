@@ -9,7 +9,7 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from uuid_utils.compat import uuid7
 
-from audit.actions import Outcome
+from audit.actions import Action, Outcome
 from mcp_servers.client.errors import (
     ApprovalMissing,
     ChangesRefused,
@@ -20,7 +20,8 @@ from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
 from mcp_servers.endpoint.asking import UNFIT, NoOpenQuestion, PutAside, Reply, ask, take_up
 from mcp_servers.endpoint.content import as_block, as_text
 from mcp_servers.endpoint.offering import ASKS, find
-from mcp_servers.gate import call_tool
+from mcp_servers.endpoint.unknown import find_unoffered, tell_unknown
+from mcp_servers.gate import call_tool, refuse_unoffered
 from workspaces.database import in_database
 from workspaces.errors import Conflict, DomainError
 
@@ -49,7 +50,7 @@ async def call(
     """
     found = await in_database(find, caller, name)
     if found is None:
-        raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
+        return await in_database(_refuse, caller, name, arguments)
     aside, call_id, checkpoint = PutAside(), uuid7(), None
     try:
         if reply is not None:
@@ -79,6 +80,32 @@ async def call(
         raise MCPError(mcp_types.INVALID_PARAMS, error.message) from error
     except DomainError as error:
         return _refused(_told(error))
+
+
+def _refuse(caller: Caller, name: str, arguments: Mapping[str, Any]) -> mcp_types.CallToolResult:
+    """Refuse a call of what the client is not offered, on record: with the reason, if it is a tool that its person may know of."""
+    tool_id = find_unoffered(caller, name)
+    try:
+        if tool_id is None:
+            tell_unknown(caller, Action.TOOL_CALL_REFUSED, name)
+            raise _unknown(name)
+        refuse_unoffered(
+            ToolCallRequest(
+                call_id=uuid7(),
+                workspace_id=caller.workspace_id,
+                tool_id=tool_id,
+                arguments=arguments,
+                actor=caller.actor,
+            )
+        )
+    except ToolNotFound as error:
+        raise _unknown(name) from error
+    except DomainError as error:
+        return _refused(_told(error))
+
+
+def _unknown(name: str) -> MCPError:
+    return MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
 
 
 def as_wire(outcome: ToolCallOutcome, found: Found) -> mcp_types.CallToolResult:

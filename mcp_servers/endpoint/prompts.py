@@ -11,6 +11,7 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from uuid_utils.compat import uuid7
 
+from audit.actions import Action
 from mcp_servers.client.connections.completion import complete
 from mcp_servers.client.errors import ToolNotFound
 from mcp_servers.client.hidden_text import strip_hidden
@@ -20,6 +21,7 @@ from mcp_servers.endpoint.addresses import Addresses
 from mcp_servers.endpoint.chosen import servers_of
 from mcp_servers.endpoint.content import as_block
 from mcp_servers.endpoint.paging import PAGE
+from mcp_servers.endpoint.unknown import tell_unknown
 from mcp_servers.gate import get_prompt
 from mcp_servers.models import McpPrompt, McpResource
 from mcp_servers.registry.specs import connection_spec
@@ -60,6 +62,7 @@ async def get(caller: Caller, name: str, arguments: Mapping[str, str]) -> mcp_ty
     """
     found = await in_database(_find, caller, name)
     if found is None:
+        await in_database(tell_unknown, caller, Action.PROMPT_GET_REFUSED, name)
         raise _unknown(name)
     prompt_id, server_id, addresses = found
     request = PromptRequest(

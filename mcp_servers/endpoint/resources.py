@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 from uuid_utils.compat import uuid7
 
+from audit.actions import Action
 from mcp_servers.client.errors import ToolNotFound
 from mcp_servers.client.hidden_text import strip_hidden
 from mcp_servers.client.values import (
@@ -23,6 +24,7 @@ from mcp_servers.client.values import (
 from mcp_servers.endpoint.addresses import Addresses
 from mcp_servers.endpoint.chosen import servers_of
 from mcp_servers.endpoint.paging import rows_after
+from mcp_servers.endpoint.unknown import tell_unknown
 from mcp_servers.gate import read_resource
 from mcp_servers.models import McpResource
 from workspaces.database import in_database
@@ -74,6 +76,7 @@ async def read(caller: Caller, address: str, *, revision: str) -> mcp_types.Read
     """
     addresses, meant = await in_database(_find, caller, address)
     if meant is None:
+        await in_database(tell_unknown, caller, Action.RESOURCE_READ_REFUSED, address)
         raise _not_found(address, revision)
     request = ResourceRequest(
         call_id=uuid7(),

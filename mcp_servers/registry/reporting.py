@@ -74,6 +74,7 @@ REFUSALS: Final = {
     "tool.changed_since_offer": gettext_noop(
         "The tool had changed since the assistant was told of it."
     ),
+    "tool.not_offered": gettext_noop("Other MCP clients are not offered the tool."),
     "tool.not_found": gettext_noop("There was no such tool."),
 }
 """What the gate's own rules say to those who read the log."""
