@@ -31,9 +31,7 @@ class NamedTool:
 
 def name_tools(tools: Iterable[NamedTool]) -> dict[str, UUID]:
     """Function name → tool id, one-to-one, and the same whatever the order of the tools."""
-    wanted = [
-        (_begun(_clean(tool.server_name)) + "__" + _clean(tool.tool_name), tool) for tool in tools
-    ]
+    wanted = [(_plain(tool), tool) for tool in tools]
     # APIs compare names exactly, people and some models do not: case alone tells nothing apart.
     uses = Counter(name.lower() for name, _ in wanted)
     named: dict[str, UUID] = {}
@@ -45,8 +43,27 @@ def name_tools(tools: Iterable[NamedTool]) -> dict[str, UUID]:
     return named
 
 
-def _clean(text: str) -> str:
+def names_of(tool: NamedTool) -> frozenset[str]:
+    """Each name that a tool can have, depending on what others there are."""
+    plain = _plain(tool)
+    hashed = _with_hash(plain, tool)
+    return frozenset({hashed} if len(plain) > LONGEST else {plain, hashed})
+
+
+def may_name(server_name: str, name: str) -> bool:
+    """Whether a tool of a server with that name could have this name. Those that would share it all say yes."""
+    kept = LONGEST - _HASH_LENGTH - 1
+    beginning = _begun(cleaned(server_name)).lower() + "__"
+    return name.lower()[:kept].startswith(beginning[:kept])
+
+
+def cleaned(text: str) -> str:
+    """A name with nothing in it but what all take."""
     return _NOT_ALLOWED.sub("_", text) or "_"
+
+
+def _plain(tool: NamedTool) -> str:
+    return _begun(cleaned(tool.server_name)) + "__" + cleaned(tool.tool_name)
 
 
 def _begun(name: str) -> str:

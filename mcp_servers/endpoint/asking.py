@@ -74,7 +74,7 @@ class PutAside(SilentCaller):
 
 
 def ask(
-    caller: Caller, tool: McpTool, arguments: Mapping[str, Any], call_id: UUID, checkpoint: str
+    caller: Caller, tool_id: UUID, arguments: Mapping[str, Any], call_id: UUID, checkpoint: str
 ) -> mcp_types.InputRequiredResult:
     """The questions that are open of a call, as the client gets them."""
     kept = {
@@ -84,12 +84,12 @@ def ask(
     }
     return mcp_types.InputRequiredResult(
         input_requests={str(row.pk): _as_wire(row) for row in _open_rows(caller, call_id)},
-        request_state=seal(json.dumps(kept), place=_place(caller, tool, arguments)),
+        request_state=seal(json.dumps(kept), place=_place(caller, tool_id, arguments)),
     )
 
 
 @transaction.atomic
-def take_up(caller: Caller, tool: McpTool, arguments: Mapping[str, Any], reply: Reply) -> TakenUp:
+def take_up(caller: Caller, tool_id: UUID, arguments: Mapping[str, Any], reply: Reply) -> TakenUp:
     """Give a server the answers of a person; a question without one is cancelled.
 
     Raises:
@@ -98,7 +98,7 @@ def take_up(caller: Caller, tool: McpTool, arguments: Mapping[str, Any], reply: 
         InvalidInput: an answer does not fit its form. It can be given again.
     """
     try:
-        kept = json.loads(unseal(reply.state[:LONGEST], place=_place(caller, tool, arguments)))
+        kept = json.loads(unseal(reply.state[:LONGEST], place=_place(caller, tool_id, arguments)))
     except SecretUnreadable as error:
         raise NoOpenQuestion from error
     call_id = UUID(kept["call"])
@@ -169,8 +169,8 @@ def _as_wire(row: InputRequest) -> mcp_types.ElicitRequest:
     )
 
 
-def _place(caller: Caller, tool: McpTool, arguments: Mapping[str, Any]) -> str:
+def _place(caller: Caller, tool_id: UUID, arguments: Mapping[str, Any]) -> str:
     """What a state is for, and opens nowhere else."""
     digest = sha256(canonical_json(dict(arguments))).hexdigest()
     who = f"{caller.workspace_id}:{caller.user_id}:{caller.actor.token_id}"
-    return f"{who}:mcp_request_state:{tool.pk}:{digest}"
+    return f"{who}:mcp_request_state:{tool_id}:{digest}"

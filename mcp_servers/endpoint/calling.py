@@ -9,32 +9,25 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from uuid_utils.compat import uuid7
 
-from audit.actions import Outcome
+from audit.actions import Action, Outcome
 from mcp_servers.client.errors import (
     ApprovalMissing,
     ChangesRefused,
     InputMissing,
     ToolNotFound,
 )
-from mcp_servers.client.values import (
-    AudioPart,
-    ContentPart,
-    EmbeddedResourcePart,
-    ImagePart,
-    ResourceLinkPart,
-    TextPart,
-    ToolCallOutcome,
-    ToolCallRequest,
-)
+from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
 from mcp_servers.endpoint.asking import UNFIT, NoOpenQuestion, PutAside, Reply, ask, take_up
-from mcp_servers.endpoint.offering import ASKS, offers_for
-from mcp_servers.gate import call_tool
+from mcp_servers.endpoint.content import as_block, as_text
+from mcp_servers.endpoint.offering import ASKS, find
+from mcp_servers.endpoint.unknown import find_unoffered, tell_unknown
+from mcp_servers.gate import call_tool, refuse_unoffered
 from workspaces.database import in_database
 from workspaces.errors import Conflict, DomainError
 
 if TYPE_CHECKING:
     from mcp_servers.endpoint.callers import Caller
-    from mcp_servers.endpoint.offering import Offer
+    from mcp_servers.endpoint.offering import Found
 
 
 async def call(
@@ -55,28 +48,28 @@ async def call(
         MCPError: no tool has this name, or the answers belong to no open question.
         ChangesRefused: the client's token allows it only tools that just read.
     """
-    offer = await in_database(_find, caller, name)
-    if offer is None:
-        raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
+    found = await in_database(find, caller, name)
+    if found is None:
+        return await in_database(_refuse, caller, name, arguments)
     aside, call_id, checkpoint = PutAside(), uuid7(), None
     try:
         if reply is not None:
-            taken_up = await in_database(take_up, caller, offer.tool, arguments, reply)
+            taken_up = await in_database(take_up, caller, found.tool_id, arguments, reply)
             call_id, checkpoint = taken_up.call_id, taken_up.checkpoint
         request = ToolCallRequest(
             call_id=call_id,
             workspace_id=caller.workspace_id,
-            tool_id=offer.tool.pk,
+            tool_id=found.tool_id,
             arguments=arguments,
             actor=caller.actor,
-            offered_definition_hash=offer.tool.definition_hash,
+            offered_definition_hash=found.definition_hash,
             reads_only=caller.reads_only,
             can_wait_elsewhere=can_be_asked,
             checkpoint=checkpoint,
         )
-        return as_wire(await call_tool(request, caller=aside))
+        return as_wire(await call_tool(request, caller=aside), found)
     except InputMissing:
-        return await in_database(ask, caller, offer.tool, arguments, call_id, aside.kept)
+        return await in_database(ask, caller, found.tool_id, arguments, call_id, aside.kept)
     except NoOpenQuestion as error:
         raise MCPError(mcp_types.INVALID_PARAMS, UNFIT) from error
     except ChangesRefused:
@@ -89,13 +82,39 @@ async def call(
         return _refused(_told(error))
 
 
-def as_wire(outcome: ToolCallOutcome) -> mcp_types.CallToolResult:
+def _refuse(caller: Caller, name: str, arguments: Mapping[str, Any]) -> mcp_types.CallToolResult:
+    """Refuse a call of what the client is not offered, on record: with the reason, if it is a tool that its person may know of."""
+    tool_id = find_unoffered(caller, name)
+    try:
+        if tool_id is None:
+            tell_unknown(caller, Action.TOOL_CALL_REFUSED, name)
+            raise _unknown(name)
+        refuse_unoffered(
+            ToolCallRequest(
+                call_id=uuid7(),
+                workspace_id=caller.workspace_id,
+                tool_id=tool_id,
+                arguments=arguments,
+                actor=caller.actor,
+            )
+        )
+    except ToolNotFound as error:
+        raise _unknown(name) from error
+    except DomainError as error:
+        return _refused(_told(error))
+
+
+def _unknown(name: str) -> MCPError:
+    return MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
+
+
+def as_wire(outcome: ToolCallOutcome, found: Found) -> mcp_types.CallToolResult:
     """An outcome as `tools/call` answers it."""
-    content: list[mcp_types.ContentBlock] = [_block(part) for part in outcome.content]
+    content = [as_block(part, found.server_id, found.addresses) for part in outcome.content]
     if outcome.message:
-        content.insert(0, _text(outcome.message))
+        content.insert(0, as_text(outcome.message))
     if outcome.truncated:
-        content.append(_text("The rest of this result was cut off."))
+        content.append(as_text("The rest of this result was cut off."))
     structured = outcome.structured if isinstance(outcome.structured, dict) else None
     return mcp_types.CallToolResult(
         content=content,
@@ -104,39 +123,8 @@ def as_wire(outcome: ToolCallOutcome) -> mcp_types.CallToolResult:
     )
 
 
-def _find(caller: Caller, name: str) -> Offer | None:
-    """The offered tool with this name; for a client that may only read, also one that changes something."""
-    return next((offer for offer in offers_for(caller, is_asked=True) if offer.name == name), None)
-
-
-def _block(part: ContentPart) -> mcp_types.ContentBlock:
-    match part:
-        case ImagePart():
-            return mcp_types.ImageContent(type="image", data=part.data, mime_type=part.mime_type)
-        case AudioPart():
-            return mcp_types.AudioContent(type="audio", data=part.data, mime_type=part.mime_type)
-        case ResourceLinkPart():
-            return mcp_types.ResourceLink(
-                type="resource_link", uri=part.uri, name=part.name, mime_type=part.mime_type
-            )
-        case EmbeddedResourcePart(text=None, data=str() as data):
-            blob = mcp_types.BlobResourceContents(uri=part.uri, mime_type=part.mime_type, blob=data)
-            return mcp_types.EmbeddedResource(type="resource", resource=blob)
-        case EmbeddedResourcePart():
-            text = mcp_types.TextResourceContents(
-                uri=part.uri, mime_type=part.mime_type, text=part.text or ""
-            )
-            return mcp_types.EmbeddedResource(type="resource", resource=text)
-        case TextPart():
-            return _text(part.text)
-
-
-def _text(text: str) -> mcp_types.TextContent:
-    return mcp_types.TextContent(type="text", text=text)
-
-
 def _refused(message: str) -> mcp_types.CallToolResult:
-    return mcp_types.CallToolResult(content=[_text(message)], is_error=True)
+    return mcp_types.CallToolResult(content=[as_text(message)], is_error=True)
 
 
 def _told(error: DomainError) -> str:

@@ -11,20 +11,20 @@ from uuid import UUID
 import mcp_types
 
 from mcp_servers.client.hidden_text import strip_hidden
-from mcp_servers.client.tool_names import NamedTool, name_tools
+from mcp_servers.client.tool_names import NamedTool, may_name, name_tools
 from mcp_servers.client.values import Effect
+from mcp_servers.endpoint.addresses import Addresses
+from mcp_servers.endpoint.chosen import servers_of
+from mcp_servers.endpoint.paging import PAGE
 from mcp_servers.models import McpTool
 from mcp_servers.registry.consent import call_rules, permissions, policy
 from mcp_servers.registry.discovery import shown_to
-from mcp_servers.registry.scopes.effective import effective_servers, usable_ids
 
 if TYPE_CHECKING:
     from mcp_servers.client.decisions import RuleDecision
     from mcp_servers.endpoint.callers import Caller
     from mcp_servers.registry.consent.rule_matching import Rule
 
-PAGE: Final = 100
-"""Tools in one answer; a client asks for the next page."""
 ASKS: Final = "In Trellis a person approves each call of this tool, so calls from other MCP clients are refused."
 """For models, so in English."""
 
@@ -56,32 +56,33 @@ class Offer:
         )
 
 
-def offers_for(caller: Caller, *, is_asked: bool = False) -> list[Offer]:
-    """What this client may use now, by name. Five statements.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The tool that a client means by a name, and how addresses of resources are told to it."""
 
-    Args:
-        is_asked: also what its token does not allow: a call of that is refused, and the log says so.
-    """
-    servers = effective_servers(
-        workspace_id=caller.workspace_id,
-        user_id=caller.user_id,
-        bud_servers=(),
-        takes_all_tools=True,
-    )
-    reads_only = caller.reads_only and not is_asked
+    tool_id: UUID
+    definition_hash: str
+    server_id: UUID
+    addresses: Addresses
+
+
+def offers_for(caller: Caller) -> list[Offer]:
+    """What this client may use now, by name. Five statements."""
     rules = call_rules.enabled_rules(caller.workspace_id)
-    rows = _rows(
-        caller, usable_ids(servers), reads_only=reads_only, rules=() if is_asked else rules
-    )
-    names = name_tools(NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in rows)
+    role = call_rules.role_of(caller.actor)
+    callable_rows = _callable(caller, [one.pk for one in servers_of(caller)])
+    rows = callable_rows.select_related("server", "workspace").order_by("server_id", "name")
     by_id = {row.pk: row for row in rows}
+    # A name is the same for whoever is told less of the others.
+    names = name_tools(
+        NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in by_id.values()
+    )
     remembered = _remembered(caller)
     asking = frozenset(
         permissions.asking_always(caller.workspace_id, caller.user_id).values_list(
             "tool_id", flat=True
         )
     )
-    role = call_rules.role_of(caller.actor)
 
     def asks_first(tool: McpTool) -> bool:
         if tool.pk in asking:
@@ -89,9 +90,32 @@ def offers_for(caller: Caller, *, is_asked: bool = False) -> list[Offer]:
         return _asks_first(tool, remembered, _ruled(tool, rules, role))
 
     return [
-        Offer(name, by_id[tool_id], asks_first(by_id[tool_id]))
-        for name, tool_id in sorted(names.items())
+        Offer(name, tool, asks_first(tool))
+        for name, tool in sorted((name, by_id[tool_id]) for name, tool_id in names.items())
+        if _may_be_called(tool, reads_only=caller.reads_only, ruled=_ruled(tool, rules, role))
     ]
+
+
+def find(caller: Caller, name: str) -> Found | None:
+    """The tool with this name among those that could be offered, without looking at all others. Two statements.
+
+    What rules, its person and the client's token say of it, the gate knows.
+    """
+    servers = servers_of(caller)
+    near = {one.pk: one.name for one in servers if may_name(one.name, name)}
+    if not near:
+        return None
+    rows = {
+        tool_id: (NamedTool(server_id, near[server_id], tool_id, tool_name), definition_hash)
+        for tool_id, server_id, tool_name, definition_hash in _callable(caller, list(near))
+        .order_by()
+        .values_list("pk", "server_id", "name", "definition_hash")
+    }
+    tool_id = name_tools(named for named, _hash in rows.values()).get(name)
+    if tool_id is None:
+        return None
+    named, definition_hash = rows[tool_id]
+    return Found(tool_id, definition_hash, named.server_id, Addresses(servers))
 
 
 def page_after(offers: Sequence[Offer], cursor: str) -> tuple[Sequence[Offer], str | None]:
@@ -101,18 +125,9 @@ def page_after(offers: Sequence[Offer], cursor: str) -> tuple[Sequence[Offer], s
     return page, page[-1].name if start + PAGE < len(offers) else None
 
 
-def _rows(
-    caller: Caller, server_ids: Sequence[UUID], *, reads_only: bool, rules: Sequence[Rule]
-) -> list[McpTool]:
+def _callable(caller: Caller, server_ids: Sequence[UUID]) -> Any:
     rows: Any = McpTool.objects.for_workspace(caller.workspace_id).callable()
-    rows = rows.filter(shown_to(caller.user_id), server_id__in=server_ids)
-    found = rows.select_related("server", "workspace").order_by("server_id", "name")
-    role = call_rules.role_of(caller.actor)
-    return [
-        row
-        for row in found
-        if _may_be_called(row, reads_only=reads_only, ruled=_ruled(row, rules, role))
-    ]
+    return rows.filter(shown_to(caller.user_id), server_id__in=server_ids)
 
 
 def _ruled(tool: McpTool, rules: Sequence[Rule], role: str) -> RuleDecision | None:

@@ -19,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_servers.client.errors import ChangesRefused
 from mcp_servers.client.product import NAME, VERSION
+from mcp_servers.endpoint import prompts, resources
 from mcp_servers.endpoint.asking import Reply
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
@@ -98,15 +99,26 @@ async def answer(
 
 @cache
 def _server() -> Server[Any]:
-    return Server(NAME, version=VERSION, title="Trellis", on_list_tools=_list, on_call_tool=_call)
+    return Server(
+        NAME,
+        version=VERSION,
+        title="Trellis",
+        on_list_tools=_list,
+        on_call_tool=_call,
+        on_list_resources=_list_resources,
+        on_list_resource_templates=_list_templates,
+        on_read_resource=_read,
+        on_list_prompts=_list_prompts,
+        on_get_prompt=_get_prompt,
+        on_completion=_complete,
+    )
 
 
 async def _list(
     context: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
 ) -> mcp_types.ListToolsResult:
-    cursor = (params.cursor if params else None) or ""
     offers = await in_database(offers_for, _exchange_of(context).caller)
-    page, following = page_after(offers, cursor)
+    page, following = page_after(offers, _cursor_in(params))
     return mcp_types.ListToolsResult(
         tools=[offer.as_wire() for offer in page], next_cursor=following
     )
@@ -130,6 +142,54 @@ async def _call(
     except ChangesRefused as error:
         exchange.lacks_scope = True
         raise MCPError(mcp_types.INVALID_REQUEST, error.message) from error
+
+
+async def _list_resources(
+    context: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
+) -> mcp_types.ListResourcesResult:
+    caller, cursor = _exchange_of(context).caller, _cursor_in(params)
+    told, following = await in_database(resources.list_resources, caller, cursor)
+    return mcp_types.ListResourcesResult(resources=told, next_cursor=following)
+
+
+async def _list_templates(
+    context: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
+) -> mcp_types.ListResourceTemplatesResult:
+    caller, cursor = _exchange_of(context).caller, _cursor_in(params)
+    told, following = await in_database(resources.list_templates, caller, cursor)
+    return mcp_types.ListResourceTemplatesResult(resource_templates=told, next_cursor=following)
+
+
+async def _read(
+    context: ServerRequestContext[Any], params: mcp_types.ReadResourceRequestParams
+) -> mcp_types.ReadResourceResult:
+    caller = _exchange_of(context).caller
+    return await resources.read(caller, str(params.uri), revision=context.protocol_version)
+
+
+async def _list_prompts(
+    context: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
+) -> mcp_types.ListPromptsResult:
+    caller, cursor = _exchange_of(context).caller, _cursor_in(params)
+    told, following = await in_database(prompts.list_prompts, caller, cursor)
+    return mcp_types.ListPromptsResult(prompts=told, next_cursor=following)
+
+
+async def _get_prompt(
+    context: ServerRequestContext[Any], params: mcp_types.GetPromptRequestParams
+) -> mcp_types.GetPromptResult:
+    return await prompts.get(_exchange_of(context).caller, params.name, params.arguments or {})
+
+
+async def _complete(
+    context: ServerRequestContext[Any], params: mcp_types.CompleteRequestParams
+) -> mcp_types.CompleteResult:
+    values = await prompts.suggest(_exchange_of(context).caller, params)
+    return mcp_types.CompleteResult(completion=mcp_types.Completion(values=values))
+
+
+def _cursor_in(params: mcp_types.PaginatedRequestParams | None) -> str:
+    return (params.cursor if params else None) or ""
 
 
 def _puts_forms(context: ServerRequestContext[Any]) -> bool:

@@ -12,6 +12,7 @@ from mcp_servers.gate.caller import Caller, SilentCaller
 from mcp_servers.gate.checkpoints import is_unsent
 from mcp_servers.gate.reads import get_prompt, read_resource
 from mcp_servers.gate.tools import call_tool
+from mcp_servers.gate.unoffered import refuse_unknown, refuse_unoffered
 
 __all__ = [
     "BuiltinRequest",
@@ -25,4 +26,6 @@ __all__ = [
     "is_unsent",
     "read_resource",
     "refuse_builtin",
+    "refuse_unknown",
+    "refuse_unoffered",
 ]

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from django.db import DatabaseError
 from django.utils.translation import gettext_noop as _
@@ -143,6 +143,15 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
             self._check_arguments()
         self._connect(resolved)
         self.is_committed = True
+
+    def refuse_unoffered(self) -> NoReturn:
+        """Write why a call is refused whose tool is not offered to whoever asks, and raise that."""
+        self._resolve()
+        self._decide()
+        reason = _(
+            "Other MCP clients are not offered this tool. They get the tools of servers that all buds use, and their person's own."
+        )
+        self.refuse_because(RefusedBy.DISABLED, "tool.not_offered", reason)
 
     async def make_way(self, obstacle: Exception, *, is_again: bool) -> None:
         if not isinstance(obstacle, SignInFirst):

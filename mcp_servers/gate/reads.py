@@ -19,7 +19,7 @@ from mcp_servers.gate.caller import Caller
 from mcp_servers.gate.operation import Out, ServerOperation
 from mcp_servers.gate.passing import pass_through
 from mcp_servers.gate.sending import exchange
-from mcp_servers.models import McpPrompt, McpServer
+from mcp_servers.models import McpPrompt, McpResource, McpServer
 from mcp_servers.oauth.grants import person_of
 from mcp_servers.registry.specs import connection_spec
 from workspaces.redaction import redact_known
@@ -120,7 +120,15 @@ class ResourceRead(_Read[ResourceOutcome]):
             error = InvalidArguments(_("This is not a valid address of a resource."))
             self.refuse(error, RefusedBy.ARGUMENTS, "resource.uri")
         self._values = {"uri": uri}
+        self._check_switched_on()
         self.get_ready()
+
+    def _check_switched_on(self) -> None:
+        rows = McpResource.objects.for_workspace(self.request.workspace_id)
+        known = rows.filter(server=self.server, is_template=False, uri=self.name)
+        if known.filter(is_enabled=False).exists():
+            reason = _("An administrator has switched this resource off.")
+            self.refuse_because(RefusedBy.DISABLED, "resource.disabled", reason)
 
     def renew(self) -> ConnectionSpec:
         today = ResourceRead(self.request)

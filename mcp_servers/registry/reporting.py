@@ -59,6 +59,7 @@ REFUSALS: Final = {
     "prompt.arguments": gettext_noop("The prompt's arguments were not what it takes."),
     "prompt.not_found": gettext_noop("The server offered no such prompt."),
     "resource.uri": gettext_noop("The address was of no resource that the server offered."),
+    "resource.disabled": gettext_noop("An administrator had switched the resource off."),
     "server.backing_off": gettext_noop(
         "The server had failed, and was being left alone for a while."
     ),
@@ -73,6 +74,7 @@ REFUSALS: Final = {
     "tool.changed_since_offer": gettext_noop(
         "The tool had changed since the assistant was told of it."
     ),
+    "tool.not_offered": gettext_noop("Other MCP clients are not offered the tool."),
     "tool.not_found": gettext_noop("There was no such tool."),
 }
 """What the gate's own rules say to those who read the log."""

@@ -46,8 +46,10 @@ PLATFORM_SCOPES: dict[str, str] = {
 }
 """For the platform's owner alone, who gives them to nobody but themselves."""
 MCP_SCOPES: dict[str, str] = {
-    "mcp:read": gettext_noop("In another MCP client: use tools that only read"),
-    "mcp:call": gettext_noop("In another MCP client: use all tools"),
+    "mcp:read": gettext_noop(
+        "In another MCP client: use resources, prompts, and tools that only read"
+    ),
+    "mcp:call": gettext_noop("In another MCP client: use all tools, resources and prompts"),
 }
 """Of tokens that open the workspace's MCP endpoint. They open nothing else, and no other token opens that."""
 _OF_EVERYONE = frozenset({"chat", "servers:read", "servers:write"})

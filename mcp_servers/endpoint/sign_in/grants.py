@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from django.db import transaction
 from django.db.models import F, OuterRef, Subquery
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from audit.actions import Action
@@ -37,6 +39,11 @@ SIGN_IN_LIFE: Final = timedelta(days=365)
 """However often it is used, a person is asked again after that."""
 NOTICED_FOR: Final = timedelta(days=7)
 """For so long after its use, a second use of a refresh token ends the sign-in. Later it is merely refused."""
+AGAIN_FOR: Final = timedelta(seconds=10)
+"""For so long after its use, a refresh token brings the same tokens again, as long as the new one has not been used.
+
+Two windows of one client refresh at the same moment, or an answer is lost on its way.
+"""
 MOST_SIGN_INS: Final = 50
 """Of one person in one workspace; a further one ends the one that was not used for the longest time."""
 PREFIXES: Final = {
@@ -44,6 +51,7 @@ PREFIXES: Final = {
     TokenKind.ACCESS: "trc_",
     TokenKind.REFRESH: "trr_",
 }
+_SALT: Final = "mcp_servers.endpoint.sign_in.successor"
 _TOUCH_EVERY: Final = timedelta(minutes=1)
 
 
@@ -68,6 +76,8 @@ class Tokens(NamedTuple):
     access: str
     refresh: str
     scopes: Sequence[str]
+    seconds: int
+    """Of the access token's life."""
 
 
 class Live(NamedTuple):
@@ -116,7 +126,8 @@ def allow(
         expires_at=now + SIGN_IN_LIFE,
     )
     ending.tell(Action.CLIENT_ALLOWED, sign_in, actor)
-    return _issue(sign_in, TokenKind.CODE, now + CODE_LIFE)
+    plain = PREFIXES[TokenKind.CODE] + secrets.token_urlsafe(32)
+    return _issue(sign_in, TokenKind.CODE, now + CODE_LIFE, plain)
 
 
 def refuse(*, asked: Asked, workspace: Workspace, actor: Actor) -> None:
@@ -146,19 +157,22 @@ def find(plain: str, kind: TokenKind, *, client: KnownClient | None = None) -> C
     if found is None or (client is not None and found.sign_in.client_id != client.pk):
         return None
     remember_secret(plain, workspace_id=found.workspace_id)
-    if found.used_at is not None:
+    now = database_now()
+    if found.used_at is not None and not _may_come_again(found, now):
         _end_reused(found.sign_in)
         return None
-    now = database_now()
     if min(found.expires_at, found.sign_in.expires_at) <= now or not _is_live(found.sign_in):
         return None
     return found
 
 
-def exchange(token: ClientToken, *, scopes: Sequence[str] | None = None) -> Tokens:
+def exchange(token: ClientToken, plain: str, *, scopes: Sequence[str] | None = None) -> Tokens:
     """Give a client new tokens for a code or a refresh token, which serves no more from then on.
 
+    A refresh token that comes twice at the same moment brings the same tokens twice.
+
     Args:
+        plain: the code or token itself.
         scopes: fewer ones from now on; None: as before.
 
     Raises:
@@ -166,36 +180,78 @@ def exchange(token: ClientToken, *, scopes: Sequence[str] | None = None) -> Toke
     """
     sign_in = token.sign_in
     with in_workspace(sign_in.workspace_id):
-        given = _exchange(token, sign_in, scopes)
+        given = _exchange(token, plain, scopes)
         if given is None:
-            _end_reused(sign_in)
+            rows = ClientToken.objects.for_workspace(sign_in.workspace_id)
+            if rows.filter(pk=token.pk).exists():  # else the sign-in has ended at the same moment
+                _end_reused(sign_in)
             raise NotLive
         return given
 
 
 @transaction.atomic
-def _exchange(
-    token: ClientToken, sign_in: ClientSignIn, scopes: Sequence[str] | None
-) -> Tokens | None:
-    now = database_now()
+def _exchange(token: ClientToken, plain: str, scopes: Sequence[str] | None) -> Tokens | None:
+    now, sign_in = database_now(), token.sign_in
     rows = ClientToken.objects.for_workspace(sign_in.workspace_id).filter(sign_in=sign_in)
     noticed = min(token.expires_at, now + NOTICED_FOR)
     if token.kind == TokenKind.CODE:
         noticed = now + NOTICED_FOR
     fresh = rows.filter(pk=token.pk, used_at=None)
     if fresh.update(used_at=now, expires_at=noticed) != 1:
-        return None
+        return _same_again(token, plain, scopes)
     rows.filter(kind=TokenKind.ACCESS).delete()
     sign_in.last_used_at = now
     sign_in.begun_at = sign_in.begun_at or now
     if scopes is not None:
         sign_in.scopes = list(scopes)
     sign_in.save(update_fields=["last_used_at", "begun_at", "scopes", "updated_at"])
-    return Tokens(
-        access=_issue(sign_in, TokenKind.ACCESS, now + ACCESS_LIFE),
-        refresh=_issue(sign_in, TokenKind.REFRESH, min(now + REFRESH_LIFE, sign_in.expires_at)),
-        scopes=sign_in.scopes,
+    ends = {
+        TokenKind.ACCESS: now + ACCESS_LIFE,
+        TokenKind.REFRESH: min(now + REFRESH_LIFE, sign_in.expires_at),
+    }
+    access, refresh = (
+        _issue(sign_in, kind, expires_at, successor_of(plain, kind))
+        for kind, expires_at in ends.items()
     )
+    return Tokens(access, refresh, sign_in.scopes, int(ACCESS_LIFE.total_seconds()))
+
+
+def _same_again(token: ClientToken, plain: str, scopes: Sequence[str] | None) -> Tokens | None:
+    """What the first use of a refresh token brought; None: it came too late, or it asks for something else.
+
+    In the transaction that has waited for the first use to be committed.
+    """
+    now = database_now()
+    rows: Any = ClientToken.objects.for_workspace(token.workspace_id).select_related("sign_in")
+    used = rows.filter(pk=token.pk).first()
+    if used is None or not _may_come_again(used, now):
+        return None
+    if scopes is not None and set(scopes) != set(used.sign_in.scopes):
+        return None
+    access, refresh = (successor_of(plain, kind) for kind in (TokenKind.ACCESS, TokenKind.REFRESH))
+    given = rows.filter(sign_in=used.sign_in_id, used_at=None, expires_at__gt=now)
+    by_hash = {row.token_hash: row for row in given}
+    if hash_token(refresh) not in by_hash or hash_token(access) not in by_hash:
+        return None
+    for one in (access, refresh):
+        remember_secret(one, workspace_id=token.workspace_id)
+    left = by_hash[hash_token(access)].expires_at - now
+    return Tokens(access, refresh, used.sign_in.scopes, int(left.total_seconds()))
+
+
+def successor_of(plain: str, kind: TokenKind) -> str:
+    """The token that comes after a code or refresh token: always the same one, so that it need not be kept.
+
+    Nobody can tell it who lacks the secret key or the token before.
+    """
+    digest = salted_hmac(f"{_SALT}.{kind}", plain, algorithm="sha256").digest()
+    return PREFIXES[kind] + urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def _may_come_again(token: ClientToken, now: datetime) -> bool:
+    if token.kind != TokenKind.REFRESH or token.used_at is None:
+        return False
+    return now - token.used_at <= AGAIN_FOR
 
 
 def revoke(token: ClientToken, *, ip_address: str | None, request_id: str) -> None:
@@ -263,8 +319,7 @@ def _end_reused(sign_in: ClientSignIn) -> None:
         ending.end([sign_in], EndReason.REUSED)
 
 
-def _issue(sign_in: ClientSignIn, kind: TokenKind, expires_at: datetime) -> str:
-    plain = PREFIXES[kind] + secrets.token_urlsafe(32)
+def _issue(sign_in: ClientSignIn, kind: TokenKind, expires_at: datetime, plain: str) -> str:
     remember_secret(plain, workspace_id=sign_in.workspace_id)
     ClientToken.objects.create(
         workspace_id=sign_in.workspace_id,

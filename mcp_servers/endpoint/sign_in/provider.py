@@ -156,7 +156,7 @@ class Provider:
         self, client: WireClient, authorization_code: CodeOfClient
     ) -> OAuthToken:
         """Give tokens for a code."""
-        return await self._exchange(authorization_code._row)
+        return await self._exchange(authorization_code._row, authorization_code.code)
 
     async def load_refresh_token(
         self, client: WireClient, refresh_token: str
@@ -178,7 +178,7 @@ class Provider:
         self, client: WireClient, refresh_token: RefreshOfClient, scopes: list[str]
     ) -> OAuthToken:
         """Give new tokens for a refresh token."""
-        return await self._exchange(refresh_token._row, scopes)
+        return await self._exchange(refresh_token._row, refresh_token.token, scopes)
 
     async def load_access_token(self, token: str) -> AccessOfClient | None:
         """An access token that is to be revoked."""
@@ -203,16 +203,18 @@ class Provider:
         """Not offered."""
         raise TokenError("unsupported_grant_type")
 
-    async def _exchange(self, row: ClientToken, scopes: list[str] | None = None) -> OAuthToken:
+    async def _exchange(
+        self, row: ClientToken, plain: str, scopes: list[str] | None = None
+    ) -> OAuthToken:
         if self.resource is not None and self.resource != row.sign_in.resource:
             raise TokenError("invalid_target", "The token is for another resource.")
         try:
-            given = await in_database(grants.exchange, row, scopes=scopes)
+            given = await in_database(grants.exchange, row, plain, scopes=scopes)
         except grants.NotLive as error:
             raise TokenError("invalid_grant", "This was used before.") from error
         return OAuthToken(
             access_token=given.access,
-            expires_in=int(grants.ACCESS_LIFE.total_seconds()),
+            expires_in=given.seconds,
             refresh_token=given.refresh,
             scope=" ".join(given.scopes),
         )

@@ -12,11 +12,11 @@ CALL: Final = "mcp:call"
 SCOPES: Final = (READ, CALL)
 ALL: Final = " ".join(SCOPES)
 REACHES: Final[tuple[tuple[str, Any], ...]] = (
-    (READ, _("Only tools that just read")),
-    (CALL, _("All tools that you may use here")),
+    (READ, _("Resources, prompts, and tools that just read")),
+    (CALL, _("All tools, resources and prompts that you may use here")),
 )
 """From the narrower to the wider one, as its person is asked."""
-_WIDER: Final = _("All tools that the member may use")
+_WIDER: Final = _("All tools, resources and prompts that the member may use")
 
 
 def in_words(scopes: Iterable[str]) -> str:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 import httpx2
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
 from audit.models import AuditEntry
 from mcp_servers.endpoint import offering
-from mcp_servers.models import McpServer, ServerScope
+from mcp_servers.endpoint.callers import Caller
+from mcp_servers.models import McpServer, McpTool, ServerScope
 from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.endpoint.official import use_notes
@@ -71,8 +74,8 @@ class McpClient:
                 f"{prefix}/clientCapabilities": {},
             }
             sent["Mcp-Method"] = method
-            if "name" in params:
-                sent["Mcp-Name"] = params["name"]
+            if named := params.get("name", params.get("uri")):
+                sent["Mcp-Name"] = named
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return Client().post(
             self.url,
@@ -93,6 +96,17 @@ class McpClient:
 
     def call(self, name: str, /, **arguments: Any) -> Any:
         return self.result("tools/call", {"name": name, "arguments": arguments})
+
+
+def caller_for(tenant: Tenant) -> Caller:
+    """A member's client that may use all tools."""
+    return Caller(
+        actor=tenant.actor("member"),
+        user_id=tenant.member.pk,
+        workspace_id=tenant.workspace.pk,
+        workspace_name=tenant.workspace.name,
+        reads_only=False,
+    )
 
 
 @pytest.fixture
@@ -283,6 +297,53 @@ def test_many_tools_come_page_by_page(tenant: Tenant, monkeypatch: pytest.Monkey
         cursor = page.get("nextCursor")
     assert names == [f"S__{name}" for name in "abcde"]
     assert cursor is None
+
+
+@pytest.mark.parametrize("others", [0, 30])
+def test_a_call_finds_its_tool_without_listing_the_others(tenant: Tenant, others: int) -> None:
+    """REL-1135: with two statements, however many tools there are; a list takes five."""
+    server = http_server(tenant, "https://tools.example/mcp", name="S", is_used_everywhere=True)
+    for number in range(others):
+        stored_tool(server, f"other_{number}")
+    meant = stored_tool(server, "meant")
+    caller = caller_for(tenant)
+    with CaptureQueriesContext(connection) as asked:
+        found = offering.find(caller, "S__meant")
+    assert found is not None
+    assert found.tool_id == meant.pk
+    assert len(asked) == 2
+    with CaptureQueriesContext(connection) as asked:
+        assert len(offering.offers_for(caller)) == others + 1
+    assert len(asked) == 5
+
+
+def test_a_tool_has_the_same_name_in_lists_and_calls(tenant: Tenant) -> None:
+    """REL-1135: also if names are long or alike, and whatever its token and rules leave out of a list."""
+    first, second, third = (
+        http_server(tenant, f"https://{host}.example/mcp", name=name, is_used_everywhere=True)
+        for host, name in (("a", "a"), ("b", "a__b"), ("c", "Long " * 12))
+    )
+    known = {
+        stored_tool(server, name, annotations={"readOnlyHint": True}).pk
+        for server, name in (
+            *((first, "b__c"), (second, "c"), (first, "x.y"), (first, "x_y"), (first, "X_Y")),
+            *((third, "t"), (third, "u" * 60), (first, "v" * 64), (first, "plain")),
+        )
+    }
+    caller = caller_for(tenant)
+    offers = offering.offers_for(caller)
+    found = {offer.name: offering.find(caller, offer.name) for offer in offers}
+    assert {name: one.tool_id for name, one in found.items() if one} == {
+        offer.name: offer.tool.pk for offer in offers
+    }
+    assert {offer.tool.pk for offer in offers} == known
+    assert "a__plain" in found
+    assert offering.find(caller, "a__b__c") is None
+    McpServer.objects.for_workspace(tenant.workspace).update(trusts_annotations=True)
+    McpTool.objects.for_workspace(tenant.workspace).filter(name="c").update(annotations={})
+    names = [offer.name for offer in offering.offers_for(replace(caller, reads_only=True))]
+    assert len(names) == len(known) - 1
+    assert set(names) < set(found)
 
 
 def test_a_question_that_nobody_can_answer_holds_nothing_up(

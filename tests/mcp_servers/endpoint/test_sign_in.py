@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,6 +13,8 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 from django.conf import settings
+from django.db import connection
+from django.db.models import F
 from django.test import Client
 from mcp.client.auth import OAuthClientProvider, TokenStorage
 from mcp.shared.auth import (
@@ -22,6 +27,7 @@ from pydantic import AnyUrl
 from pytest_django.live_server_helper import LiveServer
 
 from audit.models import AuditEntry
+from mcp_servers.endpoint.sign_in import grants
 from mcp_servers.models import ClientSignIn, ClientToken, KnownClient, McpServer
 from tests.factories import Tenant, UserFactory, make_tenant
 from tests.mcp_servers.endpoint.official import use_notes
@@ -322,12 +328,95 @@ def test_refresh_tokens_rotate_and_a_second_use_ends_the_sign_in(tenant: Tenant)
     assert McpClient(tenant, second["access_token"]).post("tools/list").status_code == 200
     wide = begun.refresh(second["refresh_token"], scope="mcp:call audit:read")
     assert wide.json()["error"] == "invalid_scope"
+    used_a_while_ago(tenant)
     assert begun.refresh(first["refresh_token"]).json()["error"] == "invalid_grant"
     assert begun.refresh(second["refresh_token"]).json()["error"] == "invalid_grant"
     assert McpClient(tenant, second["access_token"]).post("tools/list").status_code == 401
     log = AuditEntry.objects.for_workspace(tenant.workspace)
     assert log.filter(action="mcp_client.reused").exists()
     assert log.get(action="mcp_client.ended").details["reason"] == "token used twice"
+
+
+def test_a_refresh_that_comes_again_at_once_brings_the_same(tenant: Tenant) -> None:
+    """SEC-564: for ten seconds, for the same client and scopes, and as long as the new token has not been used."""
+    begun = SigningIn.begun(tenant)
+    first = begun.tokens()
+    second = begun.refresh(first["refresh_token"]).json()
+    again = begun.refresh(first["refresh_token"]).json()
+    assert 3580 <= again.pop("expires_in") <= second.pop("expires_in")
+    assert again == second
+    other = SigningIn(tenant, register("Spade").json()["client_id"])
+    assert other.refresh(first["refresh_token"]).json()["error"] == "invalid_grant"
+    third = begun.refresh(second["refresh_token"]).json()
+    assert McpClient(tenant, third["access_token"]).post("tools/list").status_code == 200
+    assert begun.refresh(first["refresh_token"]).json()["error"] == "invalid_grant"
+    log = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert log.filter(action="mcp_client.reused").count() == 1
+    assert not ClientSignIn.objects.for_workspace(tenant.workspace).exists()
+
+
+@pytest.mark.parametrize("case", ["late", "fewer scopes", "code"])
+def test_nothing_else_comes_again(tenant: Tenant, case: str) -> None:
+    """SEC-564: not after the ten seconds, not with other scopes, and no code."""
+    begun = SigningIn.begun(tenant)
+    code = begun.code()
+    first = begun.exchange(code).json()
+    if case == "code":
+        told = begun.exchange(code)
+    else:
+        assert begun.refresh(first["refresh_token"]).status_code == 200
+        if case == "late":
+            used_a_while_ago(tenant)
+        scopes = {"scope": "mcp:read"} if case == "fewer scopes" else {}
+        told = begun.refresh(first["refresh_token"], **scopes)
+    assert told.status_code == 400
+    if case != "fewer scopes":
+        assert not ClientSignIn.objects.for_workspace(tenant.workspace).exists()
+
+
+@pytest.mark.postgresql
+def test_two_windows_refresh_at_the_same_moment(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-564: over two connections, both having found the token unused: one pair of tokens, and both have it."""
+    begun = SigningIn.begun(tenant)
+    first = begun.tokens()
+    both, find = threading.Barrier(2, timeout=PATIENCE), grants.find
+
+    def found_by_both(*args: Any, **kwargs: Any) -> ClientToken | None:
+        found = find(*args, **kwargs)
+        both.wait()
+        return found
+
+    monkeypatch.setattr(grants, "find", found_by_both)
+    with ThreadPoolExecutor(2) as windows:
+        asked = [windows.submit(in_own_connection, begun, first) for _ in range(2)]
+        one, other = (future.result(PATIENCE) for future in asked)
+    monkeypatch.undo()
+    assert [one["token_type"], other["token_type"]] == ["Bearer", "Bearer"]
+    assert (one["access_token"], one["refresh_token"]) == (
+        other["access_token"],
+        other["refresh_token"],
+    )
+    rows = ClientToken.objects.for_workspace(tenant.workspace).filter(used_at=None)
+    assert sorted(rows.values_list("kind", flat=True)) == ["access", "refresh"]
+    assert McpClient(tenant, one["access_token"]).post("tools/list").status_code == 200
+    log = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert not log.filter(action="mcp_client.reused").exists()
+
+
+def in_own_connection(begun: SigningIn, first: Mapping[str, Any]) -> Any:
+    """One window's request, with a database connection of its thread."""
+    try:
+        return begun.refresh(first["refresh_token"]).json()
+    finally:
+        connection.close()
+
+
+def used_a_while_ago(tenant: Tenant) -> None:
+    """Refresh tokens that were used came more than ten seconds ago."""
+    rows = ClientToken.objects.for_workspace(tenant.workspace).filter(used_at__isnull=False)
+    rows.update(used_at=F("used_at") - grants.AGAIN_FOR - timedelta(seconds=1))
 
 
 def test_a_token_is_good_for_one_endpoint_and_nothing_else(tenant: Tenant) -> None:

@@ -110,7 +110,7 @@ def test_a_person_sees_and_ends_their_clients(tenant: Tenant) -> None:
     member, admin = tenant.client("member"), tenant.client("admin")
     page = member.get(f"/w/{slug}/servers/clients/").content.decode()
     assert "Rake 0" in page
-    assert "All tools that the member may use" in page
+    assert "All tools, resources and prompts that the member may use" in page
     assert "Rake 0" not in admin.get(f"/w/{slug}/servers/clients/").content.decode()
     rows = member.get("/api/mcp-clients/", headers={"X-Workspace": slug}).json()["results"]
     assert {row["name"] for row in rows} == {"Rake 0", "Rake 1"}

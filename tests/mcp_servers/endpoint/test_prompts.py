@@ -1,0 +1,145 @@
+"""Other MCP clients use prompts: of the servers that their person may use, through the gate, on record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from audit.models import AuditEntry
+from mcp_servers.client.values import Outcome, PromptMessage, PromptOutcome, ResourceLinkPart
+from mcp_servers.endpoint import prompts
+from mcp_servers.models import McpPrompt, McpServer, ServerScope
+from tests.factories import Tenant, TwoTenants
+from tests.mcp_servers.endpoint.test_endpoint import BEFORE, TODAYS, McpClient, notes, token_for
+from tests.mcp_servers.endpoint.test_resources import shared_server
+
+__all__ = ["notes"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def stored_prompt(server: McpServer, name: str, **fields: Any) -> McpPrompt:
+    """A prompt in the database alone."""
+    return McpPrompt.objects.create(
+        workspace_id=server.workspace_id,
+        server=server,
+        name=name,
+        last_seen_at=timezone.now(),
+        **fields,
+    )
+
+
+def fault(client: McpClient, method: str, **params: Any) -> Any:
+    """The error that a request comes to."""
+    return client.post(method, params).json()["error"]
+
+
+@pytest.mark.parametrize("revision", [BEFORE, TODAYS])
+def test_a_client_lists_and_fills_in_the_prompts_of_its_person(
+    tenant: Tenant, notes: McpServer, revision: str
+) -> None:
+    """REL-1133: in both forms of the protocol, also with a token that only reads; the log has each."""
+    client = McpClient(tenant, token_for(tenant, "mcp:read"), revision)
+    (listed,) = client.result("prompts/list")["prompts"]
+    assert (listed["name"], listed["title"]) == ("notes__tidy_up", "Tidy up a note")
+    assert [(one["name"], one.get("required")) for one in listed["arguments"]] == [
+        ("name", True),
+        ("tone", False),
+    ]
+    given = {"name": "notes__tidy_up", "arguments": {"name": "Milk"}}
+    (message,) = client.result("prompts/get", given)["messages"]
+    assert message["role"] == "user"
+    assert "Milk" in message["content"]["text"]
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(
+        action__startswith="prompt_get."
+    )
+    assert sorted(entries.values_list("action", "tool_name", "source")) == [
+        ("prompt_get.finished", "tidy_up", "gateway"),
+        ("prompt_get.requested", "tidy_up", "gateway"),
+    ]
+
+
+def test_what_does_not_fit_is_refused(tenant: Tenant, notes: McpServer) -> None:
+    """REL-1133: an unknown name, a missing and an unknown argument."""
+    client = McpClient(tenant, token_for(tenant))
+    for name, arguments, words in (
+        ("notes__other", {}, "Unknown prompt"),
+        ("notes__tidy_up", {}, "Please fill in name"),
+        ("notes__tidy_up", {"name": "a", "colour": "red"}, "no argument named 'colour'"),
+    ):
+        told = fault(client, "prompts/get", name=name, arguments=arguments)
+        assert (told["code"], words in told["message"]) == (-32602, True), told
+
+
+def test_a_client_suggests_values(tenant: Tenant, notes: McpServer) -> None:
+    """REL-1134: for arguments of prompts and of templates, as the server says; no others are asked for."""
+    client = McpClient(tenant, token_for(tenant))
+    prompt = {"type": "ref/prompt", "name": "notes__tidy_up"}
+    template = {"type": "ref/resource", "uri": "trellis://notes/note://named/{name}"}
+    tone = {"name": "tone", "value": "br"}
+    told = client.result("completion/complete", {"ref": prompt, "argument": tone})
+    assert told["completion"]["values"] == ["brief"]
+    told = client.result("completion/complete", {"ref": template, "argument": tone})
+    assert told["completion"]["values"] == ["brief"]
+    for ref in ({**prompt, "name": "x"}, {**template, "uri": "trellis://x/note://named/{name}"}):
+        assert fault(client, "completion/complete", ref=ref, argument=tone)["code"] == -32602
+
+
+def test_nobody_uses_prompts_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:
+    """SEC-561: the servers are those of the tools; a prompt that is switched off is none."""
+    ours, theirs = two_workspaces.a, two_workspaces.b
+    ours.workspace.allows_personal_servers = True
+    ours.workspace.save()
+    shared, of_admin, unused = (shared_server(ours, name) for name in ("Shared", "Own", "Unused"))
+    rows = McpServer.objects.for_workspace(ours.workspace)
+    rows.filter(pk=of_admin.pk).update(owner=ours.admin, scope=ServerScope.PERSONAL)
+    rows.filter(pk=unused.pk).update(is_used_everywhere=False)
+    for server in (shared, of_admin, unused, shared_server(theirs, "B")):
+        stored_prompt(server, "ask")
+        stored_prompt(server, "off", is_enabled=False)
+    member, admin = (McpClient(ours, token_for(ours, role=role)) for role in ("member", "admin"))
+    for client, names in ((member, ["Shared__ask"]), (admin, ["Own__ask", "Shared__ask"])):
+        assert [one["name"] for one in client.result("prompts/list")["prompts"]] == names
+    for name in ("Own__ask", "Unused__ask", "B__ask", "Shared__off"):
+        assert "Unknown prompt" in fault(member, "prompts/get", name=name)["message"]
+        ref = {"type": "ref/prompt", "name": name}
+        argument = {"name": "a", "value": ""}
+        assert fault(member, "completion/complete", ref=ref, argument=argument)["code"] == -32602
+
+
+def test_many_prompts_come_page_by_page(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-1133."""
+    monkeypatch.setattr(prompts, "PAGE", 2)
+    server = shared_server(tenant, "S")
+    for name in ("b", "a", "a.b", "a_b", "c"):
+        stored_prompt(server, name)
+    client = McpClient(tenant, token_for(tenant))
+    seen: list[str] = []
+    cursor = None
+    for _ in range(3):
+        page = client.result("prompts/list", {"cursor": cursor} if cursor else None)
+        seen += [one["name"] for one in page["prompts"]]
+        cursor = page.get("nextCursor")
+    assert cursor is None
+    assert len(set(seen)) == 5
+    assert {"S__a", "S__b", "S__c"} < set(seen)
+
+
+def test_links_in_a_prompt_lead_to_resources(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1131: by the address that the client can read; what stands on the web stays as it is."""
+    stored_prompt(shared_server(tenant, "S"), "ask")
+    links = ("note://all", "https://example.com/a")
+
+    async def given(_request: object) -> PromptOutcome:
+        parts = [ResourceLinkPart(uri=uri, name="x") for uri in links]
+        messages = tuple(PromptMessage(role="user", content=part) for part in parts)
+        return PromptOutcome(outcome=Outcome.OK, messages=messages, truncated=True)
+
+    monkeypatch.setattr(prompts, "get_prompt", given)
+    client = McpClient(tenant, token_for(tenant))
+    told = [one["content"] for one in client.result("prompts/get", {"name": "S__ask"})["messages"]]
+    assert [one["uri"] for one in told[:2]] == ["trellis://s/note://all", links[1]]
+    assert told[2]["text"] == prompts.CUT_OFF

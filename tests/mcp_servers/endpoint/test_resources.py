@@ -1,0 +1,213 @@
+"""Other MCP clients read resources: of the servers that their person may use, through the gate, on record."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from audit.models import AuditEntry
+from mcp_servers.client.values import (
+    EmbeddedResourcePart,
+    ImagePart,
+    Outcome,
+    ResourceOutcome,
+    TextPart,
+)
+from mcp_servers.endpoint import paging, resources
+from mcp_servers.endpoint.addresses import Address, Addresses
+from mcp_servers.models import ApprovalOverride, McpResource, McpServer, McpTool, ServerScope
+from tests.factories import Tenant, TwoTenants
+from tests.mcp_servers.endpoint.test_endpoint import BEFORE, TODAYS, McpClient, notes, token_for
+from tests.mcp_servers.factories import http_server
+
+__all__ = ["notes"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ALL = "trellis://notes/note://all"
+
+
+def stored_resource(server: McpServer, uri: str, **fields: Any) -> McpResource:
+    """A resource in the database alone."""
+    return McpResource.objects.create(
+        workspace_id=server.workspace_id,
+        server=server,
+        uri=uri,
+        last_seen_at=timezone.now(),
+        **fields,
+    )
+
+
+def shared_server(tenant: Tenant, name: str) -> McpServer:
+    host = "".join(filter(str.isalnum, name)).lower() or "x"
+    return http_server(tenant, f"https://{host}.example/mcp", name=name, is_used_everywhere=True)
+
+
+@pytest.mark.parametrize("revision", [BEFORE, TODAYS])
+def test_a_client_lists_and_reads_the_resources_of_its_person(
+    tenant: Tenant, notes: McpServer, revision: str
+) -> None:
+    """REL-1130: in both forms of the protocol, also with a token that only reads; the log has each read."""
+    write = McpTool.objects.for_workspace(tenant.workspace).filter(name="write_note")
+    write.update(approval_override=ApprovalOverride.AUTO)
+    McpClient(tenant, token_for(tenant)).call("notes__write_note", name="welcome", text="Hello")
+    client = McpClient(tenant, token_for(tenant, "mcp:read"), revision)
+    listed = client.result("resources/list")["resources"]
+    assert [(one["uri"], one["title"], one["mimeType"]) for one in listed] == [
+        (ALL, "All notes", "text/markdown")
+    ]
+    (template,) = client.result("resources/templates/list")["resourceTemplates"]
+    assert template["uriTemplate"] == "trellis://notes/note://named/{name}"
+    for address in (ALL, template["uriTemplate"].replace("{name}", "welcome")):
+        (content,) = client.result("resources/read", {"uri": address})["contents"]
+        assert content["uri"] == address
+        assert content["text"]
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(
+        action__startswith="resource_read."
+    )
+    assert sorted(entries.values_list("action", "tool_name")) == sorted(
+        (f"resource_read.{step}", uri)
+        for step in ("requested", "finished")
+        for uri in ("note://all", "note://named/welcome")
+    )
+    assert set(entries.values_list("source", "actor_label")) == {("gateway", tenant.member.email)}
+
+
+@pytest.mark.parametrize(
+    ("revision", "method"), [(BEFORE, "initialize"), (TODAYS, "server/discover")]
+)
+def test_what_is_offered_is_announced_and_nothing_else(
+    tenant: Tenant, revision: str, method: str
+) -> None:
+    """REL-1131: nobody is told of changes, because no connection stays open."""
+    params = {
+        "protocolVersion": BEFORE,
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    client = McpClient(tenant, token_for(tenant), revision)
+    told = client.result(method, params if revision == BEFORE else None)["capabilities"]
+    offered = {name: about for name, about in told.items() if about is not None}
+    assert set(offered) == {"tools", "resources", "prompts", "completions"}
+    assert not any(about.get("listChanged") for about in offered.values())
+    assert not told["resources"].get("subscribe")
+
+
+@pytest.mark.parametrize(("revision", "code"), [(BEFORE, -32002), (TODAYS, -32602)])
+def test_what_is_not_there_is_told_as_each_revision_has_it(
+    tenant: Tenant, notes: McpServer, revision: str, code: int
+) -> None:
+    """REL-1131."""
+    client = McpClient(tenant, token_for(tenant), revision)
+    for address in ("trellis://other/note://all", "note://all", "trellis://notes/", "x"):
+        told = client.post("resources/read", {"uri": address}).json()["error"]
+        assert (told["code"], told["data"]) == (code, {"uri": address})
+
+
+def test_what_an_administrator_switched_off_is_not_read(tenant: Tenant, notes: McpServer) -> None:
+    """SEC-560: it is not listed, and a read of its address is refused, on record."""
+    McpResource.objects.for_workspace(tenant.workspace).filter(uri="note://all").update(
+        is_enabled=False
+    )
+    client = McpClient(tenant, token_for(tenant))
+    assert client.result("resources/list")["resources"] == []
+    told = client.post("resources/read", {"uri": ALL}).json()["error"]
+    assert "switched this resource off" in told["message"]
+    refused = AuditEntry.objects.for_workspace(tenant.workspace).get(action="resource_read.refused")
+    assert (refused.rule, refused.refused_by) == ("resource.disabled", "disabled")
+
+
+def test_nobody_reads_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:
+    """SEC-560: the servers are those of the tools: the workspace's that all buds use, and one's own."""
+    ours, theirs = two_workspaces.a, two_workspaces.b
+    ours.workspace.allows_personal_servers = True
+    ours.workspace.save()
+    shared, of_admin, unused = (shared_server(ours, name) for name in ("Shared", "Own", "Unused"))
+    rows = McpServer.objects.for_workspace(ours.workspace)
+    rows.filter(pk=of_admin.pk).update(owner=ours.admin, scope=ServerScope.PERSONAL)
+    rows.filter(pk=unused.pk).update(is_used_everywhere=False)
+    for server in (shared, of_admin, unused, shared_server(theirs, "B")):
+        stored_resource(server, "x://1", name="One")
+        stored_resource(server, "x://{a}", name="Any", is_template=True)
+    member, admin = (McpClient(ours, token_for(ours, role=role)) for role in ("member", "admin"))
+    for client, names in ((member, ["shared"]), (admin, ["own", "shared"])):
+        listed = client.result("resources/list")["resources"]
+        templates = client.result("resources/templates/list")["resourceTemplates"]
+        assert sorted(one["uri"] for one in listed) == [f"trellis://{name}/x://1" for name in names]
+        assert sorted(one["uriTemplate"] for one in templates) == [
+            f"trellis://{name}/x://{{a}}" for name in names
+        ]
+    for name in ("own", "unused", "b"):
+        told = member.post("resources/read", {"uri": f"trellis://{name}/x://1"}).json()
+        assert told["error"]["code"] == -32002, name
+
+
+def test_addresses_are_those_of_one_server(tenant: Tenant) -> None:
+    """REL-1131: also where names differ in nothing but what an address cannot hold, and for very long names."""
+    names = ("My notes", "my_notes!", "n" * 60, "42")
+    servers = [McpServer(workspace=tenant.workspace, name=name) for name in names]
+    addresses = Addresses(servers)
+    for server in servers:
+        for uri in ("note://all", "file:///a b/ä?x=1#y", "urn:x:{name}", "https://x.example//a"):
+            outward = addresses.outward(server.pk, uri)
+            assert addresses.inward(outward) == Address(server.pk, uri)
+            assert addresses.inward(outward.replace("trellis", "Trellis", 1)) is not None
+    outwards = {addresses.outward(server.pk, "x:y").rpartition("/")[0] for server in servers}
+    assert len(outwards) == len(servers)
+    assert "trellis://42" in outwards
+    assert Addresses([servers[0]]).outward(servers[0].pk, "x:y") == "trellis://my_notes/x:y"
+
+
+def test_many_resources_come_page_by_page(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-1130: each once; a cursor that is none of ours is an error."""
+    monkeypatch.setattr(paging, "PAGE", 2)
+    server = shared_server(tenant, "S")
+    for number in range(5):
+        stored_resource(server, f"x://{number}", name="Same name")
+    client = McpClient(tenant, token_for(tenant))
+    seen: list[str] = []
+    cursor = None
+    for _ in range(3):
+        page = client.result("resources/list", {"cursor": cursor} if cursor else None)
+        seen += [one["uri"] for one in page["resources"]]
+        cursor = page.get("nextCursor")
+    assert seen == [f"trellis://s/x://{number}" for number in range(5)]
+    assert cursor is None
+    assert client.post("resources/list", {"cursor": "nonsense"}).json()["error"]["code"] == -32602
+
+
+def test_each_kind_of_content_is_told_as_the_protocol_has_it(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1132: text as it is, bytes in base64, with the addresses that the client knows; what was cut off says so."""
+    server = shared_server(tenant, "S")
+    data = base64.b64encode(b"\x00\x01").decode()
+    outcome = ResourceOutcome(
+        outcome=Outcome.OK,
+        truncated=True,
+        content=(
+            EmbeddedResourcePart(uri="x://1", mime_type="text/plain", text="words"),
+            EmbeddedResourcePart(uri="x://1/b", mime_type="application/zip", data=data),
+            EmbeddedResourcePart(uri="x://1/c", mime_type="application/zip"),
+            ImagePart(mime_type="image/png", data=data),
+            TextPart(text="[image left out: too large]"),
+        ),
+    )
+
+    async def given(_request: object) -> ResourceOutcome:
+        return outcome
+
+    monkeypatch.setattr(resources, "read_resource", given)
+    client = McpClient(tenant, token_for(tenant))
+    own = "trellis://s/x://1"
+    assert server.name == "S"
+    assert client.result("resources/read", {"uri": own})["contents"] == [
+        {"uri": own, "mimeType": "text/plain", "text": "words"},
+        {"uri": f"{own}/b", "mimeType": "application/zip", "blob": data},
+        {"uri": f"{own}/c", "text": resources.NOT_GIVEN},
+        {"uri": own, "mimeType": "image/png", "blob": data},
+        {"uri": own, "text": "[image left out: too large]"},
+        {"uri": own, "text": resources.CUT_OFF},
+    ]
