@@ -4,7 +4,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { approvalsOf, newOf, stepsOf } from "../src/waiting/steps";
 import type { Approval, Waiting } from "../src/wire";
 import { at, openPage, PLACE } from "./page";
-import { toolCall } from "./rows";
+import { conversation, toolCall } from "./rows";
 
 let cards: typeof import("../src/chat/approval-card");
 
@@ -37,6 +37,14 @@ const approval: Approval = {
   call_rule: { id: "r1", name: "Big sums" },
 };
 const call = toolCall({ status: "waiting_for_approval", approval });
+const nothing: Waiting = {
+  conversation: null,
+  message_id: null,
+  tool_call: null,
+  input_request: null,
+  access_request: null,
+  asked_by: null,
+};
 const buttons = () => [...at().querySelectorAll("button")].map((one) => one.textContent?.trim());
 
 describe("a call that waits for a second person", () => {
@@ -59,15 +67,33 @@ describe("a call that waits for a second person", () => {
     await vi.waitFor(() => expect(onDecided).toHaveBeenCalled());
   });
 
+  it("REL-1111: waits for an admin in the list of chats, and needs whoever asked only where they can act", async () => {
+    const app = await import("../src/app");
+    const state = await import("../src/waiting/state");
+    const { ConversationRow } = await import("../src/sidebar/row");
+    const row = conversation({ id: "c1", status: "waiting" });
+    const tag = () => at().querySelector(".tag")?.textContent;
+    state.tellWhoDecides();
+    draw(<ConversationRow row={row} />);
+    act(() => {
+      app.list.value = [row];
+    });
+    expect(tag()).toBe("needs you"); // nobody knows better yet
+    vi.spyOn(globalThis, "fetch").mockResolvedValue(Response.json([]));
+    await act(() => state.loadWaiting());
+    expect(tag()).toBe("waits for an admin");
+    const asked = { ...nothing, conversation: { id: "c1", title: "", avatar: "" }, tool_call: call };
+    vi.spyOn(globalThis, "fetch").mockResolvedValue(Response.json([asked]));
+    await act(() => state.loadWaiting());
+    expect(tag()).toBe("needs you");
+    act(() => {
+      app.list.value = null;
+      state.waitingItems.value = null;
+    });
+  });
+
   it("REL-1095: is decided alone, belongs to no chat, and is told of", () => {
-    const item = {
-      conversation: null,
-      message_id: null,
-      tool_call: call,
-      input_request: null,
-      access_request: null,
-      asked_by: "Ada",
-    } as Waiting;
+    const item: Waiting = { ...nothing, tool_call: call, asked_by: "Ada" };
     expect(stepsOf([item]).map((step) => step.conversation)).toEqual([null]);
     expect(approvalsOf([item])).toEqual([]);
     expect(newOf([], [item])).toEqual([item]);

@@ -20,6 +20,7 @@ import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
+import { waitingForOthers } from "../waiting/state";
 import type { Conversation } from "../wire";
 import { askWhere, Dot, folders } from "./folders";
 import { selected } from "./moving";
@@ -137,11 +138,14 @@ export function ConversationRow({ row }: { row: Conversation }) {
         {row.status === "idle" && isNew && (
           <span class="dot" data-tone="brand" role="img" aria-label={t.newAnswer} title={t.newAnswer} />
         )}
-        {row.status === "waiting" && (
-          <span class="tag" data-tone="warn">
-            {t.needsYou}
-          </span>
-        )}
+        {row.status === "waiting" &&
+          (waitingForOthers.value.has(row.id) ? (
+            <span class="tag">{t.waitsForAdmin}</span>
+          ) : (
+            <span class="tag" data-tone="warn">
+              {t.needsYou}
+            </span>
+          ))}
       </a>
       <ConversationMenu row={row} isQuiet />
     </li>

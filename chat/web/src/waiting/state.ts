@@ -1,18 +1,25 @@
 /** What waits for the person: in all their conversations, and what members ask them for. */
-import { computed, effect, signal } from "@preact/signals";
-import { api, messageOf } from "../app";
+import { batch, computed, effect, signal } from "@preact/signals";
+import { api, list, messageOf } from "../app";
 import t from "../texts/waiting";
 import type { Waiting } from "../wire";
 import { type About, aboutChat, tell } from "./notify";
 import { isUnknown, newOf } from "./steps";
 
 export const waitingItems = signal<Waiting[] | null>(null);
+/** Chats of the person in which only an administrator can go on: they wait, and nothing of them waits for the person. */
+export const waitingForOthers = signal<ReadonlySet<string>>(new Set());
 /** Why it is not known what waits; null: it is. */
 export const waitingProblem = signal<string | null>(null);
 export const waitingCount = computed(() => waitingItems.value?.length ?? 0);
 export const isWaitingOpen = signal(false);
 /** What the page is about; the number of waiting things goes before it. */
 export const pageTitle = signal(document.title);
+
+/** Something has changed since the list was asked for. */
+export const isBehind = signal(true);
+/** That the server gives at most; with so many, some may be missing. */
+const MOST = 100;
 
 let request = 0;
 
@@ -23,11 +30,25 @@ export async function loadWaiting(): Promise<void> {
     const items = await api.waiting();
     if (mine !== request) return;
     for (const item of newOf(waitingItems.value, items)) tell(wordsOf(item), aboutOf(item));
-    waitingItems.value = items;
-    waitingProblem.value = null;
+    batch(() => {
+      waitingItems.value = items;
+      waitingProblem.value = null;
+      isBehind.value = false;
+    });
   } catch (error) {
     if (mine === request) waitingProblem.value = messageOf(error); // the next change or connection asks again
   }
+}
+
+/** Keep apart which chats wait for the person, and which for somebody else. */
+export function tellWhoDecides(): void {
+  effect(() => {
+    const items = waitingItems.value;
+    if (isBehind.value || !items) return;
+    const own = new Set(items.map((item) => item.conversation?.id));
+    const stopped = (list.value ?? []).filter((row) => row.status === "waiting").map((row) => row.id);
+    waitingForOthers.value = new Set(items.length < MOST ? stopped.filter((id) => !own.has(id)) : []);
+  });
 }
 
 function aboutOf({ conversation, access_request: request, tool_call: call, asked_by }: Waiting): About {

@@ -3,13 +3,14 @@ import { effect } from "@preact/signals";
 import { boot, hearOfChanges, hearOfRows, socketStatus } from "../app";
 import t from "../texts/waiting";
 import { aboutChat, tell } from "./notify";
-import { loadWaiting, showCount, waitingItems } from "./state";
+import { isBehind, loadWaiting, showCount, tellWhoDecides, waitingItems } from "./state";
 
 const SETTLE_MS = 250;
 
 export function watchWaiting(): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const soon = () => {
+    isBehind.value = true;
     clearTimeout(timer);
     timer = setTimeout(loadWaiting, SETTLE_MS);
   };
@@ -28,4 +29,5 @@ export function watchWaiting(): void {
     if (socketStatus.value === "open") soon();
   });
   showCount();
+  tellWhoDecides();
 }
