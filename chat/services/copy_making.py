@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from copy import copy
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -190,6 +191,7 @@ def _show(row: DataCopy) -> None:
 
 def _save(row: DataCopy, kept: list[KeptPart], last: DataCopyPart | None, *, is_over: bool) -> bool:
     """Keep what the round has made; False if the row is no longer this process's."""
+    row = copy(row)  # where this is rolled back, the caller's still says who works on it
     with transaction.atomic():
         if not held(_KIND, row).exists():
             return False

@@ -524,6 +524,26 @@ def test_more_files_than_a_copy_may_hold_are_told(acme: Tenant, settings: Settin
     assert not [name for name in files if "/files/" in name]
 
 
+def test_a_fault_at_the_very_end_is_told_and_lets_the_copy_go(
+    acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1071: the person reads that it failed and can ask again; nothing is tried for ever."""
+    a_chat(acme)
+    finish = copy_making._finish
+
+    def broken(row: DataCopy) -> None:
+        finish(row)
+        raise RuntimeError("the last line")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(copy_making, "_finish", broken)
+        row = make(acme)
+    assert (row.status, row.alive_until) == ("failed", None)
+    assert "Try again" in row.error
+    assert [one.text for one in Notice.objects.for_workspace(acme.workspace)] == [row.error]
+    assert make(acme).status == "ready"
+
+
 def test_a_file_that_is_gone_is_named_and_keeps_nothing_else(acme: Tenant) -> None:
     """REL-1071: the copy is made without it."""
     version = with_file(acme, a_chat(acme))
