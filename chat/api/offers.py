@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -24,8 +25,9 @@ from mcp_servers.client.values import PromptOutcome, TextPart, ToolAnnotations
 from mcp_servers.models import McpPrompt, McpResource, McpServer, McpTool, ServerStatus
 from mcp_servers.oauth.grants import uses_own_accounts
 from mcp_servers.pages.cards import missing_sign_ins, sign_in_path
+from mcp_servers.registry.consent.call_rules import PersonRules, rules_for
 from mcp_servers.registry.discovery import shown_to
-from mcp_servers.registry.scopes.effective import EffectiveServer, ServerSource
+from mcp_servers.registry.scopes.effective import EffectiveServer, ServerSource, usable_ids
 from workspaces.actors import Actor
 from workspaces.errors import Conflict
 from workspaces.models import User
@@ -37,7 +39,12 @@ class OfferedToolOutput(serializers.Serializer[Any]):
     title = serializers.CharField(allow_blank=True)
     description = serializers.CharField(allow_blank=True)
     annotations = AnnotationsOutput()
-    is_on = serializers.BooleanField(help_text="False: the bud or this conversation left it out.")
+    is_on = serializers.BooleanField(
+        help_text="False: the bud or this conversation left it out, or a call rule blocks it."
+    )
+    blocked_reason = serializers.CharField(
+        allow_blank=True, help_text="Why a call rule lets no call of it run. Empty: none does."
+    )
 
 
 class EffectiveServerOutput(serializers.Serializer[Any]):
@@ -222,7 +229,13 @@ def servers_json(
         .select_related("server")
         .order_by("name")
     )
-    on = {row.pk for row in select_tools(tools, config=bud.mcp, overrides=overrides)}
+    usable = set(usable_ids(servers))
+    on = {
+        row.pk
+        for row in select_tools(tools, config=bud.mcp, overrides=overrides)
+        if row.server_id in usable
+    }
+    told = _tools_json(tools, on, rules_for(bud.workspace_id, person.pk))
     named = {one.server_id for one in servers}
     addable = (
         McpServer.objects.for_workspace(bud.workspace_id)
@@ -234,7 +247,7 @@ def servers_json(
         addable = addable.filter(owner__isnull=True)
     missing = missing_sign_ins([one.server for one in servers if one.server], person.pk)
     return {
-        "servers": [_server_json(one, tools, on, missing, actor) for one in servers],
+        "servers": [_server_json(one, told, missing, actor) for one in servers],
         "addable": [
             {"id": str(row.pk), "name": row.name, "scope": row.scope, "status": row.state.status}
             for row in addable
@@ -243,10 +256,34 @@ def servers_json(
     }
 
 
+def _tools_json(
+    tools: Iterable[McpTool], on: Set[UUID], rules: PersonRules
+) -> dict[UUID, list[dict[str, Any]]]:
+    """The tools of each server.
+
+    Args:
+        on: those that a turn could get, as far as the person's call rules allow it.
+    """
+    told: defaultdict[UUID, list[dict[str, Any]]] = defaultdict(list)
+    for row in tools:
+        why = rules.why_blocked(row)
+        told[row.server_id].append(
+            {
+                "id": str(row.pk),
+                "name": show_hidden(row.name),
+                "title": show_hidden(row.title),
+                "description": show_hidden(row.description)[:2_000],
+                "annotations": ToolAnnotations.from_wire(row.annotations).as_json(),
+                "is_on": row.pk in on and not why,
+                "blocked_reason": why,
+            }
+        )
+    return told
+
+
 def _server_json(
     one: EffectiveServer,
-    tools: Sequence[McpTool],
-    on: set[Any],
+    tools: Mapping[UUID, list[dict[str, Any]]],
     missing: Set[UUID],
     actor: Actor,
 ) -> dict[str, Any]:
@@ -260,21 +297,7 @@ def _server_json(
             else "Its account for this workspace is not connected.",
             "sign_in_url": sign_in_path(one.server, actor),
         }
-    return {
-        **shown,
-        "tools": [
-            {
-                "id": str(row.pk),
-                "name": show_hidden(row.name),
-                "title": show_hidden(row.title),
-                "description": show_hidden(row.description)[:2_000],
-                "annotations": ToolAnnotations.from_wire(row.annotations).as_json(),
-                "is_on": row.pk in on and one.is_usable,
-            }
-            for row in tools
-            if row.server_id == one.server_id
-        ],
-    }
+    return {**shown, "tools": tools.get(one.server_id, [])}
 
 
 def searched(request: Request) -> str:

@@ -117,6 +117,9 @@ def propose(
                     target, error = (None, found) if isinstance(found, str) else (found, "")
                 elif tool.builtin == BuiltinTool.MCP_CALL_TOOL:
                     meant = unwrap(toolset.of_servers, arguments)
+                    if isinstance(meant, str) and toolset.blocked:
+                        known = unwrap(toolset.blocked, arguments)
+                        meant = meant if isinstance(known, str) else known
                     if isinstance(meant, str):
                         error = meant
                     else:

@@ -37,6 +37,8 @@ from mcp_servers.client.hidden_text import strip_hidden
 from mcp_servers.client.tool_names import NamedTool, name_tools
 from mcp_servers.client.values import ToolAnnotations
 from mcp_servers.models import McpTool
+from mcp_servers.registry.consent import call_rules
+from mcp_servers.registry.consent.call_rules import PersonRules
 from mcp_servers.registry.discovery import shown_to
 from mcp_servers.registry.scopes.effective import EffectiveServer, usable_ids
 from workspaces.database.prepared import PreparedRows
@@ -56,6 +58,8 @@ class Toolset:
     """What the model is told of."""
     on_demand: tuple[OfferedTool, ...] = ()
     """What it may look up, and call by name through a built-in tool."""
+    blocked: tuple[OfferedTool, ...] = ()
+    """What it is not told of, because a call rule blocks each call. One that it makes after all, the gate refuses with the reason."""
     tool_choice: ToolChoice = "auto"
     notices: tuple[str, ...] = ()
     """What is wrong with the configuration, in words for the person."""
@@ -144,7 +148,7 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
     elif config.tool_exposure is ToolExposure.ON_DEMAND:
         found = _kept_offered(asked, config, overrides, servers)
     else:
-        found = _offered(_callable_tools(len(usable)).all(*asked), config, overrides)
+        found = _offered(_callable_tools(len(usable)).all(*asked), config, overrides, asked)
     offered = found.tools
     built_in = built_in_tools(bud, offered, conversation)
     lost = _lost_tools(bud.workspace_id, config, found.here)
@@ -160,10 +164,16 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
             config,
             notices=notices,
             on_demand=offered,
+            blocked=found.blocked,
             notes_on_demand=instructions,
         )
     return _toolset(
-        [*offered, *built_in], choice, config, notices=notices, instructions=instructions
+        [*offered, *built_in],
+        choice,
+        config,
+        notices=notices,
+        blocked=found.blocked,
+        instructions=instructions,
     )
 
 
@@ -172,18 +182,35 @@ class _Offered:
     """What servers offer to a turn, under the names that the model knows."""
 
     tools: tuple[OfferedTool, ...] = ()
+    blocked: tuple[OfferedTool, ...] = ()
     here: frozenset[str] = frozenset()
     """All tools that may be called, chosen or not, in both forms in which a bud names them."""
 
 
-def _offered(rows: Sequence[McpTool], config: McpConfig, overrides: McpConfigOverrides) -> _Offered:
+def _offered(
+    rows: Sequence[McpTool],
+    config: McpConfig,
+    overrides: McpConfigOverrides,
+    asked: tuple[UUID, ...],
+    rules: PersonRules | None = None,
+) -> _Offered:
+    """Sort the rows.
+
+    Args:
+        asked: begins with the workspace and the person.
+        rules: the call rules that hold for them; None: they are read if the rows say that there are some.
+    """
     chosen = select_tools(rows, config=config, overrides=overrides)
+    if rules is None:
+        rules = _rules_for(asked) if rows and rows[0].has_call_rules else PersonRules()
     names = name_tools(
         NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in chosen
     )
     by_tool = {tool_id: name for name, tool_id in names.items()}
+    blocked = {row.pk for row in chosen if rules.why_blocked(row)}
     return _Offered(
-        tuple(_offer(row, by_tool[row.pk]) for row in chosen),
+        tuple(_offer(row, by_tool[row.pk]) for row in chosen if row.pk not in blocked),
+        tuple(_offer(row, by_tool[row.pk]) for row in chosen if row.pk in blocked),
         frozenset(one for row in rows for one in (f"{row.server_id}.{row.name}", str(row.pk))),
     )
 
@@ -202,8 +229,9 @@ def _kept_offered(
 ) -> _Offered:
     """The same for thousands of tools that are looked up: read again only if one of them is another one now."""
     count = len(asked) - 2
-    [(mark,)] = _tools_mark(count).all_values(*asked)
-    parts: list[Any] = [config.model_dump_json(), overrides.model_dump_json()]
+    [(mark, has_rules)] = _tools_mark(count).all_values(*asked)
+    rules = _rules_for(asked) if has_rules else PersonRules()
+    parts: list[Any] = [config.model_dump_json(), overrides.model_dump_json(), rules]
     parts += [
         (one.server.name, one.server.trusts_annotations)
         for one in servers
@@ -213,7 +241,7 @@ def _kept_offered(
     with _kept_lock:
         found = _kept.pop(key, None)
     if found is None:
-        found = _offered(_callable_tools(count).all(*asked), config, overrides)
+        found = _offered(_callable_tools(count).all(*asked), config, overrides, asked, rules)
     with _kept_lock:
         _kept[key] = found
         while len(_kept) > _MOST_KEPT:
@@ -226,7 +254,8 @@ def _callable_tools(count: int) -> PreparedRows[McpTool]:
     """The statement for so many servers."""
 
     def build(*values: UUID) -> Any:
-        return _callable(*values).select_related("server").order_by("server__name", "name")
+        rows = _callable(*values).annotate(has_call_rules=call_rules.are_on(values[0]))
+        return rows.select_related("server").order_by("server__name", "name")
 
     return PreparedRows(build, *[UUID] * (count + 2))
 
@@ -252,7 +281,8 @@ def _tools_mark(count: int) -> PreparedRows[McpTool]:
 
     def build(*values: UUID) -> Any:
         mark = _Mark(Cast("pk", TextField()), "definition_hash")
-        return _callable(*values).order_by().values_list(mark)
+        rows = _callable(*values).order_by()
+        return rows.values_list(mark, call_rules.are_on(values[0]))
 
     return PreparedRows(build, *[UUID] * (count + 2))
 
@@ -260,6 +290,11 @@ def _tools_mark(count: int) -> PreparedRows[McpTool]:
 def _callable(workspace_id: UUID, user_id: UUID, *server_ids: UUID) -> Any:
     rows = McpTool.objects.for_workspace(workspace_id).callable()
     return rows.filter(shown_to(user_id), server_id__in=server_ids)
+
+
+def _rules_for(asked: tuple[UUID, ...]) -> PersonRules:
+    workspace_id, person, *_servers = asked
+    return call_rules.rules_for(workspace_id, person)
 
 
 def built_in_tools(
@@ -295,12 +330,17 @@ def _built_in(spec: BuiltinSpec) -> OfferedTool:
 
 
 def _toolset(
-    tools: Sequence[OfferedTool], choice: ToolChoice, config: McpConfig, **more: Any
+    tools: Sequence[OfferedTool],
+    choice: ToolChoice,
+    config: McpConfig,
+    blocked: tuple[OfferedTool, ...] = (),
+    **more: Any,
 ) -> Toolset:
     return Toolset(
         tools=tuple(tools),
         tool_choice=choice,
-        by_name={tool.function_name: tool for tool in tools},
+        blocked=blocked,
+        by_name={tool.function_name: tool for tool in (*blocked, *tools)},
         forces_every_step=config.tool_choice_every_step,
         **more,
     )

@@ -23,7 +23,6 @@ from mcp_servers.registry.discovery import shown_to
 if TYPE_CHECKING:
     from mcp_servers.client.decisions import RuleDecision
     from mcp_servers.endpoint.callers import Caller
-    from mcp_servers.registry.consent.rule_matching import Rule
 
 ASKS: Final = "In Trellis a person approves each call of this tool, so calls from other MCP clients are refused."
 """For models, so in English."""
@@ -68,8 +67,9 @@ class Found:
 
 def offers_for(caller: Caller) -> list[Offer]:
     """What this client may use now, by name. Five statements."""
-    rules = call_rules.enabled_rules(caller.workspace_id)
-    role = call_rules.role_of(caller.actor)
+    rules = call_rules.PersonRules(
+        call_rules.enabled_rules(caller.workspace_id), call_rules.role_of(caller.actor)
+    )
     callable_rows = _callable(caller, [one.pk for one in servers_of(caller)])
     rows = callable_rows.select_related("server", "workspace").order_by("server_id", "name")
     by_id = {row.pk: row for row in rows}
@@ -87,12 +87,12 @@ def offers_for(caller: Caller) -> list[Offer]:
     def asks_first(tool: McpTool) -> bool:
         if tool.pk in asking:
             return True
-        return _asks_first(tool, remembered, _ruled(tool, rules, role))
+        return _asks_first(tool, remembered, rules.every_call(tool))
 
     return [
         Offer(name, tool, asks_first(tool))
         for name, tool in sorted((name, by_id[tool_id]) for name, tool_id in names.items())
-        if _may_be_called(tool, reads_only=caller.reads_only, ruled=_ruled(tool, rules, role))
+        if _may_be_called(tool, reads_only=caller.reads_only) and not rules.why_blocked(tool)
     ]
 
 
@@ -130,18 +130,9 @@ def _callable(caller: Caller, server_ids: Sequence[UUID]) -> Any:
     return rows.filter(shown_to(caller.user_id), server_id__in=server_ids)
 
 
-def _ruled(tool: McpTool, rules: Sequence[Rule], role: str) -> RuleDecision | None:
-    """What call rules say of the tool, whatever it is given. Of one that runs actions by name, that depends."""
-    if not rules or tool.facts().is_indirect:
-        return None
-    return call_rules.decide_whatever_arguments(rules, call_rules.called(tool, {}, role))
-
-
-def _may_be_called(tool: McpTool, *, reads_only: bool, ruled: RuleDecision | None) -> bool:
+def _may_be_called(tool: McpTool, *, reads_only: bool) -> bool:
     facts = tool.facts()
     if reads_only and not facts.only_reads:
-        return False
-    if ruled is not None and ruled.effect is Effect.DENY:
         return False
     return policy.decide(facts).effect is not Effect.DENY
 

@@ -15,7 +15,8 @@ from uuid import UUID
 from django.db.models import Exists
 
 from mcp_servers.client import transports
-from mcp_servers.models import OAUTH_TYPES, CallRule, McpTool, ServerScope, ToolPermission
+from mcp_servers.models import OAUTH_TYPES, McpTool, ServerScope, ToolPermission
+from mcp_servers.registry.consent import call_rules
 from mcp_servers.registry.specs import connection_spec
 from workspaces.database.prepared import PreparedRows
 from workspaces.models import Membership, User
@@ -64,13 +65,12 @@ def _tools(workspace_id: UUID, tool_id: UUID) -> Any:
 
 def _tools_for(workspace_id: UUID, tool_id: UUID, user_id: UUID) -> Any:
     tools = _tools(workspace_id, tool_id)
-    rules = CallRule.objects.for_workspace(workspace_id).filter(is_enabled=True)
     asks = ToolPermission.objects.for_workspace(workspace_id).filter(
         user_id=user_id, tool_id=tool_id, asks_always=True
     )
     return tools.annotate(
         is_member=Exists(_members(user_id, workspace_id)),
-        has_call_rules=Exists(rules.order_by().values("pk")),
+        has_call_rules=call_rules.are_on(workspace_id),
         asks_always=Exists(asks.order_by().values("pk")),
     )
 

@@ -96,6 +96,9 @@ class McpTool(WorkspaceModel):
 
     objects = models.Manager.from_queryset(McpToolQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
+    has_call_rules: bool = False
+    """Whether its workspace has call rules that are on; filled in where a query asks for it."""
+
     class Meta(WorkspaceModel.Meta):
         ordering = ["name", "id"]
         verbose_name = _("tool")

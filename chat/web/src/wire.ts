@@ -1075,8 +1075,10 @@ export interface OfferedTool {
   title: string;
   description: string;
   annotations: Annotations;
-  /** False: the bud or this conversation left it out. */
+  /** False: the bud or this conversation left it out, or a call rule blocks it. */
   is_on: boolean;
+  /** Why a call rule lets no call of it run. Empty: none does. */
+  blocked_reason: string;
 }
 
 /** A part of the shown path, oldest first, with what belongs to it; empty at the beginning. */

@@ -7,7 +7,10 @@ change holds from the next call on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Exists, Subquery
 
 from mcp_servers.client.decisions import Effect, RuleDecision
 from mcp_servers.models import Approver, CallRule
@@ -23,6 +26,7 @@ from mcp_servers.registry.consent.rule_matching import (
 )
 from workspaces.actors import Role
 from workspaces.errors import InvalidInput
+from workspaces.models import Membership, User
 from workspaces.texts import gettext_noop as _
 
 if TYPE_CHECKING:
@@ -34,10 +38,53 @@ if TYPE_CHECKING:
 UNREADABLE: Final = _("what is stored of it cannot be read.")
 
 
+@dataclass(frozen=True, slots=True)
+class PersonRules:
+    """The rules that are on, and the role by which they see a person."""
+
+    rules: tuple[Rule, ...] = ()
+    role: str = ""
+
+    def every_call(self, tool: McpTool) -> RuleDecision | None:
+        """What they say of each call of this tool, whatever it is given; None: nothing, or that depends."""
+        # Of a tool that runs actions by name, it depends on the action.
+        if not self.rules or tool.facts().is_indirect:
+            return None
+        return decide_whatever_arguments(self.rules, called(tool, {}, self.role))
+
+    def why_blocked(self, tool: McpTool) -> str:
+        """Why no call of this tool can run; "": one may."""
+        ruled = self.every_call(tool)
+        return ruled.reason if ruled is not None and ruled.effect is Effect.DENY else ""
+
+
+def are_on(workspace_id: UUID) -> Exists:
+    """Whether a workspace has rules that are on, for a query that asks for something else."""
+    return Exists(_enabled(workspace_id).order_by().values("pk"))
+
+
 def enabled_rules(workspace_id: UUID) -> tuple[Rule, ...]:
     """The rules that are on. One statement."""
-    rows = CallRule.objects.for_workspace(workspace_id).filter(is_enabled=True)
-    return tuple(as_rule(row) for row in rows.order_by("id"))
+    return tuple(as_rule(row) for row in _enabled(workspace_id).order_by("id"))
+
+
+def rules_for(workspace_id: UUID, user_id: UUID) -> PersonRules:
+    """The rules that are on, as they see this person. One statement."""
+    members = Membership.objects.for_workspace(workspace_id).filter(user_id=user_id).order_by()
+    owners = User.objects.filter(pk=user_id, is_superuser=True).order_by()
+    rows = list(
+        _enabled(workspace_id)
+        .annotate(role=Subquery(members.values("role")[:1]), is_superuser=Exists(owners))
+        .order_by("id")
+    )
+    if not rows:
+        return PersonRules()
+    role = rows[0].role or (Role.OWNER.value if rows[0].is_superuser else "")
+    return PersonRules(tuple(as_rule(row) for row in rows), role)
+
+
+def _enabled(workspace_id: UUID) -> Any:
+    return CallRule.objects.for_workspace(workspace_id).filter(is_enabled=True)
 
 
 def as_rule(row: CallRule) -> Rule:

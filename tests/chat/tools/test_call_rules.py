@@ -14,9 +14,10 @@ from chat.models import ToolCall, Turn
 from chat.recording import Changes
 from chat.services import approvals
 from chat.services.approvals import decide, decide_as_second_person, expire_approvals
+from chat.services.resolutions import resolve_call
 from chat.services.turns import queue_again
 from chat.services.waiting import waiting_for
-from chat.values import Decision, Remember
+from chat.values import Decision, Remember, Resolution
 from mcp_servers.client.connections import runtime
 from mcp_servers.models import CallRule, McpTool
 from mcp_servers.registry.consent.permissions import ask_always
@@ -361,3 +362,103 @@ def test_members_cannot_decide_for_others_over_rest(chat: Chat) -> None:
         headers=headers,
     )
     assert answer.status_code == 404
+
+
+def offered_to(chat: Chat, request: int = 0) -> set[str]:
+    """The tools of the server that the model was told of."""
+    told = chat.model.requests[request].get("tools", [])
+    names = {one["function"]["name"] for one in told}
+    return {name for name in names if name.startswith("counting__")}
+
+
+def test_a_tool_that_a_rule_blocks_is_not_offered_and_a_call_of_it_is_refused(chat: Chat) -> None:
+    """REL-1112: the others are; the model reads the rule's reason, and the log has the refusal."""
+    made = rule(chat, effect="deny", tools=["destr*"])
+    chat.model.call(("counting__destroy", {"what": "the world"}))
+    chat.model.say("all right")
+    chat.ask()
+    assert "counting__echo" in offered_to(chat)
+    assert "counting__destroy" not in offered_to(chat)
+    assert chat.server.calls == []
+    assert "Careful" in chat.model.requests[1]["messages"][-1]["content"]
+    (refused,) = entries(chat, "tool_call.refused")
+    assert (refused.tool_name, refused.rule) == ("destroy", f"call_rule.{made.pk}")
+
+
+def test_a_tool_is_offered_to_those_whom_no_rule_blocks(chat: Chat) -> None:
+    """REL-1112: a rule for another role, with conditions, or switched off takes nothing away."""
+    rule(chat, effect="deny", roles=["admin"])
+    rule(
+        chat,
+        effect="deny",
+        name="Only moons",
+        conditions=[{"path": "what", "operator": "equals", "value": "a moon"}],
+    )
+    rule(chat, effect="deny", name="Off", is_enabled=False)
+    chat.model.say("hello")
+    chat.ask()
+    assert "counting__destroy" in offered_to(chat)
+
+
+def test_a_blocked_tool_is_not_looked_up_and_a_call_of_it_is_refused(chat: Chat) -> None:
+    """REL-1112: for buds that look tools up; a rule that is made meanwhile holds in the next step."""
+    chat.bud.mcp_config = {**chat.bud.mcp_config, "tool_exposure": "on_demand"}
+    chat.bud.save(update_fields=["mcp_config"])
+    chat.model.call(("mcp_list_tools", {"query": "destroy"}))
+    chat.model.say("it is there")
+    chat.ask()
+    assert '"destroy"' in chat.model.requests[1]["messages"][-1]["content"]
+    rule(chat, effect="deny", tools=["destroy"])
+    chat.model.call(("mcp_list_tools", {"query": "destroy"}))
+    meant = {"server": "counting", "tool": "destroy", "arguments": {"what": "it"}}
+    chat.model.call(("mcp_call_tool", meant))
+    chat.model.say("all right")
+    chat.ask()
+    looked_up, refused = (one["messages"][-1]["content"] for one in chat.model.requests[-2:])
+    assert '"destroy"' not in looked_up
+    assert "The call rule “Careful” blocks this call." in refused
+    assert chat.server.calls == []
+
+
+def test_the_tool_picker_says_which_rule_blocks_a_tool(chat: Chat) -> None:
+    """REL-1112: it stands there, switched off, with the reason; for whom the rule is not made it is on."""
+    rule(chat, effect="deny", tools=["destroy"], roles=["member"])
+    browser = Client()
+    browser.force_login(chat.tenant.people["member"])
+    answer = browser.get(
+        f"/api/conversations/{chat.conversation.pk}/servers/",
+        headers={"X-Workspace": chat.tenant.workspace.slug},
+    )
+    [server] = answer.json()["servers"]
+    told = {one["name"]: (one["is_on"], one["blocked_reason"]) for one in server["tools"]}
+    assert told["destroy"] == (
+        False,
+        "The call rule “Careful” blocks this call. It costs money.",
+    )
+    assert told["echo"] == (True, "")
+
+
+@pytest.mark.parametrize("effect", ["confirm", "deny"])
+def test_running_a_lost_call_again_passes_no_rule(
+    chat: Chat, unknown: ToolCall, effect: str
+) -> None:
+    """SEC-553: nobody's word from before counts: it waits for a second person, or is refused."""
+    rule(chat, effect=effect, **({"approver": "second_person"} if effect == "confirm" else {}))
+    chat.model.say("done")
+    again = resolve_call(call=unknown, resolution=Resolution.RUN_AGAIN, actor=chat.actor)
+    if effect == "deny":
+        chat.watching.turn("completed")
+        assert chat.server.calls == []
+        assert "Careful" in chat.model.requests[-1]["messages"][-1]["content"]
+        return
+    chat.watching.turn("waiting_for_approval")
+    waits = chat.calls()[-1]
+    assert (waits.pk, waits.needs_second_person) == (again.pk, True)
+    with pytest.raises(PermissionDenied):
+        decide(call=waits, decision=Decision.APPROVED, actor=chat.actor)
+    assert chat.server.calls == []
+    decide_as_second_person(
+        call=waits, decision=Decision.APPROVED, actor=chat.tenant.actor("admin")
+    )
+    chat.watching.turn("completed")
+    assert len(chat.server.calls) == 1

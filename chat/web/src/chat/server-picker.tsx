@@ -61,7 +61,7 @@ function Tools({
         {shown.map((tool) => {
           const name = `${server.id}.${tool.name}`;
           const isOffHere = overrides.disabled_tools.some((one) => one === name || one === tool.id);
-          const isLocked = !tool.is_on && !isOffHere;
+          const isLocked = tool.blocked_reason !== "" || (!tool.is_on && !isOffHere);
           return (
             <li key={tool.id}>
               <label class="check items-start">
@@ -77,7 +77,7 @@ function Tools({
                 />
                 <span class="min-w-0 break-words">
                   {tool.title || tool.name}
-                  {isLocked && <span class="optional">{t.notOffered}</span>}
+                  {isLocked && <span class="optional">{tool.blocked_reason || t.notOffered}</span>}
                 </span>
               </label>
             </li>
