@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from audit.models import AuditEntry
+from mcp_servers.client.resource_addresses import may_be
 from mcp_servers.client.values import (
     EmbeddedResourcePart,
     ImagePart,
@@ -117,6 +118,49 @@ def test_what_an_administrator_switched_off_is_not_read(tenant: Tenant, notes: M
     assert "switched this resource off" in told["message"]
     refused = AuditEntry.objects.for_workspace(tenant.workspace).get(action="resource_read.refused")
     assert (refused.rule, refused.refused_by) == ("resource.disabled", "disabled")
+
+
+def test_what_a_switched_off_template_leads_to_is_not_read(
+    tenant: Tenant, notes: McpServer
+) -> None:
+    """SEC-560: unless it is listed by itself; and other spellings of a resource that is off help nobody."""
+    rows = McpResource.objects.for_workspace(tenant.workspace)
+    rows.filter(is_template=True).update(is_enabled=False)
+    client = McpClient(tenant, token_for(tenant))
+
+    def words(uri: str) -> str:
+        told = client.post("resources/read", {"uri": f"trellis://notes/{uri}"}).json()
+        return str(told.get("error", {}).get("message", ""))
+
+    off = "switched this resource off"
+    assert words("note://all") == ""
+    assert off in words("note://named/ideas")
+    stored_resource(notes, "note://named/ideas", name="Ideas")
+    assert off not in words("note://named/ideas")
+    rows.filter(is_template=False).update(is_enabled=False)
+    for uri in ("note://all", "NOTE://all", "note://%61ll", "note://All", "note://named/ideas"):
+        assert off in words(uri), uri
+
+
+@pytest.mark.parametrize(
+    ("uri", "known", "is_template", "expected"),
+    [
+        ("file:///a%20b", "file:///a b", False, True),
+        ("file:///a/b", "file:///a", False, False),
+        ("x://{a}", "x://{a}", False, True),
+        ("x://1/2", "x://{a}/{b}", True, True),
+        ("X://1%2F2", "x://{a}", True, True),
+        ("x://1/2", "x://{a}", True, False),
+        ("x://1?q=2", "x://1{?q}", True, True),
+        ("x://anything", "x://{broken", True, True),
+        ("y://anything", "x://{broken", True, False),
+    ],
+)
+def test_which_addresses_may_be_the_same(
+    uri: str, known: str, is_template: bool, expected: bool
+) -> None:
+    """SEC-560: in doubt they are."""
+    assert may_be(uri, known, is_template=is_template) is expected
 
 
 def test_nobody_reads_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:
