@@ -19,10 +19,17 @@ from mcp_servers.client.values import (
 )
 from mcp_servers.endpoint import paging, resources
 from mcp_servers.endpoint.addresses import Address, Addresses
-from mcp_servers.models import ApprovalOverride, McpResource, McpServer, McpTool, ServerScope
+from mcp_servers.models import (
+    ApprovalOverride,
+    McpPrompt,
+    McpResource,
+    McpServer,
+    McpTool,
+    ServerScope,
+)
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.endpoint.test_endpoint import BEFORE, TODAYS, McpClient, notes, token_for
-from tests.mcp_servers.factories import http_server
+from tests.mcp_servers.factories import http_server, stored_tool
 
 __all__ = ["notes"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -220,6 +227,42 @@ def test_many_resources_come_page_by_page(tenant: Tenant, monkeypatch: pytest.Mo
     assert seen == [f"trellis://s/x://{number}" for number in range(5)]
     assert cursor is None
     assert client.post("resources/list", {"cursor": "nonsense"}).json()["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "key"),
+    [
+        ("tools/list", "tools", "name"),
+        ("resources/list", "resources", "uri"),
+        ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+        ("prompts/list", "prompts", "name"),
+    ],
+    ids=["tools", "resources", "templates", "prompts"],
+)
+def test_an_answer_is_bounded_in_size(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, method: str, kind: str, key: str
+) -> None:
+    """REL-1136: a page ends where it gets too large, and the next one goes on; each entry comes once."""
+    monkeypatch.setattr(paging, "MOST_BYTES", 3000)
+    server = shared_server(tenant, "S")
+    told = "x" * 1000
+    for number in range(5):
+        stored_tool(server, f"n{number}", description=told)
+        stored_resource(server, f"x://{number}", name="N", description=told)
+        stored_resource(server, f"x://{number}/{{a}}", is_template=True, description=told)
+        McpPrompt.objects.create(
+            workspace=tenant.workspace,
+            server=server,
+            name=f"n{number}",
+            description=told,
+            last_seen_at=timezone.now(),
+        )
+    client = McpClient(tenant, token_for(tenant))
+    pages = [client.result(method)]
+    while cursor := pages[-1].get("nextCursor"):
+        pages.append(client.result(method, {"cursor": cursor}))
+    assert [len(page[kind]) for page in pages] == [2, 2, 1]
+    assert len({entry[key] for page in pages for entry in page[kind]}) == 5
 
 
 def test_each_kind_of_content_is_told_as_the_protocol_has_it(
