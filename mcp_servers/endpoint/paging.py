@@ -8,9 +8,12 @@ from uuid import UUID
 
 import mcp_types
 from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
 
 PAGE: Final = 100
 """Entries in one answer."""
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""Of them together. Servers say as much of their tools and prompts as they like."""
 
 
 def rows_after(rows: Any, cursor: str) -> tuple[Sequence[Any], str | None]:
@@ -24,7 +27,22 @@ def rows_after(rows: Any, cursor: str) -> tuple[Sequence[Any], str | None]:
         rows = rows.filter(pk__gt=_id_in(cursor))
     found = list(rows.order_by("pk")[: PAGE + 1])
     page = found[:PAGE]
-    return page, page[-1].pk.hex if len(found) > PAGE else None
+    return page, cursor_after(page[-1]) if len(found) > PAGE else None
+
+
+def cursor_after(row: Any) -> str:
+    """The cursor of the page that begins after this row."""
+    return str(row.pk.hex)
+
+
+def fitting(told: Sequence[BaseModel]) -> int:
+    """How many entries from the first on fit into one answer. At least one: a list has to go on."""
+    left = MOST_BYTES
+    for number, entry in enumerate(told):
+        left -= len(entry.model_dump_json(by_alias=True, exclude_none=True).encode())
+        if left < 0:
+            return max(number, 1)
+    return len(told)
 
 
 def _id_in(cursor: str) -> UUID:

@@ -20,7 +20,7 @@ from mcp_servers.client.values import PromptRequest
 from mcp_servers.endpoint.addresses import Addresses
 from mcp_servers.endpoint.chosen import servers_of
 from mcp_servers.endpoint.content import as_block
-from mcp_servers.endpoint.paging import PAGE
+from mcp_servers.endpoint.paging import PAGE, fitting
 from mcp_servers.endpoint.unknown import tell_unknown
 from mcp_servers.gate import get_prompt
 from mcp_servers.models import McpPrompt, McpResource
@@ -50,6 +50,9 @@ def list_prompts(caller: Caller, cursor: str) -> tuple[list[mcp_types.Prompt], s
     page = named[start : start + PAGE]
     rows = _usable(caller).in_bulk([prompt_id for _name, prompt_id in page])
     told = [_as_wire(name, rows[prompt_id]) for name, prompt_id in page if prompt_id in rows]
+    fits = fitting(told)
+    if fits < len(told):
+        return told[:fits], told[fits - 1].name
     return told, page[-1][0] if start + PAGE < len(named) else None
 
 
@@ -60,7 +63,7 @@ async def get(caller: Caller, name: str, arguments: Mapping[str, str]) -> mcp_ty
         MCPError: there is none, it may not be used now, an argument is missing or unknown, or its server did not give it.
     Source: MCP specification, "Prompts": Error Handling.
     """
-    found = await in_database(_find, caller, name)
+    found = await in_database(_find_for, caller, name)
     if found is None:
         await in_database(tell_unknown, caller, Action.PROMPT_GET_REFUSED, name)
         raise _unknown(name)
@@ -125,38 +128,40 @@ async def suggest(caller: Caller, params: mcp_types.CompleteRequestParams) -> li
         return []
 
 
-def _find(caller: Caller, name: str) -> tuple[UUID, UUID, Addresses] | None:
+def _find_for(caller: Caller, name: str) -> tuple[UUID, UUID, Addresses] | None:
     """The prompt with this name, its server, and how addresses are told. Two statements."""
     servers = servers_of(caller)
+    found = _find(caller, servers, name)
+    return (found.tool_id, found.server_id, Addresses(servers)) if found is not None else None
+
+
+def _find(caller: Caller, servers: Iterable[McpServer], name: str) -> NamedTool | None:
     near = [one for one in servers if may_name(one.name, name)]
-    named = _rows(caller, near)
-    prompt_id = name_tools(named).get(name)
-    if prompt_id is None:
-        return None
-    server_id = next(one.server_id for one in named if one.tool_id == prompt_id)
-    return prompt_id, server_id, Addresses(servers)
+    rows = {one.tool_id: one for one in _rows(caller, near)}
+    prompt_id = name_tools(rows.values()).get(name)
+    return rows[prompt_id] if prompt_id is not None else None
 
 
 def _find_reference(
     caller: Caller, ref: mcp_types.PromptReference | mcp_types.ResourceTemplateReference
 ) -> tuple[str, ConnectionSpec | None] | None:
     """What its server calls it, and what it takes to ask that; no spec: it cannot be asked now."""
-    row: McpPrompt | McpResource | None
+    servers = servers_of(caller)
     if isinstance(ref, mcp_types.PromptReference):
-        found = _find(caller, ref.name)
-        row = _usable(caller).filter(pk=found[0]).first() if found else None
-        name = row.name if row is not None else ""
+        prompt = _find(caller, servers, ref.name)
+        if prompt is None:
+            return None
+        server_id, name = prompt.server_id, prompt.tool_name
     else:
-        meant = Addresses(servers_of(caller)).inward(ref.uri)
+        meant = Addresses(servers).inward(ref.uri)
         templates: Any = McpResource.objects.for_workspace(caller.workspace_id).usable()
         templates = templates.filter(is_template=True)
-        row = templates.filter(server_id=meant.server_id, uri=meant.uri).first() if meant else None
-        name = row.uri if row is not None else ""
-    if row is None:
-        return None
-    servers = {one.pk: one for one in servers_of(caller)}
+        if meant is None or not templates.filter(**meant._asdict()).exists():
+            return None
+        server_id, name = meant
+    server = next(one for one in servers if one.pk == server_id)
     try:
-        spec = connection_spec(servers[row.server_id], user_id=caller.user_id)
+        spec = connection_spec(server, user_id=caller.user_id)
     except DomainError:
         return name, None
     return name, None if spec.needs_sign_in else spec

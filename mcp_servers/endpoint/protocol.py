@@ -23,6 +23,7 @@ from mcp_servers.endpoint import prompts, resources
 from mcp_servers.endpoint.asking import Reply
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
+from mcp_servers.endpoint.paging import fitting
 from workspaces.database import in_database
 
 if TYPE_CHECKING:
@@ -119,9 +120,11 @@ async def _list(
 ) -> mcp_types.ListToolsResult:
     offers = await in_database(offers_for, _exchange_of(context).caller)
     page, following = page_after(offers, _cursor_in(params))
-    return mcp_types.ListToolsResult(
-        tools=[offer.as_wire() for offer in page], next_cursor=following
-    )
+    told = [offer.as_wire() for offer in page]
+    fits = fitting(told)
+    if fits < len(told):
+        following = page[fits - 1].name
+    return mcp_types.ListToolsResult(tools=told[:fits], next_cursor=following)
 
 
 async def _call(

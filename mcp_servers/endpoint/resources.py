@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import mcp_types
 import mcp_types.version
@@ -23,7 +23,7 @@ from mcp_servers.client.values import (
 )
 from mcp_servers.endpoint.addresses import Addresses
 from mcp_servers.endpoint.chosen import servers_of
-from mcp_servers.endpoint.paging import rows_after
+from mcp_servers.endpoint.paging import cursor_after, fitting, rows_after
 from mcp_servers.endpoint.unknown import tell_unknown
 from mcp_servers.gate import read_resource
 from mcp_servers.models import McpResource
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from mcp_servers.client.values import ContentPart
     from mcp_servers.endpoint.addresses import Address
     from mcp_servers.endpoint.callers import Caller
+
+Entry = TypeVar("Entry", mcp_types.Resource, mcp_types.ResourceTemplate)
 
 NOT_FOUND_BEFORE: Final = -32002
 """The code of revisions before 2026-07-28; that one has invalid parameters instead."""
@@ -50,7 +52,7 @@ def list_resources(caller: Caller, cursor: str) -> tuple[list[mcp_types.Resource
         )
         for row in rows
     ]
-    return told, following
+    return _fitting(told, rows, following)
 
 
 def list_templates(
@@ -64,7 +66,7 @@ def list_templates(
         )
         for row in rows
     ]
-    return told, following
+    return _fitting(told, rows, following)
 
 
 async def read(caller: Caller, address: str, *, revision: str) -> mcp_types.ReadResourceResult:
@@ -107,6 +109,14 @@ def _page(
     rows = rows.filter(server_id__in=[one.pk for one in servers], is_template=is_template)
     page, following = rows_after(rows, cursor)
     return Addresses(servers), list(page), following
+
+
+def _fitting(
+    told: list[Entry], rows: list[McpResource], following: str | None
+) -> tuple[list[Entry], str | None]:
+    """As many as one answer holds, and where the next one goes on."""
+    fits = fitting(told)
+    return told[:fits], following if fits == len(told) else cursor_after(rows[fits - 1])
 
 
 def _find(caller: Caller, address: str) -> tuple[Addresses, Address | None]:

@@ -14,6 +14,7 @@ from mcp_servers.client import results
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.connections import calls
 from mcp_servers.client.errors import InvalidArguments, ToolNotFound
+from mcp_servers.client.resource_addresses import may_be
 from mcp_servers.client.values import PromptOutcome, PromptRequest, ResourceOutcome, ResourceRequest
 from mcp_servers.gate.caller import Caller
 from mcp_servers.gate.operation import Out, ServerOperation
@@ -124,9 +125,20 @@ class ResourceRead(_Read[ResourceOutcome]):
         self.get_ready()
 
     def _check_switched_on(self) -> None:
-        rows = McpResource.objects.for_workspace(self.request.workspace_id)
-        known = rows.filter(server=self.server, is_template=False, uri=self.name)
-        if known.filter(is_enabled=False).exists():
+        """Refuse what an administrator switched off: a resource, in whatever spelling, and what a template leads to."""
+        rows = McpResource.objects.for_workspace(self.request.workspace_id).filter(
+            server=self.server
+        )
+        off = rows.filter(is_enabled=False).order_by().values_list("uri", "is_template")
+        meant = {
+            is_template
+            for known, is_template in off
+            if may_be(self.name, known, is_template=is_template)
+        }
+        # What a template leads to may be listed by itself, and be on.
+        listed = rows.filter(uri=self.name, is_template=False, is_enabled=True, removed_at=None)
+        is_listed = meant == {True} and listed.exists()
+        if meant and not is_listed:
             reason = _("An administrator has switched this resource off.")
             self.refuse_because(RefusedBy.DISABLED, "resource.disabled", reason)
 

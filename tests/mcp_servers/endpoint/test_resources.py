@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from audit.models import AuditEntry
+from mcp_servers.client.resource_addresses import may_be
 from mcp_servers.client.values import (
     EmbeddedResourcePart,
     ImagePart,
@@ -18,10 +19,17 @@ from mcp_servers.client.values import (
 )
 from mcp_servers.endpoint import paging, resources
 from mcp_servers.endpoint.addresses import Address, Addresses
-from mcp_servers.models import ApprovalOverride, McpResource, McpServer, McpTool, ServerScope
+from mcp_servers.models import (
+    ApprovalOverride,
+    McpPrompt,
+    McpResource,
+    McpServer,
+    McpTool,
+    ServerScope,
+)
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.endpoint.test_endpoint import BEFORE, TODAYS, McpClient, notes, token_for
-from tests.mcp_servers.factories import http_server
+from tests.mcp_servers.factories import http_server, stored_tool
 
 __all__ = ["notes"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -119,6 +127,49 @@ def test_what_an_administrator_switched_off_is_not_read(tenant: Tenant, notes: M
     assert (refused.rule, refused.refused_by) == ("resource.disabled", "disabled")
 
 
+def test_what_a_switched_off_template_leads_to_is_not_read(
+    tenant: Tenant, notes: McpServer
+) -> None:
+    """SEC-560: unless it is listed by itself; and other spellings of a resource that is off help nobody."""
+    rows = McpResource.objects.for_workspace(tenant.workspace)
+    rows.filter(is_template=True).update(is_enabled=False)
+    client = McpClient(tenant, token_for(tenant))
+
+    def words(uri: str) -> str:
+        told = client.post("resources/read", {"uri": f"trellis://notes/{uri}"}).json()
+        return str(told.get("error", {}).get("message", ""))
+
+    off = "switched this resource off"
+    assert words("note://all") == ""
+    assert off in words("note://named/ideas")
+    stored_resource(notes, "note://named/ideas", name="Ideas")
+    assert off not in words("note://named/ideas")
+    rows.filter(is_template=False).update(is_enabled=False)
+    for uri in ("note://all", "NOTE://all", "note://%61ll", "note://All", "note://named/ideas"):
+        assert off in words(uri), uri
+
+
+@pytest.mark.parametrize(
+    ("uri", "known", "is_template", "expected"),
+    [
+        ("file:///a%20b", "file:///a b", False, True),
+        ("file:///a/b", "file:///a", False, False),
+        ("x://{a}", "x://{a}", False, True),
+        ("x://1/2", "x://{a}/{b}", True, True),
+        ("X://1%2F2", "x://{a}", True, True),
+        ("x://1/2", "x://{a}", True, False),
+        ("x://1?q=2", "x://1{?q}", True, True),
+        ("x://anything", "x://{broken", True, True),
+        ("y://anything", "x://{broken", True, False),
+    ],
+)
+def test_which_addresses_may_be_the_same(
+    uri: str, known: str, is_template: bool, expected: bool
+) -> None:
+    """SEC-560: in doubt they are."""
+    assert may_be(uri, known, is_template=is_template) is expected
+
+
 def test_nobody_reads_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:
     """SEC-560: the servers are those of the tools: the workspace's that all buds use, and one's own."""
     ours, theirs = two_workspaces.a, two_workspaces.b
@@ -176,6 +227,42 @@ def test_many_resources_come_page_by_page(tenant: Tenant, monkeypatch: pytest.Mo
     assert seen == [f"trellis://s/x://{number}" for number in range(5)]
     assert cursor is None
     assert client.post("resources/list", {"cursor": "nonsense"}).json()["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "key"),
+    [
+        ("tools/list", "tools", "name"),
+        ("resources/list", "resources", "uri"),
+        ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+        ("prompts/list", "prompts", "name"),
+    ],
+    ids=["tools", "resources", "templates", "prompts"],
+)
+def test_an_answer_is_bounded_in_size(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, method: str, kind: str, key: str
+) -> None:
+    """REL-1136: a page ends where it gets too large, and the next one goes on; each entry comes once."""
+    monkeypatch.setattr(paging, "MOST_BYTES", 3000)
+    server = shared_server(tenant, "S")
+    told = "x" * 1000
+    for number in range(5):
+        stored_tool(server, f"n{number}", description=told)
+        stored_resource(server, f"x://{number}", name="N", description=told)
+        stored_resource(server, f"x://{number}/{{a}}", is_template=True, description=told)
+        McpPrompt.objects.create(
+            workspace=tenant.workspace,
+            server=server,
+            name=f"n{number}",
+            description=told,
+            last_seen_at=timezone.now(),
+        )
+    client = McpClient(tenant, token_for(tenant))
+    pages = [client.result(method)]
+    while cursor := pages[-1].get("nextCursor"):
+        pages.append(client.result(method, {"cursor": cursor}))
+    assert [len(page[kind]) for page in pages] == [2, 2, 1]
+    assert len({entry[key] for page in pages for entry in page[kind]}) == 5
 
 
 def test_each_kind_of_content_is_told_as_the_protocol_has_it(
