@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from contextlib import nullcontext
 from typing import Any
 
@@ -14,8 +15,17 @@ from workspaces.database.first_tables import is_new, only_changed_models
 class Command(migrate.Command):
     """Bring the database to what the code needs."""
 
+    requires_system_checks: list[str] = []  # they run below
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Those of Django's command."""
+        super().add_arguments(parser)
+        parser.add_argument("--skip-checks", action="store_true", help="Skip system checks.")
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Apply migrations, as Django does."""
+        if not options["skip_checks"]:
+            self.check(databases=[options["database"]])
         has_nothing = is_new(connections[options["database"]])
         with only_changed_models() if has_nothing else nullcontext():
             super().handle(*args, **options)
