@@ -17,6 +17,7 @@ from tests.extent import IS_FULL
 
 Theme = Literal["light", "dark"]
 WIDTHS = (1280, 768, 360)
+FRAME = ("header.topbar", "nav[aria-label='Admin']")
 FIRST_ROW = "#result_list th a[href*='/change/'], #result_list td a[href*='/change/']"
 MAKE_OWNER = """
 from workspaces.models import User, Workspace
@@ -70,7 +71,8 @@ def faults(
 
     Colours are the same at every width, and the middle one shows nothing that the others hide: a run that is not for a
     release asks axe for neither. What is shown on a phone alone comes with the part of the admin that draws the page, so
-    there it asks for the colours of the first page of each.
+    there it asks for the colours of the first page of each. The frame is the same on all of them, and is half of what
+    axe would look at: it looks at it there too.
 
     Args:
         asks_axe: otherwise it is only seen whether all fits.
@@ -84,7 +86,13 @@ def faults(
         if not asks_axe or (width == WIDTHS[1] and not IS_FULL):
             continue
         knows_colours = width != WIDTHS[0] and not is_first and not IS_FULL
-        if report := find_faults(page, only_colours=theme == "dark", without_colours=knows_colours):
+        report = find_faults(
+            page,
+            only_colours=theme == "dark",
+            without_colours=knows_colours,
+            left_out=() if is_first or IS_FULL else FRAME,
+        )
+        if report:
             found.append(f"{path}, {width} px, {theme}: {report}")
     return found
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from contextlib import nullcontext
 from typing import Any
 
+from django.core.management.base import CommandParser
 from django.core.management.commands import migrate
 from django.db import connections
 
@@ -17,7 +17,7 @@ class Command(migrate.Command):
 
     requires_system_checks: list[str] = []  # they run below
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         """Those of Django's command."""
         super().add_arguments(parser)
         parser.add_argument("--skip-checks", action="store_true", help="Skip system checks.")
