@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from axe_playwright_python.sync_playwright import Axe
@@ -10,9 +11,12 @@ from playwright.sync_api import TimeoutError as PatienceEnds
 
 _FAULTS_ONLY: Final[dict[str, Any]] = {"resultTypes": ["violations"]}
 """Without it axe describes each element that is in order, which takes longer than to look at it."""
-_OF_COLOURS: Final[dict[str, Any]] = {
+_COLOURS: Final = ("color-contrast", "link-in-text-block")
+"""What axe takes two thirds of its time for."""
+_OF_COLOURS: Final[dict[str, Any]] = {**_FAULTS_ONLY, "runOnly": _COLOURS}
+_OF_ALL_ELSE: Final[dict[str, Any]] = {
     **_FAULTS_ONLY,
-    "runOnly": ["color-contrast", "link-in-text-block"],
+    "rules": {name: {"enabled": False} for name in _COLOURS},
 }
 _OVERFLOW: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 SETTLE: Final = """() => {
@@ -23,15 +27,25 @@ SETTLE: Final = """() => {
 """Colours that change with the theme, and dialogs that open, arrive at once."""
 
 
-def find_faults(page: Page, *, only_colours: bool = False) -> str:
+def find_faults(
+    page: Page,
+    *,
+    only_colours: bool = False,
+    without_colours: bool = False,
+    left_out: Sequence[str] = (),
+) -> str:
     """Give axe's report on the page as it is now; empty if it finds nothing.
 
     Args:
         only_colours: for a page that was looked at in another theme already: nothing else changes with the theme.
+        without_colours: for a page that was looked at in another width already.
+        left_out: selectors of what was looked at on another page already. What holds for a page as a whole is still asked.
     """
     page.evaluate(SETTLE)
     axe = Axe("null") if page.evaluate("'axe' in window") else Axe()
-    results = axe.run(page, options=_OF_COLOURS if only_colours else _FAULTS_ONLY)
+    options = _OF_ALL_ELSE if without_colours else _FAULTS_ONLY
+    context = {"exclude": [[one] for one in left_out]} if left_out else None
+    results = axe.run(page, context, _OF_COLOURS if only_colours else options)
     return str(results.generate_report()) if results.violations_count else ""
 
 

@@ -1,0 +1,31 @@
+"""``manage.py migrate``: Django's own, quicker where the database is new."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.core.management.commands import migrate
+from django.db import connections
+
+from workspaces.database.first_tables import is_new, only_changed_models
+
+
+class Command(migrate.Command):
+    """Bring the database to what the code needs."""
+
+    requires_system_checks: list[str] = []  # they run below
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Those of Django's command."""
+        super().add_arguments(parser)
+        parser.add_argument("--skip-checks", action="store_true", help="Skip system checks.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Apply migrations, as Django does."""
+        if not options["skip_checks"]:
+            self.check(databases=[options["database"]])
+        has_nothing = is_new(connections[options["database"]])
+        with only_changed_models() if has_nothing else nullcontext():
+            super().handle(*args, **options)
