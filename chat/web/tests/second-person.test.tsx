@@ -67,7 +67,7 @@ describe("a call that waits for a second person", () => {
     await vi.waitFor(() => expect(onDecided).toHaveBeenCalled());
   });
 
-  it("REL-1111: waits for an admin in the list of chats, and needs whoever asked only where they can act", async () => {
+  it("REL-1111: needs an admin in the list of chats, and whoever asked only where they can act", async () => {
     const app = await import("../src/app");
     const state = await import("../src/waiting/state");
     const { ConversationRow } = await import("../src/sidebar/row");
@@ -81,7 +81,7 @@ describe("a call that waits for a second person", () => {
     expect(tag()).toBe("needs you"); // nobody knows better yet
     vi.spyOn(globalThis, "fetch").mockResolvedValue(Response.json([]));
     await act(() => state.loadWaiting());
-    expect(tag()).toBe("waits for an admin");
+    expect(tag()).toBe("needs an admin");
     const asked = { ...nothing, conversation: { id: "c1", title: "", avatar: "" }, tool_call: call };
     vi.spyOn(globalThis, "fetch").mockResolvedValue(Response.json([asked]));
     await act(() => state.loadWaiting());

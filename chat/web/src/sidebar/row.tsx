@@ -140,7 +140,7 @@ export function ConversationRow({ row }: { row: Conversation }) {
         )}
         {row.status === "waiting" &&
           (waitingForOthers.value.has(row.id) ? (
-            <span class="tag">{t.waitsForAdmin}</span>
+            <span class="tag">{t.needsAdmin}</span>
           ) : (
             <span class="tag" data-tone="warn">
               {t.needsYou}

@@ -41,7 +41,7 @@ const shell = {
   answering: "answering",
   newAnswer: "new answer",
   needsYou: "needs you",
-  waitsForAdmin: "waits for an admin",
+  needsAdmin: "needs an admin",
   renameTitle: "Rename chat",
   title: "Title",
   deleteTitle: "Delete this chat?",
