@@ -55,7 +55,11 @@ class PersonRules:
     def why_blocked(self, tool: McpTool) -> str:
         """Why no call of this tool can run; "": one may."""
         ruled = self.every_call(tool)
-        return ruled.reason if ruled is not None and ruled.effect is Effect.DENY else ""
+        if ruled is None or ruled.effect is not Effect.DENY:
+            return ""
+        reason = next(rule.reason for rule in self.rules if rule.id == ruled.rule_id)
+        said = _("The call rule “%(name)s” blocks this tool.") % {"name": ruled.rule_name}
+        return f"{said} {reason}".strip()
 
 
 def are_on(workspace_id: UUID) -> Exists:

@@ -433,7 +433,7 @@ def test_the_tool_picker_says_which_rule_blocks_a_tool(chat: Chat) -> None:
     told = {one["name"]: (one["is_on"], one["blocked_reason"]) for one in server["tools"]}
     assert told["destroy"] == (
         False,
-        "The call rule “Careful” blocks this call. It costs money.",
+        "The call rule “Careful” blocks this tool. It costs money.",
     )
     assert told["echo"] == (True, "")
 
