@@ -125,7 +125,7 @@ def test_always_asks_no_more_until_it_is_taken_back(member: Page) -> None:
     """SEC-62: given on the card, listed under the account, and revoked there."""
     open_chat(member, "Notes", 'Write a note "tea" with the text "green"')
     card = approval_card(member)
-    card.get_by_role("button", name="Allow always").click()
+    card.get_by_role("button", name="Always").click()
     member.get_by_role("button", name="Always for this tool").click()
     expect_idle(member)
     say(member, 'Write a note "tea" with the text "black"')
@@ -148,3 +148,22 @@ def test_always_asks_no_more_until_it_is_taken_back(member: Page) -> None:
     approval_card(member).get_by_role("button", name="Refuse").click()
     approval_card(member).locator("form button[type=submit]").click()
     expect_idle(member)
+
+
+def test_a_card_has_its_tool_ask_each_time(member: Page) -> None:
+    """SEC-554: chosen on the card, which waits on; listed and revoked under the account."""
+    open_chat(member, "Notes", 'Write a note "tea" with the text "green"')
+    card = approval_card(member)
+    card.get_by_role("button", name="Always").click()
+    screenshot(member, "always-menu")
+    member.get_by_role("button", name="Ask me each time").click()
+    expect(card.get_by_role("status")).to_contain_text("asks you each time")
+    screenshot(member, "asks-each-time")
+    card.get_by_role("button", name="Allow once").click()
+    expect_idle(member)
+    member.get_by_role("button", name="Your account and settings").click()
+    member.get_by_role("link", name="Tool permissions").click()
+    table = member.get_by_role("region", name="Table of tool permissions")
+    expect(table).to_contain_text("asks each time")
+    table.get_by_role("button", name=re.compile("Revoke")).first.click()
+    expect(member.locator("main")).to_contain_text("None yet")

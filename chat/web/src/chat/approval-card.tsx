@@ -2,7 +2,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hook
 import { boot } from "../app";
 import { FileOfCall } from "../artifacts/button";
 import { sizeWord } from "../artifacts/words";
-import { decide, decideForOther } from "../commands";
+import { askAlways, decide, decideForOther } from "../commands";
 import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
@@ -35,6 +35,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
   const [isRefusing, setRefusing] = useState(false);
   const [args, setArgs] = useState<JsonObject | null>(call.arguments);
   const [isBusy, setBusy] = useState(false);
+  const [asksAlways, setAsksAlways] = useState(false);
   const expires = call.approval ? Date.parse(call.approval.expires_at ?? "") : Number.NaN;
   const left = expires - useNow(1000);
   const isOver = left <= 0;
@@ -64,6 +65,11 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     if (!worked) setBusy(false);
     else document.getElementById("composer-text")?.focus({ preventScroll: true });
   };
+  /** This call waits on: what is chosen is about those to come. */
+  const askEachTime = async (toolId: string) => {
+    setAsksAlways(await askAlways(toolId));
+    card.current?.focus({ preventScroll: true });
+  };
   const approve = () => {
     if (args === null || isOver || isForOther) return;
     void act("approve", isEdited ? { arguments: args } : {});
@@ -72,9 +78,11 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     askedBy === undefined &&
     boot.remembers_permissions &&
     call.approval?.can_remember === true &&
+    !asksAlways &&
     !isEdited &&
     !isOver &&
     !isBusy;
+  const tool = call.builtin ? null : call.tool.id;
   const title = call.tool.title || call.tool.name;
   const isBlank = Object.keys(call.arguments).length === 0;
 
@@ -252,7 +260,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
           )}
           {canRemember && (
             <Menu
-              label={t.allowAlways}
+              label={t.always}
               buttonClass="btn btn-outline-quiet btn-sm"
               button={
                 <>
@@ -266,6 +274,11 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
               <MenuButton icon="wrench" onClick={() => act("approve", { remember: "everywhere" })}>
                 {t.alwaysEverywhere}
               </MenuButton>
+              {tool !== null && (
+                <MenuButton icon="hand" onClick={() => askEachTime(tool)}>
+                  {t.asksAlways}
+                </MenuButton>
+              )}
             </Menu>
           )}
           <button
@@ -276,7 +289,15 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
           >
             {isForOther ? t.takeBack : t.refuseMore}
           </button>
-          {!canRemember && !isForOther && <span class="text-xs text-(--quiet)">{t.onlyOnce}</span>}
+          {asksAlways ? (
+            <p class="w-full text-sm" role="status">
+              <a class="link-brand" href={boot.urls.permissions}>
+                {t.asksAlwaysNow}
+              </a>
+            </p>
+          ) : (
+            !canRemember && !isForOther && <span class="text-xs text-(--quiet)">{t.onlyOnce}</span>
+          )}
         </div>
       )}
     </div>

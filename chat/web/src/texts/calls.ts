@@ -70,7 +70,6 @@ const calls = {
   undoChanges: "Undo changes",
   allowOnce: "Allow once",
   allowChanged: "Allow with changes",
-  allowAlways: "Allow always",
   always: "Always",
   alwaysHere: "Always in this chat",
   alwaysEverywhere: "Always for this tool",

@@ -1,0 +1,78 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
+import type { Approval } from "../src/wire";
+import { at, openPage, PLACE } from "./page";
+import { toolCall } from "./rows";
+
+let cards: typeof import("../src/chat/approval-card");
+
+beforeAll(async () => {
+  openPage({ body: PLACE });
+  Element.prototype.scrollIntoView = () => {};
+  cards = await import("../src/chat/approval-card");
+  const { boot } = await import("../src/app");
+  Object.assign(boot, { remembers_permissions: true });
+  Object.assign(boot.urls, { permissions: "/p/" });
+});
+beforeEach(() => {
+  HTMLElement.prototype.hidePopover = () => {};
+});
+afterEach(() => {
+  act(() => render(null, at()));
+  vi.restoreAllMocks();
+});
+
+const approval: Approval = {
+  rule: "effect.destructive",
+  reason: "It may destroy data.",
+  credential: null,
+  expires_at: null,
+  decision: null,
+  decided_by: null,
+  decided_at: null,
+  note: null,
+  edited: false,
+  can_remember: true,
+  needs_second_person: false,
+  call_rule: null,
+};
+const call = toolCall({ status: "waiting_for_approval", approval });
+const named = (name: string) =>
+  [...at().querySelectorAll("button")].find((one) => one.textContent?.trim() === name);
+
+const draw = (): void => {
+  act(() => render(<cards.ApprovalCard call={call} />, at()));
+};
+
+/** Menus draw their entries once they are open. */
+function openMenu(): void {
+  const menu = at().querySelector("[popover]");
+  act(() => {
+    menu?.dispatchEvent(Object.assign(new Event("toggle"), { newState: "open" }));
+  });
+}
+
+it("SEC-554: has a tool ask each time from the card, and leaves this call to be decided", async () => {
+  const sent = vi.spyOn(globalThis, "fetch").mockResolvedValue(Response.json({}, { status: 201 }));
+  draw();
+  openMenu();
+  await act(async () => named("Ask me each time")?.click());
+  await vi.waitFor(() => expect(at().querySelector("[role=status]")).not.toBeNull());
+  expect(String(sent.mock.calls[0]?.[0])).toContain("tool-permissions/");
+  expect(JSON.parse(String(sent.mock.calls[0]?.[1]?.body))).toEqual({ tool_id: call.tool.id });
+  expect(sent).toHaveBeenCalledTimes(1);
+  expect(at().querySelector("[role=status] a")?.getAttribute("href")).toBe("/p/");
+  expect(named("Allow once")).toBeDefined();
+  expect(named("Always")).toBeUndefined();
+});
+
+it("SEC-554: says nothing of it where it did not work", async () => {
+  vi.spyOn(globalThis, "fetch").mockResolvedValue(Response.json({ detail: "no" }, { status: 403 }));
+  draw();
+  openMenu();
+  await act(async () => named("Ask me each time")?.click());
+  await vi.waitFor(() => expect(fetch).toHaveBeenCalled());
+  expect(at().querySelector("[role=status]")).toBeNull();
+  expect(named("Always")).toBeDefined();
+});
