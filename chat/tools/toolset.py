@@ -1,7 +1,7 @@
-"""Which tools a turn may use, by what names. Two queries; the rest is pure.
+"""Which tools a turn may use, by what names. Two queries, and one more where there are call rules; the rest is pure.
 
 servers = the bud's + the conversation's additional ones + required ones, as far as they may be used;
-tools   = callable ones, within the bud's `available_tools`, minus what either switched off.
+tools   = callable ones, within the bud's `available_tools`, minus what either switched off, and what call rules block.
 An id from elsewhere is told and never used.
 """
 
