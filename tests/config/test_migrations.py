@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from django.db.migrations.state import ProjectState
 
 from audit.append_only import create_triggers, remove_triggers, trigger_statements
 from config.env import ROOT
@@ -22,6 +23,7 @@ from tests.config.made_tables import SQUASHED
 from tests.factories import make_tenant
 from tests.mcp_servers.factories import http_server
 from tests.patience import PATIENCE
+from workspaces.database.first_tables import is_new, only_changed_models
 
 
 class Record:
@@ -110,6 +112,15 @@ def test_tables_made_at_once_are_those_that_each_migration_makes() -> None:
     at_once, one_by_one = made("at-once"), made("one-by-one")
     assert len(at_once) > 1000
     assert not sorted(at_once ^ one_by_one)[:5]
+
+
+def test_only_a_new_database_spares_django_its_classes(db: None) -> None:
+    """Ours: where rows may be, migrations see all models as Django makes them."""
+    assert not is_new(connection)
+    plain = ProjectState.reload_model
+    with only_changed_models():
+        assert ProjectState.reload_model is not plain
+    assert ProjectState.reload_model is plain
 
 
 @pytest.mark.both_engines

@@ -104,7 +104,7 @@ def test_axe_finds_nothing_on_any_page_of_the_admin(
 
     The owner chooses between workspaces, whose names are long.
     """
-    trellis.manage("shell", "-c", MAKE_OWNER.format(email=ADMIN, value=True))
+    trellis.shell(MAKE_OWNER.format(email=ADMIN, value=True))
     try:
         page = new_context(bypass_csp=True).new_page()
         enter(page, ADMIN, at="/admin/")
@@ -138,7 +138,7 @@ def test_axe_finds_nothing_on_any_page_of_the_admin(
         assert len(seen) > 40, sorted(seen)
         assert not found, "\n".join(found)
     finally:
-        trellis.manage("shell", "-c", MAKE_OWNER.format(email=ADMIN, value=False))
+        trellis.shell(MAKE_OWNER.format(email=ADMIN, value=False))
 
 
 def test_faults_at_the_fields_of_a_form_can_be_read(new_context: NewContext) -> None:

@@ -100,8 +100,7 @@ def test_a_call_of_unknown_outcome_is_the_persons_to_judge(
     enter(page, MEMBER)
     open_chat(page, "Notes", 'Delete the note "shopping"')
     expect(approval_card(page)).to_contain_text("delete_note")
-    done = trellis.manage("shell", "-c", LOSE_THE_CALL)
-    assert done.returncode == 0, done.stderr
+    trellis.shell(LOSE_THE_CALL)
     card = page.get_by_role("group", name=re.compile("Did .* take effect"))
     expect(card).to_contain_text("was not repeated")
     screenshot(page, "unknown")
@@ -141,9 +140,8 @@ def test_a_long_conversation_can_be_read_back_to_its_beginning(
     open_chat(page, "Clock", "What time is it in Tokyo?")
     expect(page.locator("article.answer")).to_contain_text("In Tokyo it is now")
     expect_idle(page)
-    filled = trellis.manage("shell", "-c", FILL_THE_CONVERSATION)
-    assert filled.returncode == 0, filled.stderr
-    linked, early = filled.stdout.split()[-2:]
+    filled = trellis.shell(FILL_THE_CONVERSATION)
+    linked, early = filled.split()[-2:]
     page.reload()
     expect(page.get_by_text(f"Message number {MESSAGES - 1}.")).to_be_visible()
     # It opens with its end, whatever is above.
@@ -219,8 +217,7 @@ def test_a_summary_stands_where_it_was_made(
     say(page, "What time is it in Berlin?")
     expect(page.locator("article.answer").last).to_contain_text("In Berlin it is now")
     expect_idle(page)
-    done = trellis.manage("shell", "-c", SUMMARISE)
-    assert done.returncode == 0, done.stderr
+    trellis.shell(SUMMARISE)
     page.reload()
     card = page.get_by_role("region", name="Older messages were summarised")
     expect(card).to_contain_text("in place of 1 question and its answer")

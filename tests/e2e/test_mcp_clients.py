@@ -97,7 +97,7 @@ def test_a_member_lets_a_client_in_and_ends_it(
     trellis: RunningTrellis, new_context: NewContext, waiting: Waiting
 ) -> None:
     """REL-1104, REL-1100, SEC-114: they sign in first, choose, and are led back; later the client is signed out."""
-    trellis.manage("shell", "-c", ALLOW.format(is_on=True))
+    trellis.shell(ALLOW.format(is_on=True))
     told = {"client_name": "Garden editor", "redirect_uris": [RETURN]}
     made = post(f"{trellis.url}/oauth/register", json.dumps(told).encode(), "application/json")
     page = new_context(viewport={"width": 1280, "height": 800}).new_page()
@@ -146,7 +146,7 @@ def test_the_page_is_accessible(
     trellis: RunningTrellis, new_context: NewContext, waiting: Waiting
 ) -> None:
     """REL-1104: in both themes, wide and narrow, where it asks and where it says why not."""
-    trellis.manage("shell", "-c", ALLOW.format(is_on=True))
+    trellis.shell(ALLOW.format(is_on=True))
     told = {"client_name": "Garden editor", "redirect_uris": [RETURN]}
     made = post(f"{trellis.url}/oauth/register", json.dumps(told).encode(), "application/json")
     page = new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True).new_page()

@@ -79,6 +79,7 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "export_audit": None,
     "export_workspace": None,
     "generate_keys": None,
+    "migrate": None,
     "restore": None,
     "rotate_keys": None,
     "seed_demo": None,
