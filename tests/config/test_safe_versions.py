@@ -33,7 +33,7 @@ def test_no_lock_holds_a_version_with_a_known_weakness(lock: Path) -> None:
 
 def test_an_old_version_is_found() -> None:
     """SEC-118: a lock with a weak version fails."""
-    lock = "daphne==4.2.1 \\\n    --hash=sha256:00\ndjango==5.2.19 \\\nmcp==2.1.9\nelse==0.1\n"
+    lock = "daphne==4.2.1 \\\n    --hash=sha256:00\ndjango==5.2.20 \\\nmcp==2.1.9\nelse==0.1\n"
     assert list(unsafe(lock)) == ["daphne 4.2.1", "mcp 2.1.9"]
 
 
