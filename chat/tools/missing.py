@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -16,11 +16,33 @@ _MOST_TOLD = 10
 
 
 def missing_tools(workspace_id: UUID, names: Iterable[str]) -> list[str]:
-    """Those of these names that no shared server of the workspace has a tool for, as people know them."""
+    """Those of these names that no shared server of the workspace has a tool for, as people know them.
+
+    Of a server that has not told its tools yet, such as one that waits for a sign-in, nobody can say what it lacks.
+    """
     wanted = list(dict.fromkeys(names))
     servers = _servers_of(workspace_id) if wanted else {}
     known = _known_of(workspace_id, wanted, servers)
-    return [_told(name, servers) for name in wanted if name not in known]
+    missing = [name for name in wanted if name not in known]
+    silent = _silent_among(
+        workspace_id, {name.partition(".")[0] for name in missing} & set(servers)
+    )
+    return [_told(name, servers) for name in missing if name.partition(".")[0] not in silent]
+
+
+def silent_servers(workspace_id: UUID) -> frozenset[str]:
+    """The names of shared servers that have not told any tool yet."""
+    servers = _servers_of(workspace_id)
+    return frozenset(servers[pk] for pk in _silent_among(workspace_id, servers))
+
+
+def _silent_among(workspace_id: UUID, server_ids: Collection[str]) -> frozenset[str]:
+    if not server_ids:
+        return frozenset()
+    tools = McpTool.objects.for_workspace(workspace_id)
+    tools = tools.filter(server_id__in=[UUID(pk) for pk in server_ids])
+    told = {str(pk) for pk in tools.order_by().values_list("server_id", flat=True).distinct()}
+    return frozenset(server_ids) - told
 
 
 def known_tools(workspace_id: UUID, names: Iterable[str]) -> list[str]:
@@ -82,7 +104,9 @@ def _can_be_chosen(name: str, bud: Bud, config: McpConfig) -> bool:
     )
     named = [NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in rows]
     known = {row.name for row in rows} | {f"{row.server.name}.{row.name}" for row in rows}
-    return name in known or name in name_tools(named)
+    if name in known or name in name_tools(named):
+        return True
+    return bool(_silent_among(bud.workspace_id, {str(pk) for pk in config.servers}))
 
 
 def _is_id(name: str) -> bool:

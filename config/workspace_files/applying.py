@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from chat.services.bud_yaml import put_bud
+from chat.tools.missing import silent_servers
 from config.workspace_files.call_rules import put_call_rule
 from config.workspace_files.exporting import write_workspace
 from config.workspace_files.log import (
@@ -141,6 +143,7 @@ def _apply(
     for bud in wanted.buds:
         with faults_at(f"buds.{bud.slug}"):
             put_bud(bud, workspace_id=place.pk, actor=place.actor)
+    _note_unknown_tools(place, wanted)
     alerts = {one.name: one for one in reversed(alert_files(place))}
     for alert in wanted.alerts:
         put_alert(place, alert, alerts)
@@ -153,3 +156,18 @@ def _apply(
     schedules = {one.name: one for one in reversed(schedule_files(place))}
     for schedule in wanted.schedules:
         put_schedule(place, schedule, schedules)
+
+
+def _note_unknown_tools(place: Place, wanted: WorkspaceFile) -> None:
+    """Say of which servers nobody knows the tools that buds name: of new ones in a dry run, or of those behind a sign-in."""
+    if not wanted.buds:
+        return
+    named = [name for bud in wanted.buds for name in (*(bud.tools.only or ()), *bud.tools.without)]
+    for server in sorted(silent_servers(place.pk)):
+        if any(name.startswith(f"{server}.") for name in named):
+            place.notes.append(
+                _(
+                    "“%(name)s” has not told its tools yet, so what buds name of them is not checked."
+                )
+                % {"name": server}
+            )

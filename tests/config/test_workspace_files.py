@@ -16,7 +16,8 @@ from audit.alerts.services import RuleDraft, create_rule
 from audit.models import AlertRule, AuditEntry, AuditStream, ReportSchedule, SavedView
 from audit.reviews.saved_views import save_view
 from chat.models import Bud, ModelProvider, ProviderModel
-from chat.services.buds import create_bud
+from chat.services.buds import create_bud, update_bud
+from chat.tools.toolset import resolve_toolset
 from config.workspace_files import (
     Place,
     apply_file,
@@ -126,6 +127,42 @@ def test_a_dry_run_tells_what_would_change_and_changes_nothing(tenant: Tenant) -
     assert "+  url: https://far.example.org/mcp" in told
     assert write_workspace(place) == before
     assert AuditEntry.objects.for_workspace(place.pk).count() == entries
+
+
+def test_a_dry_run_takes_what_a_new_servers_tools_are_named_for(
+    two_workspaces: TwoTenants,
+) -> None:
+    """REL-461: into an empty workspace, where no server has told its tools yet; the notes say so."""
+    written = read_yaml(write_workspace(furnished(two_workspaces.a)))
+    empty = place_of(two_workspaces.b)
+    told = apply_file(empty, written, is_dry_run=True)
+    assert "+- name: Clock" in told.diff
+    assert any("“time” has not told its tools yet, so what buds" in note for note in told.notes)
+    assert not Bud.objects.for_workspace(empty.pk).exists()
+    apply_file(empty, written)
+    assert Bud.objects.for_workspace(empty.pk).get().slug == "clock"
+
+
+def test_a_bud_may_name_tools_of_a_server_that_waits_for_a_sign_in(tenant: Tenant) -> None:
+    """REL-460: the file is applied, says what is not checked, and holds once the server tells its tools."""
+    place = place_of(tenant)
+    tools = {"all": False, "servers": ["far"], "only": ["far.look"], "choice": "auto"}
+    forced = {"type": "function", "function": {"name": "look"}}
+    document = {
+        "servers": [{"name": "far", "url": "https://127.0.0.1:9443/mcp"}],
+        "buds": [{"name": "B", "slug": "b", "tools": {**tools, "choice": forced}}],
+    }
+    applied = apply_file(place, document)
+    assert any("“far” has not told its tools yet, so what buds" in one for one in applied.notes)
+    server = McpServer.objects.for_workspace(place.pk).get()
+    bud = Bud.objects.for_workspace(place.pk).get()
+    assert not [one for one in resolve_toolset(bud, None).notices if "no longer exists" in one]
+    stored_tool(server, "other")
+    with pytest.raises(InvalidInput, match="There is no tool"):
+        update_bud(bud=bud, actor=place.actor, values={"mcp_config": bud.mcp_config})
+    stored_tool(server, "look")
+    update_bud(bud=bud, actor=place.actor, values={"mcp_config": bud.mcp_config})
+    assert apply_file(place, document).diff == ""
 
 
 @pytest.mark.parametrize(
