@@ -73,6 +73,8 @@ describe("a call that waits for a second person", () => {
     const { ConversationRow } = await import("../src/sidebar/row");
     const row = conversation({ id: "c1", status: "waiting" });
     const tag = () => at().querySelector(".tag")?.textContent;
+    state.waitingItems.value = null; // another file's tests may have asked
+    state.waitingForOthers.value = new Set();
     state.tellWhoDecides();
     draw(<ConversationRow row={row} />);
     act(() => {
