@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Iterator
 from typing import Final
 from uuid import UUID
 
@@ -10,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext_noop as _
 
 from chat.artifacts import storage
+from chat.documents.child import MOST_OUTLINE
 from chat.documents.extracting import Extracted, Unreadable, extract, is_document
 from chat.documents.pictures import ModelPicture, for_model
 from chat.file_kinds import (
@@ -30,6 +33,9 @@ _READ_BY_CONTENT: Final = frozenset(
 )
 """Endings of files that are read once their content is of that kind."""
 
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING: Final = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*$")
+_LONGEST_HEADING: Final = 200
 LONGEST_OVERVIEW = 4_000
 """Characters of what stands for a file that is too long to be sent whole."""
 _MOST_TITLES = 60
@@ -107,7 +113,30 @@ def _read_plain(content: bytes, version: ArtifactVersion) -> Extracted | ModelPi
         if ending_of(version.artifact.name) in _READ_BY_CONTENT:
             raise Unreadable(_("It is damaged, or of another kind than its name says."))
         raise Unreadable(_("Files of this kind cannot be read."))
-    return Extracted(text=text)
+    is_markdown = kind_of(version.content_type, version.artifact.name) is Kind.MARKDOWN
+    return Extracted(text=text, outline=tuple(_headings(text)) if is_markdown else ())
+
+
+def _headings(text: str) -> Iterator[tuple[str, int]]:
+    """The headings of Markdown with their lines; what stands in blocks of code is none.
+
+    Source: CommonMark 0.31, sections 4.2 and 4.5.
+    """
+    fence = ""
+    found = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        if mark := _FENCE.match(line):
+            if not fence:
+                fence = mark[1]
+            elif mark[1].startswith(fence):
+                fence = ""
+        elif (
+            not fence
+            and (heading := _HEADING.match(line[:_LONGEST_HEADING]))
+            and found < MOST_OUTLINE
+        ):
+            found += 1
+            yield heading[1], number
 
 
 def _keep(version: ArtifactVersion, read: Extracted | ModelPicture | str) -> FileReading:

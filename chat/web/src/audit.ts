@@ -64,7 +64,8 @@ export function fillTable(table: HTMLTableElement, data: ChartData): void {
   });
 }
 
-function dataset(
+/** How Chart.js draws one series. Where nothing was counted, a line ends and begins anew. */
+export function dataset(
   series: ChartData["series"][number],
   index: number,
   isLine: boolean,
@@ -78,7 +79,7 @@ function dataset(
     borderWidth: 2,
     borderDash: [[], [6, 3], [2, 3]][index % 3],
     pointRadius: 2,
-    spanGaps: true,
+    spanGaps: false,
   };
 }
 

@@ -106,6 +106,20 @@ def test_a_long_document_is_sent_as_an_outline_and_read_in_parts(chat: Chat) -> 
     assert len(json.dumps(second)) < 8_000 * 3
 
 
+def test_a_long_text_is_sent_as_its_headings_and_its_beginning(chat: Chat) -> None:
+    """REL-1154: Markdown's headings are the outline; comments in code are none."""
+    ProviderModel.objects.create(
+        workspace=chat.tenant.workspace, provider=chat.bud.provider, model="m", context_tokens=8_000
+    )
+    code = "```sh\n# not a heading\n~~~\n# nor this\n```\n"
+    filling = "word " * 9_000
+    text = f"# Plan #\n{code}\n{filling}\n  ## The second part\n#hashtag\n{filling}\n"
+    chat.model.say("I see")
+    send(chat, upload(chat, "plan.md", text.encode()))
+    told = chat.model.requests[0]["messages"][-1]["content"]
+    assert "> line 1: Plan\n> line 9: The second part\n> \n> How it begins:" in told
+
+
 def test_a_picture_goes_to_the_model_as_a_picture(chat: Chat) -> None:
     """REL-325: encoded anew and bounded, and again with the next question."""
     chat.model.say("It is red")

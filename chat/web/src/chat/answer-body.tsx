@@ -1,5 +1,6 @@
 /** What an answer shows beneath its name: its texts, its calls, what it asks, and how it ended. */
 import { memo } from "preact/compat";
+import { useCallback } from "preact/hooks";
 import { boot } from "../app";
 import { retryTurn } from "../commands";
 import { Markdown } from "../markdown/markdown";
@@ -28,14 +29,17 @@ export const messagesOf = ({ segments }: AnswerItem): string =>
 export const isDone = ({ turn }: AnswerItem): boolean =>
   turn === null || turn.finished_at !== null || turn.status === "completed";
 
-const TextSegment = memo(({ message }: { message: Message }) => (
-  <>
-    {message.reasoning && <Reasoning message={message} />}
-    {message.text && (
-      <Markdown text={message.text} isStreaming={message.status === "streaming"} onSettled={citeBlock} />
-    )}
-  </>
-));
+const TextSegment = memo(({ message, bud }: { message: Message; bud: string | null }) => {
+  const cite = useCallback((block: HTMLElement) => citeBlock(block, bud), [bud]);
+  return (
+    <>
+      {message.reasoning && <Reasoning message={message} />}
+      {message.text && (
+        <Markdown text={message.text} isStreaming={message.status === "streaming"} onSettled={cite} />
+      )}
+    </>
+  );
+});
 
 function Thinking() {
   return (
@@ -104,7 +108,7 @@ export function AnswerBody({ item }: { item: AnswerItem }) {
     <>
       {segments.map((segment) =>
         segment.kind === "text" ? (
-          <TextSegment key={segment.key} message={segment.message} />
+          <TextSegment key={segment.key} message={segment.message} bud={turn?.bud_id ?? null} />
         ) : (
           <ToolCalls key={segment.key} calls={segment.calls} />
         ),

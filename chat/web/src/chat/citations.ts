@@ -18,9 +18,9 @@ function filesOf(bud: string): Promise<KnowledgeFile[]> {
   return files;
 }
 
-/** Make links of the marks in a block that will not change any more. */
-export function citeBlock(block: HTMLElement): void {
-  const bud = openState.peek()?.conversation?.bud.id;
+/** Make links of the marks in a block that will not change any more. The files are those of the bud that answered. */
+export function citeBlock(block: HTMLElement, answeredBy: string | null = null): void {
+  const bud = answeredBy ?? openState.peek()?.conversation?.bud.id;
   if (!bud || !block.textContent?.match(MARK)) return;
   filesOf(bud)
     .then((files) => {

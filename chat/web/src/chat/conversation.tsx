@@ -26,6 +26,7 @@ import { pageTitle } from "../waiting/state";
 import type { Conversation } from "../wire";
 import { nameOfAnswer, openComparison } from "./comparing";
 import { Composer } from "./composer";
+import { useEnded } from "./ended";
 import { useFollow } from "./follow";
 import { DemoLabel, Header, TemporaryLine } from "./header";
 import { MessageList } from "./messages";
@@ -105,6 +106,7 @@ export function ConversationView({ id }: { id: string }) {
   const conversation = state?.conversation;
   const isLoaded = state?.seq !== null && state !== null;
   const turn = runningTurn.value;
+  const hasEnded = useEnded(id, isLoaded && turn !== null);
   const bud = buds.value?.find((b) => b.id === conversation?.bud.id);
   const chosen = conversation?.chosen_model?.name;
   const isDemo = bud ? bud.model.is_demo && !chosen : boot.demo_model;
@@ -213,7 +215,9 @@ export function ConversationView({ id }: { id: string }) {
                   : t.isWaiting
                 : turn
                   ? t.isAnswering
-                  : ""}
+                  : hasEnded
+                    ? t.hasAnswered
+                    : ""}
         </div>
         <QueuedMessages />
         <Composer

@@ -18,6 +18,7 @@ const chat = {
   isWaiting: "A tool call waits for your approval.",
   isLost: "Say whether a tool call took effect.",
   isAnswering: "Answering.",
+  hasAnswered: "The answer has ended.",
   isAskedAbove: "Answer the server's question above.",
   isLostAbove: "Say above whether the call took effect.",
   isWaitingAbove: "Waiting for your approval above.",

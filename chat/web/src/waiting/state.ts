@@ -1,6 +1,6 @@
 /** What waits for the person: in all their conversations, and what members ask them for. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { api, list, messageOf } from "../app";
+import { api, list, messageOf, reveal } from "../app";
 import t from "../texts/waiting";
 import type { Waiting } from "../wire";
 import { type About, aboutChat, tell } from "./notify";
@@ -51,8 +51,16 @@ export function tellWhoDecides(): void {
   });
 }
 
-function aboutOf({ conversation, access_request: request, tool_call: call, asked_by }: Waiting): About {
-  if (conversation) return aboutChat(conversation);
+function aboutOf(item: Waiting): About {
+  const { conversation, message_id, access_request: request, tool_call: call, asked_by } = item;
+  if (conversation) {
+    const chat = aboutChat(conversation);
+    const open = () => {
+      chat.open();
+      if (message_id) reveal(message_id);
+    };
+    return { ...chat, open };
+  }
   const open = () => {
     isWaitingOpen.value = true;
   };
@@ -89,6 +97,10 @@ export function showCount(): void {
   effect(() => {
     const count = waitingCount.value;
     document.title = count ? t.counted(count, pageTitle.value) : pageTitle.value;
+  });
+  effect(() => {
+    // On the icon of the installed app. Browsers that have none for this page refuse, and nothing is lost.
+    navigator.setAppBadge?.(waitingCount.value).catch(() => undefined);
   });
   effect(() => {
     const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
