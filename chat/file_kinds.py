@@ -14,6 +14,7 @@ import zipfile
 from enum import StrEnum
 from typing import Final
 
+from chat.charsets import WIDE_MARKS, decoded
 from chat.file_names import ending_of
 from mcp_servers.client.images import Unshowable, clean_picture
 
@@ -36,7 +37,8 @@ _CODE: Final = frozenset(
         " vb vue xml yaml yml zig zsh",
     )
 )
-_NOT_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
+_NOT_TEXT: Final = re.compile("[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
+_NO_BYTES_OF_TEXT: Final = re.compile(_NOT_TEXT.pattern.encode())
 _PNG_END: Final = b"\x00\x00\x00\x00IEND\xaeB`\x82"
 _MARKUP: Final = re.compile(rb"<(?:script|html|svg|!doctype|body|iframe)\b", re.I)
 _PDF_BEGINS: Final = b"%PDF-"
@@ -117,13 +119,23 @@ def is_text(content_type: str) -> bool:
 
 
 def as_text(content: bytes) -> str | None:
-    """The content as text; None if it is none."""
-    if _NOT_TEXT.search(content):
+    """The content as text, in whichever encoding; None if it is none."""
+    found = _as_text(content)
+    return found[0] if found else None
+
+
+def charset_of(content: bytes) -> str | None:
+    """The encoding of a text as browsers name it; None if it is no text."""
+    found = _as_text(content)
+    return found[1] if found else None
+
+
+def _as_text(content: bytes) -> tuple[str, str] | None:
+    # In UTF-16, ASCII letters have a zero.
+    if _NO_BYTES_OF_TEXT.search(content) and not content.startswith(WIDE_MARKS):
         return None
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return None
+    found = decoded(content)
+    return found if found and not _NOT_TEXT.search(found[0]) else None
 
 
 def _text_type(text: str, name: str) -> str:

@@ -22,10 +22,10 @@ from chat.artifacts.knowledge import (
     told_passages,
 )
 from chat.artifacts.meaning import Sought
-from chat.artifacts.readings import find_reading, text_of
+from chat.artifacts.readings import find_reading, is_converted, text_of
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import Saved, add_version, create_artifact
-from chat.documents.extracting import NotReadNow, is_document
+from chat.documents.extracting import NotReadNow
 from chat.file_kinds import as_text, is_text, kind_of
 from chat.file_names import clean_name
 from chat.models import (
@@ -171,7 +171,7 @@ def _update(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) 
         base = newest.number
         made = ArtifactVersion.objects.for_workspace(call.workspace_id).filter(tool_call=call)
         if not made.exists():
-            content = _replaced(_text_of(artifact, newest), passage)
+            content = _replaced(_source_of(artifact, newest), passage)
     saved = add_version(
         artifact=artifact,
         content=(content or "").encode(),
@@ -200,7 +200,11 @@ def _read(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) ->
         return _read_knowledge(call, bud, known)
     version = version_asked_for(call, conversation)
     artifact = version.artifact
-    lines = _text_of(artifact, version).splitlines(keepends=True)
+    is_source = not is_converted(version) or (
+        call.arguments.get("source") is True and is_text(version.content_type)
+    )
+    text = _source_of(artifact, version) if is_source else _text_of(version)
+    lines = text.splitlines(keepends=True)
     head = f"{artifact.name}, version {version.number} of {artifact.newest}"
     wanted = call.arguments.get("search")
     if wanted is not None:
@@ -318,21 +322,26 @@ def _list(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) ->
     return ToolCallOutcome(outcome=Outcome.OK, content=(TextPart(text=text),))
 
 
-def _text_of(artifact: Artifact, version: ArtifactVersion) -> str:
-    """The text of a file; of a document what `read_version` has made of it before.
+def _text_of(version: ArtifactVersion) -> str:
+    """What `read_version` has made of a document or a page before.
 
     Raises:
-        Unreadable, InvalidInput: it has none.
+        Unreadable: it has no text.
         NotReadNow: reading it has not worked this time.
     """
-    text = None
-    if is_text(version.content_type):
-        text = as_text(storage.read(version.path))
-    elif is_document(version.content_type):
-        reading = find_reading(version)
-        if reading is None:
-            raise NotReadNow
-        text = text_of(reading)
+    reading = find_reading(version)
+    if reading is None:
+        raise NotReadNow
+    return text_of(reading)
+
+
+def _source_of(artifact: Artifact, version: ArtifactVersion) -> str:
+    """The text of a file as it is.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    text = as_text(storage.read(version.path)) if is_text(version.content_type) else None
     if text is None:
         raise InvalidInput(
             _("%(name)s is no text: %(content_type)s, %(size)s.")

@@ -13,7 +13,14 @@ from django.utils.translation import gettext_noop as _
 
 from chat.artifacts import storage
 from chat.documents.child import MOST_OUTLINE
-from chat.documents.extracting import Extracted, Unreadable, extract, is_document
+from chat.documents.extracting import (
+    HTML,
+    Extracted,
+    Unreadable,
+    extract,
+    extract_page,
+    is_document,
+)
 from chat.documents.pictures import ModelPicture, for_model
 from chat.file_kinds import (
     Kind,
@@ -25,6 +32,7 @@ from chat.file_kinds import (
 )
 from chat.file_names import ending_of
 from chat.models import ArtifactVersion, FileReading
+from chat.values import ArtifactOrigin
 from workspaces.database import in_database
 from workspaces.errors import NotFound
 
@@ -39,6 +47,19 @@ _LONGEST_HEADING: Final = 200
 LONGEST_OVERVIEW = 4_000
 """Characters of what stands for a file that is too long to be sent whole."""
 _MOST_TITLES = 60
+LONGEST_SOURCE: Final = 20_000
+"""Bytes of a page whose markup models read."""
+_FROM_ELSEWHERE: Final = (ArtifactOrigin.UPLOAD, ArtifactOrigin.TOOL)
+
+
+def is_converted(version: ArtifactVersion) -> bool:
+    """Whether models read what was made of a file, and not the file: of documents, and of long pages from elsewhere.
+
+    Pages of the web are mostly markup and scripts. In a short page the markup may be what the question is about.
+    """
+    if version.content_type != HTML:
+        return is_document(version.content_type)
+    return version.size > LONGEST_SOURCE and version.origin in _FROM_ELSEWHERE
 
 
 async def read_version(workspace_id: UUID, version_id: UUID) -> FileReading:
@@ -92,9 +113,12 @@ async def _read(version: ArtifactVersion) -> Extracted | ModelPicture | str:
     """The text or the picture; a sentence says why there is neither."""
     content = await in_database(storage.read, version.path)
     try:
-        if is_document(version.content_type):
-            return await extract(content, version.content_type)
-        return await asyncio.to_thread(_read_plain, content, version)
+        if not is_converted(version):
+            return await asyncio.to_thread(_read_plain, content, version)
+        if version.content_type == HTML:
+            source: str | None = await asyncio.to_thread(as_text, content)
+            return await extract_page(source or "")
+        return await extract(content, version.content_type)
     except Unreadable as error:
         return error.message
 

@@ -23,7 +23,7 @@ from django.utils.http import content_disposition_header, parse_etags
 from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
-from chat.file_kinds import Kind, is_text, kind_of
+from chat.file_kinds import Kind, as_text, charset_of, is_text, kind_of
 from chat.file_names import download_name
 from mcp_servers.client.images import Unshowable, clean_picture
 from workspaces.errors import NotFound
@@ -91,7 +91,9 @@ def download(
     kind = version.content_type
     response = HttpResponse(
         content,
-        content_type=f"{kind}; charset=utf-8" if is_text(kind) else kind,
+        content_type=_with_charset(kind, content)
+        if start == 0 and length == version.size
+        else kind,
         status=206 if part else 200,
     )
     response["Content-Length"] = str(length)
@@ -175,7 +177,8 @@ def preview(request: HttpRequest, artifact: Artifact, version: ArtifactVersion) 
     if kind not in (Kind.HTML, Kind.SVG):
         raise NotFound
     # A browser opens a connection for a frame before it finds that the policy has none.
-    content = _FRAMES.sub(rb"\1x-\2", storage.read(version.path))
+    text = as_text(storage.read(version.path)) or ""
+    content = _FRAMES.sub(rb"\1x-\2", text.encode())
     theme = request.GET.get("theme", "") if kind is Kind.HTML else ""
     content = _themed(content, theme)
     response = HttpResponse(content, content_type=f"{version.content_type}; charset=utf-8")
@@ -186,6 +189,10 @@ def preview(request: HttpRequest, artifact: Artifact, version: ArtifactVersion) 
     response["X-DNS-Prefetch-Control"] = "off"
     response["Vary"] = "Sec-Fetch-Dest, Cookie"
     return response
+
+
+def _with_charset(kind: str, content: bytes) -> str:
+    return f"{kind}; charset={charset_of(content) or 'utf-8'}" if is_text(kind) else kind
 
 
 def _themed(content: bytes, theme: str) -> bytes:

@@ -26,13 +26,15 @@ MOST_CHARACTERS = 5_000_000
 MOST_UNPACKED = 200 * 1024 * 1024
 MOST_ENTRIES = 10_000
 MOST_OUTLINE = 500
-_MOST_CHAPTER_BYTES = 2 * MOST_CHARACTERS
-"""Of a book's chapter. Turning markup into text takes some fifty times its memory."""
+_MOST_PAGE_BYTES = 2 * MOST_CHARACTERS
+"""Of a page, or a book's chapter. Turning markup into text takes some fifty times its memory."""
 _MEMORY_BYTES = 1024 * 1024 * 1024
 _CPU_SECONDS = 60
 _MOST_SECONDS = 40
 """After so much work what has been read so far is given."""
 _OPEN_FILES = 64
+_NO_WORDS = ["script", "style", "noscript", "template", "svg", "iframe", "canvas"]
+"""Elements of a page in which nothing is to be read."""
 _FORBIDDEN = re.compile(
     r"socket\.|subprocess\.|os\.(system|exec|posix_spawn|fork|remove|rename|mkdir)|ctypes\.dlopen"
 )
@@ -159,11 +161,17 @@ def read_epub(content: bytes, text: Text) -> None:
         if not text.begin(f"Chapter {number}"):
             return
         with book.open(path) as chapter:
-            html = chapter.read(_MOST_CHAPTER_BYTES)
+            html = chapter.read(_MOST_PAGE_BYTES)
             text.is_cut = bool(chapter.read(1))
         _add_markdown(html.decode("utf-8", "replace"), text)
         if text.is_cut:
             return
+
+
+def read_html(content: bytes, text: Text) -> None:
+    """A page in UTF-8 as Markdown."""
+    _add_markdown(content[:_MOST_PAGE_BYTES].decode("utf-8", "replace"), text)
+    text.is_cut = text.is_cut or len(content) > _MOST_PAGE_BYTES
 
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
@@ -173,6 +181,7 @@ READERS: dict[str, tuple[Callable[[bytes, Text], None], tuple[str, ...]]] = {
     f"{_OFFICE}.spreadsheetml.sheet": (read_xlsx, ("openpyxl",)),
     f"{_OFFICE}.presentationml.presentation": (read_pptx, ("pptx",)),
     "application/epub+zip": (read_epub, ("defusedxml.ElementTree", "markdownify")),
+    "text/html": (read_html, ("markdownify",)),
 }
 """How each type is read, and what that needs. Libraries load before the process forbids itself to load more."""
 
@@ -188,11 +197,14 @@ def _check_archive(content: bytes) -> zipfile.ZipFile:
 
 def _add_markdown(html: str, text: Text) -> None:
     """HTML as Markdown, with its headings in the outline."""
+    import bs4
     import markdownify
 
-    plain = markdownify.markdownify(
-        html, heading_style="ATX", strip=["img", "script", "style", "a"]
-    )
+    page = bs4.BeautifulSoup(html, "html.parser")
+    for one in page(_NO_WORDS):
+        one.decompose()
+    converter = markdownify.MarkdownConverter(heading_style="ATX", strip=["img", "a"])
+    plain = converter.convert_soup(page)
     lines: list[str] = []
     for line in re.sub(r"\n{3,}", "\n\n", plain.strip()).split("\n"):
         if line.startswith("#"):

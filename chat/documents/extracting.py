@@ -18,6 +18,7 @@ from workspaces.errors import DomainError
 
 logger = logging.getLogger(__name__)
 
+HTML: Final = "text/html"
 SECONDS: Final = 90.0
 """For one document. The child gives what it has read after 40 seconds of work."""
 _CHILD: Final = Path(__file__).with_name("child.py")
@@ -75,6 +76,19 @@ async def extract(content: bytes, content_type: str) -> Extracted:
     finally:
         _room().release()
     return _answer(output, content_type)
+
+
+async def extract_page(source: str) -> Extracted:
+    """What is to be read on a page, as Markdown. Its source, if nothing is, or if it cannot be told.
+
+    Raises:
+        NotReadNow: as extract().
+    """
+    try:
+        page = await extract(source.encode(), HTML)
+    except Unreadable:
+        return Extracted(text=source)
+    return page if page.text.strip() else Extracted(text=source)
 
 
 async def _run_child(content: bytes, content_type: str) -> bytes:

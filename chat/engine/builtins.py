@@ -13,9 +13,8 @@ from audit.actions import Outcome
 from audit.services import Ref
 from chat.artifacts.calls import READERS, run_builtin, saved_outcome, version_asked_for
 from chat.artifacts.meaning import Sought
-from chat.artifacts.readings import read_version
+from chat.artifacts.readings import is_converted, read_version
 from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
-from chat.documents.extracting import is_document
 from chat.engine.counting import count_beside, turn_payer
 from chat.engine.leases import Lease
 from chat.engine.requests import builtin_request, request_to_send
@@ -90,7 +89,7 @@ async def _read_first(call: ToolCall, task: TurnContext) -> None:
     with suppress(DomainError):
         check_arguments(SPEC_OF[call.builtin].input_schema, call.arguments)
         version = await in_database(version_asked_for, call, task.turn.conversation)
-        if is_document(version.content_type):
+        if is_converted(version):
             await read_version(call.workspace_id, version.pk)
 
 

@@ -14,7 +14,14 @@ from django.utils.translation import gettext as _
 from chat.artifacts import storage
 from chat.artifacts.errors import TooLarge
 from chat.artifacts.rows import drop_contents
-from chat.documents.extracting import Extracted, Unreadable, extract, is_document
+from chat.documents.extracting import (
+    HTML,
+    Extracted,
+    Unreadable,
+    extract,
+    extract_page,
+    is_document,
+)
 from chat.documents.passages import cut
 from chat.file_kinds import as_text, find_type, is_text
 from chat.file_names import clean_name
@@ -141,11 +148,12 @@ def _check_room(bud: Bud, name: str, size: int) -> None:
 
 
 async def _read(content: bytes, content_type: str) -> Extracted:
-    if is_document(content_type):
-        found = await extract(content, content_type)
-    elif is_text(content_type):
+    if is_text(content_type):
         text: str | None = await asyncio.to_thread(as_text, content)
-        found = Extracted(text=text or "")
+        is_page = content_type == HTML
+        found = await extract_page(text or "") if is_page else Extracted(text=text or "")
+    elif is_document(content_type):
+        found = await extract(content, content_type)
     else:
         raise Unreadable(
             _("There is no text in this kind of file. Trellis reads %(readable)s.")

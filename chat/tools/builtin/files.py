@@ -87,7 +87,7 @@ SPECS: Final = (
         name=BuiltinTool.READ_ARTIFACT,
         title="Read a file",
         description="Read a file of this conversation, or one that you know: the whole, some of its lines, or the lines where something"
-        " occurs. Of PDF, Word, Excel, PowerPoint and EPUB files it gives the text.",
+        " occurs. Of PDF, Word, Excel, PowerPoint and EPUB files, and of long web pages, it gives the text.",
         properties={
             "name": _NAME,
             "version": _VERSION,
@@ -98,6 +98,10 @@ SPECS: Final = (
                 "minLength": 1,
                 "maxLength": 200,
                 "description": "Instead of line numbers: a word or phrase. Gives the lines around each place.",
+            },
+            "source": {
+                "type": "boolean",
+                "description": "Of a long web page: its markup instead of its text.",
             },
         },
         required=("name",),

@@ -107,7 +107,11 @@ def test_any_name_is_safe_and_stays_what_it_is(raw: str) -> None:
         ("a.webp", picture("WEBP"), "image/webp", Kind.IMAGE),
         ("a.pdf", PDF, "application/pdf", Kind.PDF),
         ("a.txt", b"nul\0", BINARY, Kind.BINARY),
-        ("a.txt", "Grüße".encode("utf-16"), BINARY, Kind.BINARY),
+        ("a.txt", "Grüße".encode("utf-16"), "text/plain", Kind.TEXT),
+        ("a.csv", "Größe;Straße".encode("cp1252"), "text/csv", Kind.CSV),
+        ("a.txt", "nul\0".encode("utf-16"), BINARY, Kind.BINARY),
+        ("a.txt", "Grüße".encode("utf-16-le"), BINARY, Kind.BINARY),
+        ("a.txt", b"\xff\xfeodd", BINARY, Kind.BINARY),
         ("a.zip", archive(), BINARY, Kind.BINARY),
         # What is two things at once is none of them.
         ("a.png", picture() + archive(), BINARY, Kind.BINARY),

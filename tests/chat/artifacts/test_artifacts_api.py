@@ -279,6 +279,20 @@ def test_downloads_can_do_nothing(client: Client, conversation: Conversation) ->
         client.delete(f"/api/artifacts/{answer.json()['id']}/")
 
 
+def test_a_text_is_given_with_the_name_of_its_encoding(
+    client: Client, conversation: Conversation
+) -> None:
+    """REL-1156: as it was saved; a page is shown in UTF-8, so that nothing in it is missed."""
+    made = upload(client, conversation, "a.csv", "Größe".encode("cp1252")).json()
+    given = client.get(f"/api/artifacts/{made['id']}/versions/1/content/")
+    assert given.content == "Größe".encode("cp1252")
+    assert given["Content-Type"] == "text/csv; charset=windows-1252"
+    page = upload(client, conversation, "a.html", "<iframe>ü".encode("utf-16")).json()
+    shown = client.get(url_of(page, conversation, name="artifact_preview"))
+    assert shown.content == "<x-iframe>ü".encode()
+    assert shown["Content-Type"] == "text/html; charset=utf-8"
+
+
 def test_previews_are_for_frames_and_of_few_kinds(
     client: Client, conversation: Conversation
 ) -> None:

@@ -120,6 +120,51 @@ def test_a_long_text_is_sent_as_its_headings_and_its_beginning(chat: Chat) -> No
     assert "> line 1: Plan\n> line 9: The second part\n> \n> How it begins:" in told
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_a_text_reaches_the_model_in_whichever_encoding(chat: Chat, encoding: str) -> None:
+    """REL-1156: as other programs save it; it can be changed, and the first version stays as it was."""
+    chat.bud.makes_artifacts = True
+    chat.bud.save(update_fields=["makes_artifacts"])
+    content = "Größe;Straße\nMüller;“12,50 €”\n".encode(encoding)
+    chat.model.call(
+        ("update_artifact", {"name": "list.csv", "replace": {"old": "Müller", "new": "Möller"}})
+    )
+    chat.model.say("Done")
+    artifact = upload(chat, "list.csv", content)
+    send(chat, artifact)
+    assert "> Größe;Straße\n> Müller;“12,50 €”" in asked(chat, 0)
+    first, second = artifact.versions.order_by("number")
+    assert artifact_storage().open(first.path).read() == content
+    changed = artifact_storage().open(second.path).read().decode()
+    assert changed == "Größe;Straße\nMöller;“12,50 €”\n"
+
+
+PAGE = f"""<!doctype html><html><head><title>The garden</title><style>p {{ color: red }}</style></head>
+<body><script>{"var x = 1;" * 3_000}</script><h1>Roses</h1><p>Water <a href="/x">them</a> daily.</p>
+<svg><text>logo</text></svg><h2>Tulips</h2><p>In <b>spring</b>.</p></body></html>"""
+
+
+def test_of_a_long_page_the_model_gets_the_text(chat: Chat) -> None:
+    """REL-1157: as Markdown, without scripts and styles; its source is there for who asks."""
+    chat.model.call(("read_artifact", {"name": "page.html", "search": "spring"}))
+    chat.model.call(("read_artifact", {"name": "page.html", "source": True, "search": "<b>"}))
+    chat.model.say("In spring")
+    send(chat, upload(chat, "page.html", PAGE.encode()))
+    told, text, source = (asked(chat, number) for number in range(3))
+    for words in ("The garden", "# Roses", "Water them daily.", "## Tulips"):
+        assert words in told
+    assert not [noise for noise in ("var x", "color: red", "logo", "<p>") if noise in told]
+    assert "In **spring**." in text
+    assert "In <b>spring</b>." in source
+
+
+def test_of_a_short_page_the_model_gets_the_source(chat: Chat) -> None:
+    """REL-1157: the markup may be what the question is about."""
+    chat.model.say("It is not closed")
+    send(chat, upload(chat, "page.html", b"<p>Why is this <b>bold?</p>"))
+    assert "> <p>Why is this <b>bold?</p>" in asked(chat)
+
+
 def test_a_picture_goes_to_the_model_as_a_picture(chat: Chat) -> None:
     """REL-325: encoded anew and bounded, and again with the next question."""
     chat.model.say("It is red")

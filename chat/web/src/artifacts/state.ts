@@ -127,12 +127,18 @@ const texts = new Map<string, Promise<string>>();
 const MOST_TEXTS = 12;
 const LONG_TEXT = 200_000;
 
+/** A text in the encoding that its header names. What `text()` gives is always read as UTF-8. */
+async function decoded(response: Response): Promise<string> {
+  const charset = /charset=([\w-]+)/.exec(response.headers.get("content-type") ?? "")?.[1];
+  return new TextDecoder(charset ?? "utf-8").decode(await response.arrayBuffer());
+}
+
 /** The text of a version; versions never change, so one that was read is kept for a while. */
 export function textOf(id: string, version: number): Promise<string> {
   const key = `${id}/${version}`;
   let text = texts.get(key);
   if (!text) {
-    text = request("GET", `artifacts/${id}/versions/${version}/content/`).then((response) => response.text());
+    text = request("GET", `artifacts/${id}/versions/${version}/content/`).then(decoded);
     text.catch(() => texts.delete(key));
     texts.set(key, text);
     for (const oldest of texts.keys()) {
