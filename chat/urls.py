@@ -12,6 +12,7 @@ from chat.pages import (
     imports,
     permissions,
     platform_provider,
+    printing,
     providers,
     reminders,
     shared_chats,
@@ -57,6 +58,11 @@ urlpatterns = [
         f"{_SHARED_CHAT}files/<uuid:artifact_id>/<int:number>/",
         shared_chats.shared_file,
         name="shared_file",
+    ),
+    path(
+        "w/<slug:workspace_slug>/c/<uuid:conversation_id>/print/",
+        printing.print_chat,
+        name="print",
     ),
     path(
         f"{_SHARED_CHAT}pictures/<uuid:artifact_id>/<int:number>/",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from csp.decorators import csp_update
@@ -13,22 +12,21 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from audit.views.parts import workspace_of
 from chat.artifacts import serving
 from chat.file_kinds import Kind, kind_of
 from chat.models import Bud, SharedChat
+from chat.pages.read_chat import entries_of
 from chat.pages.views import draw_frame
 from chat.services.shared_reading import copy_shared, find_file, find_shared, is_open
 from chat.services.sharing import link_of, stop_sharing
-from chat.shared_document import SharedCall, SharedDocument, SharedFile, SharedMessage
-from chat.values import MessageRole, ToolCallStatus
+from chat.shared_document import SharedFile
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import NotFound
-from workspaces.formats import file_size
 from workspaces.middleware import actor_for, client_address, signed_in_user
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, require
@@ -37,61 +35,6 @@ from workspaces.row_pages import page_in_address, ways_from
 if TYPE_CHECKING:
     from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
-
-_OPEN: Final = gettext_lazy("not finished")
-_STATES: Final = {
-    ToolCallStatus.SUCCEEDED: (gettext_lazy("succeeded"), "ok"),
-    ToolCallStatus.FAILED: (gettext_lazy("failed"), "bad"),
-    ToolCallStatus.REFUSED: (gettext_lazy("refused"), "warn"),
-    ToolCallStatus.CANCELLED: (gettext_lazy("cancelled"), "muted"),
-    ToolCallStatus.OUTCOME_UNKNOWN: (gettext_lazy("outcome unknown"), "warn"),
-    ToolCallStatus.MARKED_DONE: (gettext_lazy("marked as done"), "ok"),
-    ToolCallStatus.GIVEN_UP: (gettext_lazy("given up"), "muted"),
-    ToolCallStatus.REPEATED: (gettext_lazy("run again"), "muted"),
-}
-"""How a call ended, and in which tone it is told."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShownFile:
-    """A file as the page shows it."""
-
-    file: SharedFile
-    size: str
-    is_picture: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ShownCall:
-    """A tool call as the page shows it."""
-
-    call: SharedCall
-    state: Any
-    tone: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownPart:
-    """What one message adds to an entry."""
-
-    message: SharedMessage
-    files: list[ShownFile]
-    calls: list[ShownCall]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownEntry:
-    """A question, or all that answers it."""
-
-    bud: str
-    """Empty: a question."""
-    parts: list[ShownPart] = field(default_factory=list)
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the answer did not come to its end."""
-        return not self.parts[-1].message.is_whole
 
 
 @csp_update({"frame-src": ["'self'"]})  # type: ignore[arg-type]  # knows no arguments of the address
@@ -111,7 +54,7 @@ def shared_chat(request: HttpRequest, token: str) -> HttpResponse:
         context = {
             "shared": shared,
             "document": document,
-            "entries": _entries(document),
+            "entries": entries_of(document, partial(_address, token)),
             "token": token,
             "buds": buds,
             "is_member": buds is not None,
@@ -227,30 +170,6 @@ def _buds(shared: SharedChat, person: User | None, first: str) -> list[Bud] | No
     return sorted(buds, key=lambda bud: bud.name != first)
 
 
-def _entries(document: SharedDocument) -> list[ShownEntry]:
-    """Questions and answers; the steps of one answer are one entry."""
-    entries: list[ShownEntry] = []
-    for message in document.messages:
-        last = entries[-1] if entries else None
-        is_same = message.role is MessageRole.ASSISTANT and last and last.bud == message.bud
-        if not is_same:
-            last = ShownEntry(message.bud)
-            entries.append(last)
-        assert last is not None
-        files = [
-            ShownFile(
-                file,
-                file_size(file.size),
-                kind_of(file.content_type, file.name) is Kind.IMAGE,
-            )
-            for file in message.files
-        ]
-        last.parts.append(ShownPart(message, files, [_call(call) for call in message.calls]))
-    return entries
-
-
-def _call(call: SharedCall) -> ShownCall:
-    state, tone = _STATES.get(call.status, (_OPEN, "muted"))
-    told = call.arguments is not None
-    arguments = json.dumps(call.arguments, ensure_ascii=False, indent=2) if told else ""
-    return ShownCall(call, state, tone, arguments)
+def _address(token: str, file: SharedFile, *, is_picture: bool) -> str:
+    name = "chat:shared_picture" if is_picture else "chat:shared_file"
+    return reverse(name, args=[token, file.artifact_id, file.number])

@@ -26,6 +26,14 @@ MOST_CHARACTERS: Final = 2_000_000
 """Of all texts together."""
 
 
+class TooLong(InvalidInput):
+    """A chat of which no page is made."""
+
+
+class NothingSaid(InvalidInput):
+    """A chat in which nothing has been said, or nothing has been answered yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class BuiltText:
     """A document, and the message that it ends with."""
@@ -44,12 +52,13 @@ def build_text(
         until: the message that it ends with; None: the end of what the chat shows.
 
     Raises:
-        InvalidInput: there is no such message, nothing to share, or too much.
+        InvalidInput: there is no such message.
+        NothingSaid, TooLong: there is nothing to share, or too much.
     """
     workspace_id = conversation.workspace_id
     path = _finished(workspace_id, _path(conversation, until))
     if not path:
-        raise InvalidInput(_("There is nothing to share yet. Wait for the first answer."))
+        raise NothingSaid(_("There is nothing to share yet. Wait for the first answer."))
     calls = calls_of(workspace_id, path)
     named = named_buds(workspace_id, path)
     attached = _attached(workspace_id, path)
@@ -91,7 +100,7 @@ def _path(conversation: Conversation, until: UUID | None) -> list[Message]:
         rows = path_to(workspace_id, until).defer("reasoning")
     path = list(rows[: MOST_MESSAGES + 1])
     if len(path) > MOST_MESSAGES:
-        raise InvalidInput(
+        raise TooLong(
             _(
                 "This chat is too long to share: it has more than %(most)s messages. Share an earlier part of it with “Share up to here” in the menu of an answer."
             )
@@ -173,7 +182,7 @@ def _call(call: ToolCall, with_calls: bool) -> SharedCall:
 
 def _check_size(document: SharedDocument) -> None:
     if len(document.model_dump_json()) > MOST_CHARACTERS:
-        raise InvalidInput(
+        raise TooLong(
             _(
                 "This chat is too long to share: its text has more than %(most)s characters. Leave out tool calls, or share an earlier part of it."
             )

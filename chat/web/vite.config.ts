@@ -32,6 +32,7 @@ export default defineConfig({
         "src/audit.ts",
         "src/turn.ts",
         "src/buds.ts",
+        "src/print.ts",
         "src/shared.ts",
         "src/shortcuts.tsx",
         "src/admin.ts",

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import pypdfium2
 from playwright.sync_api import Page, expect
 
+from tests.e2e.accessibility import expect_fits, expect_no_faults
+from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
 
 HOSTILE = """
@@ -57,3 +62,33 @@ def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:
     assert "<script" not in (svg or "")
     assert "onerror=" not in (svg or "")
     assert "javascript:" not in (svg or "")
+
+
+def test_a_chat_is_printed(new_context: NewContext) -> None:
+    """REL-1158: from its menu, on a page that looks as paper does, in the dark theme too; all of it is in the PDF."""
+    page = new_context(bypass_csp=True, color_scheme="dark").new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "Show me all formats")
+    expect(page.locator("article.answer .md-diagram img")).to_be_visible()
+    expect_idle(page)
+    page.locator(".chat-header").get_by_role("button", name=re.compile("^More for")).click()
+    page.get_by_role("link", name="Print or save as PDF").click()
+    expect(page.locator("article.answer .md-diagram img")).to_be_visible()
+    expect(page.locator(".md-math-block .katex math")).to_have_count(1)
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        screenshot(page, f"print-{width}")
+        expect_fits(page, f"print {width}")
+        expect_no_faults(page, f"print {width}")
+    page.evaluate("window.print = () => { window.printed = true; }")
+    page.get_by_role("button", name="Print or save as PDF").click()
+    assert page.evaluate("window.printed")
+    page.emulate_media(media="print")
+    screenshot(page, "print-paper")
+    pages = [one.get_textpage().get_text_bounded() for one in pypdfium2.PdfDocument(page.pdf())]
+    text = " ".join(" ".join(pages).split())
+    assert "Show me all formats" in text
+    assert "Answers may be wrong." in text
+    assert "City People Share" in text
+    assert "Back to the chat" not in text
+    assert "Copy" not in text

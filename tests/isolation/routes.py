@@ -1148,6 +1148,7 @@ SAMPLES: dict[str, Sample] = {
     "chat:conversation": Sample(
         ids=_in_workspace(conversation_id="conversation"), writes_on_get=_SESSION
     ),
+    "chat:print": Sample(ids=_in_workspace(conversation_id="conversation"), writes_on_get=_SESSION),
     "chat:waiting": Sample(ids=_slug, writes_on_get=_SESSION),
     "chat:diagrams": Sample(ids=_slug, writes_on_get=_SESSION, gives_content=True),
     "chat:artifact": Sample(ids=_file, writes_on_get=_SESSION, gives_content=True),

@@ -19,7 +19,7 @@ import sharingTexts from "../texts/sharing";
 import t from "../texts/shell";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
-import { Menu, MenuButton } from "../ui/menu";
+import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import { waitingForOthers } from "../waiting/state";
 import type { Conversation } from "../wire";
 import { askWhere, Dot, folders } from "./folders";
@@ -84,6 +84,9 @@ export function ConversationMenu({ row, isQuiet = false }: { row: Conversation; 
       <MenuButton icon="download" onClick={() => downloadConversation(row.id, "json")}>
         {t.downloadJson}
       </MenuButton>
+      <MenuLink icon="printer" href={`${conversationPath(row.id)}print/`}>
+        {t.print}
+      </MenuLink>
       <div class="menu-line" />
       <MenuButton icon="trash" tone="bad" onClick={() => setTask({ kind: "delete", row })}>
         {t.delete}

@@ -37,6 +37,7 @@ const shell = {
   unarchive: "Unarchive",
   download: "Download as Markdown",
   downloadJson: "Download as JSON",
+  print: "Print or save as PDF",
   delete: "Delete",
   answering: "answering",
   newAnswer: "new answer",

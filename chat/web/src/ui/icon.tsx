@@ -48,6 +48,7 @@ import pin from "lucide-static/icons/pin.svg?raw";
 import pinOff from "lucide-static/icons/pin-off.svg?raw";
 import plug from "lucide-static/icons/plug.svg?raw";
 import plus from "lucide-static/icons/plus.svg?raw";
+import printer from "lucide-static/icons/printer.svg?raw";
 import quote from "lucide-static/icons/quote.svg?raw";
 import refresh from "lucide-static/icons/refresh-cw.svg?raw";
 import audit from "lucide-static/icons/scroll-text.svg?raw";
@@ -128,6 +129,7 @@ const ICONS = {
   pinOff,
   plug,
   plus,
+  printer,
   quote,
   question,
   refresh,
