@@ -18,12 +18,15 @@ from audit.alerts.services import (
     add_recommended,
     create_rule,
     delete_rule,
+    preview_rule,
     switch_rule,
     update_rule,
 )
 from audit.models import AlertRule
 from audit.models.alerts import MOST_WINDOW_MINUTES
+from audit.reviews.stored_filters import LONGEST
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.mails import public_url
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -40,6 +43,12 @@ class RuleInput(serializers.Serializer[Any]):
     least_calls = serializers.IntegerField(min_value=1, max_value=100_000, required=False)
     server_name = serializers.CharField(max_length=200, allow_blank=True, required=False)
     tool_name = serializers.CharField(max_length=256, allow_blank=True, required=False)
+    query = serializers.CharField(
+        max_length=LONGEST,
+        allow_blank=True,
+        required=False,
+        help_text="Filters, as people type them or as the page's address has them, without a time.",
+    )
     remind_hours = serializers.IntegerField(
         min_value=0, max_value=24 * 30, required=False, help_text="0: never."
     )
@@ -75,6 +84,15 @@ class RuleSecretOutput(serializers.Serializer[Any]):
 
     rule = RuleOutput()
     secret = serializers.CharField(allow_null=True)
+
+
+class RulePreviewOutput(serializers.Serializer[Any]):
+    """What such a rule counts now, whether there would be an alert, and the page of what is counted."""
+
+    value = serializers.FloatField()
+    threshold = serializers.IntegerField()
+    would_alert = serializers.BooleanField()
+    log_url = serializers.CharField()
 
 
 class RulesAddedOutput(serializers.Serializer[Any]):
@@ -115,6 +133,22 @@ class AlertRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             if is_active is not None:
                 switch_rule(rule=rule, actor=self.actor, is_active=is_active)
         return Response(RuleSecretOutput({"rule": rule, "secret": secret or None}).data)
+
+    @extend_schema(
+        summary="Preview an alert rule", request=RuleInput, responses={200: RulePreviewOutput}
+    )
+    @action(detail=False, methods=["post"], pagination_class=None)
+    def preview(self, request: Request) -> Response:
+        """Count as such a rule would, now. Nothing is kept, and nobody is told."""
+        draft = RuleDraft(**self.read(RuleInput))
+        shown = preview_rule(workspace=self.workspace, actor=self.actor, draft=draft)
+        told = {
+            "value": shown.value,
+            "threshold": draft.threshold,
+            "would_alert": shown.is_over,
+            "log_url": public_url(shown.log_path),
+        }
+        return Response(RulePreviewOutput(told).data)
 
     @extend_schema(
         summary="Add the recommended alert rules", request=None, responses=RulesAddedOutput

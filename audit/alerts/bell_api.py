@@ -12,9 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from audit.alerts import notices
+from audit.alerts.filtering import log_path_of
 from audit.models import Alert, Notice
 from workspaces.api import ListRows, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import TruthFilter
+from workspaces.mails import public_url
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -24,11 +26,26 @@ class AlertOutput(serializers.ModelSerializer[Alert]):
 
     rule = serializers.UUIDField(source="rule_id", read_only=True)
     rule_name = serializers.CharField(source="rule.name", read_only=True)
+    log_url = serializers.SerializerMethodField(help_text="The log, with what it is about.")
 
     class Meta:
         model = Alert
-        fields = ("id", "rule", "rule_name", "started_at", "ended_at", "value", "peak", "told_at")
+        fields = (
+            "id",
+            "rule",
+            "rule_name",
+            "started_at",
+            "ended_at",
+            "value",
+            "peak",
+            "told_at",
+            "log_url",
+        )
         read_only_fields = fields
+
+    def get_log_url(self, alert: Alert) -> str:
+        """The page of the log."""
+        return public_url(log_path_of(alert, alert.rule))
 
 
 class AlertFilters(RowFilterSet):
@@ -50,7 +67,7 @@ class AlertViewSet(ListRows, WorkspaceViewSet):
         rows = super().get_queryset()
         if not getattr(self, "swagger_fake_view", False):
             require(self.actor, Permission.VIEW_AUDIT, workspace_id=self.workspace.pk)
-        return rows.select_related("rule")
+        return rows.select_related("rule__workspace")
 
 
 class NoticeOutput(serializers.ModelSerializer[Notice]):

@@ -9,7 +9,9 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q
 
 from audit.actions import Action, Outcome, RefusedBy
+from audit.alerts.filtering import APPROVAL_LASTS, CALLS, OWN, REFUSALS, filter_of
 from audit.models import AlertRule, AuditEntry, PendingSeal
+from audit.reports import matching
 from audit.reports.providers import spending_of
 from audit.sealing.rotation import find_missing_key
 from workspaces.scoping import WorkspaceQuerySet
@@ -17,17 +19,6 @@ from workspaces.scoping import WorkspaceQuerySet
 MOST_COUNTED: Final = 10_000
 """Beyond it a number says only "very many", and counting on would cost without telling more."""
 SEAL_LAG_SECONDS: Final = 120
-_APPROVAL_DAYS: Final = 1
-_CALLS: Final = (
-    Action.TOOL_CALL_FINISHED.value,
-    Action.RESOURCE_READ_FINISHED.value,
-    Action.PROMPT_GET_FINISHED.value,
-)
-_REFUSALS: Final = (
-    Action.TOOL_CALL_REFUSED.value,
-    Action.RESOURCE_READ_REFUSED.value,
-    Action.PROMPT_GET_REFUSED.value,
-)
 _FAILED: Final = (
     Outcome.TOOL_ERROR.value,
     Outcome.TRANSPORT_ERROR.value,
@@ -38,8 +29,8 @@ _DECIDED: Final = (
     Action.APPROVAL_GRANTED.value,
     Action.APPROVAL_REFUSED.value,
     Action.APPROVAL_EXPIRED.value,
-    *_CALLS,
-    *_REFUSALS,
+    *CALLS,
+    *REFUSALS,
 )
 _FINDINGS: Final = (
     Action.LOG_LOSS.value,
@@ -62,32 +53,24 @@ def measure(rule: AlertRule, now: datetime) -> float:
         return float(spending.percent) if spending is not None else 0.0
     if kind is AlertRule.Condition.APPROVAL:
         return float(_waiting(rule, now))
-    rows = _in_window(rule, now - timedelta(minutes=rule.window_minutes))
+    rows = _in_window(rule, now)
     if kind is AlertRule.Condition.ERROR_RATE:
         return _rate(rows, rule.least_calls)
     wanted = {
         AlertRule.Condition.CONNECTION: Q(action=Action.SERVER_ERROR.value)
-        | Q(action__in=_CALLS, outcome=Outcome.TRANSPORT_ERROR.value),
-        AlertRule.Condition.TIMEOUT: Q(action__in=_CALLS, outcome=Outcome.TIMEOUT.value),
-        AlertRule.Condition.REFUSAL: Q(action__in=_REFUSALS),
-        AlertRule.Condition.QUOTA: Q(action__in=_REFUSALS, refused_by=RefusedBy.QUOTA.value),
+        | Q(action__in=CALLS, outcome=Outcome.TRANSPORT_ERROR.value),
+        AlertRule.Condition.TIMEOUT: Q(action__in=CALLS, outcome=Outcome.TIMEOUT.value),
+        AlertRule.Condition.REFUSAL: Q(action__in=REFUSALS),
+        AlertRule.Condition.QUOTA: Q(action__in=REFUSALS, refused_by=RefusedBy.QUOTA.value),
+        AlertRule.Condition.ENTRIES: ~Q(action__in=OWN),
     }[kind]
     return float(_count(rows.filter(wanted)))
 
 
-def _in_window(rule: AlertRule, since: datetime) -> WorkspaceQuerySet[AuditEntry]:
+def _in_window(rule: AlertRule, now: datetime) -> WorkspaceQuerySet[AuditEntry]:
+    since = now - timedelta(minutes=rule.window_minutes)
     rows = AuditEntry.objects.for_workspace(rule.workspace_id).filter(created_at__gte=since)
-    return _of_server(rows, rule)
-
-
-def _of_server(
-    rows: WorkspaceQuerySet[AuditEntry], rule: AlertRule
-) -> WorkspaceQuerySet[AuditEntry]:
-    if rule.server_name:
-        rows = rows.filter(server_name=rule.server_name)
-    if rule.tool_name:
-        rows = rows.filter(tool_name=rule.tool_name)
-    return rows
+    return matching(rows, filter_of(rule, now=now))
 
 
 def _count(rows: WorkspaceQuerySet[AuditEntry]) -> int:
@@ -96,7 +79,7 @@ def _count(rows: WorkspaceQuerySet[AuditEntry]) -> int:
 
 def _rate(rows: WorkspaceQuerySet[AuditEntry], least: int) -> float:
     """Failed of all finished calls, in per cent; 0 of fewer than that many."""
-    found = rows.filter(action__in=_CALLS).aggregate(
+    found = rows.filter(action__in=CALLS).aggregate(
         calls=Count("pk"), failed=Count("pk", filter=Q(outcome__in=_FAILED))
     )
     calls = found["calls"]
@@ -108,11 +91,11 @@ def _waiting(rule: AlertRule, now: datetime) -> int:
     until = now - timedelta(minutes=rule.window_minutes)
     asked = AuditEntry.objects.for_workspace(rule.workspace_id).filter(
         action=Action.APPROVAL_REQUESTED.value,
-        created_at__gte=until - timedelta(days=_APPROVAL_DAYS),
+        created_at__gte=until - APPROVAL_LASTS,
         created_at__lt=until,
     )
     answers = AuditEntry.unscoped.filter(call_id=OuterRef("call_id"), action__in=_DECIDED)
-    return _count(_of_server(asked, rule).filter(~Exists(answers)))
+    return _count(matching(asked, filter_of(rule, now=now)).filter(~Exists(answers)))
 
 
 def _findings(workspace_id: UUID, since: datetime, now: datetime) -> int:

@@ -119,6 +119,8 @@ def _record(action: Action, rule: AlertRule, alert: Alert, *, why: str = "") -> 
         "value": alert.value,
         "peak": alert.peak,
     }
+    if rule.query:
+        details["filter"] = rule.query
     if why:
         details["why"] = why
     record(

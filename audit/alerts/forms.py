@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django import forms
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from audit.alerts.filtering import as_typed
 from audit.alerts.services import RuleDraft
 from audit.models import AlertRule
 from audit.models.alerts import MOST_WINDOW_MINUTES
+from audit.reviews.stored_filters import LONGEST
 from workspaces.pages.seen_values import NoticesOthers
+
+_COMPLETED: Final = {
+    "autocomplete": "off",
+    "autocapitalize": "none",
+    "spellcheck": "false",
+    "data-filter-text": "known-filters",
+}
 
 
 class RuleForm(NoticesOthers, forms.Form):
@@ -18,6 +28,15 @@ class RuleForm(NoticesOthers, forms.Form):
 
     name = forms.CharField(label=_("Name"), max_length=100)
     condition = forms.ChoiceField(label=_("Watch for"), choices=AlertRule.Condition.choices)
+    query = forms.CharField(
+        label=_("Filter"),
+        required=False,
+        max_length=LONGEST,
+        widget=forms.TextInput(attrs=_COMPLETED),
+        help_text=_(
+            "As you type it in the log, for example tool:mail.send person:ada. The rule sets the time."
+        ),
+    )
     threshold = forms.IntegerField(
         label=_("Threshold"),
         min_value=1,
@@ -38,13 +57,6 @@ class RuleForm(NoticesOthers, forms.Form):
         max_value=100_000,
         initial=10,
     )
-    server_name = forms.CharField(
-        label=_("Server"),
-        required=False,
-        max_length=200,
-        help_text=_("Its name. Leave empty for all servers."),
-    )
-    tool_name = forms.CharField(label=_("Tool"), required=False, max_length=256)
     tells_bell = forms.BooleanField(
         label=_("Notify everybody who can see the log"), required=False, initial=True
     )
@@ -72,7 +84,8 @@ class RuleForm(NoticesOthers, forms.Form):
     def __init__(self, *args: Any, rule: AlertRule | None = None, **kwargs: Any) -> None:
         if rule is not None:
             kwargs["initial"] = {name: getattr(rule, name) for name in self.base_fields} | {
-                "emails": "\n".join(rule.emails)
+                "emails": "\n".join(rule.emails),
+                "query": as_typed(rule, now=timezone.now()),
             }
         kwargs["auto_id"] = "id_rule_%s"
         super().__init__(*args, **kwargs)

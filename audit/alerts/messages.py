@@ -6,9 +6,11 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import override
 
+from audit.alerts.filtering import log_path_of
 from audit.alerts.notices import notify, readers_of
 from audit.alerts.words import condition_of, told
 from audit.models import Alert, AlertDelivery, AlertRule
+from audit.models.alerts import LONGEST_URL
 from workspaces.database import database_now
 from workspaces.formats import written_for
 from workspaces.mails import public_url
@@ -24,7 +26,7 @@ def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
     ):  # others read it, whoever's change it came of
         message = told(rule, workspace.name, kind=kind, value=alert.value)
         condition = condition_of(rule)
-    path = reverse("audit:alerts", args=[workspace.slug])
+    path = log_path_of(alert, rule, is_told=True)
     url = public_url(path)
     if rule.tells_bell:
         notify(
@@ -33,7 +35,9 @@ def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
             kind=f"alert.{kind}",
             title=message.subject,
             text=message.text.partition("\n")[2],
-            url=path,
+            url=path
+            if len(path) <= LONGEST_URL
+            else reverse("audit:alerts", args=[workspace.slug]),
         )
     now = database_now()
     shut_out = suspended_addresses(rule.workspace_id)
@@ -62,6 +66,7 @@ def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
                     "rule_id": str(rule.pk),
                     "rule": rule.name,
                     "condition": condition,
+                    "filter": rule.query,
                     "value": alert.value,
                     "threshold": rule.threshold,
                     "started_at": alert.started_at.isoformat(),

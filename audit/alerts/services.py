@@ -13,12 +13,15 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from audit.alerts import evaluation
+from audit.alerts.conditions import measure
+from audit.alerts.filtering import log_path, read_rule_filter
 from audit.models import AlertRule
 from audit.models.alerts import MOST_WINDOW_MINUTES
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint, parse_endpoint
 from workspaces.roles import Permission, require
 from workspaces.webhooks import new_secret
@@ -26,6 +29,11 @@ from workspaces.webhooks import new_secret
 MOST_RULES: Final = 50
 MOST_ADDRESSES: Final = 10
 _MOST_THRESHOLD: Final = 100_000
+_WATCHED: Final = (
+    *("condition", "threshold", "window_minutes", "least_calls"),
+    *("server_name", "tool_name", "query"),
+)
+"""What says when there is an alert."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +47,23 @@ class RuleDraft:
     least_calls: int = 10
     server_name: str = ""
     tool_name: str = ""
+    query: str = ""
+    """In the log's filter language."""
     remind_hours: int = 24
     tells_bell: bool = True
     emails: Sequence[str] = ()
     webhook_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a rule counts at this moment."""
+
+    value: float
+    is_over: bool
+    """Whether there would be an alert."""
+    log_path: str
+    """The page of the log with what is counted."""
 
 
 _C = AlertRule.Condition
@@ -110,6 +131,24 @@ def switch_rule(*, rule: AlertRule, actor: Actor, is_active: bool) -> None:
             )
 
 
+def preview_rule(*, workspace: Workspace, actor: Actor, draft: RuleDraft) -> Preview:
+    """Count as such a rule would, now. Nothing is kept, and nobody is told.
+
+    Raises:
+        InvalidInput: as in `create_rule`.
+    """
+    require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
+    faults = _faults(draft)
+    if faults:
+        raise InvalidInput(fields=faults)
+    rule = AlertRule(workspace=workspace, **{name: getattr(draft, name) for name in _WATCHED})
+    now = database_now()
+    value = measure(rule, now)
+    return Preview(
+        value=value, is_over=value >= rule.threshold, log_path=log_path(rule, since=now, until=now)
+    )
+
+
 @transaction.atomic
 def delete_rule(*, rule: AlertRule, actor: Actor) -> None:
     """Watch for it no longer. What it found stays in the log."""
@@ -139,10 +178,7 @@ def _fill(rule: AlertRule, draft: RuleDraft) -> str:
         rule.webhook_secret = secret or None
     rule.webhook_url = url
     rule.emails = list(dict.fromkeys(draft.emails))
-    for name in (
-        *("name", "condition", "threshold", "window_minutes", "least_calls"),
-        *("server_name", "tool_name", "remind_hours", "tells_bell"),
-    ):
+    for name in ("name", *_WATCHED, "remind_hours", "tells_bell"):
         setattr(rule, name, getattr(draft, name))
     return secret
 
@@ -159,6 +195,15 @@ def _faults(draft: RuleDraft) -> dict[str, list[str]]:
         faults["window_minutes"] = [
             _("It is a number from 1 to %(most)s.") % {"most": MOST_WINDOW_MINUTES}
         ]
+    wanted = read_rule_filter(
+        draft.query,
+        condition=draft.condition,
+        server=draft.server_name,
+        tool=draft.tool_name,
+        now=database_now(),
+    )
+    if wanted.errors:
+        faults["query"] = list(wanted.errors)
     if len(draft.emails) > MOST_ADDRESSES:
         faults["emails"] = [_("At most %(most)s addresses.") % {"most": MOST_ADDRESSES}]
     for address in draft.emails:

@@ -10,15 +10,18 @@ from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from audit import reports
 from audit.alerts import notices, services
+from audit.alerts.filtering import filter_of, log_path_of
 from audit.alerts.forms import RuleForm
-from audit.alerts.words import condition_of
+from audit.alerts.words import amount_of, condition_of
 from audit.models import Alert, AlertDelivery, AlertRule
+from audit.views.filtering import known_filters
 from audit.views.header import header_of
 from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.pages.parts import id_of
@@ -45,6 +48,10 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     workspace = _workspace(request)
     require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
     form = RuleForm(request.POST)
+    if "preview" in request.POST:
+        preview = _previewed(request, form)
+        page = _page(request, form=form) | {"preview": preview}
+        return render(request, "audit/alerts/list.html", page, status=200 if preview else 422)
     if form.is_valid():
         try:
             rule, secret = services.create_rule(
@@ -84,7 +91,10 @@ def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpR
     rule = AlertRule.objects.for_workspace(workspace).fetch(rule_id)
     hold(request, rule)
     form = RuleForm(request.POST or None, rule=rule)
-    if request.method == "POST" and form.is_valid():
+    preview = None
+    if "preview" in request.POST:
+        preview = _previewed(request, form)
+    elif request.method == "POST" and form.is_valid():
         try:
             secret = services.update_rule(rule=rule, actor=request.actor, draft=form.draft())
         except InvalidInput as error:
@@ -95,8 +105,15 @@ def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpR
                 return render(request, "audit/alerts/list.html", _page(request, secret=secret))
             messages.success(request, _("Saved."))
             return redirect(_url(workspace))
-    context = {"section": "audit", "alerts_url": _url(workspace), "rule": rule, "form": form}
-    status = 422 if request.method == "POST" else 200
+    context = {
+        "section": "audit",
+        "alerts_url": _url(workspace),
+        "rule": rule,
+        "form": form,
+        "preview": preview,
+        "known": _known(workspace),
+    }
+    status = 422 if request.method == "POST" and preview is None else 200
     return render(request, "audit/alerts/edit.html", context, status=status)
 
 
@@ -180,14 +197,40 @@ def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 def _warn_of_unknown(request: WorkspaceRequest, rule: AlertRule) -> None:
     """A rule may come before its server and tool; a name that is misspelt would never be found."""
     known = reports.choices_of(rule.workspace_id, None)
+    wanted = filter_of(rule, now=timezone.now())
     for name, choices, told in (
-        (rule.server_name, known.servers, _("The log names no server “%(name)s” so far.")),
-        (rule.tool_name, known.tools, _("The log names no tool “%(name)s” so far.")),
+        (wanted.server, known.servers, _("The log names no server “%(name)s” so far.")),
+        (wanted.tool, known.tools, _("The log names no tool “%(name)s” so far.")),
     ):
         is_cut = len(choices) >= reports.MAX_CHOICES
         if name and not is_cut and name not in {value for value, _label in choices}:
             text = told % {"name": name}
             messages.warning(request, text + " " + _("The rule finds nothing until it does."))
+
+
+def _previewed(request: WorkspaceRequest, form: RuleForm) -> dict[str, Any] | None:
+    """Give what the rule in the form counts now, in words; None if the form has faults, which it then shows."""
+    workspace = _workspace(request)
+    if not form.is_valid():
+        return None
+    draft = form.draft()
+    try:
+        found = services.preview_rule(workspace=workspace, actor=request.actor, draft=draft)
+    except InvalidInput as error:
+        _put_faults(form, error)
+        return None
+    rule = AlertRule(condition=draft.condition)
+    return {
+        "amount": amount_of(rule, found.value),
+        "threshold": amount_of(rule, draft.threshold),
+        "is_over": found.is_over,
+        "log_url": found.log_path,
+    }
+
+
+def _known(workspace: Workspace) -> dict[str, Any]:
+    """Give what the filter's field completes. A rule has a time of its own, and no order."""
+    return known_filters(workspace.pk, without=frozenset({"since", "until", "sort"}))
 
 
 def _workspace(request: WorkspaceRequest) -> Workspace:
@@ -204,30 +247,33 @@ def _page(
     request: WorkspaceRequest, *, form: RuleForm | None = None, secret: str = ""
 ) -> dict[str, Any]:
     workspace = _workspace(request)
-    rules = AlertRule.objects.for_workspace(workspace)
-    found = Alert.objects.for_workspace(workspace).select_related("rule")
+    rules = AlertRule.objects.for_workspace(workspace).select_related("workspace")
+    found = Alert.objects.for_workspace(workspace).select_related("rule__workspace")
     open_ones = {alert.rule_id: alert for alert in found.filter(ended_at=None)}
     failing = AlertDelivery.objects.for_workspace(workspace).exclude(last_error="")
     faults = dict(failing.order_by("pk").values_list("rule_id", "last_error"))
     past = page_in_address(found.exclude(ended_at=None), request.GET, by="-started_at")
+    can_manage = has_permission(
+        request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
+    )
     return {
         **header_of(request),
         "tab": "alerts",
         "section": "audit",
         "alerts_url": _url(workspace),
-        "can_manage": has_permission(
-            request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
-        ),
+        "can_manage": can_manage,
+        "known": _known(workspace) if can_manage else {},
         "rules": [
             {
                 "rule": rule,
                 "words": condition_of(rule),
                 "alert": open_ones.get(rule.pk),
+                "log_url": log_path_of(open_ones[rule.pk], rule) if rule.pk in open_ones else "",
                 "fault": faults.get(rule.pk, ""),
             }
             for rule in rules
         ],
-        "past": past.rows,
+        "past": [(alert, log_path_of(alert, alert.rule)) for alert in past.rows],
         "ways": ways_from(past, request.GET, path=_url(workspace), anchor="#past-heading"),
         "address_faults": [past.fault] if past.fault else [],
         "form": form or RuleForm(),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from audit.alerts.filtering import filter_in_words
 from audit.models import AlertRule
 
 
@@ -21,19 +23,19 @@ class Told:
 def condition_of(rule: AlertRule) -> str:
     """The rule as a sentence without its full stop."""
     values = {
-        "amount": _amount(rule, rule.threshold),
-        "span": _span(rule.window_minutes),
-        "where": " · ".join(name for name in (rule.server_name, rule.tool_name) if name),
+        "amount": amount_of(rule, rule.threshold),
+        "span": span_of(rule.window_minutes),
+        "filter": filter_in_words(rule, now=timezone.now()),
     }
     if rule.condition == AlertRule.Condition.SPENDING:
         return _("At least %(amount)s") % values
     is_waiting = rule.condition == AlertRule.Condition.APPROVAL
-    if is_waiting and values["where"]:
-        text = _("At least %(amount)s for %(span)s or longer, of %(where)s")
+    if is_waiting and values["filter"]:
+        text = _("At least %(amount)s for %(span)s or longer (%(filter)s)")
     elif is_waiting:
         text = _("At least %(amount)s for %(span)s or longer")
-    elif values["where"]:
-        text = _("At least %(amount)s within %(span)s, of %(where)s")
+    elif values["filter"]:
+        text = _("At least %(amount)s within %(span)s (%(filter)s)")
     else:
         text = _("At least %(amount)s within %(span)s")
     return text % values
@@ -44,7 +46,7 @@ def told(rule: AlertRule, workspace: str, *, kind: str, value: float) -> Told:
     values = {
         "rule": _line(rule.name),
         "workspace": _line(workspace),
-        "amount": _amount(rule, value),
+        "amount": amount_of(rule, value),
         "condition": condition_of(rule),
     }
     if kind == "ended":
@@ -60,7 +62,8 @@ def told(rule: AlertRule, workspace: str, *, kind: str, value: float) -> Told:
     return Told(subject=subject, text=text)
 
 
-def _amount(rule: AlertRule, value: float) -> str:
+def amount_of(rule: AlertRule, value: float) -> str:
+    """So many of what the rule counts."""
     count = round(value)
     return _phrase(AlertRule.Condition(rule.condition), count) % {"count": count}
 
@@ -86,13 +89,16 @@ def _phrase(condition: AlertRule.Condition, count: int) -> str:
             return _("%(count)s%% of a monthly spending limit used")
         case kinds.APPROVAL:
             return ngettext("%(count)s approval waiting", "%(count)s approvals waiting", count)
+        case kinds.ENTRIES:
+            return ngettext("%(count)s entry", "%(count)s entries", count)
 
 
 def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _span(minutes: int) -> str:
+def span_of(minutes: int) -> str:
+    """A time window."""
     if minutes % 60 == 0:
         hours = minutes // 60
         return ngettext("%(count)s hour", "%(count)s hours", hours) % {"count": hours}

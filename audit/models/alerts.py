@@ -12,6 +12,8 @@ from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedTextField
 
 MOST_WINDOW_MINUTES = 24 * 60
+LONGEST_URL = 500
+"""Of a line in the bell."""
 
 
 class AlertRule(WorkspaceModel):
@@ -26,6 +28,7 @@ class AlertRule(WorkspaceModel):
         TAMPERING = "tampering", _("Findings in the log itself")
         APPROVAL = "approval", _("Approvals waiting")
         SPENDING = "spending", _("Spending limit used")
+        ENTRIES = "entries", _("Entries that match a filter")
 
     name = models.CharField(max_length=100)
     condition = models.CharField(max_length=12, choices=Condition.choices)
@@ -45,6 +48,13 @@ class AlertRule(WorkspaceModel):
     )
     server_name = models.CharField(_("server"), max_length=200, blank=True)
     tool_name = models.CharField(_("tool"), max_length=256, blank=True)
+    query = models.TextField(
+        _("filter"),
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("In the log's filter language, beside server and tool."),
+    )
     is_active = models.BooleanField(default=True)
     remind_hours = models.PositiveIntegerField(
         default=24, validators=[MaxValueValidator(24 * 30)], help_text=_("0: never.")
@@ -120,7 +130,7 @@ class Notice(WorkspaceModel):
     kind = models.CharField(max_length=20)
     title = models.CharField(max_length=200)
     text = models.CharField(max_length=500, blank=True)
-    url = models.CharField(max_length=500, blank=True, help_text=_("A path of ours."))
+    url = models.CharField(max_length=LONGEST_URL, blank=True, help_text=_("A path of ours."))
     read_at = models.DateTimeField(null=True)
 
     objects = models.Manager.from_queryset(NoticeQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from audit.exports.report_files import SCHEDULED
-from audit.filters import NAMES, EntryFilter, read_filter
+from audit.filters import EntryFilter
 from audit.models import ReportSchedule
+from audit.reviews.stored_filters import LONGEST, read_stored
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -22,15 +23,9 @@ from workspaces.middleware import actor_for
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, has_permission, require
 
-if TYPE_CHECKING:
-    from django.http import QueryDict
-
 HOUR = 6
 """A file of a day is made at this hour (UTC) of the next one."""
 MOST = 50
-LONGEST_QUERY = 4_000
-_NOT_OF_FILES = frozenset({"range", "since", "until", "sort", "order", "show"})
-"""What an address of the log may have besides, such as one of a saved view."""
 _Cadence = ReportSchedule.Cadence
 
 
@@ -154,7 +149,7 @@ def faults_of(draft: ScheduleDraft, *, workspace_id: UUID, now: datetime) -> dic
     ):
         if value not in known:
             faults[field] = [_("There is no such choice.")]
-    if len(draft.query) > LONGEST_QUERY:
+    if len(draft.query) > LONGEST:
         faults["query"] = [_("These filters are too long.")]
     elif wrong := filter_of(draft.query, now=now).errors:
         faults["query"] = list(wrong)
@@ -211,26 +206,14 @@ def may_export(user: User, workspace: Any) -> Actor | None:
     return actor if user.is_active and workspace.is_active and allowed else None
 
 
-def values_of(query: str) -> dict[str, str]:
-    """Give the parameters of a schedule's filters, as an address has them or as people type them."""
-    from django.http import QueryDict
-
-    given: QueryDict = QueryDict(query)
-    is_address = any(name in {*NAMES, "q"} for name in given)
-    return {name: given.get(name, "") for name in given} if is_address else {"q": query}
-
-
 def filter_of(query: str, *, now: datetime) -> EntryFilter:
     """Read a schedule's filters. Their time is the schedule's."""
-    values = values_of(query)
-    kept = {name: value for name, value in values.items() if name not in _NOT_OF_FILES}
-    wanted = read_filter(kept | {"range": "all"}, now=now)
-    errors = []
-    if wanted.since or wanted.until:
-        errors.append(_("Leave since: and until: out. A schedule has its own time."))
-    if wanted.sort != "time":
-        errors.append(_("Leave sort: out. A file is in the order of time."))
-    return replace(wanted, since=None, until=None, sort="time", errors=(*wanted.errors, *errors))
+    return read_stored(
+        query,
+        now=now,
+        no_time=_("Leave since: and until: out. A schedule has its own time."),
+        no_order=_("Leave sort: out. A file is in the order of time."),
+    )
 
 
 def next_run(cadence: str, after: datetime) -> datetime:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -130,10 +130,35 @@ def _chips(
     wanted: EntryFilter, choices: reports.Choices, page_url: str, usual: str
 ) -> list[dict[str, str]]:
     """Give each filter that is set, in words, with the address without it."""
-    people = dict(choices.users)
+    return [
+        {
+            "label": one.label,
+            "value": one.value,
+            "url": f"{page_url}?{wanted.as_query(**{one.name: ''})}",
+        }
+        for one in set_filters(wanted, dict(choices.users), usual=usual)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFilter:
+    """A filter that is set, in words."""
+
+    name: str
+    label: str
+    value: str
+
+
+def set_filters(wanted: EntryFilter, people: Mapping[str, str], *, usual: str) -> list[SetFilter]:
+    """Give the filters that are set, in words.
+
+    Args:
+        people: name by id.
+        usual: the time that is not told.
+    """
     outcomes = {value: gettext(words) for value, words in _OUTCOME_CHOICES}
     actions = {one.value: gettext(one.label) for one in Action}
-    chips = []
+    found = []
     for name, value in wanted.typed.items():
         if not value or name in {"order", "show"} or (name == "sort" and value == "time"):
             continue
@@ -151,19 +176,19 @@ def _chips(
             "since": _moment_in_words(wanted.since) or value,
             "until": _moment_in_words(wanted.until) or value,
         }.get(name, choice_in_words(name, value))
-        chips.append(
-            {
-                "label": gettext(LABELS[name]),
-                "value": words,
-                "url": f"{page_url}?{wanted.as_query(**{name: ''})}",
-            }
-        )
-    return chips
+        found.append(SetFilter(name=name, label=gettext(LABELS[name]), value=words))
+    return found
 
 
 def _moment_in_words(moment: datetime | None) -> str:
     """The zone is that of the two fields beside it."""
     return f"{moment_in_utc(moment)} UTC" if moment else ""
+
+
+def known_filters(workspace_id: UUID, *, without: frozenset[str]) -> dict[str, Any]:
+    """Give what a field for filters offers, with the values that the log holds, except for some names."""
+    known = _known(reports.choices_of(workspace_id, None))
+    return {**known, "keys": [one for one in known["keys"] if one[0] not in without]}
 
 
 def _known(choices: reports.Choices) -> dict[str, Any]:

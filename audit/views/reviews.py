@@ -22,6 +22,7 @@ from audit.filters import ENTRIES
 from audit.models import ReportSchedule, SavedView, SignOff
 from audit.reviews import previews, saved_views, scheduled_exports, schedules, signing
 from audit.reviews.previews import Preview
+from audit.reviews.stored_filters import values_of
 from audit.views.header import header_of
 from audit.views.header import saved_views as saved_views_of
 from audit.views.parts import workspace_of
@@ -234,7 +235,7 @@ def _keep_schedule(
 def _previewed(preview: Preview, query: str, audit_url: str) -> str:
     """Give the address of the log with what the file would hold."""
     span = {"since": preview.since.isoformat(), "until": preview.until.isoformat()}
-    values = schedules.values_of(query) | {"range": "custom", "show": ENTRIES} | span
+    values = values_of(query) | {"range": "custom", "show": ENTRIES} | span
     return f"{audit_url}?{urlencode(values)}"
 
 

@@ -29,6 +29,7 @@ export default defineConfig({
         "src/chat.tsx",
         "src/site.ts",
         "src/servers.ts",
+        "src/alerts.ts",
         "src/audit.ts",
         "src/turn.ts",
         "src/buds.ts",

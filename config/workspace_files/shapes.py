@@ -154,6 +154,8 @@ class AlertFile(_Part):
     least_calls: Annotated[int, Field(ge=0, le=100_000)] = 10
     server_name: Line = ""
     tool_name: Annotated[str, Field(max_length=256)] = ""
+    query: Annotated[str, Field(max_length=4_000)] = ""
+    """In the log's filter language."""
     remind_hours: Annotated[int, Field(ge=0, le=24 * 30)] = 24
     tells_bell: bool = True
     emails: Annotated[list[Line], Field(max_length=100)] = []

@@ -94,9 +94,12 @@ PAGES: Final[Mapping[str, Operations]] = {
         "from-now, from-beginning": "POST platform/audit-streams/{id}/restart/",
         "delete": "DELETE platform/audit-streams/{id}/",
     },
-    "audit:alert_add": "POST alert-rules/",
+    "audit:alert_add": {"preview": "POST alert-rules/preview/", "add": "POST alert-rules/"},
     "audit:alert_recommended": "POST alert-rules/recommended/",
-    "audit:alert_rule": "PATCH alert-rules/{id}/",
+    "audit:alert_rule": {
+        "preview": "POST alert-rules/preview/",
+        "save": "PATCH alert-rules/{id}/",
+    },
     "audit:alert_change": {
         "on, off": "PATCH alert-rules/{id}/",
         "delete": "DELETE alert-rules/{id}/",

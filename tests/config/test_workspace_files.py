@@ -59,7 +59,9 @@ def furnished(tenant: Tenant) -> Place:
     config = {"servers": [str(server.pk)], "available_tools": [f"{server.pk}.get_current_time"]}
     values = {"slug": "clock", "name": "Clock", "system_prompt": "Two\nlines", "mcp_config": config}
     create_bud(workspace_id=place.pk, actor=owner, values=values)
-    draft = RuleDraft(name="Slow", condition="timeout", threshold=3, window_minutes=20)
+    draft = RuleDraft(
+        name="Slow", condition="timeout", threshold=3, window_minutes=20, query="person:ada"
+    )
     create_rule(workspace_id=place.pk, actor=owner, draft=draft)
     query = "q=outcome%3Afailed"
     save_view(
@@ -191,6 +193,11 @@ def test_a_bud_may_name_tools_of_a_server_that_waits_for_a_sign_in(tenant: Tenan
             "",
         ),
         ({"alerts": [{"name": "A", "condition": "timeout", "threshold": 0}]}, "", "number"),
+        (
+            {"alerts": [{"name": "A", "condition": "timeout", "threshold": 1, "query": "tol:x"}]},
+            "alerts.A.query",
+            "Did you mean “tool”?",
+        ),
         ({"streams": [{"name": "S", "kind": "webhook", "target": "x"}]}, "streams.S.target", ""),
         ({"schedules": [{"name": "S", "recipients": ["who@x.org"]}]}, "", "not a member"),
         ([], "file", "sections"),

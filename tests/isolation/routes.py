@@ -627,6 +627,7 @@ SAMPLES: dict[str, Sample] = {
             lambda _: {
                 "name": "x",
                 "condition": "timeout",
+                "query": "tool:read",
                 "threshold": "1",
                 "window_minutes": "5",
                 "least_calls": "10",
@@ -725,6 +726,10 @@ SAMPLES: dict[str, Sample] = {
     "api:ratings-list": Sample(),
     "api:alerts-list": Sample(),
     "api:alert-rules-recommended": Sample(reads=False),
+    "api:alert-rules-preview": Sample(
+        bodies=(_body(name="=x", condition="=timeout", threshold="=1", window_minutes="=5"),),
+        reads=False,
+    ),
     "api:notices-list": Sample(),
     "api:notices-read": Sample(bodies=(_body(notice="notice"),), reads=False),
     **{

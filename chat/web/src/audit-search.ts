@@ -1,4 +1,4 @@
-/** The log's search field: completes names and values of filters, as a combobox with a list. */
+/** A field for filters of the log: completes names and values of filters, as a combobox with a list. */
 import t from "./texts/pages";
 
 export interface Known {
@@ -60,7 +60,21 @@ export function offersFor(text: string, caret: number, known: Known): Offer[] {
   return ranked(values, wanted).map((value) => put(`${name}:${quoted(value)}${end}`, value, ""));
 }
 
+/** Complete the page's field for filters, if it has one. */
+export function startSearchOfPage(): void {
+  const input = document.querySelector<HTMLInputElement>("[data-filter-text]");
+  const known = document.getElementById(input?.dataset.filterText ?? "");
+  if (input && known) startSearch(input, JSON.parse(known.textContent ?? "{}") as Known);
+}
+
 export function startSearch(input: HTMLInputElement, known: Known): void {
+  if (!input.parentElement?.classList.contains("filter-search")) {
+    // A form's own field: the list needs a box to hang on.
+    const box = document.createElement("div");
+    box.className = "filter-search";
+    input.replaceWith(box);
+    box.append(input);
+  }
   const list = document.createElement("ul");
   list.id = `${input.id}-offers`;
   list.className = "filter-offers";

@@ -14,7 +14,7 @@ import {
   Tooltip,
 } from "chart.js";
 import { startLive } from "./audit-live";
-import { type Known, startSearch } from "./audit-search";
+import { startSearchOfPage } from "./audit-search";
 import { whole } from "./formats";
 import t from "./texts/pages";
 
@@ -178,9 +178,7 @@ range?.addEventListener("change", (event) => {
   if (isCustom) event.stopPropagation();
 });
 
-const search = document.querySelector<HTMLInputElement>("[data-filter-text]");
-const known = document.getElementById(search?.dataset.filterText ?? "");
-if (search && known) startSearch(search, JSON.parse(known.textContent ?? "{}") as Known);
+startSearchOfPage();
 
 const live = document.querySelector<HTMLButtonElement>("[data-live]");
 const list = document.getElementById("entries");
