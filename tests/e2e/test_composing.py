@@ -304,7 +304,7 @@ def test_files_go_along_with_a_message_and_are_read(
 
 
 def test_a_draft_moves_between_open_browsers(member: Page, new_context: NewContext) -> None:
-    """REL-754: what is written in one is shown in the other at once, and goes from both when one sends it."""
+    """REL-754, REL-1159: what is written in one is shown in the other at once, and goes from both when one sends it."""
     open_chat(member, "Clock", "What time is it in Vienna?")
     expect_idle(member)
     other = new_context(storage_state=member.context.storage_state()).new_page()
@@ -313,7 +313,14 @@ def test_a_draft_moves_between_open_browsers(member: Page, new_context: NewConte
     expect(there).to_be_enabled()
     here.fill("What time is it in")
     expect(there).to_have_value("What time is it in")
+    # The open chat shows it itself; in the list of another page it is marked.
+    third = new_context(storage_state=member.context.storage_state()).new_page()
+    third.goto("/w/demo/")
+    expect(third.get_by_role("img", name="not sent yet")).to_be_visible()
+    screenshot(third, "draft-in-the-list")
+    expect(there.page.get_by_role("img", name="not sent yet")).to_have_count(0)
     there.fill("What time is it in Graz?")
     expect(here).to_have_value("What time is it in Graz?")
     there.press("Enter")
+    expect(third.get_by_role("img", name="not sent yet")).to_have_count(0)
     expect(here).to_have_value("")

@@ -79,3 +79,22 @@ it("SEC-480: what is written for a temporary chat stays in this browser, and no 
   vi.unstubAllGlobals();
   vi.useRealTimers();
 });
+
+it("REL-1159: says where something is written and not sent, also of what another device wrote", async () => {
+  vi.useFakeTimers({ now: new Date("2026-11-27T10:00:00Z") });
+  localStorage.clear();
+  drafts.unsent.value = new Set();
+  const theirs = [
+    { conversation_id: "c1", text: "from the desk", written_at: "2026-11-27T09:00:00Z" },
+    { conversation_id: "c2", text: "", written_at: "2026-11-27T09:00:00Z" },
+  ];
+  vi.stubGlobal("fetch", async (_: string, init?: RequestInit) =>
+    Response.json(init?.method === "POST" ? {} : theirs),
+  );
+  await drafts.loadDrafts();
+  expect([...drafts.unsent.value]).toEqual(["c1"]);
+  drafts.keepDraft("c2", "mine");
+  drafts.keepDraft("c1", " ");
+  expect([...drafts.unsent.value]).toEqual(["c2"]);
+  vi.unstubAllGlobals();
+});

@@ -52,10 +52,21 @@ function noteKept(name: string, at: number): void {
 /** What is being written there. */
 export const draftOf = read;
 
+/** Where something is written and not sent. */
+export const unsent = signal<ReadonlySet<string>>(new Set());
+
+function mark(name: string, text: string): void {
+  const isUnsent = text.trim() !== "";
+  if (unsent.peek().has(name) === isUnsent) return;
+  const others = [...unsent.peek()].filter((one) => one !== name);
+  unsent.value = new Set(isUnsent ? [...others, name] : others);
+}
+
 /** Counts the drafts that were written from outside of their field. */
 const written = signal(0);
 
 function write(name: string, text: string, at: number): void {
+  mark(name, text);
   try {
     personal.setItem(timeKeyOf(name), String(at));
     if (text === "") personal.removeItem(keyOf(name));
@@ -129,6 +140,7 @@ export async function loadDrafts(): Promise<void> {
       if (writtenAt(name) > Date.parse(written_at) && !timers.has(name)) void send(name);
     }
     for (const [name, text, time] of found) take(name, text, time);
+    for (const { conversation_id } of usual) mark(conversation_id ?? HOME, read(conversation_id ?? HOME));
     if (found.length > 0) written.value += 1;
   } catch {
     // What this browser has is there.

@@ -9,6 +9,7 @@ import {
   openFolder,
   place,
 } from "../app";
+import { unsent } from "../chat/draft";
 import { sharing } from "../chat/sharing";
 import { keepChat } from "../chat/temporary";
 import { downloadConversation } from "../commands";
@@ -135,6 +136,11 @@ export function ConversationRow({ row }: { row: Conversation }) {
         <span class="truncate grow" title={row.title}>
           {row.title || common.newChat}
         </span>
+        {!isHere && unsent.value.has(row.id) && (
+          <span class="chat-row-unsent" role="img" aria-label={t.unsent} title={t.unsent}>
+            <Icon name="pencil" />
+          </span>
+        )}
         {row.status === "running" && (
           <span class="dot" data-tone="brand" data-pulse role="img" aria-label={t.answering} />
         )}

@@ -41,6 +41,7 @@ const shell = {
   delete: "Delete",
   answering: "answering",
   newAnswer: "new answer",
+  unsent: "not sent yet",
   needsYou: "needs you",
   needsAdmin: "needs an admin",
   renameTitle: "Rename chat",
