@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Page, Route, ViewportSize, expect
 
 from tests import documents
 from tests.e2e.accessibility import expect_no_faults
@@ -301,6 +301,43 @@ def test_files_go_along_with_a_message_and_are_read(
     page.get_by_role("button", name="Remove huge.txt").click()
     page.get_by_role("button", name="Send").click()
     expect(answer.last).to_contain_text("The word is apple")
+
+
+GIVE = """
+(element, [kind, name, text]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([text], name, { type: "text/plain" }));
+  const about = { bubbles: true, cancelable: true };
+  if (kind === "paste") element.dispatchEvent(new ClipboardEvent("paste", { ...about, clipboardData: files }));
+  else for (const one of ["dragenter", "dragover", "drop"])
+    element.dispatchEvent(new DragEvent(one, { ...about, dataTransfer: files }));
+}
+"""
+
+
+def test_files_are_pasted_and_dropped_and_taken_back_on_their_way(member: Page) -> None:
+    """REL-1148: on the start page and in a chat. One that is on its way shows how far it is, and can be taken back."""
+    field = member.get_by_role("textbox", name="Message").first
+    field.evaluate(GIVE, ["paste", "pasted.txt", "The word is pear"])
+    member.locator(".drop-area").first.evaluate(GIVE, ["drop", "dropped.txt", "The word is plum"])
+    chosen = member.get_by_role("list", name="Attachments")
+    expect(chosen.get_by_role("listitem")).to_have_count(2)
+    member.get_by_role("button", name="Send").click()
+    answer = member.locator("article.answer")
+    expect(answer).to_contain_text("The word is pear")
+    expect(answer).to_contain_text("The word is plum")
+    expect_idle(member)
+
+    held: list[Route] = []
+    member.route("**/artifacts/", lambda route: held.append(route))  # noqa: PLW0108  the page marks what it is given
+    field = member.get_by_role("textbox", name="Message").first
+    field.evaluate(GIVE, ["paste", "slow.txt", "The word is late"])
+    expect(chosen.get_by_role("progressbar", name="slow.txt")).to_be_visible()
+    expect(member.get_by_role("button", name="Send")).to_be_disabled()
+    with member.expect_event("requestfailed"):
+        member.get_by_role("button", name="Remove slow.txt").click()
+    expect(member.get_by_text("slow.txt")).to_have_count(0)
+    assert held
 
 
 def test_a_draft_moves_between_open_browsers(member: Page, new_context: NewContext) -> None:

@@ -1,0 +1,56 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeAll, expect, it, vi } from "vitest";
+import { at, openPage, PLACE } from "./page";
+import { toolCall } from "./rows";
+
+let all: typeof import("../src/waiting/decide-all");
+let app: typeof import("../src/app");
+beforeAll(async () => {
+  openPage({ body: PLACE });
+  app = await import("../src/app");
+  all = await import("../src/waiting/decide-all");
+});
+afterEach(() => {
+  act(() => render(null, at()));
+  vi.restoreAllMocks();
+});
+
+const calls = ["a", "b", "c"].map((id) => toolCall({ id, status: "waiting_for_approval" }));
+const buttons = () => [...at().querySelectorAll("button")];
+
+/** What is sent over the socket; each is answered so. */
+function sentWith(answer: () => Promise<never>) {
+  const sent: unknown[] = [];
+  vi.spyOn(app.socket, "ask").mockImplementation((command) => {
+    sent.push(command);
+    return answer();
+  });
+  vi.spyOn(globalThis, "fetch").mockImplementation(async () => Response.json([]));
+  return sent;
+}
+
+it.each([
+  [0, "approve"],
+  [1, "refuse"],
+])("REL-1149: one click decides about each call of a step, in their order (%s)", async (which, decision) => {
+  const sent = sentWith(async () => ({}) as never);
+  act(() => render(<all.DecideAll calls={calls} />, at()));
+  expect(buttons().map((one) => one.textContent?.trim())).toEqual(["Allow all 3", "Refuse all 3"]);
+  await act(async () => buttons()[which]?.click());
+  const wanted = ["a", "b", "c"].map((tool_call_id) => ({ type: "decide", tool_call_id, decision }));
+  await vi.waitFor(() => expect(sent).toEqual(wanted));
+});
+
+it("REL-1149: where one decision fails, the others are not made", async () => {
+  const sent = sentWith(() => Promise.reject(new Error("It was decided already.")));
+  act(() => render(<all.DecideAll calls={calls} />, at()));
+  await act(async () => buttons()[0]?.click());
+  await vi.waitFor(() => expect(buttons()[0]?.disabled).toBe(false));
+  expect(sent).toEqual([{ type: "decide", tool_call_id: "a", decision: "approve" }]);
+});
+
+it("a single call is decided on its own card", () => {
+  act(() => render(<all.DecideAll calls={calls.slice(1, 2)} />, at()));
+  expect(buttons()).toEqual([]);
+});
