@@ -43,6 +43,7 @@ from audit.reports import CallState
 from audit.reports.report import BY, SHARES, Report, report_of
 from audit.retention.api import AuditSettingsViewSet, ErasureViewSet, LegalHoldViewSet
 from audit.reviews.api import SavedViewViewSet, ScheduleViewSet, SignOffViewSet
+from audit.rollups.pieces import UNITS
 from audit.streams.api import AuditStreamViewSet
 from audit.views import bodies_for, record_opened
 from audit.views.api import AuditFileViewSet
@@ -355,12 +356,15 @@ class RefusalsOutput(serializers.Serializer[Any]):
 
 
 class ReportOutput(serializers.Serializer[Any]):
-    """The numbers of the reports page. Times are whole hours in UTC."""
+    """The numbers of the reports page. Times are whole hours in UTC; whole minutes, if the unit is a minute."""
 
     since = serializers.DateTimeField(source="span.since")
     until = serializers.DateTimeField(source="span.until")
     pieces = serializers.ListField(
-        child=serializers.DateTimeField(), help_text="Where each hour or day of a series begins."
+        child=serializers.DateTimeField(), help_text="Where each piece of a series begins."
+    )
+    unit = serializers.ChoiceField(
+        UNITS, source="span.unit", help_text="Of the pieces, which begin in UTC; weeks on Mondays."
     )
     figures = serializers.SerializerMethodField()
     over_time = LineOutput(many=True, help_text="Calls that ended, by what was asked for.")

@@ -163,7 +163,17 @@ def day_in_utc(at: datetime | None) -> str:
 
 def moment_in_utc(at: datetime | None) -> str:
     """Write a moment beside words that say that it is in UTC."""
-    return _written(at, moment_shape(), UTC)
+    return moment_in(at, UTC)
+
+
+def moment_in(at: datetime | None, zone: tzinfo) -> str:
+    """Write a moment beside words that say in which time zone it is."""
+    return _written(at, moment_shape(), zone)
+
+
+def current_zone() -> tzinfo:
+    """The time zone in which `moment` writes."""
+    return time_zone_of(time_zone_name())
 
 
 def moment_and_zone(at: datetime | None) -> str:
@@ -174,18 +184,20 @@ def moment_and_zone(at: datetime | None) -> str:
     return f"{moment(at)} UTC" if name == "UTC" else f"{moment(at)} ({name})"
 
 
-def piece_of_time(start: datetime, unit: str, *, in_utc: bool = False) -> str:
-    """Write a minute, an hour, a day or a month, short enough to stand under a chart.
+def piece_of_time(start: datetime, unit: str, *, zone: tzinfo, has_year: bool = False) -> str:
+    """Write a minute, an hour, a day, a week or a month, short enough to stand under a chart.
 
     Args:
-        unit: days and months begin in UTC, so they are written as such.
-        in_utc: words beside it say that it is in UTC.
+        zone: what words beside it say.
+        has_year: what else stands there is of other years. Minutes go without, and months never do.
     """
     dates, minute = _dates(), _clock().minute
-    if unit in {"day", "month"}:
-        return _written(start, dates.short_day if unit == "day" else dates.month, UTC)
-    shape = minute if unit == "minute" else f"{dates.short_day} {minute}"
-    return _written(start, shape, UTC if in_utc else None)
+    if unit == "minute":
+        return _written(start, minute, zone)
+    if unit == "month":
+        return _written(start, dates.month, zone)
+    day = dates.day if has_year else dates.short_day
+    return _written(start, f"{day} {minute}" if unit == "hour" else day, zone)
 
 
 def whole(number: Any) -> str:

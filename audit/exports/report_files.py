@@ -15,11 +15,12 @@ from audit.exports.formats import FORMATS
 from audit.exports.pdf import MEDIA_TYPE, Chart, Document, Figure, Series, Table, as_pdf
 from audit.filters import LABELS, EntryFilter
 from audit.reports import facts, providers
+from audit.reports.charts import labels_of
 from audit.reports.entries import entries_of
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
 from audit.reports.report import BY, Line, Report, report_of
 from audit.reports.searching import matching
-from workspaces.formats import decimal, moment_in_utc, piece_of_time, whole
+from workspaces.formats import decimal, moment_in_utc, whole
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -49,11 +50,14 @@ def report_pdf(
     )
     report = report_of(workspace.pk, rows, wanted, by=by, now=now)
     span = report.span
-    period = _("%(since)s to %(until)s, time zone UTC, whole hours") % {
+    told = _("%(since)s to %(until)s, time zone UTC, whole hours")
+    if span.unit == "minute":
+        told = _("%(since)s to %(until)s, time zone UTC, whole minutes")
+    period = told % {
         "since": moment_in_utc(span.since),
         "until": moment_in_utc(span.until),
     }
-    labels = [piece_of_time(piece, span.unit, in_utc=True) for piece in report.pieces]
+    labels = labels_of(report.pieces, span.unit, span.zone)
     slow = [
         (
             entry.tool_name,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Case, CharField, Count, Min, Q, Value, When
-from django.db.models.functions import Trunc
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.models import AuditEntry
+from audit.reports.numbers import truncated
+from audit.rollups.pieces import Unit, begin_of, pieces_of, unit_of
 from workspaces.formats import piece_of_time
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ class Chart:
     """Tool calls over time."""
 
     labels: Sequence[str]
-    unit: str
+    unit: Unit
+    drawn_by: str
+    """The unit and the time zone in words."""
     series: Sequence[Series]
 
     def as_json(self) -> dict[str, Any]:
@@ -64,6 +67,7 @@ class Chart:
         return {
             "labels": list(self.labels),
             "unit": self.unit,
+            "drawn_by": self.drawn_by,
             "series": [one.as_json() for one in self.series],
         }
 
@@ -87,7 +91,7 @@ def totals_of(rows: WorkspaceQuerySet[AuditEntry]) -> Totals:
 
 
 def chart_of(
-    rows: WorkspaceQuerySet[AuditEntry], *, since: datetime | None, until: datetime
+    rows: WorkspaceQuerySet[AuditEntry], *, since: datetime | None, until: datetime, zone: tzinfo
 ) -> Chart | None:
     """Count ended tool calls per piece of time, empty pieces included; None if there are none."""
     ended = rows.filter(action__in=_ENDED)
@@ -106,15 +110,15 @@ def chart_of(
         output_field=CharField(),
     )
     counted = (
-        ended.annotate(piece=Trunc("created_at", unit, tzinfo=UTC), kind=kind)
+        ended.annotate(piece=truncated(unit, zone), kind=kind)
         .values("piece", "kind")
         .annotate(number=Count("id"))
         .order_by("piece")
     )
-    numbers = {(row["piece"], row["kind"]): row["number"] for row in counted}
+    numbers = {(begin_of(row["piece"], unit, zone), row["kind"]): row["number"] for row in counted}
     if not numbers:
         return None
-    return chart_from(numbers, since, until, unit)
+    return chart_from(numbers, since, until, unit, zone)
 
 
 def ends_in_words() -> dict[str, str]:
@@ -123,13 +127,18 @@ def ends_in_words() -> dict[str, str]:
 
 
 def chart_from(
-    numbers: Mapping[tuple[datetime, str], int], since: datetime, until: datetime, unit: str
+    numbers: Mapping[tuple[datetime, str], int],
+    since: datetime,
+    until: datetime,
+    unit: Unit,
+    zone: tzinfo,
 ) -> Chart:
-    """Draw (piece of time, kind) → number."""
-    pieces = _pieces(since, until, unit)
+    """Draw (piece of time, kind) → number, of the newest MAX_BUCKETS pieces."""
+    pieces = pieces_of(since, until, unit, zone)[-MAX_BUCKETS:]
     return Chart(
-        labels=[piece_of_time(piece, unit) for piece in pieces],
+        labels=labels_of(pieces, unit, zone),
         unit=unit,
+        drawn_by=unit_in_words(unit, zone),
         series=[
             Series(key=key, label=label, values=[numbers.get((piece, key), 0) for piece in pieces])
             for key, label in ends_in_words().items()
@@ -137,29 +146,19 @@ def chart_from(
     )
 
 
-def unit_of(length: timedelta) -> str:
-    """Give the piece of time by which so long a range is drawn."""
-    if length <= timedelta(hours=2):
-        return "minute"
-    if length <= timedelta(days=3):
-        return "hour"
-    return "day" if length <= timedelta(days=180) else "month"
+def labels_of(pieces: Sequence[datetime], unit: Unit, zone: tzinfo) -> list[str]:
+    """Write when each piece begins, with the year where it could be another than this one."""
+    years = {one.astimezone(zone).year for one in (*pieces, timezone.now())}
+    return [piece_of_time(one, unit, zone=zone, has_year=len(years) > 1) for one in pieces]
 
 
-def _pieces(since: datetime, until: datetime, unit: str) -> list[datetime]:
-    """Give the beginning of each piece of time, at most MAX_BUCKETS, the newest kept."""
-    moment = since.astimezone(UTC).replace(second=0, microsecond=0)
-    if unit != "minute":
-        moment = moment.replace(minute=0)
-    if unit in {"day", "month"}:
-        moment = moment.replace(hour=0)
-    if unit == "month":
-        moment = moment.replace(day=1)
-    pieces = []
-    while moment < until:
-        pieces.append(moment)
-        if unit == "month":
-            moment = (moment + timedelta(days=32)).replace(day=1)
-        else:
-            moment += timedelta(**{f"{unit}s": 1})
-    return pieces[-MAX_BUCKETS:]
+def unit_in_words(unit: Unit, zone: tzinfo) -> str:
+    """Say what a chart is drawn by, and in which time zone."""
+    words = {
+        "minute": _("per minute, %(zone)s"),
+        "hour": _("per hour, %(zone)s"),
+        "day": _("per day, %(zone)s"),
+        "week": _("per week from Monday, %(zone)s"),
+        "month": _("per month, %(zone)s"),
+    }
+    return words[unit] % {"zone": zone}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from audit.models import AuditEntry, Dimension, Grain, Measure
 from audit.rollups.counting import tally_of
 from audit.rollups.folding import APPROVAL_ENDS, Sums, facts_of
 from audit.rollups.histogram import bucket_of
+from audit.rollups.pieces import Unit
 from audit.rollups.reading import Cell, Place, Span, Tail, cells, histograms, values_of
 
 MOST_WAITS = 20_000
@@ -133,11 +134,12 @@ class Entries:
             rows = rows.filter(action__in=list(of_actions))
         kinds = () if of_actions else ("action", "outcome")
         found: dict[tuple[datetime | None, str, str, str, str], Sums] = {}
+        piece = self.span.placing()
         counted = rows.values_list(*names, *columns, *kinds).annotate(
             Count("pk"), Count("duration_ms"), Sum("duration_ms")
         )
         for row in counted:
-            start = self.span.piece(row[0]) if by_time else None
+            start = piece(row[0]) if by_time else None
             value, second = _named(dimension, row[len(names) : len(names) + len(columns)])
             if value or dimension is Dimension.ALL:
                 action, outcome = row[-5:-3] if kinds else ("", "")
@@ -162,6 +164,7 @@ class Entries:
     ) -> dict[Place, dict[int, int]]:
         """Sum a dimension's histograms."""
         found: dict[Place, dict[int, int]] = {}
+        piece = self.span.placing()
         if measure == Measure.WAIT:
             for place, number in tally_of(facts_of(self._ends())).buckets.items():
                 if (place.dimension, place.measure, place.grain) == (
@@ -169,7 +172,7 @@ class Entries:
                     measure,
                     Grain.HOUR,
                 ):
-                    start = self.span.piece(place.start) if by_time else None
+                    start = piece(place.start) if by_time else None
                     _put(found, (start, place.value, place.second), place.bucket, number)
             return found
         columns = _COLUMNS[dimension]
@@ -178,7 +181,7 @@ class Entries:
             rows = rows.filter(**{f"{columns[0]}__in": list(values)})
         rows = rows.filter(action=Action.TOOL_CALL_FINISHED.value, duration_ms__isnull=False)
         for row in rows.values_list(*names, *columns, "duration_ms").annotate(Count("pk")):
-            start = self.span.piece(row[0]) if by_time else None
+            start = piece(row[0]) if by_time else None
             value, second = _named(dimension, row[len(names) : len(names) + len(columns)])
             if value or dimension is Dimension.ALL:
                 _put(found, (start, value, second), bucket_of(row[-2]), row[-1])
@@ -195,7 +198,7 @@ class Entries:
         )
         if not by_time:
             return rows, ()
-        return rows.annotate(piece=Trunc("created_at", self.span.unit, tzinfo=UTC)), ("piece",)
+        return rows.annotate(piece=truncated(self.span.unit, self.span.zone)), ("piece",)
 
     def _ends(self) -> QuerySet[AuditEntry]:
         rows = self.rows.filter(
@@ -204,6 +207,11 @@ class Entries:
             action__in=APPROVAL_ENDS,
         )
         return rows.order_by("-created_at")[:MOST_WAITS]
+
+
+def truncated(unit: Unit, zone: tzinfo) -> Trunc:
+    """Give the beginning of an entry's piece of time. An hour that clocks repeat is two pieces, so they are taken in UTC."""
+    return Trunc("created_at", unit, tzinfo=UTC if unit in {"minute", "hour"} else zone)
 
 
 def _named(dimension: Dimension, values: tuple[Any, ...]) -> tuple[str, str]:

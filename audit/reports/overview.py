@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -14,9 +14,10 @@ from django.db.models.functions import Trunc
 from audit.actions import Action, Outcome
 from audit.filters import ENDED, FAILED, REFUSED, EntryFilter
 from audit.models import AuditEntry, AuditRollup, Dimension, Measure
-from audit.reports.charts import Chart, Totals, chart_from, chart_of, totals_of, unit_of
+from audit.reports.charts import Chart, Totals, chart_from, chart_of, totals_of
 from audit.reports.searching import FREQUENT, is_frequent, matching, may_search
 from audit.rollups.histogram import bucket_of, percentile
+from audit.rollups.pieces import MINUTES, unit_of, whole_hours_zone
 from audit.rollups.reading import Span, Tail, cells, exactly, first_hour, histograms
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 MOST_COUNTED = 100_000
 """A filter that no counter knows is counted up to here."""
-SHORT = timedelta(hours=2)
 _REFUSED = Action.TOOL_CALL_REFUSED.value
 _REFUSALS = frozenset(
     {_REFUSED, Action.RESOURCE_READ_REFUSED.value, Action.PROMPT_GET_REFUSED.value}
@@ -59,21 +59,22 @@ def overview_of(
     *,
     now: datetime,
     actor: Actor,
+    zone: tzinfo = UTC,
 ) -> Overview:
-    """Count what a filter finds."""
+    """Count what a filter finds, and draw it in a time zone."""
     until = min(wanted.until or now, now)
     if _is_too_much(workspace_id, wanted, until, actor):
         return Overview(entries=FREQUENT, is_more=True)
     place = _counted_as(wanted)
-    if place is None or (wanted.since and until - wanted.since <= SHORT):
-        return _from_entries(matching(rows, wanted, actor=actor), wanted, now)
+    if place is None or (wanted.since and until - wanted.since <= MINUTES):
+        return _from_entries(matching(rows, wanted, actor=actor), wanted, now, zone)
     dimension, value = place
 
     def read(tail: Tail) -> Overview:
         since = wanted.since or first_hour(workspace_id, tail) or until
-        inner = _whole_hours(since, until)
+        inner = _whole_hours(since, until, zone)
         if inner is None:
-            return _from_entries(matching(rows, wanted, actor=actor), wanted, now)
+            return _from_entries(matching(rows, wanted, actor=actor), wanted, now, zone)
         edges = [
             replace(wanted, since=since, until=inner.since),
             replace(wanted, since=inner.until, until=wanted.until),
@@ -99,7 +100,7 @@ def overview_of(
             entries = matching(rows, edge, actor=actor)
             found += _counted(entries, inner)
             _add(buckets, _durations(entries))
-        return _put_together(found, buckets, since, until, has_p95=not wanted.outcome)
+        return _put_together(found, buckets, since, until, inner, has_p95=not wanted.outcome)
 
     return exactly(workspace_id, read)
 
@@ -150,12 +151,16 @@ def _fits(action: str, outcome: str, wanted: EntryFilter) -> bool:
     return not wanted.outcome or outcome == wanted.outcome
 
 
-def _whole_hours(since: datetime, until: datetime) -> Span | None:
+def _whole_hours(since: datetime, until: datetime, zone: tzinfo) -> Span | None:
     first = since.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     if first < since:
         first += timedelta(hours=1)
     last = until.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    return Span(since=first, until=last) if first < last else None
+    if first >= last:
+        return None
+    unit = unit_of(until - since)
+    zone = whole_hours_zone(since, until, unit, zone)
+    return Span(since=first, until=last, unit=unit, zone=zone)
 
 
 def _counted(rows: WorkspaceQuerySet[AuditEntry], span: Span) -> list[_Row]:
@@ -165,9 +170,8 @@ def _counted(rows: WorkspaceQuerySet[AuditEntry], span: Span) -> list[_Row]:
         .values_list("piece", "action", "outcome")
         .annotate(number=Count("pk"))
     )
-    return [
-        _Row(span.piece(piece), action, outcome, number) for piece, action, outcome, number in found
-    ]
+    place = span.placing()
+    return [_Row(place(piece), action, outcome, number) for piece, action, outcome, number in found]
 
 
 def _durations(rows: WorkspaceQuerySet[AuditEntry]) -> dict[int, int]:
@@ -188,6 +192,7 @@ def _put_together(
     buckets: dict[int, int],
     since: datetime,
     until: datetime,
+    span: Span,
     *,
     has_p95: bool,
 ) -> Overview:
@@ -207,25 +212,22 @@ def _put_together(
         waited=number(Action.APPROVAL_REQUESTED.value),
         p95_ms=percentile(buckets, 0.95) if has_p95 else None,
     )
-    unit = unit_of(until - since)
     counts: dict[tuple[datetime, str], int] = {}
     for row in rows:
         if row.action in {_FINISHED, _REFUSED}:
             kind = (
                 "refused" if row.action == _REFUSED else "ok" if row.outcome == "ok" else "failed"
             )
-            piece = row.start.replace(hour=0) if unit in {"day", "month"} else row.start
-            place = (piece.replace(day=1) if unit == "month" else piece, kind)
-            counts[place] = counts.get(place, 0) + row.number
+            counts[row.start, kind] = counts.get((row.start, kind), 0) + row.number
     return Overview(
         entries=sum(row.number for row in rows),
         totals=totals,
-        chart=chart_from(counts, since, until, unit) if counts else None,
+        chart=chart_from(counts, since, until, span.unit, span.zone) if counts else None,
     )
 
 
 def _from_entries(
-    found: WorkspaceQuerySet[AuditEntry], wanted: EntryFilter, now: datetime
+    found: WorkspaceQuerySet[AuditEntry], wanted: EntryFilter, now: datetime, zone: tzinfo
 ) -> Overview:
     number = found.order_by().values("pk")[: MOST_COUNTED + 1].count()
     if number > MOST_COUNTED:
@@ -233,7 +235,7 @@ def _from_entries(
     return Overview(
         entries=number,
         totals=totals_of(found),
-        chart=chart_of(found, since=wanted.since, until=wanted.until or now),
+        chart=chart_of(found, since=wanted.since, until=wanted.until or now, zone=zone),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -100,12 +100,18 @@ def report_of(
     *,
     by: str,
     now: datetime,
+    zone: tzinfo = UTC,
 ) -> Report:
-    """Count a report. `rows` are the entries that the filter leaves, whatever their time."""
+    """Count a report. No counter knows what a filter finds, or single minutes: then it is counted from entries.
+
+    Args:
+        rows: the entries that the filter leaves, whatever their time.
+        zone: where days, weeks and months begin at midnight.
+    """
 
     def read(tail: Tail) -> Report:
-        span = _span(workspace_id, wanted, tail, now)
-        if wanted.is_narrowed:
+        span = _span(workspace_id, wanted, tail, now, zone)
+        if wanted.is_narrowed or span.unit == "minute":
             current: Numbers = Entries(rows, span)
             before: Numbers = Entries(rows, span.before())
         else:
@@ -116,10 +122,10 @@ def report_of(
     return exactly(workspace_id, read)
 
 
-def _span(workspace_id: UUID, wanted: EntryFilter, tail: Tail, now: datetime) -> Span:
+def _span(workspace_id: UUID, wanted: EntryFilter, tail: Tail, now: datetime, zone: tzinfo) -> Span:
     until = min(wanted.until or now, now)
     since = wanted.since or first_hour(workspace_id, tail) or until - timedelta(days=1)
-    return Span.around(min(since, until), until)
+    return Span.drawn(min(since, until), until, zone)
 
 
 def _report(current: Numbers, before: Numbers, by: str) -> Report:

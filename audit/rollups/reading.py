@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -25,21 +25,33 @@ from audit.models import (
 )
 from audit.rollups.counting import tally_of
 from audit.rollups.folding import Bucket, Key, Sums, Tally, facts_of, next_month
+from audit.rollups.pieces import (
+    Unit,
+    begin_of,
+    pieces_of,
+    placing,
+    unit_of,
+    whole_hours_zone,
+)
 
 T = TypeVar("T")
-_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+_MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 LONG = timedelta(days=3)
-"""What is longer than this is drawn by days and read from their counters."""
+"""What is longer than this is read from the counters of days."""
 _ATTEMPTS = 3
 _SUMS = ("count", "timed", "duration_ms", "waited", "wait_ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A range of whole hours in UTC; `until` is exclusive."""
+    """A range of whole hours in UTC; `until` is exclusive. Drawn by minutes, it is one of whole minutes."""
 
     since: datetime
     until: datetime
+    unit: Unit = "hour"
+    """By what it is drawn."""
+    zone: tzinfo = UTC
+    """Where its days, weeks and months begin at midnight."""
 
     @classmethod
     def around(cls, since: datetime, until: datetime) -> Span:
@@ -48,37 +60,49 @@ class Span:
         last = _floor(until)
         return cls(since=first, until=last if last == until and last > first else last + _HOUR)
 
+    @classmethod
+    def drawn(cls, since: datetime, until: datetime, zone: tzinfo) -> Span:
+        """Give the whole hours or minutes that hold both moments, to be drawn by what fits their distance."""
+        unit = unit_of(until - since)
+        if unit == "minute":
+            first, last = (begin_of(one, unit, zone) for one in (since, until))
+            if last < until or last == first:
+                last += _MINUTE
+            return cls(since=first, until=last, unit=unit, zone=zone)
+        hours = cls.around(since, until)
+        zone = whole_hours_zone(hours.since, hours.until, unit, zone)
+        return replace(hours, unit=unit, zone=zone)
+
     @property
     def is_long(self) -> bool:
         return self.until - self.since > LONG
 
-    @property
-    def unit(self) -> str:
-        return "day" if self.is_long else "hour"
-
     def before(self) -> Span:
         """Give the range of the same length just before."""
-        return Span(since=self.since - (self.until - self.since), until=self.since)
+        return replace(self, since=self.since - (self.until - self.since), until=self.since)
 
-    def piece(self, moment: datetime) -> datetime:
-        """Give the beginning of the piece of time that a moment is drawn in."""
-        moment = _floor(moment)
-        return moment.replace(hour=0) if self.is_long else moment
+    def placing(self) -> Callable[[datetime], datetime]:
+        """Give what says in which piece of time a moment is drawn."""
+        return placing(self.unit, self.zone)
 
     def pieces(self) -> list[datetime]:
         """Give the beginning of every piece."""
-        step = _DAY if self.is_long else _HOUR
-        found, moment = [], self.piece(self.since)
-        while moment < self.until:
-            found.append(moment)
-            moment += step
-        return found
+        return pieces_of(self.since, self.until, self.unit, self.zone)
 
     def holds(self, moment: datetime) -> bool:
         return self.since <= moment < self.until
 
-    def conditions(self, *, has_months: bool = False) -> list[Q]:
-        """Give which counters make up the range: whole months and days where there are, hours at the edges."""
+    def conditions(self, *, has_months: bool = False, by_time: bool = False) -> list[Q]:
+        """Give which counters make up the range: whole months and days where there are, hours at the edges.
+
+        Args:
+            by_time: such as lie in one piece each.
+        """
+        if by_time:
+            cuts = [one for one in self.pieces() if self.since < one < self.until]
+            if self.unit == "hour" or any(one.hour for one in cuts):
+                return self._around(cuts)
+            has_months = has_months and self.unit == "month"
         wholes = [_MONTHS, _DAYS] if has_months else [_DAYS]
         pieces = _covered(self.since, self.until, wholes if self.is_long else [])
         return [
@@ -87,6 +111,24 @@ class Span:
             if grain is Grain.MONTH
             else Q(grain=grain, start__gte=since, start__lt=until)
             for grain, since, until in pieces or [(Grain.HOUR, self.since, self.until)]
+        ]
+
+    def _around(self, cuts: Sequence[datetime]) -> list[Q]:
+        """Give the days that no piece begins in, and single hours for all others."""
+        first, last = _DAYS.begin(self.since), _DAYS.begin(self.until)
+        if first < self.since:
+            first += _DAY
+        if self.unit in {"hour", "day"} or first >= last:
+            return [Q(grain=Grain.HOUR, start__gte=self.since, start__lt=self.until)]
+        cut = sorted({_DAYS.begin(one) for one in cuts if first <= one < last})
+        ranges = [
+            (self.since, first),
+            *((day, day + _DAY) for day in cut),
+            (last, self.until),
+        ]
+        return [
+            Q(grain=Grain.DAY, start__gte=first, start__lt=last) & ~Q(start__in=cut),
+            Q(grain=Grain.HOUR, start__in=[hour for one in ranges for hour in _hours(*one)]),
         ]
 
     def condition(self) -> Q:
@@ -107,6 +149,10 @@ class _Whole:
 
 _DAYS = _Whole(Grain.DAY, lambda hour: hour.replace(hour=0), lambda day: day + _DAY)
 _MONTHS = _Whole(Grain.MONTH, lambda hour: hour.replace(day=1, hour=0), next_month)
+
+
+def _hours(since: datetime, until: datetime) -> list[datetime]:
+    return [since + count * _HOUR for count in range(int((until - since) / _HOUR))]
 
 
 def _months(since: datetime, until: datetime) -> list[datetime]:
@@ -223,9 +269,11 @@ def cells(
     rows = in_pieces(counters, span, tail, (*start, *group), *sums_of, by_time=by_time)
     found: dict[tuple[datetime | None, str, str, str, str], Sums] = {}
 
+    piece = span.placing()
+
     def put(moment: datetime | None, kind: tuple[str, ...], sums: Sums) -> None:
         named, second, action, outcome = (*kind, "", "")[:4]
-        place = (span.piece(moment) if moment else None, named, second, action, outcome)
+        place = (piece(moment) if moment else None, named, second, action, outcome)
         found[place] = found.get(place, Sums()).plus(sums)
 
     for row in rows:
@@ -252,7 +300,7 @@ def in_pieces(
     """
     parts = [
         rows.filter(condition).order_by().values_list(*names).annotate(*sums)
-        for condition in span.conditions(has_months=tail.has_months and not by_time)
+        for condition in span.conditions(has_months=tail.has_months, by_time=by_time)
     ]
     return iter(parts[0].union(*parts[1:], all=True))
 
@@ -278,19 +326,20 @@ def histograms(
     )
     rows = in_pieces(counters, span, tail, names, Sum("count"), by_time=by_time)
     found: dict[Place, dict[int, int]] = {}
+    piece = span.placing()
 
     def put(place: Place, bucket: int, number: int) -> None:
         counts = found.setdefault(place, {})
         counts[bucket] = counts.get(bucket, 0) + number
 
     for row in rows:
-        start = span.piece(row[0]) if by_time else None
+        start = piece(row[0]) if by_time else None
         value, second, bucket, number = row[-4:]
         put((start, value, second), bucket, number)
     for place, number in tail.buckets(dimension, measure, span):
         if values is not None and place.value not in values:
             continue
-        start = span.piece(place.start) if by_time else None
+        start = piece(place.start) if by_time else None
         put((start, place.value, place.second), place.bucket, number)
     return found
 

@@ -26,6 +26,7 @@ from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views
 from audit.views.parts import workspace_of
 from audit.views.rows import shown_rows
+from workspaces.formats import current_zone
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -118,7 +119,9 @@ def _numbers(
     request: WorkspaceRequest, workspace_id: UUID, wanted: EntryFilter, *, now: datetime
 ) -> dict[str, Any]:
     rows = reports.entries_of(workspace_id, actor=request.actor)
-    overview = reports.overview_of(workspace_id, rows, wanted, now=now, actor=request.actor)
+    overview = reports.overview_of(
+        workspace_id, rows, wanted, now=now, actor=request.actor, zone=current_zone()
+    )
     return {
         "overview": overview,
         "totals": overview.totals,

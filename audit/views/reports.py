@@ -20,9 +20,10 @@ from django.views.decorators.http import require_GET
 
 from audit import reports
 from audit.actions import Action, layer_name
-from audit.filters import RANGES, EntryFilter, read_filter
+from audit.filters import EntryFilter, read_filter
 from audit.models import SavedView
 from audit.reports import facts, providers
+from audit.reports.charts import labels_of, unit_in_words
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
 from audit.reports.report import BY, MOST_TOOLS, Figure, Line, Report, report_of
 from audit.rollups import ERROR
@@ -31,7 +32,7 @@ from audit.views.files import give_report
 from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views
 from audit.views.parts import described, shown_strip, workspace_of
-from workspaces.formats import percent, piece_of_time
+from workspaces.formats import current_zone, moment_in, percent
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
     by = request.GET.get("by", "outcome")
     by = by if by in BY else "outcome"
     narrowed = reports.matching(rows, replace(wanted, since=None, until=None), actor=request.actor)
-    report = report_of(workspace.pk, narrowed, wanted, by=by, now=now)
+    report = report_of(workspace.pk, narrowed, wanted, by=by, now=now, zone=current_zone())
     span = report.span
     page_url = reverse("audit:reports", args=[workspace_slug])
     log = _Log(reverse("audit:entries", args=[workspace_slug]), span, wanted)
@@ -80,6 +81,9 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "words_unread": bool(wanted.words) and not can_search,
         "by": by,
         "span": span,
+        "since_told": moment_in(span.since, span.zone),
+        "until_told": moment_in(span.until, span.zone),
+        "drawn_by": unit_in_words(span.unit, span.zone),
         "is_empty": not any(figure.now for figure in report.figures.values()),
         "figures": [_figure(report, log, one) for one in FIGURES],
         "by_links": [
@@ -117,11 +121,6 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
             request.actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk
         ),
         **filter_context(wanted, workspace.pk, page_url, usual=_USUAL_RANGE, has_order=False),
-        "range_choices": [
-            (value, gettext(label))
-            for value, (label, _) in RANGES.items()
-            if value != "1h" or wanted.range == "1h"
-        ],
         **header_of(request, _query_of_log(span, wanted)),
         "report_file": f"{reverse('audit:report-file', args=[workspace_slug])}?"
         + wanted.as_query(by=by if by != "outcome" else ""),
@@ -248,7 +247,7 @@ def _chart(
     if not any(value for line in lines for value in line.values):
         return None
     return {
-        "labels": [piece_of_time(piece, span.unit, in_utc=True) for piece in pieces],
+        "labels": labels_of(pieces, span.unit, span.zone),
         "unit": span.unit,
         "stacked": is_stacked,
         "series": [

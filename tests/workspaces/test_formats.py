@@ -79,8 +79,11 @@ def test_shares_are_in_percent() -> None:
 
 def test_what_stands_under_a_chart_is_short() -> None:
     """REL-850: a chart's axis has room for what tells one piece of time from the next."""
-    written = [formats.piece_of_time(AT, unit) for unit in ("minute", "hour", "day", "month")]
-    assert written == ["14:05", "26 Nov 14:05", "26 Nov", "Nov 2026"]
+    units = ("minute", "hour", "day", "week", "month")
+    written = [formats.piece_of_time(AT, unit, zone=UTC) for unit in units]
+    assert written == ["14:05", "26 Nov 14:05", "26 Nov", "26 Nov", "Nov 2026"]
+    written = [formats.piece_of_time(AT, unit, zone=UTC, has_year=True) for unit in units]
+    assert written == ["14:05", "26 Nov 2026 14:05", "26 Nov 2026", "26 Nov 2026", "Nov 2026"]
 
 
 CHOSEN = formats.Formats(
@@ -139,10 +142,10 @@ def test_what_says_that_it_is_in_utc_is_in_utc() -> None:
     with formats.written_for(CHOSEN):
         assert formats.moment_in_utc(AT) == "26/11/2026, 2:05 PM"
         assert formats.day_in_utc(AT + timedelta(hours=2)) == "26/11/2026"
-        assert formats.piece_of_time(AT, "hour", in_utc=True) == "26/11 2:05 PM"
-        assert formats.piece_of_time(AT, "hour") == "26/11 11:05 PM"
-        assert formats.piece_of_time(AT + timedelta(hours=2), "day") == "26/11"
-        assert formats.piece_of_time(AT, "month") == "11/2026"
+        assert formats.piece_of_time(AT, "hour", zone=UTC) == "26/11 2:05 PM"
+        assert formats.piece_of_time(AT, "hour", zone=formats.current_zone()) == "26/11 11:05 PM"
+        assert formats.piece_of_time(AT + timedelta(hours=2), "day", zone=UTC) == "26/11"
+        assert formats.piece_of_time(AT, "month", zone=UTC) == "11/2026"
 
 
 def test_what_is_for_others_does_not_follow_whoever_acts() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 import re
-from datetime import timedelta
-from urllib.parse import parse_qs, urlsplit
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, quote, urlsplit
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
@@ -20,6 +23,7 @@ from audit.filters import read_filter
 from audit.reports import entries_of, facts, matching
 from audit.reports.figures import change_of
 from audit.reports.report import BY, Figure, report_of
+from audit.rollups.pieces import begin_of
 from audit.services import EntryDraft, record
 from bench.invented_log import generate
 from tests.audit.sealed import seal_all
@@ -155,6 +159,72 @@ def test_the_counters_and_the_entries_make_the_same_report(tenant: Tenant) -> No
     assert {row["row"].tool for row in counted["tools"]}
     waits = [row["number"] for row in counted["approvals"][-2:]]
     assert "–" not in waits
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Vienna", "America/Los_Angeles", "Asia/Kolkata"])
+def test_every_piece_of_time_has_what_a_recount_finds_in_it(tenant: Tenant, zone: str) -> None:
+    """REL-1177: by minutes, hours, days, weeks and months, from counters and from entries."""
+    now = datetime(2026, 11, 20, 13, 7, 11, tzinfo=UTC)
+    list(generate(tenant.workspace.pk, 900, since=now - timedelta(days=500), until=now))
+    list(generate(tenant.workspace.pk, 200, since=now - timedelta(hours=3), until=now))
+    actor = tenant.actor("auditor")
+    rows = entries_of(tenant.workspace.pk, actor=actor)
+    tools = rows.filter(action=Action.TOOL_CALL_FINISHED.value).values_list("tool_name", flat=True)
+    tool = Counter(tools).most_common(1)[0][0]
+    units: dict[str, str] = {}
+    found = Counter[bool]()
+    for hours in (1, 40, 24 * 30, 24 * 200, 24 * 500):
+        for narrowed in ({}, {"tool": tool}):
+            since = (now - timedelta(hours=hours)).isoformat()
+            wanted = read_filter({"range": "custom", "since": since, **narrowed}, now=now)
+            narrow = matching(rows, replace(wanted, since=None, until=None), actor=actor)
+            report = report_of(
+                tenant.workspace.pk, narrow, wanted, by="outcome", now=now, zone=ZoneInfo(zone)
+            )
+            span = report.span
+            ended = (Action.TOOL_CALL_FINISHED.value, Action.TOOL_CALL_REFUSED.value)
+            inside = narrow.filter(
+                action__in=ended, created_at__gte=span.since, created_at__lt=span.until
+            )
+            recount = Counter(
+                begin_of(at, span.unit, span.zone)
+                for at in inside.values_list("created_at", flat=True)
+            )
+            drawn = [
+                sum(numbers)
+                for numbers in zip(*(line.values for line in report.over_time), strict=True)
+            ]
+            assert drawn == [recount[piece] for piece in report.pieces], (hours, narrowed)
+            assert sum(drawn) == sum(recount.values())
+            found[bool(narrowed)] += sum(drawn)
+            units[span.unit] = str(span.zone)
+    assert found[False] > found[True] > 0
+    is_whole = zone != "Asia/Kolkata"
+    assert units == {
+        "minute": zone,
+        "hour": zone,
+        **dict.fromkeys(["day", "week", "month"], zone if is_whole else "UTC"),
+    }
+
+
+def test_the_page_says_by_what_and_where_it_is_drawn(tenant: Tenant) -> None:
+    """REL-1176: an hour by minutes, a year by weeks with the year in each label, in the person's time zone."""
+    now = timezone.now()
+    list(generate(tenant.workspace.pk, 300, since=now - timedelta(days=360), until=now))
+    list(generate(tenant.workspace.pk, 50, since=now - timedelta(minutes=50), until=now))
+    person = tenant.auditor
+    person.time_zone = "Europe/Vienna"
+    person.save(update_fields=["time_zone"])
+    client = tenant.client("auditor")
+    hour = client.get(url(tenant, "reports/?range=1h")).context
+    assert hour["drawn_by"] == "per minute, Europe/Vienna"
+    assert all(re.fullmatch(r"\d\d:\d\d", label) for label in hour["over_time"]["labels"])
+    since = (now - timedelta(days=360)).isoformat()
+    year = client.get(url(tenant, f"reports/?range=custom&since={quote(since)}")).context
+    assert year["drawn_by"] == "per week from Monday, Europe/Vienna"
+    assert all(re.fullmatch(r"\d+ \w{3} \d{4}", label) for label in year["over_time"]["labels"])
+    assert 51 <= len(year["over_time"]["labels"]) <= 53
 
 
 def test_no_number_of_other_changes_hides_a_definition_that_changed(tenant: Tenant) -> None:
