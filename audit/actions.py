@@ -153,6 +153,11 @@ class Action(StrEnum):
     )
     SERVER_ERROR = ("server.error", _("Server failed"), _("A connection to an MCP server failed."))
     CONFIG_CHANGED = ("config.changed", _("Setting changed"), _("A setting was changed."))
+    BUD_UNCHECKED = (
+        "bud.unchecked",
+        _("Bud saved without its checks"),
+        _("A person saved a change of a bud though its checks had not passed with it."),
+    )
     AUTH_SIGNED_IN = ("auth.signed_in", _("Signed in"), _("A person signed in."))
     AUTH_SIGNED_OUT = ("auth.signed_out", _("Signed out"), _("A person signed out."))
     AUTH_FAILED = ("auth.failed", _("Sign-in failed"), _("Somebody failed to sign in."))

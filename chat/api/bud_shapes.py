@@ -146,6 +146,17 @@ class BudInput(serializers.Serializer[Any]):
     )
 
 
+_SKIPS_CHECKS = (
+    "True: save it though the bud demands that its checks pass first. The log says that you did."
+)
+
+
+class BudChangeInput(BudInput):
+    """What changes of a bud."""
+
+    skip_checks = serializers.BooleanField(required=False, help_text=_SKIPS_CHECKS)
+
+
 class BudVersionOutput(serializers.ModelSerializer[BudVersion]):
     """A bud as it was saved once."""
 
@@ -162,12 +173,19 @@ class RestoreVersionInput(serializers.Serializer[Any]):
     version = serializers.IntegerField(
         min_value=1, required=False, help_text="The version that you have seen, as in a change."
     )
+    skip_checks = serializers.BooleanField(required=False, help_text=_SKIPS_CHECKS)
 
 
 class BudYaml(serializers.Serializer[Any]):
     yaml = serializers.CharField(
         max_length=LONGEST, trim_whitespace=False, help_text="With names instead of ids."
     )
+
+
+class BudImportInput(BudYaml):
+    """A bud's file, and whether its checks matter."""
+
+    skip_checks = serializers.BooleanField(required=False, help_text=_SKIPS_CHECKS)
 
 
 class BudTestInput(BudInput):
@@ -180,6 +198,12 @@ class BudTestInput(BudInput):
 
 class CheckedDraftInput(BudInput):
     """What is checked in place of the saved values; nothing: the bud as it is saved."""
+
+    number = serializers.IntegerField(
+        min_value=1,
+        required=False,
+        help_text="An earlier version, in place of values: it is checked before it is restored.",
+    )
 
 
 class BudTestOutput(serializers.Serializer[Any]):

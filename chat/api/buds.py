@@ -11,6 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.bud_shapes import (
+    BudChangeInput,
+    BudImportInput,
     BudInput,
     BudOutput,
     BudQualityOutput,
@@ -57,6 +59,7 @@ from chat.services.check_plans import change_plan, plan_of
 from chat.services.check_runs import start_run
 from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import add_check, checks_of
+from chat.services.checks_ahead import check_file, check_version
 from chat.services.knowledge import add_knowledge
 from chat.services.offers import resources_ahead
 from chat.values import McpConfigOverrides, parse_value
@@ -155,11 +158,16 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         )
         return self.answer(bud, status=201)
 
-    @extend_schema(request=BudInput, responses=BudOutput)
+    @extend_schema(request=BudChangeInput, responses=BudOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Change some of a bud's values; archive it with `is_archived`."""
+        """Change some of a bud's values; archive it with `is_archived`.
+
+        409 with the code `checks_not_passed`: the bud demands that its checks pass with these values first. Send the
+        values to `check-runs/`, wait until they have passed, and send the change again.
+        """
         bud = self.get_object()
-        values = self.read(BudInput, partial=True)
+        values = self.read(BudChangeInput, partial=True)
+        skips_checks = values.pop("skip_checks", False)
         has_provider = "provider_id" in values
         provider_id = values.pop("provider_id", None)
         base_version = values.pop("version", None)
@@ -170,6 +178,7 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             provider_id=provider_id,
             has_provider=has_provider,
             base_version=base_version,
+            skips_checks=skips_checks,
         )
         return self.answer(bud)
 
@@ -185,13 +194,18 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @extend_schema(request=RestoreVersionInput, responses=BudOutput)
     @action(detail=True, methods=["post"])
     def restore(self, request: Request, pk: str) -> Response:
-        """Make an earlier version the newest one."""
+        """Make an earlier version the newest one.
+
+        409 with the code `checks_not_passed`: the bud demands that its checks have passed with that version. Send its
+        `number` to `check-runs/` first.
+        """
         values = self.read(RestoreVersionInput)
         bud = restore_version(
             bud=self._editable(),
             number=values["number"],
             actor=self.actor,
             base_version=values.get("version"),
+            skips_checks=values.get("skip_checks", False),
         )
         return self.answer(bud)
 
@@ -207,15 +221,38 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         """The bud as a YAML file."""
         return Response({"yaml": write_bud(self._editable())})
 
-    @extend_schema(request=BudYaml, responses={200: BudOutput, 201: BudOutput})
+    @extend_schema(request=BudImportInput, responses={200: BudOutput, 201: BudOutput})
     @action(detail=False, methods=["post"], url_path="import")
     def from_file(self, request: Request) -> Response:
-        """Make the bud that a YAML file describes, or change the one of the same slug."""
-        text = self.read(BudYaml)["yaml"]
+        """Make the bud that a YAML file describes, or change the one of the same slug.
+
+        409 with the code `checks_not_passed`: the bud demands that its checks pass first. Send the file to
+        `/api/buds/check-file/`, wait until they have passed, and import it again.
+        """
+        values = self.read(BudImportInput)
         bud, applied = apply_bud(
-            text, workspace_id=self.workspace.pk, person=self.person, actor=self.actor
+            values["yaml"],
+            workspace_id=self.workspace.pk,
+            person=self.person,
+            actor=self.actor,
+            skips_checks=values.get("skip_checks", False),
         )
         return self.answer(bud, status=201 if applied is Applied.MADE else 200)
+
+    @extend_schema(request=BudYaml, responses={201: CheckRunOutput})
+    @action(detail=False, methods=["post"], url_path="check-file")
+    def check_file(self, request: Request) -> Response:
+        """Run the checks of the bud that a YAML file would change, with the file's values and checks.
+
+        404: there is no such bud yet. 409: its checks are running already.
+        """
+        run = check_file(
+            self.read(BudYaml)["yaml"],
+            workspace_id=self.workspace.pk,
+            person=self.person,
+            actor=self.actor,
+        )
+        return Response(run_json(run, self.actor, with_results=True), status=201)
 
     @extend_schema(responses=BudQualityOutput, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -264,7 +301,7 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         url_path="check-runs",
     )
     def check_runs(self, request: Request, pk: str) -> Response:
-        """List the runs of the bud's checks, the newest first, or run them: with the saved bud, or with the values given here.
+        """List the runs of the bud's checks, the newest first, or run them: with the saved bud, the values given here, or an earlier version.
 
         Tools that may change data are never called. 409: they are running already.
         """
@@ -274,6 +311,9 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             return self.get_paginated_response([run_json(run, self.actor) for run in page])
         values = self.read(CheckedDraftInput, partial=True)
         values.pop("version", None)
+        if (number := values.pop("number", None)) is not None:
+            run = check_version(bud=bud, number=number, person=self.person, actor=self.actor)
+            return Response(run_json(run, self.actor, with_results=True), status=201)
         has_provider = "provider_id" in values
         provider_id = values.pop("provider_id", None)
         run = start_run(

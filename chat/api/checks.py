@@ -126,7 +126,8 @@ class CheckPlanInput(serializers.Serializer[Any]):
     """When the checks run without somebody asking for it."""
 
     before_saving = serializers.BooleanField(
-        required=False, help_text="The editor runs them first, and asks if one fails."
+        required=False,
+        help_text="A change is saved only after they have passed with it, unless somebody insists.",
     )
     every = serializers.ChoiceField(
         Repeat.choices, allow_blank=True, required=False, help_text="Empty: never."

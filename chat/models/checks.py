@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from chat.check_shapes import CheckShape
+from chat.check_shapes import MOST_CHECKS, CheckShape
 from chat.models.buds import Bud, BudVisibility
 from chat.models.conversations import Conversation
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -28,6 +28,11 @@ class BudCheckQuerySet(WorkspaceQuerySet["BudCheck"]):
     def visible_to(self, user: User) -> BudCheckQuerySet:
         """As the bud."""
         return _of_visible_bud(super().visible_to(user), user, "bud")
+
+    def of(self, bud: Bud) -> BudCheckQuerySet:
+        """Those of a bud, the oldest first; a draft has those of its bud."""
+        rows = self.filter(bud_id=bud.draft_of_id or bud.pk)
+        return rows.order_by("id")[:MOST_CHECKS]
 
 
 class BudCheck(WorkspaceModel):
@@ -91,7 +96,7 @@ class CheckPlan(WorkspaceModel):
     before_saving = models.BooleanField(
         _("before saving"),
         default=False,
-        help_text=_("The editor runs them first, and asks if one fails."),
+        help_text=_("A change is saved after they have passed with it, or if somebody insists."),
     )
     every = models.CharField(
         _("on a schedule"),
@@ -149,6 +154,8 @@ class CheckRun(WorkspaceModel):
         related_name="+",
         help_text=_("The bud as it is checked, while the run lasts."),
     )
+    checked = models.CharField(max_length=64, default="", db_default="", editable=False)
+    """The digest of what was checked, with which checks (`services.check_demands`)."""
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )

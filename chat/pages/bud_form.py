@@ -98,6 +98,12 @@ class BudEditorForm(forms.Form):
     is_archived = forms.BooleanField(
         required=False, label=_("Archived: nobody starts new chats with it")
     )
+    skip_checks = forms.BooleanField(
+        required=False,
+        label=_("Save it though its checks have not passed"),
+        help_text=_("The log says that you did."),
+        widget=forms.CheckboxInput(attrs={"form": "bud-form"}),
+    )
     base_version = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
 
     defaults: ClassVar[dict[str, Any]] = {

@@ -10,13 +10,16 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from chat.models import BudVersion
+from chat.models import Bud, BudVersion
 from chat.pages.bud_parts import changes_in_words, context_of, editable_bud, told_by
 from chat.services.bud_versions import restore_version
+from chat.services.check_demands import ChecksNotPassed
 from chat.services.check_showing import passed_of_versions
+from chat.services.checks_ahead import check_version
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.row_pages import page_in_address, ways_from
 
@@ -28,7 +31,12 @@ if TYPE_CHECKING:
 @login_required
 def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> HttpResponse:
     """Who saved what, and the differences."""
-    bud = editable_bud(request, bud_id)
+    return _page(request, editable_bud(request, bud_id))
+
+
+def _page(
+    request: WorkspaceRequest, bud: Bud, *, refused: int | None = None, fault: str = ""
+) -> HttpResponse:
     rows = BudVersion.objects.for_workspace(bud.workspace_id).filter(bud=bud)
     page = page_in_address(rows, request.GET, by="-number")
     earlier = [*page.rows[1:]]
@@ -52,8 +60,10 @@ def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -
         "versions": shown,
         "ways": ways_from(page, request.GET),
         "address_faults": [page.fault] if page.fault else [],
+        "refused": refused,
+        "fault": fault,
     }
-    return render(request, "chat/bud_versions.html", context)
+    return render(request, "chat/bud_versions.html", context, status=409 if refused else 200)
 
 
 @require_POST
@@ -61,16 +71,27 @@ def bud_versions(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -
 def bud_restore(
     request: WorkspaceRequest, workspace_slug: str, bud_id: UUID, number: int
 ) -> HttpResponse:
-    """Make an earlier version the newest one."""
+    """Make an earlier version the newest one, or run the checks with it first."""
     bud = editable_bud(request, bud_id)
     base = request.POST.get("base_version", "")
     try:
+        if "check" in request.POST:
+            check_version(bud=bud, number=number, person=request.user, actor=request.actor)
+            told = _(
+                "The checks run with version %(number)s now. Restore it when they have passed."
+            )
+            messages.success(request, told % {"number": number})
+            url = reverse("chat:bud", args=[workspace_slug, bud.pk])
+            return redirect(f"{url}#checks")
         restore_version(
             bud=bud,
             number=number,
             actor=request.actor,
             base_version=int(base) if base.isdecimal() else None,
+            skips_checks="skip_checks" in request.POST,
         )
+    except ChecksNotPassed as error:
+        return _page(request, bud, refused=number, fault=error.message)
     except (InvalidInput, Conflict) as error:
         messages.error(request, told_by(error))
     else:

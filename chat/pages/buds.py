@@ -41,11 +41,13 @@ from chat.services.buds import (
     update_bud,
     values_of,
 )
+from chat.services.check_demands import ChecksNotPassed
 from chat.services.check_keeping import keep_call
 from chat.services.check_plans import plan_of
 from chat.services.check_runs import start_run
 from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import checks_of
+from chat.services.checks_ahead import check_file
 from chat.services.knowledge import MOST_FILES, READABLE
 from chat.tools.missing import known_tools
 from chat.tools.toolset import resolve_toolset
@@ -119,10 +121,14 @@ def bud_editor(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> 
             provider_id=form.provider_id,
             has_provider=True,
             base_version=base if base is not None else bud.version,
+            skips_checks=form.cleaned_data["skip_checks"],
         )
     except InvalidInput as error:
         form.add_faults(faults_of(error))
         return _editor(request, form, bud)
+    except ChecksNotPassed as error:
+        form.add_error(None, error.message)
+        return _editor(request, form, bud, may_skip_checks=True, status=409)
     except Conflict:
         return _conflict(request, form, editable_bud(request, bud_id), base)
     messages.success(request, _("Saved. New messages use it from now on."))
@@ -148,6 +154,7 @@ def _editor(
     bud: Bud | None,
     *,
     changed: dict[str, Any] | None = None,
+    may_skip_checks: bool = False,
     status: int = 200,
 ) -> HttpResponse:
     workspace = workspace_of(request)
@@ -157,6 +164,7 @@ def _editor(
         "tab": "edit",
         "form": form,
         "changed": changed,
+        "may_skip_checks": may_skip_checks,
         "colours": BudColour.choices,
         "model_groups": model_groups(workspace.pk, form["model"].value() or "|"),
         "picker": {
@@ -353,7 +361,9 @@ def bud_import(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """A bud from YAML: made, or the one of the same short name changed."""
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
-    text, faults = request.POST.get("text", "").replace("\x00", ""), {}
+    text = request.POST.get("text", "").replace("\x00", "")
+    faults: dict[str, list[str]] = {}
+    may_skip_checks = "skip_checks" in request.POST
     upload = request.FILES.get("file")
     if request.method == "POST":
         try:
@@ -361,16 +371,45 @@ def bud_import(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 text = _text_of(upload)
             if not text.strip():
                 raise InvalidInput(fields={"": [_("Choose a file, or paste its text.")]})
+            if "check" in request.POST:
+                run = check_file(
+                    text, workspace_id=workspace.pk, person=request.user, actor=request.actor
+                )
+                return _running(request, run.bud, text)
             bud, applied = apply_bud(
-                text, workspace_id=workspace.pk, person=request.user, actor=request.actor
+                text,
+                workspace_id=workspace.pk,
+                person=request.user,
+                actor=request.actor,
+                skips_checks=may_skip_checks,
             )
         except InvalidInput as error:
             faults = faults_of(error)
+        except Conflict as error:
+            faults, may_skip_checks = {"": [error.message]}, True
         else:
             messages.success(request, _APPLIED[applied] % {"name": bud.name})
             return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=bud.pk)
-    context = {**context_of(request), "text": text, "faults": faults}
+    context = {
+        **context_of(request),
+        "text": text,
+        "faults": faults,
+        "may_skip_checks": may_skip_checks,
+    }
     return render(request, "chat/bud_import.html", context, status=422 if faults else 200)
+
+
+def _running(request: WorkspaceRequest, bud: Bud, text: str) -> HttpResponse:
+    """The file once more, for when its checks have passed."""
+    url = reverse("chat:bud", args=[workspace_of(request).slug, bud.pk])
+    context = {
+        **context_of(request),
+        "text": text,
+        "faults": {},
+        "may_skip_checks": True,
+        "running": {"name": bud.name, "url": f"{url}#checks"},
+    }
+    return render(request, "chat/bud_import.html", context)
 
 
 _APPLIED: Final = {

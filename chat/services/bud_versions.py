@@ -57,26 +57,46 @@ def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list
     return found
 
 
-def restore_version(*, bud: Bud, number: int, actor: Actor, base_version: int | None) -> Bud:
+def restore_version(
+    *,
+    bud: Bud,
+    number: int,
+    actor: Actor,
+    base_version: int | None,
+    skips_checks: bool = False,
+) -> Bud:
     """Make a version the newest one again; those between are kept.
 
     Raises:
         NotFound: there is none of that number.
         InvalidInput: it names a server, tool or provider that no longer exists.
         Conflict: somebody else has saved the bud since `base_version`.
+        ChecksNotPassed: its checks had not passed, and the bud demands that.
     """
     require_edit(bud, actor)
-    values = dict(version_of(bud, number).values)
-    provider_id = values.pop("provider_id", None)
+    values, provider_id = values_of_version(bud, number)
     return update_bud(
         bud=bud,
         actor=actor,
         values=values,
-        provider_id=UUID(provider_id) if provider_id else None,
+        provider_id=provider_id,
         has_provider=True,
         base_version=base_version,
         note=f"Version {number} restored",
+        restored=number,
+        skips_checks=skips_checks,
     )
+
+
+def values_of_version(bud: Bud, number: int) -> tuple[dict[str, Any], UUID | None]:
+    """Give what a version set, and its provider.
+
+    Raises:
+        NotFound: there is none of that number.
+    """
+    values = dict(version_of(bud, number).values)
+    provider_id = values.pop("provider_id", None)
+    return values, UUID(provider_id) if provider_id else None
 
 
 def duplicate_bud(*, bud: Bud, actor: Actor) -> Bud:

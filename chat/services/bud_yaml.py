@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum, auto
 from typing import Annotated, Any, Final
 from uuid import UUID
@@ -21,6 +22,7 @@ from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, require
+from workspaces.scoping import WorkspaceQuerySet
 from workspaces.yaml_text import check_shape, read_yaml, write_yaml
 
 LONGEST: Final = 500_000
@@ -138,7 +140,12 @@ def read_bud(text: str) -> BudFile:
     return check_shape(BudFile, document, what=_("A bud is a mapping with name, slug and so on."))
 
 
-def _values(read: BudFile, workspace_id: UUID) -> tuple[dict[str, Any], UUID | None]:
+def values_in(read: BudFile, workspace_id: UUID) -> tuple[dict[str, Any], UUID | None]:
+    """Give the values that a file means, and its provider.
+
+    Raises:
+        InvalidInput: it names what is not in this workspace.
+    """
     faults: dict[str, list[str]] = {}
     provider_id = None
     if read.provider is not None:
@@ -197,61 +204,77 @@ class Applied(Enum):
     """The bud was as the file says."""
 
 
-def apply_bud(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> tuple[Bud, Applied]:
+def apply_bud(
+    text: str, *, workspace_id: UUID, person: User, actor: Actor, skips_checks: bool = False
+) -> tuple[Bud, Applied]:
     """Make the bud that a file describes, or change the one of the same short name.
 
     Raises:
         InvalidInput: with what is wrong at which field; then nothing is changed.
         PermissionDenied: the actor may not make buds.
+        ChecksNotPassed: the bud demands that its checks pass with the file first.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
     read = read_bud(text)
-    rows = Bud.objects.for_workspace(workspace_id).usable_by(person.pk).filter(is_draft=False)
-    bud = rows.filter(slug=read.slug).select_related("provider").first()
-    if bud is not None and _is_as_read(bud, read):
+    bud = bud_of_person(read, workspace_id, person)
+    if bud is not None and is_as_read(bud, read):
         return bud, Applied.NOTHING
-    made = _put(bud, read, workspace_id, actor)
+    made = _put(bud, read, workspace_id, actor, skips_checks=skips_checks)
     return made, Applied.MADE if bud is None else Applied.CHANGED
 
 
-def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor) -> Bud:
+def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor, skips_checks: bool = False) -> Bud:
     """Make the bud of the workspace that a document describes, or change the one of the same short name.
 
     Raises:
         InvalidInput: with what is wrong at which field.
         PermissionDenied: the actor may not make buds.
+        ChecksNotPassed: the bud demands that its checks pass with the file first.
     """
-    rows = Bud.objects.for_workspace(workspace_id).shared().select_related("provider")
-    bud: Bud | None = rows.filter(slug=read.slug).first()
-    if bud is not None and _is_as_read(bud, read):
+    bud = shared_bud(read, workspace_id)
+    if bud is not None and is_as_read(bud, read):
         return bud
-    return _put(bud, read, workspace_id, actor)
+    return _put(bud, read, workspace_id, actor, skips_checks=skips_checks)
 
 
-def _is_as_read(bud: Bud, read: BudFile) -> bool:
+def bud_of_person(read: BudFile, workspace_id: UUID, person: User) -> Bud | None:
+    """Give the bud that somebody's file would change; None: it would make one."""
+    rows = Bud.objects.for_workspace(workspace_id).usable_by(person.pk).filter(is_draft=False)
+    return _named(rows, read)
+
+
+def shared_bud(read: BudFile, workspace_id: UUID) -> Bud | None:
+    """The same for the file of a workspace, which leaves a person's own buds alone."""
+    return _named(Bud.objects.for_workspace(workspace_id).shared(), read)
+
+
+def _named(rows: WorkspaceQuerySet[Bud], read: BudFile) -> Bud | None:
+    return rows.filter(slug=read.slug).select_related("provider").first()
+
+
+def is_as_read(bud: Bud, read: BudFile) -> bool:
+    """Whether a file would change nothing."""
     now = BudFile.model_validate(bud_document(bud))
     if read.checks is None or (read.checks == [] and now.checks is None):
         now = now.model_copy(update={"checks": read.checks})
     return now == read
 
 
-def _put(bud: Bud | None, read: BudFile, workspace_id: UUID, actor: Actor) -> Bud:
-    values, provider_id = _values(read, workspace_id)
+def _put(
+    bud: Bud | None, read: BudFile, workspace_id: UUID, actor: Actor, *, skips_checks: bool
+) -> Bud:
     with transaction.atomic():
-        made = _put_values(bud, values, provider_id, workspace_id, actor)
+        made = _put_values(bud, read, workspace_id, actor, skips_checks)
         if read.checks is not None:
             replace_checks(bud=made, shapes=read.checks, actor=actor)
     return made
 
 
 def _put_values(
-    bud: Bud | None,
-    values: dict[str, Any],
-    provider_id: UUID | None,
-    workspace_id: UUID,
-    actor: Actor,
+    bud: Bud | None, read: BudFile, workspace_id: UUID, actor: Actor, skips_checks: bool
 ) -> Bud:
-    try:
+    values, provider_id = values_in(read, workspace_id)
+    with names_in_file():
         if bud is None:
             return create_bud(
                 workspace_id=workspace_id,
@@ -267,9 +290,9 @@ def _put_values(
             provider_id=provider_id,
             has_provider=True,
             note="From a file",
+            shapes=read.checks,
+            skips_checks=skips_checks,
         )
-    except InvalidInput as error:
-        raise InvalidInput(fields=_as_in_file(error.fields)) from error
 
 
 _IN_FILE: Final = {
@@ -284,8 +307,14 @@ _IN_FILE: Final = {
 """Fields that have another name in the file."""
 
 
-def _as_in_file(fields: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    return {_IN_FILE.get(name, name): told for name, told in fields.items()}
+@contextmanager
+def names_in_file() -> Iterator[None]:
+    """Tell faults at the fields as the file names them."""
+    try:
+        yield
+    except InvalidInput as error:
+        told = {_IN_FILE.get(name, name): texts for name, texts in error.fields.items()}
+        raise InvalidInput(fields=told) from error
 
 
 class _Servers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +10,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from chat.check_shapes import CheckShape
 from chat.models import Bud, BudVersion, BudVisibility, ModelProvider
+from chat.services.check_demands import ChecksNotPassed, changes_answers, let_through
 from chat.services.providers import refuse_withheld
 from chat.tools.missing import find_faults
 from mcp_servers.models import McpServer, McpTool
@@ -92,15 +94,22 @@ def update_bud(
     has_provider: bool = False,
     base_version: int | None = None,
     note: str = "",
+    shapes: Sequence[CheckShape] | None = None,
+    restored: int | None = None,
+    skips_checks: bool = False,
 ) -> Bud:
     """Change a bud; `has_provider` says whether `provider_id` is meant to be set.
 
     Args:
         base_version: the version that the caller has seen; None: whichever it is.
+        shapes: the checks that it will have; None: those that it has.
+        restored: the version that comes back, if it is one.
+        skips_checks: save it though the checks that the bud demands have not passed; the log says so.
 
     Raises:
         InvalidInput: as in `create_bud`.
         Conflict: somebody else has saved the bud since that version.
+        ChecksNotPassed: the bud demands that its checks pass with a change first.
     """
     rows = Bud.objects.for_workspace(bud.workspace_id).select_for_update(of=("self",))
     stored: Bud = rows.fetch(bud.pk)
@@ -122,11 +131,19 @@ def update_bud(
             _refuse_withheld_model(stored)
         if stored.visibility != before["visibility"] == BudVisibility.WORKSPACE:
             stored.owner_id = actor.user_id  # "only me" means whoever says it
-        if values_of(stored) != before:
+        if (after := values_of(stored)) != before:
             if not stored.versions.exists():  # it is older than versions are
                 _keep_version(stored, "", "", values=before)
             stored.version += 1
             _keep_version(stored, actor.label, note)
+            if changes_answers(before, after):
+                let_through(
+                    stored,
+                    shapes=shapes,
+                    restored=restored,
+                    is_skipped=skips_checks,
+                    actor=actor,
+                )
         stored.save()
     _announce(stored)
     return stored
@@ -156,7 +173,7 @@ def put_server_into_buds(*, server: McpServer, bud_ids: Iterable[UUID], actor: A
     """Have these buds use a server of their workspace, besides those that they use already.
 
     Raises:
-        InvalidInput: there is no such bud here.
+        InvalidInput: there is no such bud here, or one demands that its checks pass first.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=server.workspace_id)
     wanted = set(bud_ids)
@@ -169,12 +186,18 @@ def put_server_into_buds(*, server: McpServer, bud_ids: Iterable[UUID], actor: A
         if server.pk in bud.mcp.servers:
             continue
         named = [*(bud.mcp_config.get("servers") or []), str(server.pk)]
-        update_bud(
-            bud=bud,
-            actor=actor,
-            values={"mcp_config": {**bud.mcp_config, "servers": named}},
-            note=f"Uses {server.name}",
-        )
+        try:
+            update_bud(
+                bud=bud,
+                actor=actor,
+                values={"mcp_config": {**bud.mcp_config, "servers": named}},
+                note=f"Uses {server.name}",
+            )
+        except ChecksNotPassed as error:
+            told = _(
+                "“%(name)s” takes a change only after its checks have passed with it. Add the server without it, then choose the server in the bud's editor."
+            )
+            raise InvalidInput(fields={"bud_ids": [told % {"name": bud.name}]}) from error
 
 
 def offered_servers(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:

@@ -7,6 +7,7 @@ a turn queues, and a scheduled task. Each step is claimed by one conditional upd
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -16,8 +17,10 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
+from chat.check_shapes import CheckShape
 from chat.models import (
     Bud,
+    BudCheck,
     CheckResult,
     CheckRun,
     ResultStatus,
@@ -29,6 +32,7 @@ from chat.services.bud_drafts import forget_tests
 from chat.services.bud_versions import free_slug
 from chat.services.buds import assign_values, require_edit, values_of
 from chat.services.check_collecting import collect, spent_on
+from chat.services.check_demands import digest_of
 from chat.services.check_notices import tell_of_faults
 from chat.services.checks import checks_of
 from chat.services.conversations import create_conversation
@@ -70,6 +74,7 @@ def start_run(
     actor: Actor,
     values: dict[str, Any] | None = None,
     provider_id: UUID | None = None,
+    shapes: Sequence[CheckShape] | None = None,
     is_scheduled: bool = False,
 ) -> CheckRun:
     """Run a bud's checks, with this person's rights and accounts.
@@ -77,6 +82,7 @@ def start_run(
     Args:
         values: what stands in the editor; None: the bud as it is saved.
         provider_id: goes with the values.
+        shapes: the checks that the bud will have with these values; None: those that it has.
         is_scheduled: nobody waits for the result; the person is told if a check fails.
 
     Raises:
@@ -85,8 +91,8 @@ def start_run(
         Conflict: its checks are running.
     """
     require_edit(bud, actor)
-    checks = checks_of(bud)
-    if not checks:
+    asked = _asked(bud, shapes)
+    if not asked:
         raise InvalidInput(fields={"checks": [_NO_CHECKS]})
     if (
         CheckRun.objects.for_workspace(bud.workspace_id)
@@ -102,8 +108,9 @@ def start_run(
                 bud=bud,
                 version=bud.version if is_as_saved else None,
                 draft=draft,
+                checked=digest_of(draft, [shape for shape, _check in asked]),
                 person=person,
-                total=len(checks),
+                total=len(asked),
                 is_scheduled=is_scheduled,
             )
             CheckResult.objects.bulk_create(
@@ -111,9 +118,9 @@ def start_run(
                     workspace_id=bud.workspace_id,
                     run=run,
                     bud_check=check,
-                    expected=check.shape.model_dump(mode="json"),
+                    expected=shape.model_dump(mode="json"),
                 )
-                for check in checks
+                for shape, check in asked
             )
     except IntegrityError as error:
         raise Conflict(_BUSY) from error
@@ -180,6 +187,18 @@ def cancel_runs_of(workspace_id: UUID, user_id: UUID) -> None:
     results = CheckResult.objects.for_workspace(workspace_id).filter(run_id__in=ended)
     results.filter(status__in=_OPEN).update(status=ResultStatus.CANCELLED.value, finished_at=now)
     runs.update(status=RunStatus.CANCELLED.value, finished_at=now)
+
+
+def _asked(
+    bud: Bud, shapes: Sequence[CheckShape] | None
+) -> list[tuple[CheckShape, BudCheck | None]]:
+    """Give what is asked, each with the bud's check that asks just that."""
+    stored = [(check.shape, check) for check in checks_of(bud)]
+    if shapes is None:
+        return [*stored]
+    return [
+        (shape, next((check for one, check in stored if one == shape), None)) for shape in shapes
+    ]
 
 
 def _copy(

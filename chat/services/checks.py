@@ -26,8 +26,7 @@ NOTHING_EXPECTED = gettext_lazy("Say what you expect: a tool call, words, or a c
 
 def checks_of(bud: Bud) -> list[BudCheck]:
     """Give a bud's checks, the oldest first; a draft has those of its bud."""
-    rows = BudCheck.objects.for_workspace(bud.workspace_id)
-    return list(rows.filter(bud_id=bud.draft_of_id or bud.pk).order_by("id")[:MOST_CHECKS])
+    return list(BudCheck.objects.for_workspace(bud.workspace_id).of(bud))
 
 
 def read_check(values: object) -> CheckShape:

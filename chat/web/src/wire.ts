@@ -718,7 +718,7 @@ export interface CallResolution {
 
 /** When a bud's checks run by themselves, and with whose rights. */
 export interface CheckPlan {
-  /** The editor runs them first, and asks if one fails. */
+  /** A change is saved only after they have passed with it, unless somebody insists. */
   before_saving?: boolean;
   /** Empty: never. */
   every?: "day" | "week" | "";

@@ -42,6 +42,7 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
   const saving = useRef<Promise<void>>(Promise.resolve());
   const wanted = useRef(false);
   wanted.current = Boolean(plan.before_saving) && checks.length > 0;
+  const skipping = () => editor.elements.namedItem("skip_checks") as HTMLInputElement | null;
   const token = editor.querySelector<HTMLInputElement>("[name=csrfmiddlewaretoken]")?.value ?? "";
   const headers = { Accept: "application/json", "X-Workspace": data.slug, "X-CSRFToken": token };
   const isRunning = run?.status === "running";
@@ -83,7 +84,7 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
     };
     gate.current = holdSaving(
       editor,
-      () => wanted.current,
+      () => wanted.current && !skipping()?.checked,
       begin,
       () => setHeld(false),
     );
@@ -101,7 +102,13 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
     askFirst(
       question,
       t.saveAnyway,
-      () => waiting.letThrough(),
+      () => {
+        // The server demands the same, so it has to hear that the person insists.
+        const insists = document.createElement("input");
+        Object.assign(insists, { type: "hidden", name: "skip_checks", value: "on" });
+        editor.append(insists);
+        waiting.letThrough();
+      },
       () => waiting.drop(),
     );
   };

@@ -1,0 +1,53 @@
+"""Running a bud's checks with what is about to be saved: with an earlier version, or with a file."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from chat.models import Bud, CheckRun
+from chat.services.bud_versions import values_of_version
+from chat.services.bud_yaml import bud_of_person, names_in_file, read_bud, values_in
+from chat.services.buds import require_edit
+from chat.services.check_runs import start_run
+from workspaces.actors import Actor
+from workspaces.errors import NotFound
+from workspaces.models import User
+from workspaces.roles import Permission, require
+
+
+def check_version(*, bud: Bud, number: int, person: User, actor: Actor) -> CheckRun:
+    """Run the checks of a bud with the values of an earlier version.
+
+    Raises:
+        NotFound: there is none of that number.
+        InvalidInput: it names what no longer exists, or there are no checks.
+        Conflict: its checks are running.
+    """
+    require_edit(bud, actor)
+    values, provider_id = values_of_version(bud, number)
+    return start_run(bud=bud, person=person, actor=actor, values=values, provider_id=provider_id)
+
+
+def check_file(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> CheckRun:
+    """Run the checks of the bud that a file would change: with the file's values, and its checks if it names some.
+
+    Raises:
+        NotFound: there is no such bud yet.
+        InvalidInput: with what is wrong at which field, or there are no checks.
+        Conflict: its checks are running.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
+    read = read_bud(text)
+    bud = bud_of_person(read, workspace_id, person)
+    if bud is None:
+        raise NotFound
+    values, provider_id = values_in(read, bud.workspace_id)
+    with names_in_file():
+        return start_run(
+            bud=bud,
+            person=person,
+            actor=actor,
+            values=values,
+            provider_id=provider_id,
+            shapes=read.checks,
+        )
