@@ -57,6 +57,7 @@ def report_pdf(
         "since": moment_in_utc(span.since),
         "until": moment_in_utc(span.until),
     }
+    drawn_by = unit_in_words(span.unit, span.zone)
     labels = labels_of(report.pieces, span.unit, span.zone)
     slow = [
         (
@@ -94,12 +95,19 @@ def report_pdf(
         figures=_figures(report),
         charts=[
             _chart(
-                _("Tool calls over time, by %(what)s") % {"what": gettext(BY[by][0]).lower()},
+                _("Tool calls over time, by %(what)s (%(drawn_by)s)")
+                % {"what": gettext(BY[by][0]).lower(), "drawn_by": drawn_by},
                 labels,
                 report.over_time,
                 is_stacked=True,
             ),
-            _chart(_("How long calls took"), labels, report.latency, is_stacked=False, unit="ms"),
+            _chart(
+                _("How long calls took (%(drawn_by)s)") % {"drawn_by": drawn_by},
+                labels,
+                report.latency,
+                is_stacked=False,
+                unit="ms",
+            ),
         ],
         tables=[
             Table(

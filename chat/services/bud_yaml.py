@@ -223,7 +223,7 @@ def apply_bud(
     return made, Applied.MADE if bud is None else Applied.CHANGED
 
 
-def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor, skips_checks: bool = False) -> Bud:
+def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor) -> Bud:
     """Make the bud of the workspace that a document describes, or change the one of the same short name.
 
     Raises:
@@ -234,7 +234,7 @@ def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor, skips_checks: bo
     bud = shared_bud(read, workspace_id)
     if bud is not None and is_as_read(bud, read):
         return bud
-    return _put(bud, read, workspace_id, actor, skips_checks=skips_checks)
+    return _put(bud, read, workspace_id, actor, skips_checks=False)
 
 
 def bud_of_person(read: BudFile, workspace_id: UUID, person: User) -> Bud | None:

@@ -57,7 +57,14 @@ def test_an_hour_that_clocks_repeat_is_two_pieces() -> None:
 
 def test_where_midnight_is_within_an_hour_days_begin_in_utc() -> None:
     """REL-1177: counters know whole hours; the page says which time zone it is."""
-    since, until = at("2026-11-01T00:00"), at("2026-11-20T00:00")
+    since, until = at("2026-11-01T00:00"), at("2026-11-08T00:00")
     assert whole_hours_zone(since, until, "day", VIENNA) is VIENNA
     assert whole_hours_zone(since, until, "day", KOLKATA) is UTC
     assert whole_hours_zone(since, until, "hour", KOLKATA) is KOLKATA
+
+
+def test_a_month_of_days_is_cut_in_utc() -> None:
+    """REL-1177: as counters have days. Weeks and months begin where the person is."""
+    since, until = at("2026-11-01T00:00"), at("2026-11-30T00:00")
+    assert whole_hours_zone(since, until, "day", VIENNA) is UTC
+    assert whole_hours_zone(since, until, "week", VIENNA) is VIENNA
