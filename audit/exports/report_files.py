@@ -15,7 +15,7 @@ from audit.exports.formats import FORMATS
 from audit.exports.pdf import MEDIA_TYPE, Chart, Document, Figure, Series, Table, as_pdf
 from audit.filters import LABELS, EntryFilter
 from audit.reports import facts, providers
-from audit.reports.charts import labels_of
+from audit.reports.charts import labels_of, unit_in_words
 from audit.reports.entries import entries_of
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
 from audit.reports.report import BY, Line, Report, report_of
