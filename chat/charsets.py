@@ -6,6 +6,7 @@ Source: Unicode 16.0, section 23.8 (byte order marks); WHATWG Encoding Standard,
 from __future__ import annotations
 
 import codecs
+import re
 from typing import Final
 
 from charset_normalizer import CharsetMatch, from_bytes
@@ -28,6 +29,7 @@ _OTHERS: Final = {
     "big5": "big5",
 }
 _NAMES: Final = {"utf-8-sig": "utf-8", _WESTERN: "windows-1252", **_OTHERS}
+_BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 _SAMPLE: Final = 64 * 1024
 
 
@@ -47,8 +49,12 @@ def _decode(content: bytes, codec: str) -> tuple[str, str] | None:
 
 def _guessed(content: bytes) -> tuple[str, str] | None:
     """As what is Western before anything else, unless that gives a mess: of a few letters nobody can tell."""
-    lines = (line for line in content.splitlines(keepends=True) if not line.isascii())
-    sample = b"".join(lines)[:_SAMPLE]
+    begin = _BEYOND_ASCII.search(content)
+    if begin is None:  # then it is UTF-8
+        return None
+    sample = content[begin.start() : begin.start() + _SAMPLE]
+    if len(sample) == _SAMPLE:  # no letter of several bytes is cut
+        sample = sample.rpartition(b"\n")[0] or sample
     western = from_bytes(sample, cp_isolation=[_WESTERN]).best()
     other = from_bytes(sample, cp_isolation=list(_OTHERS)).best()
     likely = western if western and (not other or _mess(western) <= _mess(other)) else other

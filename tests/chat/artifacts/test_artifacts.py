@@ -109,6 +109,8 @@ def test_any_name_is_safe_and_stays_what_it_is(raw: str) -> None:
         ("a.txt", b"nul\0", BINARY, Kind.BINARY),
         ("a.txt", "Grüße".encode("utf-16"), "text/plain", Kind.TEXT),
         ("a.csv", "Größe;Straße".encode("cp1252"), "text/csv", Kind.CSV),
+        ("a.txt", b"x" * 100_000 + "Größe".encode("cp1252"), "text/plain", Kind.TEXT),
+        ("a.txt", ("これは日本語です。" * 9_000).encode("cp932"), "text/plain", Kind.TEXT),
         ("a.txt", "nul\0".encode("utf-16"), BINARY, Kind.BINARY),
         ("a.txt", "Grüße".encode("utf-16-le"), BINARY, Kind.BINARY),
         ("a.txt", b"\xff\xfeodd", BINARY, Kind.BINARY),
