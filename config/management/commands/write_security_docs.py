@@ -60,11 +60,20 @@ class Command(BaseCommand):
 
 
 def read_promises() -> dict[str, str]:
-    """Row → requirement, in the order of the file."""
-    lines = (
-        line for line in PROMISES.read_text().splitlines() if line and not line.startswith("#")
-    )
-    return {row: text for row, _, text in (line.partition(": ") for line in lines)}
+    """Row → requirement, in the order of the file.
+
+    Raises:
+        CommandError: two promises have one row.
+    """
+    promises: dict[str, str] = {}
+    for line in PROMISES.read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        row, _, text = line.partition(": ")
+        if row in promises:
+            raise CommandError(f"docs/promises.txt has {row} twice")
+        promises[row] = text
+    return promises
 
 
 def find_proofs() -> dict[str, list[str]]:

@@ -209,7 +209,7 @@ def test_every_piece_of_time_has_what_a_recount_finds_in_it(tenant: Tenant, zone
 
 
 def test_the_page_says_by_what_and_where_it_is_drawn(tenant: Tenant) -> None:
-    """REL-1176: an hour by minutes, a year by weeks with the year in each label, in the person's time zone."""
+    """REL-1178: an hour by minutes, a year by weeks with the year in each label, in the person's time zone."""
     now = timezone.now()
     list(generate(tenant.workspace.pk, 300, since=now - timedelta(days=360), until=now))
     list(generate(tenant.workspace.pk, 50, since=now - timedelta(minutes=50), until=now))

@@ -31,7 +31,7 @@ def at(text: str, zone: ZoneInfo | None = None) -> datetime:
     ],
 )
 def test_a_range_is_drawn_by_what_an_axis_has_room_for(length: timedelta, unit: str) -> None:
-    """REL-1176: from an hour to years, there are at most 120 pieces."""
+    """REL-1178: from an hour to years, there are at most 120 pieces."""
     assert unit_of(length) == unit
     since = at("2024-02-10T10:30")
     assert len(pieces_of(since, since + length, unit_of(length), UTC)) <= 121
