@@ -1,7 +1,7 @@
 """`python -m bench.finding`, also `manage.py bench --finding`: search among very many messages, also for the first time on a connection.
 
 Half of the messages are one person's, the other half nine others'. Each has twenty words: some of known frequency, the
-rest of a long vocabulary. The older half of the person's chats is archived, every hundredth is in a folder, and every
+rest of a long vocabulary. A call of a tool has 300 such words in its result, and a file 3,000. The older half of the person's chats is archived, every hundredth is in a folder, and every
 twentieth is with a bud of its own. One word is said in no chat of these. PostgreSQL where `TEST_DATABASE_URL` names one.
 """
 
@@ -13,8 +13,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 from unittest.mock import patch
@@ -37,6 +38,10 @@ SAID: Final = {
     "rarest": 1 / 100_000,
 }
 """Words, and the share of messages that hold them."""
+BESIDE: Final = {**SAID, "handed": 0.9, "handful": 1 / 1_000}
+"""Words, and the share of calls and files that hold them. The last two are in no message."""
+LENGTH_OF_RESULT: Final = 300
+LENGTH_OF_FILE: Final = 3_000
 ELSEWHERE: Final = "elsewhere"
 """A word in 90 % of the messages of all chats that no filter below asks for."""
 FILED: Final = 100
@@ -56,6 +61,11 @@ QUERIES: Final = {
     "two letters that thousands of words begin with": "ab",
     "a phrase": '"always sixth"',
     "two words in 90 % of messages": "always alway",
+    "a word in 90 % of calls and files, and in no message": "handed",
+    "a word in one of 1,000 calls and files": "handful",
+    "the same in the archived half": "handful is:archived",
+    "the same in calls of a tool": "handful tool:mail.send",
+    "a phrase in calls and files": '"handed handful"',
     "the archived half: all chats": "is:archived",
     "the archived half: a word in 90 %": "always is:archived",
     "the archived half: a word in one of 5,000": "seldom is:archived",
@@ -115,13 +125,15 @@ def fill(count: int) -> tuple[Workspace, User]:
         )
     for some in talks:
         Conversation.objects.bulk_create(some, batch_size=500)
-    said = _messages(count, talks, dice)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    vocabulary = ["".join(dice.choices(letters, k=7)) for _ in range(50_000)]
+    said = _messages(count, talks, dice, vocabulary)
     made = Message._meta.get_field("created_at")
     with patch.object(made, "auto_now_add", new=False):
         number = 0
         while rows := list(islice(said, 2_000)):
             Message.objects.bulk_create(rows)
-            _add_calls_and_files(workspace, rows, number)
+            _add_calls_and_files(workspace, rows, number, partial(_beside, dice, vocabulary))
             number += len(rows)
     for some in talks:
         Conversation.objects.for_workspace(workspace).bulk_update(
@@ -133,7 +145,10 @@ def fill(count: int) -> tuple[Workspace, User]:
 
 
 def _messages(
-    count: int, talks: Sequence[Sequence[Conversation]], dice: random.Random
+    count: int,
+    talks: Sequence[Sequence[Conversation]],
+    dice: random.Random,
+    vocabulary: Sequence[str],
 ) -> Iterator[Message]:
     """The messages, oldest first: every second is the first person's."""
     from uuid import UUID
@@ -141,8 +156,6 @@ def _messages(
     from chat.models import Message
     from chat.values import MessageRole, MessageStatus
 
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    vocabulary = ["".join(dice.choices(letters, k=7)) for _ in range(50_000)]
     begin = datetime.now(UTC) - timedelta(days=365)
     step = timedelta(days=365) / count
     for number in range(count):
@@ -173,10 +186,18 @@ def _is_elsewhere(conversation: Conversation) -> bool:
     return not (conversation.is_archived or is_filed or conversation.bud.slug == "second")
 
 
-def _add_calls_and_files(workspace: Workspace, rows: Sequence[Message], before: int) -> None:
+def _beside(dice: random.Random, vocabulary: Sequence[str], length: int) -> str:
+    """What a tool gave, or a file holds."""
+    said = [word for word, share in BESIDE.items() if dice.random() < share]
+    return " ".join([*said, *dice.choices(vocabulary, k=length - len(said))])
+
+
+def _add_calls_and_files(
+    workspace: Workspace, rows: Sequence[Message], before: int, text: Callable[[int], str]
+) -> None:
     """Give some messages the call of a tool, and some a file."""
     from chat.models import Artifact, ArtifactVersion, Attachment, ToolCall, Turn
-    from chat.values import ArtifactOrigin, ToolCallStatus, TurnStatus
+    from chat.values import ArtifactOrigin, AttachmentStatus, ToolCallStatus, TurnStatus
 
     numbered = list(enumerate(rows, before + 1))
     callers = [(_called(number), row) for number, row in numbered if number % CALLED in {0, 1}]
@@ -201,6 +222,7 @@ def _add_calls_and_files(workspace: Workspace, rows: Sequence[Message], before: 
                 server_name="mail",
                 tool_name=tool,
                 status=ToolCallStatus.SUCCEEDED.value,
+                model_text=text(LENGTH_OF_RESULT),
             )
             for turn, (tool, row) in zip(turns, callers, strict=True)
         ]
@@ -225,7 +247,15 @@ def _add_calls_and_files(workspace: Workspace, rows: Sequence[Message], before: 
     ArtifactVersion.objects.bulk_create(versions)
     Attachment.objects.bulk_create(
         [
-            Attachment(workspace=workspace, message=row, position=0, version=version)
+            Attachment(
+                workspace=workspace,
+                message=row,
+                position=0,
+                version=version,
+                status=AttachmentStatus.READY.value,
+                characters=1,
+                model_text=text(LENGTH_OF_FILE),
+            )
             for row, version in zip(filed, versions, strict=True)
         ]
     )

@@ -52,7 +52,9 @@ class ChatConfig(AppConfig):
         from workspaces.database.postgresql.policies import keep_for_platform, protect_table
         from workspaces.people.access import register_access
 
-        protect_table("chat_message_lexemes")  # the words of messages, which a trigger keeps
+        # The words of messages and of what stands beside them, which triggers keep.
+        protect_table("chat_message_lexemes")
+        protect_table("chat_beside_lexemes")
         audit_table(
             Bud,
             (

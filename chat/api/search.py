@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.models import Conversation
-from chat.services.search import LONGEST_QUERY, Hit, search
+from chat.services.search import LONGEST_QUERY, FoundIn, Hit, search
 from chat.services.search_filters import HELP
 from workspaces.api import Scopes, WorkspaceViewSet
 
@@ -23,8 +23,15 @@ class FoundPiece(serializers.Serializer[Any]):
 
 
 class FoundOutput(serializers.Serializer[Any]):
-    """A place where something was found: in a message, in a file's name, or in a conversation's title."""
+    """A place where something was found."""
 
+    found_in = serializers.ChoiceField(
+        choices=[(one.value, one.value) for one in FoundIn],
+        help_text="A conversation's title, a message, a file's name, or a call of a tool or an attached file of a message.",
+    )
+    name = serializers.CharField(
+        allow_blank=True, help_text="Of the tool or the file; empty for titles and messages."
+    )
     conversation_id = serializers.UUIDField()
     title = serializers.CharField(allow_blank=True)
     avatar = serializers.CharField(help_text="Of the conversation's bud: one emoji.")
@@ -37,6 +44,8 @@ class FoundOutput(serializers.Serializer[Any]):
     def to_representation(self, instance: Hit) -> dict[str, Any]:
         conversation = instance.conversation
         return {
+            "found_in": instance.found_in.value,
+            "name": instance.name,
             "conversation_id": str(conversation.pk),
             "title": conversation.title,
             "avatar": conversation.bud.avatar,
@@ -75,7 +84,7 @@ class SearchViewSet(WorkspaceViewSet):
         filters=False,
     )
     def list(self, request: Request) -> Response:
-        """Find words in titles, names of files, and what was said; up to 60 places."""
+        """Find words in titles, messages, names of files, calls of tools and attached files; up to 60 places."""
         hits = search(
             workspace=self.workspace, person=self.person, query=request.query_params.get("q", "")
         )

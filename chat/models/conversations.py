@@ -243,6 +243,7 @@ class FoundByOwner(models.Model):
     """What belongs to a message, and is searched by whose it is.
 
     A trigger fills in the owner of the message's conversation (`sql/owner_of_calls_and_files`), whatever code stores the row.
+    Others keep its words (`sql/beside_search`). A migration that changes one of these tables runs both again: see there.
     """
 
     owner = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""Search in a person's own conversations: titles, what was said, and names of files.
+"""Search in a person's own conversations: titles, what was said, names of files, calls of tools, and attached files.
 
 Words are found by their beginning, phrases in quotation marks as they stand (`word_index`). Filters narrow what is looked through (`search_filters`).
 """
@@ -6,9 +6,10 @@ Words are found by their beginning, phrases in quotation marks as they stand (`w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from functools import reduce
 from operator import or_
 from typing import Any, Final
@@ -19,6 +20,7 @@ from django.db.models.functions import Upper
 from django.utils.translation import gettext as _
 
 from chat.models import Artifact, Attachment, Conversation, Message, ToolCall
+from chat.services.beside_index import MOST_GIVEN, MOST_OF_FILE, MOST_RESULT, texts_with
 from chat.services.search_filters import Filters, read_filters
 from chat.services.word_index import MOST_MARKED, Part, Span, Wanted, rows_with
 from chat.values import MessageStatus
@@ -27,6 +29,8 @@ from workspaces.errors import InvalidInput
 from workspaces.models import User, Workspace
 
 MOST_HITS: Final = 30
+MOST_BESIDE: Final = 10
+"""Messages with a call or a file in which something was found."""
 LONGEST_QUERY: Final = 200
 MOST_WORDS: Final = 12
 _NAMES: Final = {
@@ -34,27 +38,51 @@ _NAMES: Final = {
     "upper_builtin": Upper("builtin"),
     "upper_server": Upper("server_name"),
 }
+_OF_MESSAGE: Final = ("workspace_id", "position", "message__created_at", "message__conversation")
+_CALL_COLUMNS: Final = (
+    *("arguments", "model_text", "server_name", "tool_name", "tool_title", "function_name"),
+    *_OF_MESSAGE,
+)
+_FILE_COLUMNS: Final = ("title", "server_id", "server_name", "uri", "model_text", *_OF_MESSAGE)
 _AROUND: Final = 80
 """Characters of an excerpt before and after its first match."""
+_ENOUGH_AROUND: Final = 1_000
+"""The same in a text as it is stored, in which most may be white space. Long texts take long to make fit to be shown."""
 _PARTS = re.compile(r'"([^"]+)"|(\w+)')
+
+
+class FoundIn(StrEnum):
+    """What holds the words."""
+
+    TITLE = "title"
+    MESSAGE = "message"
+    FILE_NAME = "file_name"
+    CALL = "call"
+    """A call of a tool that a message made."""
+    FILE = "file"
+    """A file or a resource that is attached to a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A place where something was found."""
 
+    found_in: FoundIn
     conversation: Conversation
     excerpt: tuple[tuple[str, bool], ...]
     """Pieces of text, and whether each is what was looked for."""
     at: datetime
+    name: str = ""
+    """Of the tool or the file."""
     message_id: UUID | None = None
     artifact_id: UUID | None = None
 
 
 def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
-    """What was found, newest first: conversations by their titles, then files, then messages.
+    """What was found, newest first: conversations by their titles, then files by their names, then messages, then what
+    stands beside messages: calls of tools and attached files.
 
-    A conversation in which a message was found is not found by its title once more.
+    A conversation in which a message was found is not found by its title once more, nor a message by its calls.
 
     Filters without words find conversations, with `has:file` files, and with `tool:` the answers that called it.
 
@@ -74,14 +102,17 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
         return []
     says_something = bool(parts or filters.tool)
     marked = _marked(workspace, person, filters) if says_something else None
-    said = list(_messages(workspace, person, parts, filters, marked)) if says_something else []
+    wanted = _wanted_texts(workspace, person, parts, filters, marked) if parts else None
+    said = list(_messages(workspace, person, filters, marked, wanted)) if says_something else []
     told = {hit.conversation.pk for hit in said}
     titles = _titles(workspace, person, parts, filters, marked)
     titled = [hit for hit in titles if hit.conversation.pk not in told]
     # A file belongs to no call.
     wants_files = not filters.tool and bool(parts or filters.has_file)
     found = list(_files(workspace, person, parts, filters)) if wants_files else []
-    return [*titled, *found, *said][: 2 * MOST_HITS]
+    shown = {hit.message_id for hit in said}
+    beside = _beside(workspace, person, filters, wanted, shown) if wanted else []
+    return [*titled, *found, *said, *beside][: 2 * MOST_HITS]
 
 
 def _titles(
@@ -103,7 +134,12 @@ def _titles(
         rows = rows.filter(Exists(_calls(workspace, filters, turn__conversation=OuterRef("pk"))))
     most = 10 if parts else MOST_HITS
     for row in rows.select_related("bud").order_by("-last_message_at", "-id")[:most]:
-        yield Hit(conversation=row, excerpt=_excerpt(row.title, parts), at=row.last_message_at)
+        yield Hit(
+            found_in=FoundIn.TITLE,
+            conversation=row,
+            excerpt=_excerpt(row.title, parts),
+            at=row.last_message_at,
+        )
 
 
 def _files(
@@ -120,7 +156,9 @@ def _files(
     most = 10 if parts else MOST_HITS
     for row in rows.select_related("conversation__bud").order_by("-id")[:most]:
         yield Hit(
+            found_in=FoundIn.FILE_NAME,
             conversation=row.conversation,
+            name=row.name,
             excerpt=_excerpt(row.name, parts),
             at=row.updated_at,
             artifact_id=row.pk,
@@ -130,9 +168,9 @@ def _files(
 def _messages(
     workspace: Workspace,
     person: User,
-    parts: list[Part],
     filters: Filters,
     marked: Mapping[UUID, UUID] | None,
+    wanted: Wanted | None,
 ) -> Iterator[Hit]:
     rows: Any = _own(
         Message.objects.for_workspace(workspace),
@@ -147,19 +185,8 @@ def _messages(
         rows = rows.filter(Exists(_calls(workspace, filters, message=OuterRef("pk"))))
     newest = rows.select_related("conversation__bud").order_by("-id")
     newest = newest.only("text", "created_at", "workspace_id", "conversation")
-    if parts:
-        wanted = Wanted(
-            workspace_id=workspace.pk,
-            owner_id=person.pk,
-            parts=parts,
-            span=Span(filters.after, filters.before),
-            has_imports=_has_imports(workspace, person),
-            chats=_chats(workspace, person, filters),
-            marked=None if marked is None else list(marked),
-        )
-        narrowed = rows_with(newest, wanted)
-    else:
-        narrowed = _with_marks(newest, marked)
+    parts = wanted.parts if wanted else []
+    narrowed = rows_with(newest, wanted) if wanted else _with_marks(newest, marked)
     found: list[Message] = []
     for some in narrowed:
         found = list(some[:MOST_HITS])
@@ -167,11 +194,145 @@ def _messages(
             break
     for row in found:
         yield Hit(
+            found_in=FoundIn.MESSAGE,
             conversation=row.conversation,
             excerpt=_excerpt(row.text, parts),
             at=row.created_at,
             message_id=row.pk,
         )
+
+
+def _beside(
+    workspace: Workspace,
+    person: User,
+    filters: Filters,
+    wanted: Wanted,
+    shown: Container[UUID | None],
+) -> list[Hit]:
+    """Newest messages with a call or a file that holds all parts, each once.
+
+    Args:
+        shown: messages that were found already.
+    """
+    calls: Any = ToolCall.objects.for_workspace(workspace)
+    files: Any = Attachment.objects.for_workspace(workspace)
+    if filters.tool:
+        calls = calls.alias(**_NAMES).filter(reduce(or_, _named(filters.tool)))
+    kept = Q(server_id__isnull=False) | Q(version__artifact__is_deleted=False)
+    # A file belongs to no call.
+    files = files.none() if filters.tool else files.filter(kept)
+    attached = Attachment.objects.for_workspace(workspace).filter(version__isnull=False)
+    found: dict[UUID, tuple[bool, UUID]] = {}
+    for ids in texts_with(wanted):
+        for is_call, source in ((True, calls), (False, files)) if ids else ():
+            rows = _own(source, owner=person, message__conversation__deleted_at=None)
+            if filters.has_file:
+                rows = rows.filter(Exists(attached.filter(message=OuterRef("message"))))
+            at, conversation = "message__created_at", "message__conversation__"
+            rows = _narrowed(rows.filter(pk__in=ids), filters, at=at, conversation=conversation)
+            for message, pk in rows.order_by("-message_id", "position").values_list(
+                "message_id", "pk"
+            ):
+                if message not in shown:
+                    found.setdefault(message, (is_call, pk))
+        if len(found) >= MOST_BESIDE:
+            break
+    newest = sorted(found.items(), reverse=True)[:MOST_BESIDE]
+    hits = [
+        *_hits(
+            calls,
+            [pk for _, (is_call, pk) in newest if is_call],
+            _CALL_COLUMNS,
+            _hit_in_call,
+            wanted.parts,
+        ),
+        *_hits(
+            files,
+            [pk for _, (is_call, pk) in newest if not is_call],
+            _FILE_COLUMNS,
+            _hit_in_file,
+            wanted.parts,
+        ),
+    ]
+    return sorted(hits, key=lambda hit: str(hit.message_id), reverse=True)
+
+
+def _hits(
+    rows: Any,
+    ids: list[UUID],
+    columns: Sequence[str],
+    hit_in: Callable[[Any, list[Part]], Hit],
+    parts: list[Part],
+) -> Iterator[Hit]:
+    """What is shown of those rows; only theirs are the long texts that are fetched."""
+    if ids:
+        some = rows.filter(pk__in=ids).select_related("message__conversation__bud").only(*columns)
+        for row in some.order_by():
+            yield hit_in(row, parts)
+
+
+def _hit_in_call(row: ToolCall, parts: list[Part]) -> Hit:
+    given = " ".join(_values(row.arguments))[:MOST_GIVEN]
+    named = f"{row.server_name} {row.tool_name} {row.tool_title} {row.function_name}"
+    name = row.tool_name or row.function_name
+    return Hit(
+        found_in=FoundIn.CALL,
+        conversation=row.message.conversation,
+        name=show_hidden(f"{row.server_name}.{name}" if row.server_name else name),
+        excerpt=_excerpt(_best([given, row.model_text[:MOST_RESULT], named], parts), parts),
+        at=row.message.created_at,
+        message_id=row.message_id,
+    )
+
+
+def _hit_in_file(row: Attachment, parts: list[Part]) -> Hit:
+    named = row.title if row.server_id is None else f"{row.title} {row.server_name} {row.uri}"
+    return Hit(
+        found_in=FoundIn.FILE,
+        conversation=row.message.conversation,
+        name=show_hidden(row.title or row.uri),
+        excerpt=_excerpt(_best([row.model_text[:MOST_OF_FILE], named], parts), parts),
+        at=row.message.created_at,
+        message_id=row.message_id,
+    )
+
+
+def _values(given: Any) -> Iterator[str]:
+    """Words and numbers of a call's arguments, wherever they stand in them."""
+    if isinstance(given, Mapping):
+        given = list(given.values())
+    if isinstance(given, list):
+        for one in given:
+            yield from _values(one)
+    elif isinstance(given, str | int | float) and not isinstance(given, bool):
+        yield str(given)
+
+
+def _best(texts: list[str], parts: list[Part]) -> str:
+    """What stands around the first match in the text that holds most of what was looked for, the first of several."""
+    patterns = [_pattern([part]) for part in parts]
+    text = max(texts, key=lambda text: sum(bool(one.search(text)) for one in patterns))
+    first = _pattern(parts).search(text)
+    at = first.start() if first else 0
+    return text[max(0, at - _ENOUGH_AROUND) : at + 2 * _ENOUGH_AROUND]
+
+
+def _wanted_texts(
+    workspace: Workspace,
+    person: User,
+    parts: list[Part],
+    filters: Filters,
+    marked: Mapping[UUID, UUID] | None,
+) -> Wanted:
+    return Wanted(
+        workspace_id=workspace.pk,
+        owner_id=person.pk,
+        parts=parts,
+        span=Span(filters.after, filters.before),
+        has_imports=_has_imports(workspace, person),
+        chats=_chats(workspace, person, filters),
+        marked=None if marked is None else list(marked),
+    )
 
 
 def _has_imports(workspace: Workspace, person: User) -> bool:
@@ -266,8 +427,7 @@ def _own(rows: Any, **owner: User | None) -> Any:
 def _excerpt(text: str, parts: list[Part]) -> tuple[tuple[str, bool], ...]:
     """The text around the first match, cut into pieces."""
     flat = " ".join(show_hidden(text).split())
-    wanted = "|".join(re.escape(" ".join(part.text.split())) for part in parts)
-    pattern = re.compile(wanted or r"(?!)", re.I)  # without words nothing is marked
+    pattern = _pattern(parts)
     first = pattern.search(flat)
     at = first.start() if first else 0
     start = flat.rfind(" ", 0, at - _AROUND) + 1 if at > _AROUND else 0
@@ -283,3 +443,9 @@ def _excerpt(text: str, parts: list[Part]) -> tuple[tuple[str, bool], ...]:
     if place < len(shown):
         pieces.append((shown[place:], False))
     return tuple(pieces)
+
+
+def _pattern(parts: list[Part]) -> re.Pattern[str]:
+    """Finds any of the parts; without parts nothing."""
+    wanted = "|".join(r"\s+".join(map(re.escape, part.text.split())) for part in parts)
+    return re.compile(wanted or r"(?!)", re.I)

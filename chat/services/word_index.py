@@ -154,7 +154,7 @@ def rows_with(rows: Any, wanted: Wanted) -> Iterator[Any]:
 
 
 def _on_postgresql(rows: Any, wanted: Wanted) -> Iterator[Any]:
-    words = " & ".join(_tsquery(wanted.parts))
+    words = " & ".join(tsquery(wanted.parts))
     owner = f"' {wanted.workspace_id}{wanted.owner_id}'"
     first, last = wanted.span.ids()
     if wanted.marked is not None:
@@ -216,7 +216,7 @@ def _since(newest: list[Any], last: UUID, hits: int) -> UUID:
 
 
 def _on_sqlite(rows: Any, wanted: Wanted) -> Iterator[Any]:
-    said = f"text : ({' AND '.join(_fts5(wanted.parts))})"
+    said = f"text : ({' AND '.join(fts5(wanted.parts))})"
     owned = f"owner : {wanted.workspace_id.hex}{wanted.owner_id.hex} AND {said}"
     if wanted.marked is not None:
         marked = json.dumps([one.hex for one in wanted.marked])
@@ -318,14 +318,14 @@ def _pairs(sql: str, params: list[Any]) -> list[tuple[Any, Any]]:
         return [(row[0], row[1]) for row in cursor.fetchall()]
 
 
-def _tsquery(parts: Iterable[Part]) -> Iterator[str]:
+def tsquery(parts: Iterable[Part]) -> Iterator[str]:
     """PostgreSQL's form, in which a quote is doubled. Source: PostgreSQL, "Text Search Types"."""
     for part in parts:
         quoted = "'" + part.text.replace("\\", " ").replace("'", "''") + "'"
         yield quoted if part.is_phrase else f"{quoted}:*"
 
 
-def _fts5(parts: Iterable[Part]) -> Iterator[str]:
+def fts5(parts: Iterable[Part]) -> Iterator[str]:
     """SQLite's form. Source: SQLite, "FTS5 Extension", section 3."""
     for part in parts:
         yield f'"{part.text}"' if part.is_phrase else f'"{part.text}"*'

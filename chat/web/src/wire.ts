@@ -873,8 +873,14 @@ export interface Folder {
   colour: "green" | "blue" | "yellow" | "red" | "purple" | "teal" | "lime" | "pink";
 }
 
-/** A place where something was found: in a message, in a file's name, or in a conversation's title. */
+/** A place where something was found. */
 export interface Found {
+  /**
+   * A conversation's title, a message, a file's name, or a call of a tool or an attached file of a message.
+   */
+  found_in: "title" | "message" | "file_name" | "call" | "file";
+  /** Of the tool or the file; empty for titles and messages. */
+  name: string;
   conversation_id: string;
   title: string;
   /** Of the conversation's bud: one emoji. */

@@ -106,23 +106,67 @@ it("REL-873: notices that could not be marked as read are said to be so", async 
   expect(at().textContent).toContain("can't read or change your notices");
 });
 
+const row = (kind: Partial<Found>): Found => ({
+  found_in: "title",
+  name: "",
+  conversation_id: "c",
+  title: "",
+  avatar: "",
+  is_archived: false,
+  message_id: null,
+  artifact_id: null,
+  excerpt: [],
+  at: "2026-11-01T10:00:00Z",
+  ...kind,
+});
+
 it("REL-874: says that more than what is shown may be found", () => {
-  const row = (kind: Partial<Found>): Found => ({
-    conversation_id: "c",
-    title: "",
-    avatar: "",
-    is_archived: false,
-    message_id: null,
-    artifact_id: null,
-    excerpt: [],
-    at: "",
-    ...kind,
-  });
-  const many = (count: number, kind: Partial<Found>) => Array.from({ length: count }, () => row(kind));
+  const many = (count: number, found_in: Found["found_in"]) =>
+    Array.from({ length: count }, () => row({ found_in }));
   expect(
-    search.isCut([...many(29, { message_id: "m" }), ...many(9, {}), ...many(9, { artifact_id: "a" })]),
+    search.isCut([
+      ...many(29, "message"),
+      ...many(9, "title"),
+      ...many(9, "file_name"),
+      ...many(5, "call"),
+      ...many(4, "file"),
+    ]),
   ).toBe(false);
-  expect(search.isCut(many(30, { message_id: "m" }))).toBe(true);
-  expect(search.isCut(many(10, { artifact_id: "a" }))).toBe(true);
-  expect(search.isCut(many(10, {}))).toBe(true);
+  expect(search.isCut(many(30, "message"))).toBe(true);
+  expect(search.isCut(many(10, "file_name"))).toBe(true);
+  expect(search.isCut(many(10, "title"))).toBe(true);
+  expect(search.isCut([...many(5, "call"), ...many(5, "file")])).toBe(true);
+});
+
+it("REL-1166: says in which tool call or file words were found, marks them, and goes to the message", async () => {
+  const excerpt = [
+    { text: "a rare ", is_match: false },
+    { text: "orchid", is_match: true },
+  ];
+  answers["/api/search/?q=orchid"] = [
+    row({ found_in: "message", message_id: "m1", excerpt }),
+    row({ found_in: "call", name: "mail.send", message_id: "m2", excerpt }),
+    row({ found_in: "file", name: "bulbs.md", message_id: "m3", excerpt }),
+    row({ found_in: "file_name", name: "orchid.md", artifact_id: "a", excerpt: excerpt.slice(1) }),
+  ];
+  const app = await import("../src/app");
+  draw(<search.SearchDialog onClose={() => {}} />);
+  const field = document.querySelector<HTMLInputElement>(".search-input");
+  vi.useFakeTimers();
+  await act(async () => {
+    if (field) field.value = "orchid";
+    field?.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  await act(async () => void (await vi.advanceTimersByTimeAsync(500)));
+  vi.useRealTimers();
+  const lines = [...document.querySelectorAll("#search-results [role=option] .text-xs.block")];
+  expect(lines.map((line) => line.textContent)).toEqual([
+    "a rare orchid",
+    "In a tool call, mail.send: a rare orchid",
+    "In a file, bulbs.md: a rare orchid",
+    "File: orchid",
+  ]);
+  expect(lines.map((line) => line.querySelector("mark")?.textContent)).toEqual(Array(4).fill("orchid"));
+  act(() => document.querySelector<HTMLElement>("#found-m2")?.click());
+  expect(app.wanted.value).toBe("m2");
 });

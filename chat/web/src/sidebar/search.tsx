@@ -13,6 +13,8 @@ import type { Conversation, Found } from "../wire";
 import { folders, loadFolders } from "./folders";
 
 const asFound = (row: Conversation): Found => ({
+  found_in: "title",
+  name: "",
   conversation_id: row.id,
   title: row.title,
   avatar: row.bud.avatar,
@@ -55,27 +57,39 @@ const keyOf = (row: Found): string => `found-${row.message_id ?? row.artifact_id
 
 /** How many places of each kind are given at most, as the service has it. */
 const MOST_BY_NAME = 10;
+const MOST_BESIDE = 10;
 const MOST_MESSAGES = 30;
 
 /** Whether there may be more than was found. */
 export function isCut(found: readonly Found[]): boolean {
-  const messages = found.filter((row) => row.message_id).length;
-  const files = found.filter((row) => row.artifact_id).length;
-  const titles = found.length - messages - files;
-  return messages >= MOST_MESSAGES || files >= MOST_BY_NAME || titles >= MOST_BY_NAME;
+  const count = (...places: Found["found_in"][]) =>
+    found.filter((row) => places.includes(row.found_in)).length;
+  return (
+    count("message") >= MOST_MESSAGES ||
+    count("call", "file") >= MOST_BESIDE ||
+    count("file_name") >= MOST_BY_NAME ||
+    count("title") >= MOST_BY_NAME
+  );
+}
+
+/** Where words were found, if that is neither a title nor what somebody said. */
+function placeOf(row: Found): string {
+  if (row.found_in === "call") return t.inCall(row.name);
+  if (row.found_in === "file") return t.inFile(row.name);
+  return row.found_in === "file_name" ? t.file : "";
 }
 
 function Excerpt({ row }: { row: Found }) {
   if (row.excerpt.length === 0) return null;
   return (
     <span class="block truncate text-xs text-(--quiet)">
-      {row.artifact_id && `${t.file}: `}
+      {placeOf(row) && `${placeOf(row)}: `}
       {row.excerpt.map((piece, at) => (piece.is_match ? <mark key={at}>{piece.text}</mark> : piece.text))}
     </span>
   );
 }
 
-/** Search in titles, messages and names of files of all conversations: type, arrow keys, Enter. */
+/** Search in titles, messages, files and tool calls of all conversations: type, arrow keys, Enter. */
 export function SearchDialog({ onClose }: { onClose: () => void }) {
   const [query, setQuery] = useState("");
   const [rows, setRows] = useState<Found[] | null>(null);

@@ -87,7 +87,7 @@ const shell = {
 
   // -- search
   searchTitle: "Search chats",
-  searchPlaceholder: "Search titles, messages and names of files",
+  searchPlaceholder: "Search titles, messages, files and tool calls",
   filterBy: "Filter by",
   filters: {
     from: "the bud that answers",
@@ -99,6 +99,8 @@ const shell = {
     is: "archived or pinned",
   } as Record<string, string>,
   file: "File",
+  inCall: (tool: string) => `In a tool call, ${tool}`,
+  inFile: (name: string) => `In a file, ${name}`,
   inArchive: "archived",
   results: "Results",
   nothingFound: (query: string) => `Nothing found for “${query}”.`,
