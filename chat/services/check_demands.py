@@ -96,7 +96,7 @@ def let_through(
     Raises:
         ChecksNotPassed: says how far its checks are, and what to do.
     """
-    shapes = shapes_of(bud) if shapes is None else shapes
+    shapes = shapes or shapes_of(bud)
     if not demands_checks(bud, shapes):
         return
     run = newest_run(bud, digest_of(bud, shapes))

@@ -49,5 +49,5 @@ def check_file(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> 
             actor=actor,
             values=values,
             provider_id=provider_id,
-            shapes=read.checks,
+            shapes=read.checks or None,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, Route, ViewportSize, expect
@@ -353,11 +354,16 @@ def test_a_draft_moves_between_open_browsers(member: Page, new_context: NewConte
     # The open chat shows it itself; in the list of another page it is marked.
     third = new_context(storage_state=member.context.storage_state()).new_page()
     third.goto("/w/demo/")
-    expect(third.get_by_role("img", name="not sent yet")).to_be_visible()
+    link = f".chat-row-link[href='{urlsplit(member.url).path}']"
+    row = third.locator(link)
+    mark = row.get_by_role("img", name="not sent yet")
+    expect(mark).to_be_visible()
     screenshot(third, "draft-in-the-list")
-    expect(there.page.get_by_role("img", name="not sent yet")).to_have_count(0)
+    expect(other.locator(link)).to_be_visible()
+    expect(other.locator(link).get_by_role("img", name="not sent yet")).to_have_count(0)
     there.fill("What time is it in Graz?")
     expect(here).to_have_value("What time is it in Graz?")
     there.press("Enter")
-    expect(third.get_by_role("img", name="not sent yet")).to_have_count(0)
+    expect(row).to_be_visible()
+    expect(mark).to_have_count(0)
     expect(here).to_have_value("")

@@ -469,6 +469,7 @@ SAMPLES: dict[str, Sample] = {
     "api:knowledge-text": Sample(ids=_pk("known")),
     "api:knowledge-content": Sample(ids=_pk("known"), gives_content=True),
     "api:buds-from-file": Sample(bodies=(_bud_yaml,), reads=False),
+    "api:buds-check-file": Sample(bodies=(_bud_yaml,), reads=False),
     "api:buds-test": Sample(bodies=(_draft,), reads=False),
     "api:conversations-artifacts": Sample(ids=_pk("conversation")),
     "api:artifacts-detail": Sample(ids=_pk("artifact"), bodies=(_body(name="=renamed.html"),)),

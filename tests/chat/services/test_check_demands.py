@@ -127,6 +127,10 @@ def test_a_file_is_imported_once_the_checks_that_it_has_have_passed(demanding: C
     with pytest.raises(ChecksNotPassed):
         apply_bud(text, **where)
     assert prompt_of(demanding) == before
+    without = yaml.safe_dump({**yaml.safe_load(text), "checks": []})
+    with pytest.raises(ChecksNotPassed):  # what a file takes away is demanded of it all the same
+        apply_bud(without, **where)
+    assert prompt_of(demanding) == before
     demanding.model.say("servus")
     finish(demanding, check_file(text, **where))
     assert apply_bud(text, **where)[0].version == before[0] + 1
