@@ -20,7 +20,7 @@ MOST_RESULT: Final = 20_000
 MOST_OF_FILE: Final = 60_000
 """Characters of a call's arguments, of its result and of a file that are looked at. The triggers have the same numbers."""
 AT_ONCE: Final = 300
-MOST_NEWEST: Final = 300
+MOST_NEWEST: Final = 60
 """Texts that PostgreSQL looks through at first: a word that is in most of them need not be looked up."""
 _SIGNS: Final = str.maketrans(dict.fromkeys("./\\:@-_=&?#+~", " "))
 """What parts words on PostgreSQL, where a path or an address were one word otherwise. The triggers have the same ones."""
