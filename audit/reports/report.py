@@ -17,6 +17,7 @@ from audit.models import AuditEntry, Dimension, Measure
 from audit.reports.charts import ends_in_words
 from audit.reports.numbers import Counters, Entries, Numbers
 from audit.rollups.histogram import percentile
+from audit.rollups.pieces import begin_of
 from audit.rollups.reading import Cell, Place, Span, Tail, exactly, first_hour
 
 if TYPE_CHECKING:
@@ -125,7 +126,20 @@ def report_of(
 def _span(workspace_id: UUID, wanted: EntryFilter, tail: Tail, now: datetime, zone: tzinfo) -> Span:
     until = min(wanted.until or now, now)
     since = wanted.since or first_hour(workspace_id, tail) or until - timedelta(days=1)
-    return Span.drawn(min(since, until), until, zone)
+    span = Span.drawn(min(since, until), until, zone)
+    if span.unit == "minute" and _has_lost_entries(workspace_id, span.before().since, tail):
+        return Span.around(span.since, span.until)
+    return span
+
+
+def _has_lost_entries(workspace_id: UUID, since: datetime, tail: Tail) -> bool:
+    """Whether counters know of entries from then on that are no longer kept. Only they know, and only by hours."""
+    kept = AuditEntry.objects.for_workspace(workspace_id).order_by("created_at", "id")
+    oldest = kept.values_list("created_at", flat=True).first()
+    counted = first_hour(workspace_id, tail)
+    if counted is None or (oldest is not None and oldest <= since):
+        return False
+    return oldest is None or counted < begin_of(oldest, "hour", UTC)
 
 
 def _report(current: Numbers, before: Numbers, by: str) -> Report:

@@ -244,7 +244,7 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def check_file(self, request: Request) -> Response:
         """Run the checks of the bud that a YAML file would change, with the file's values and checks.
 
-        404: there is no such bud yet. 409: its checks are running already.
+        422: there is no such bud yet, or it has no checks. 409: its checks are running already.
         """
         run = check_file(
             self.read(BudYaml)["yaml"],

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from chat.models import Bud, CheckRun
 from chat.services.bud_versions import values_of_version
 from chat.services.bud_yaml import bud_of_person, names_in_file, read_bud, values_in
 from chat.services.buds import require_edit
 from chat.services.check_runs import start_run
 from workspaces.actors import Actor
-from workspaces.errors import NotFound
+from workspaces.errors import InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, require
 
@@ -32,15 +34,17 @@ def check_file(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> 
     """Run the checks of the bud that a file would change: with the file's values, and its checks if it names some.
 
     Raises:
-        NotFound: there is no such bud yet.
-        InvalidInput: with what is wrong at which field, or there are no checks.
+        InvalidInput: with what is wrong at which field, there is no such bud yet, or there are no checks.
         Conflict: its checks are running.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
     read = read_bud(text)
     bud = bud_of_person(read, workspace_id, person)
     if bud is None:
-        raise NotFound
+        told = _(
+            "There is no bud of this short name yet. A new one has no checks to pass: import it."
+        )
+        raise InvalidInput(fields={"slug": [told]})
     values, provider_id = values_in(read, bud.workspace_id)
     with names_in_file():
         return start_run(

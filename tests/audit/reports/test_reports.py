@@ -20,6 +20,7 @@ from pypdfium2 import PdfDocument
 from audit import rollups
 from audit.actions import Action, Outcome, RefusedBy
 from audit.filters import read_filter
+from audit.models import AuditTombstone
 from audit.reports import entries_of, facts, matching
 from audit.reports.figures import change_of
 from audit.reports.report import BY, Figure, report_of
@@ -206,6 +207,41 @@ def test_every_piece_of_time_has_what_a_recount_finds_in_it(tenant: Tenant, zone
         "hour": zone,
         **dict.fromkeys(["day", "week", "month"], zone if is_whole else "UTC"),
     }
+
+
+def test_an_hour_whose_entries_were_removed_keeps_its_numbers(tenant: Tenant) -> None:
+    """REL-1178: only counters know of it then, so it is drawn by hours."""
+    workspace_id = tenant.workspace.pk
+    noon = datetime(2026, 11, 10, 12, tzinfo=UTC)
+    now = noon + timedelta(days=1)
+    list(generate(workspace_id, 80, since=noon, until=noon + timedelta(minutes=55)))
+    list(generate(workspace_id, 20, since=now - timedelta(minutes=30), until=now))
+    rows = entries_of(workspace_id, actor=tenant.actor("auditor"))
+    values = {
+        "range": "custom",
+        "since": noon.isoformat(),
+        "until": (noon + timedelta(hours=1)).isoformat(),
+    }
+    wanted = read_filter(values, now=now)
+
+    def read() -> tuple[str, int]:
+        report = report_of(workspace_id, rows, wanted, by="outcome", now=now)
+        return report.span.unit, sum(
+            value or 0 for line in report.over_time for value in line.values
+        )
+
+    unit, calls = read()
+    assert unit == "minute"
+    assert calls > 0
+    AuditTombstone.objects.create(
+        chain_id=workspace_id, kind="entries", first_seq=1, last_seq=80, reason="age"
+    )
+    with connection.cursor() as cursor:  # what retention does behind its tombstone
+        cursor.execute(
+            "DELETE FROM audit_auditentry WHERE id IN "
+            "(SELECT entry_id FROM audit_auditseal WHERE seq <= 80)"
+        )
+    assert read() == ("hour", calls)
 
 
 def test_the_page_says_by_what_and_where_it_is_drawn(tenant: Tenant) -> None:

@@ -55,7 +55,7 @@ def test_an_hour_that_clocks_repeat_is_two_pieces() -> None:
     assert len(hours) == len(set(hours)) == 3
 
 
-def test_where_midnight_is_within_an_hour_days_begin_in_utc() -> None:
+def test_where_midnight_is_no_whole_hour_of_utc_days_begin_there() -> None:
     """REL-1177: counters know whole hours; the page says which time zone it is."""
     since, until = at("2026-11-01T00:00"), at("2026-11-08T00:00")
     assert whole_hours_zone(since, until, "day", VIENNA) is VIENNA

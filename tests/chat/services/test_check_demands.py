@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from django.urls import reverse
 
 from audit.actions import Action
 from audit.models import AuditEntry
@@ -47,6 +48,13 @@ def checked_with(chat: Chat, answer: str, prompt: str = "Say hi") -> CheckRun:
     return finish(chat, begin(chat, values=values, provider_id=chat.bud.provider_id))
 
 
+def changed_file(chat: Chat) -> str:
+    """The bud's file, in which it says something else."""
+    change(chat, skips_checks=True)
+    bud = Bud.objects.for_workspace(chat.tenant.workspace).fetch(chat.bud.pk)
+    return write_bud(bud).replace("Say hi", "Say servus", 1)
+
+
 def prompt_of(chat: Chat) -> tuple[int, str]:
     bud = Bud.objects.for_workspace(chat.tenant.workspace).fetch(chat.bud.pk)
     return bud.version, bud.system_prompt
@@ -54,7 +62,8 @@ def prompt_of(chat: Chat) -> tuple[int, str]:
 
 def unchecked(chat: Chat) -> list[dict[str, Any]]:
     rows = AuditEntry.objects.for_workspace(chat.tenant.workspace)
-    return list(rows.filter(action=Action.BUD_UNCHECKED.value).values_list("details", flat=True))
+    rows = rows.filter(action=Action.BUD_UNCHECKED.value).order_by("id")
+    return list(rows.values_list("details", flat=True))
 
 
 @pytest.mark.both_engines
@@ -185,3 +194,78 @@ def test_over_rest_a_refusal_has_a_code_and_a_way_on(demanding: Chat) -> None:
     insists = {"system_prompt": "Be rude", "skip_checks": True}
     assert client.patch(where, insists, **asked).status_code == 200
     assert len(unchecked(demanding)) == 1
+
+
+def test_on_the_page_a_file_is_imported_after_its_checks_or_if_somebody_insists(
+    demanding: Chat,
+) -> None:
+    """REL-1183, REL-1181: the refusal offers both, the text stays in the field, and insisting is in the log."""
+    client = demanding.tenant.client("admin")
+    where = reverse("chat:bud_import", args=[demanding.tenant.workspace.slug])
+    text = changed_file(demanding)
+    refused = client.post(where, {"text": text})
+    assert refused.status_code == 422
+    page = refused.content.decode()
+    assert "takes a change only after its checks have passed" in page
+    assert "Run its checks" in page
+    assert "Import it though its checks have not passed" in page
+    assert refused.context["text"] == text
+    demanding.model.say("good day")
+    running = client.post(where, {"text": text, "check": "1"})
+    assert "Its checks run with this file now." in running.content.decode()
+    run = CheckRun.objects.for_workspace(demanding.tenant.workspace).latest("pk")
+    assert finish(demanding, run).passed == 0
+    assert "Only 0 of 1 checks" in client.post(where, {"text": text}).content.decode()
+    assert client.post(where, {"text": text, "skip_checks": "1"}).status_code == 302
+    assert prompt_of(demanding)[1] == "Say servus"
+    assert [one["run"] for one in unchecked(demanding)] == [None, str(run.pk)]
+
+
+def test_checks_of_a_file_for_a_new_bud_say_that_it_has_none_to_pass(demanding: Chat) -> None:
+    """REL-1183: at the field, and what was typed stays."""
+    client = demanding.tenant.client("admin")
+    where = reverse("chat:bud_import", args=[demanding.tenant.workspace.slug])
+    new = "name: New\nslug: brand-new\nchecks: [{question: Hi, contains: [hi]}]\n"
+    answer = client.post(where, {"text": new, "check": "1"})
+    assert answer.status_code == 422
+    assert "There is no bud of this short name yet." in answer.content.decode()
+    assert answer.context["text"] == new
+    assert client.post(where, {"text": new}).status_code == 302
+
+
+def test_over_rest_a_file_and_a_version_are_checked_first_or_insisted_on(demanding: Chat) -> None:
+    """REL-1184, REL-1181: each has its way on, and its code."""
+    client = demanding.tenant.client("admin")
+    asked: dict[str, Any] = {
+        "content_type": "application/json",
+        "headers": {"X-Workspace": demanding.tenant.workspace.slug},
+    }
+    bud = f"/api/buds/{demanding.bud.pk}/"
+
+    def code(answer: Any) -> tuple[int, str]:
+        return answer.status_code, answer.json()["errors"][0]["code"]
+
+    def passes(begun: Any) -> None:
+        assert begun.status_code == 201
+        run = CheckRun.objects.for_workspace(demanding.tenant.workspace).get(pk=begun.json()["id"])
+        assert finish(demanding, run).passed == 1
+
+    text = changed_file(demanding)
+    file = {"yaml": text}
+    assert code(client.post("/api/buds/import/", file, **asked)) == (409, "checks_not_passed")
+    demanding.model.say("hi")
+    passes(client.post("/api/buds/check-file/", file, **asked))
+    assert client.post("/api/buds/import/", file, **asked).status_code == 200
+    ruder = {"yaml": text.replace("Say servus", "Be rude"), "skip_checks": True}
+    assert client.post("/api/buds/import/", ruder, **asked).status_code == 200
+    rude, _ = prompt_of(demanding)
+    change(demanding, "Be kind", skips_checks=True)
+    back = {"number": rude}
+    assert code(client.post(f"{bud}restore/", back, **asked)) == (409, "checks_not_passed")
+    insists = {**back, "skip_checks": True}
+    assert client.post(f"{bud}restore/", insists, **asked).status_code == 200
+    change(demanding, "Be kind again", skips_checks=True)
+    demanding.model.say("hi")
+    passes(client.post(f"{bud}check-runs/", back, **asked))
+    assert client.post(f"{bud}restore/", back, **asked).status_code == 200
+    assert prompt_of(demanding)[1] == "Be rude"
