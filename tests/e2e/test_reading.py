@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pypdfium2
 from playwright.sync_api import Page, expect
@@ -10,6 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
+from tests.e2e.test_composing import attach
 
 HOSTILE = """
 async (text) => {
@@ -92,3 +94,38 @@ def test_a_chat_is_printed(new_context: NewContext) -> None:
     assert "City People Share" in text
     assert "Back to the chat" not in text
     assert "Copy" not in text
+
+
+def test_words_of_a_call_and_of_a_file_are_found(new_context: NewContext, tmp_path: Path) -> None:
+    """REL-1160, REL-1161, REL-1166: where they stand, and at the message that they belong to."""
+    page = new_context(bypass_csp=True).new_page()
+    enter(page, MEMBER)
+    attach(page, tmp_path, ("garden.md", b"The hydrangeas need shade."))
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("article.answer")).to_contain_text("hydrangeas")
+    expect_idle(page)
+    open_chat(page, "Clock", "What time is it in Tokyo?")
+    expect_idle(page)
+    page.goto("/w/demo/")
+    page.keyboard.press("Control+k")
+    dialog = page.get_by_role("dialog", name="Search chats")
+    dialog.get_by_role("searchbox").or_(dialog.get_by_role("combobox")).first.fill("asia/tokyo")
+    found = dialog.get_by_text("In a tool call, time.get_current_time")
+    expect(found.first).to_be_visible()
+    for theme, width in (("light", 1280), ("dark", 390)):
+        page.emulate_media(color_scheme=theme)
+        page.set_viewport_size({"width": width, "height": 844})
+        screenshot(page, f"search-in-calls-{width}-{theme}")
+        expect_fits(page, f"search {width}")
+        expect_no_faults(page, f"search {width} {theme}")
+    found.first.click()
+    expect(page.locator("article.answer")).to_contain_text("In Tokyo it is now")
+    page.set_viewport_size({"width": 1280, "height": 844})
+    page.keyboard.press("Control+k")
+    dialog.get_by_role("searchbox").or_(dialog.get_by_role("combobox")).first.fill(
+        "hydrangeas shade"
+    )
+    hit = dialog.get_by_text("In a file, garden.md").or_(dialog.get_by_text("hydrangeas")).first
+    expect(hit).to_be_visible()
+    hit.click()
+    expect(page.get_by_role("button", name="Open garden.md").first).to_be_visible()

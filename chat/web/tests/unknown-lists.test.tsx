@@ -159,7 +159,7 @@ it("REL-1166: says in which tool call or file words were found, marks them, and 
   });
   await act(async () => void (await vi.advanceTimersByTimeAsync(500)));
   vi.useRealTimers();
-  const lines = [...document.querySelectorAll("#search-results [role=option] .text-xs.block")];
+  const lines = [...document.querySelectorAll("#search-results [role=option] .line-clamp-3")];
   expect(lines.map((line) => line.textContent)).toEqual([
     "a rare orchid",
     "In a tool call, mail.send: a rare orchid",

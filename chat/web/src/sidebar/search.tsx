@@ -82,7 +82,7 @@ function placeOf(row: Found): string {
 function Excerpt({ row }: { row: Found }) {
   if (row.excerpt.length === 0) return null;
   return (
-    <span class="block truncate text-xs text-(--quiet)">
+    <span class="line-clamp-3 text-xs text-(--quiet)">
       {placeOf(row) && `${placeOf(row)}: `}
       {row.excerpt.map((piece, at) => (piece.is_match ? <mark key={at}>{piece.text}</mark> : piece.text))}
     </span>
@@ -225,7 +225,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
                 <Excerpt row={row} />
               </span>
               {row.is_archived && <span class="text-xs text-(--quiet)">{t.inArchive}</span>}
-              <span class="text-xs text-(--quiet) whitespace-nowrap">{moment(row.at)}</span>
+              <span class="max-sm:hidden text-xs text-(--quiet) whitespace-nowrap">{moment(row.at)}</span>
             </div>
           ))}
         </div>
