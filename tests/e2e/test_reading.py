@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
 import pypdfium2
 from playwright.sync_api import Page, expect
@@ -112,7 +113,8 @@ def test_words_of_a_call_and_of_a_file_are_found(new_context: NewContext, tmp_pa
     dialog.get_by_role("searchbox").or_(dialog.get_by_role("combobox")).first.fill("asia/tokyo")
     found = dialog.get_by_text("In a tool call, time.get_current_time")
     expect(found.first).to_be_visible()
-    for theme, width in (("light", 1280), ("dark", 390)):
+    themes: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 390))
+    for theme, width in themes:
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size({"width": width, "height": 844})
         screenshot(page, f"search-in-calls-{width}-{theme}")
