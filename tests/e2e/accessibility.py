@@ -19,12 +19,16 @@ _OF_ALL_ELSE: Final[dict[str, Any]] = {
     "rules": {name: {"enabled": False} for name in _COLOURS},
 }
 _OVERFLOW: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-SETTLE: Final = """() => {
+SETTLE: Final = """async () => {
+  await document.fonts.ready;
   const ends = (one) => one.effect.getComputedTiming().iterations !== Infinity;
   const running = () => document.getAnimations().filter((one) => one.playState === "running" && ends(one));
   for (let rounds = 0; running().length && rounds < 50; rounds++) running().forEach((one) => one.finish());
 }"""
-"""Colours that change with the theme, and dialogs that open, arrive at once."""
+"""Colours that change with the theme, and dialogs that open, arrive at once.
+
+Fonts are there: axe takes an icon for a word whose letters are too pale until its font is.
+"""
 
 
 def find_faults(
