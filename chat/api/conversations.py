@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.artifacts import ArtifactsOfConversation
-from chat.api.offers import OffersOfConversation
+from chat.api.offers import OffersOfChat
 from chat.api.shapes import ConversationOutput, MessageOutput, ModelInput, SentOutput, sent_json
 from chat.api.sharing import ShareOfConversation
 from chat.engine.attaching import LONGEST_URI, FileRef, Ref, ResourceRef
@@ -36,6 +36,7 @@ from chat.services.conversations import (
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.seen import mark_seen
 from chat.services.turns import send_or_queue
+from chat.tools.usable_servers import ChatSetting
 from chat.values import BulkChange, WhenBusy
 from chat.wire import attachments_of
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
@@ -173,7 +174,7 @@ _NOT_LISTED = (
 
 class ConversationViewSet(
     ArtifactsOfConversation,
-    OffersOfConversation,
+    OffersOfChat,
     ShareOfConversation,
     ListRows,
     RetrieveRow,
@@ -200,6 +201,9 @@ class ConversationViewSet(
                 listed = listed.filter(is_temporary=False)
             return listed.defer(*_NOT_LISTED)
         return rows.select_related("bud__workspace", "chosen_model")
+
+    def chat_setting(self, pk: str) -> ChatSetting:
+        return ChatSetting.of(self.get_object())
 
     def _owner(self) -> Any:
         # A superuser sees everything in the admin, but a conversation is its owner's alone.
@@ -349,6 +353,6 @@ class ConversationViewSet(
     parameters: ClassVar[Any] = {
         "deleted": ("cursor", "page_size"),
         "export": ("as",),
-        **OffersOfConversation.parameters,
+        **OffersOfChat.offer_parameters,
         "messages": ("cursor", "page_size"),
     }

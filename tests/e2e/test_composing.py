@@ -148,6 +148,72 @@ def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
     expect(member.locator("article.tool-card")).to_have_count(1)
 
 
+def test_the_next_chat_uses_prompts_and_tools_of_a_server_that_was_just_added(
+    member: Page,
+) -> None:
+    """REL-1220: its tools are shown and switched before the first message, and its prompts are found with a slash."""
+    member.goto("/w/demo/")
+    member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
+    composer = member.get_by_role("textbox", name="Message Clock")
+    composer.fill("/tid")
+    menu = member.get_by_role("listbox", name="Commands and prompts")
+    expect(menu).to_contain_text("No command or prompt matches.")
+    composer.fill("")
+    member.get_by_role("button", name="Add to this message").click()
+    member.get_by_role("button", name="Servers and tools…").click()
+    dialog = member.get_by_role("dialog", name="Servers and tools of this chat")
+    dialog.get_by_role("button", name="notes", exact=True).click()
+    dialog.get_by_role("button", name="Tools of notes").click()
+    expect(dialog).to_contain_text("Added to this chat")
+    writes = dialog.get_by_role("checkbox", name=re.compile("write", re.IGNORECASE)).first
+    expect(writes).to_be_checked()
+    writes.click()
+    expect(writes).not_to_be_checked()
+    screenshot(member, "tools-before-the-first-message")
+    expect_no_faults(member)
+    member.keyboard.press("Escape")
+    composer.fill("/tid")
+    expect(menu.get_by_role("option")).to_contain_text("Tidy up a note")
+    composer.press("Enter")
+    prompt = member.get_by_role("dialog", name="Tidy up a note")
+    expect(prompt.locator("datalist option").first).to_have_attribute("value", "ideas")
+    prompt.get_by_label(re.compile("^name")).fill("ideas")
+    member.keyboard.press("Enter")
+    expect(composer).to_have_value(re.compile('Read the note "ideas" and say it again, brief'))
+    composer.press("Enter")
+    member.wait_for_url("**/c/**")
+    expect_idle(member)
+    member.get_by_role("button", name="Add to this message").click()
+    member.get_by_role("button", name="Servers and tools…").click()
+    expect(dialog.get_by_role("switch", name="Use notes in this chat")).to_be_checked()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_who_answers_is_chosen_in_the_head_of_the_chat(new_context: NewContext, width: int) -> None:
+    """REL-1221: by keyboard, before the first message and later; in both themes, on a phone too."""
+    page = new_context(bypass_csp=True, viewport={"width": width, "height": 800}).new_page()
+    enter(page, MEMBER)
+    page.goto("/w/demo/")
+    page.locator(".bud-card").get_by_role("button", name="Clock").first.click()
+    head = page.locator(".chat-header")
+    head.get_by_role("button", name=re.compile("^Bud and model: Clock")).focus()
+    page.keyboard.press("Enter")
+    choosing = page.get_by_role("dialog", name="Bud and model")
+    choosing.get_by_role("combobox").fill("Writ")
+    page.keyboard.press("Enter")
+    expect(head.get_by_role("button", name=re.compile("^Bud and model: Writer"))).to_be_visible()
+    say(page, "What can you do?")
+    page.wait_for_url("**/c/**")
+    expect_idle(page)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        expect_no_faults(page)
+        screenshot(page, f"head-{width}-{theme}")
+    head.get_by_role("button", name=re.compile("^Bud and model: Writer")).click()
+    choosing.get_by_role("option", name=re.compile("Clock")).click()
+    expect(head.get_by_role("button", name=re.compile("^Bud and model: Clock"))).to_be_visible()
+
+
 def test_words_that_begin_no_chat_stand_in_the_field_again(member: Page) -> None:
     """REL-750, REL-752: a chosen server has gone since; the person is told, and sends them once more."""
     member.goto("/w/demo/")

@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from chat.models import Bud, Conversation
 from chat.services.buds import create_bud
-from chat.tools.usable_servers import servers_of
+from chat.tools.usable_servers import ChatSetting
+from chat.values import McpConfigOverrides
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer
 from mcp_servers.registry.scopes.effective import ServerSource
@@ -49,10 +50,15 @@ def own_server(tenant: Tenant, role: str = "member", **values: Any) -> McpServer
     )
 
 
+def ahead(bud: Bud, user_id: Any = None) -> ChatSetting:
+    """A chat with this bud that has not begun."""
+    return ChatSetting(bud=bud, user_id=user_id, overrides=McpConfigOverrides())
+
+
 def used(bud: Bud, person: Any = None) -> dict[str, ServerSource]:
     """The names of the servers that a new chat of this person uses, and why."""
     user_id = person.pk if person is not None else None
-    return {one.label: one.source for one in servers_of(bud, user_id=user_id) if one.is_usable}
+    return {one.label: one.source for one in ahead(bud, user_id).servers() if one.is_usable}
 
 
 def test_every_server_can_be_added_to_a_chat(tenant: Tenant) -> None:
@@ -104,11 +110,11 @@ def test_ones_own_server_is_used_in_ones_own_chats_alone(tenant: Tenant) -> None
     assert used(bud, tenant.admin) == used(bud) == {}
     conversation = Conversation(workspace=tenant.workspace, bud=bud, owner=tenant.member)
     conversation.mcp_config_overrides = {"disabled_servers": [str(McpServer.unscoped.get().pk)]}
-    told = servers_of(bud, conversation)
+    told = ChatSetting.of(conversation).servers()
     assert [(one.is_usable, one.code) for one in told] == [(False, "off_here")]
     tenant.workspace.allows_personal_servers = False
     tenant.workspace.save()
-    assert servers_of(bud, user_id=tenant.member.pk) == ()
+    assert ahead(bud, tenant.member.pk).servers() == ()
 
 
 def test_ones_own_server_can_be_kept_for_single_chats(tenant: Tenant) -> None:
