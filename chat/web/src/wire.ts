@@ -828,7 +828,7 @@ export interface Draft {
   written_at: string;
 }
 
-/** A server that is considered for a conversation, and why it is or is not used. */
+/** A server that is considered for a chat, and why it is or is not used. */
 export interface EffectiveServer {
   id: string;
   name: string;
@@ -1233,7 +1233,7 @@ export interface ServerName {
 export interface Servers {
   servers: EffectiveServer[];
   addable: AddableServer[];
-  /** What this conversation changes of its bud. */
+  /** What this chat changes of its bud. */
   overrides: McpConfigOverrides;
 }
 

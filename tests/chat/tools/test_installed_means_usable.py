@@ -203,3 +203,47 @@ def test_the_catalogue_asks_too(tenant: Tenant) -> None:
     assert bud.mcp.servers == [server.pk]
     assert not server.is_used_everywhere
     assert CANARY not in str(answer.json())
+
+
+def test_a_pasted_list_says_where_its_servers_are_used(two_workspaces: TwoTenants) -> None:
+    """REL-1222, SEC-596: asked with the preview; buds of others are refused, and nothing is half added."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    bud, theirs = a_bud(tenant, takes_all_tools=False), a_bud(other)
+    client = tenant.client("admin")
+    page = reverse("mcp_servers:import", args=[tenant.workspace.slug])
+    listed = '{"mcpServers": {"weather": {"url": "https://w.example/mcp"}, "sea": {"url": "https://s.example/mcp"}}}'
+    asked = {"servers": listed, "intent": "apply", "use": "chosen_buds"}
+    rows = McpServer.objects.for_workspace(tenant.workspace)
+    shown = client.post(page, {"servers": listed, "intent": "preview"})
+    assert (shown.status_code, "In the buds chosen below" in shown.content.decode()) == (200, True)
+    for faulty in ({}, {"bud_ids": [str(theirs.pk)]}):
+        refused = client.post(page, {**asked, **faulty})
+        assert refused.status_code == 422
+        assert listed.split('"')[3] in refused.content.decode()
+        assert not rows.exists()
+    assert client.post(page, {**asked, "bud_ids": [str(bud.pk)]}).status_code == 302
+    bud.refresh_from_db()
+    assert set(bud.mcp.servers) == set(rows.values_list("pk", flat=True))
+    assert not any(row.is_used_everywhere or row.is_active for row in rows)
+
+
+def test_a_list_says_over_rest_where_its_servers_are_used(two_workspaces: TwoTenants) -> None:
+    """REL-1222, SEC-596: the same as on the page."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    theirs = a_bud(other)
+    client = tenant.client("admin", headers={"X-Workspace": tenant.workspace.slug})
+    body = {
+        "servers": '{"mcpServers": {"weather": {"url": "https://w.example/mcp"}}}',
+        "is_used_everywhere": False,
+    }
+
+    def send(values: dict[str, Any]) -> Any:
+        return client.post("/api/server-lists/", values, content_type="application/json")
+
+    refused = send({**body, "bud_ids": [str(theirs.pk)]})
+    assert (refused.status_code, McpServer.objects.for_workspace(tenant.workspace).count()) == (
+        422,
+        0,
+    )
+    assert send(body).status_code == 201
+    assert not McpServer.objects.for_workspace(tenant.workspace).get().is_used_everywhere
