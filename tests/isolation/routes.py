@@ -449,6 +449,12 @@ SAMPLES: dict[str, Sample] = {
         reads=False,
     ),
     "api:buds-resources": Sample(ids=_pk("bud")),
+    "api:buds-prompts": Sample(ids=_pk("bud"), bodies=(_body(prompt_id="prompt"),)),
+    "api:buds-completions": Sample(
+        ids=_pk("bud"),
+        bodies=(_body(kind="=prompt", id="prompt", argument="=a", value="="),),
+        reads=False,
+    ),
     "api:buds-servers": Sample(ids=_pk("bud")),
     "api:buds-offered": Sample(),
     "api:buds-tools": Sample(ids=_pk("bud")),
