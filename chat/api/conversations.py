@@ -18,9 +18,16 @@ from rest_framework.response import Response
 
 from chat.api.artifacts import ArtifactsOfConversation
 from chat.api.offers import OffersOfChat
-from chat.api.shapes import ConversationOutput, MessageOutput, ModelInput, SentOutput, sent_json
+from chat.api.shapes import (
+    AttachedName,
+    ConversationOutput,
+    MessageOutput,
+    ModelInput,
+    SentOutput,
+    sent_json,
+)
 from chat.api.sharing import ShareOfConversation
-from chat.engine.attaching import LONGEST_URI, FileRef, Ref, ResourceRef
+from chat.engine.attaching import FileRef, Ref, ResourceRef
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
 from chat.services.conversations import (
@@ -94,30 +101,6 @@ class BulkInput(serializers.Serializer[Any]):
     folder_id = serializers.UUIDField(
         required=False, allow_null=True, help_text="Of `move`; null: into no folder."
     )
-
-
-class AttachedName(serializers.Serializer[Any]):
-    """A resource of one of the conversation's servers, or a file of the conversation."""
-
-    server_id = serializers.UUIDField(required=False, help_text="Of a resource.")
-    uri = serializers.CharField(max_length=LONGEST_URI, required=False, help_text="Of a resource.")
-    resource_id = serializers.UUIDField(required=False, allow_null=True)
-    artifact_id = serializers.UUIDField(
-        required=False, help_text="Of a file. Upload it before you send the message."
-    )
-    version = serializers.IntegerField(
-        min_value=1, required=False, allow_null=True, help_text="Of a file; without it the newest."
-    )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Either the one or the other, whole."""
-        is_file = set(attrs) <= {"artifact_id", "version"} and "artifact_id" in attrs
-        is_resource = {"server_id", "uri"} <= set(attrs) <= {"server_id", "uri", "resource_id"}
-        if not (is_file or is_resource):
-            raise serializers.ValidationError(
-                "Give server_id and uri of a resource, or artifact_id of a file."
-            )
-        return attrs
 
 
 def _ref(values: dict[str, Any]) -> Ref:

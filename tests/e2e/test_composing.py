@@ -407,8 +407,10 @@ def test_files_are_pasted_and_dropped_and_taken_back_on_their_way(member: Page) 
     assert held
 
 
-def test_a_draft_moves_between_open_browsers(member: Page, new_context: NewContext) -> None:
-    """REL-754, REL-1159: what is written in one is shown in the other at once, and goes from both when one sends it."""
+def test_a_draft_moves_between_open_browsers(
+    member: Page, new_context: NewContext, tmp_path: Path
+) -> None:
+    """REL-754, REL-1159, REL-1224: what is written in one is shown in the other at once, and goes from both when one sends it."""
     open_chat(member, "Clock", "What time is it in Vienna?")
     expect_idle(member)
     other = new_context(storage_state=member.context.storage_state()).new_page()
@@ -429,7 +431,16 @@ def test_a_draft_moves_between_open_browsers(member: Page, new_context: NewConte
     expect(other.locator(link).get_by_role("img", name="not sent yet")).to_have_count(0)
     there.fill("What time is it in Graz?")
     expect(here).to_have_value("What time is it in Graz?")
+    # A file that one of them takes along is there too, and after a reload.
+    attach(member, tmp_path, ("note.txt", b"The word is plum"))
+    for page in (member, other):
+        expect(page.get_by_role("list", name="Attachments")).to_contain_text("note.txt")
+    other.reload()
+    expect(other.get_by_role("list", name="Attachments")).to_contain_text("note.txt")
+    expect(there).to_have_value("What time is it in Graz?")
     there.press("Enter")
     expect(row).to_be_visible()
     expect(mark).to_have_count(0)
     expect(here).to_have_value("")
+    expect(member.locator(".composer").get_by_role("list", name="Attachments")).to_have_count(0)
+    expect(member.locator(".user-message").last).to_contain_text("note.txt")
