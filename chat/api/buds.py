@@ -48,7 +48,7 @@ from chat.services.buds import (
     require_edit,
     update_bud,
 )
-from chat.services.check_plans import change_plan, plan_of
+from chat.services.check_plans import Schedule, change_plan, plan_of
 from chat.services.check_runs import start_run
 from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import add_check, checks_of
@@ -330,12 +330,12 @@ class BudViewSet(OffersOfChat, ListRows, RetrieveRow, WorkspaceViewSet):
         if request.method != "PATCH":
             return Response(plan_json(plan_of(bud)))
         values = self.read(CheckPlanInput, partial=True)
+        every = values.get("every")
         plan = change_plan(
             bud=bud,
-            person=self.person,
             actor=self.actor,
             before_saving=values.get("before_saving"),
-            every=Repeat(values["every"]) if "every" in values else None,
+            schedule=None if every is None else Schedule(Repeat(every), self.person),
         )
         return Response(plan_json(plan))
 

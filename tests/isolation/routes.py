@@ -411,6 +411,7 @@ SAMPLES: dict[str, Sample] = {
     "workspace_file": Sample(ids=_slug, bodies=(_workspace_yaml,)),
     "workspace_file_download": Sample(ids=_slug),
     "api:config-list": Sample(bodies=(_bud_document,)),
+    "api:config-check-runs": Sample(bodies=(_bud_document,), reads=False),
     "api:conversations-list": Sample(bodies=(_body(bud_id="bud"), _new_conversation)),
     "api:conversations-detail": Sample(
         ids=_pk("conversation"),
