@@ -15,6 +15,7 @@ from celery.signals import (
 )
 
 from config import celery_context as _celery_context  # noqa: F401 - carries ids into tasks
+from config import celery_runs as _celery_runs  # noqa: F401 - notes when jobs ran
 from workspaces.process.schedules import SCHEDULE
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")

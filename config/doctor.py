@@ -5,10 +5,10 @@ A check looks and changes nothing. What raises inside a check is that check's re
 
 from __future__ import annotations
 
+import platform
 import shutil
 import ssl
 import stat
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,11 +29,13 @@ from audit.health import health
 from audit.models import AuditStream
 from audit.spool import spool_size
 from chat.models import PushDevice
+from config.installation.versions import database_version, redis_version
 from config.keys import FILE_NAME
 from workspaces import restore
 from workspaces.database import database_now
 from workspaces.database.postgresql import policies
 from workspaces.formats import whole
+from workspaces.product import VERSION
 from workspaces.secrets import count_by_key, find_unreadable, primary_key_id
 from workspaces.web_push import vapid_keys
 
@@ -99,10 +101,9 @@ def _run(part: str, check: Callable[[str], Finding]) -> Finding:
 
 
 def _versions(part: str) -> Finding:
-    python = ".".join(map(str, sys.version_info[:3]))
     return _ok(
         part,
-        f"Python {python}, Django {version('django')}, mcp {version('mcp')}, {ssl.OPENSSL_VERSION}",
+        f"Trellis {VERSION}, Python {platform.python_version()}, Django {version('django')}, mcp {version('mcp')}, {ssl.OPENSSL_VERSION}",
     )
 
 
@@ -124,14 +125,7 @@ def _settings(part: str) -> Finding:
 
 
 def _database(part: str) -> Finding:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SHOW server_version"
-            if connection.vendor == "postgresql"
-            else "SELECT sqlite_version()"
-        )
-        found = str(cursor.fetchone()[0]).split()[0]
-    name = "PostgreSQL" if connection.vendor == "postgresql" else "SQLite"
+    name, found = database_version()
     if connection.vendor == "postgresql" and int(found.split(".")[0]) < OLDEST_POSTGRESQL:
         return _failed(
             part, f"{name} {found} is too old", f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer."
@@ -203,20 +197,18 @@ def _missing_timeouts() -> list[str]:
 
 
 def _redis(part: str) -> Finding:
-    url = settings.TRELLIS.redis_url
-    if url is None:
+    if settings.TRELLIS.redis_url is None:
         return _ok(part, "not used: one process does everything")
     import redis
 
-    with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
-        try:
-            found = str(client.info("server")["redis_version"])
-        except redis.RedisError as error:
-            return _failed(
-                part,
-                f"does not answer ({type(error).__name__})",
-                "Start it, and look whether REDIS_URL is right. Until then pages are slower to follow and background tasks wait.",
-            )
+    try:
+        found = redis_version()
+    except redis.RedisError as error:
+        return _failed(
+            part,
+            f"does not answer ({type(error).__name__})",
+            "Start it, and look whether REDIS_URL is right. Until then pages are slower to follow and background tasks wait.",
+        )
     if tuple(int(number) for number in found.split(".")[:2]) < OLDEST_REDIS:
         return _failed(part, f"Redis {found} is too old", "Use Redis 6.2 or newer.")
     return _ok(part, f"Redis {found}")
