@@ -88,6 +88,11 @@ def examine() -> list[Finding]:
     return [_run(part, check) for part, check in _CHECKS.items()]
 
 
+def examine_part(part: str) -> Finding:
+    """Run one check."""
+    return _run(part, _CHECKS[part])
+
+
 def _run(part: str, check: Callable[[str], Finding]) -> Finding:
     try:
         return check(part)
@@ -313,6 +318,29 @@ def _queues(part: str) -> Finding:
     return _ok(part, ", ".join([*told, "nothing is held back"]))
 
 
+def _jobs(part: str) -> Finding:
+    from config.installation.jobs import JobState, read_jobs  # no other check needs Celery
+
+    found = read_jobs()
+    if found.problem:
+        is_new = all(one.state is JobState.WAITING for one in found.jobs)
+        return _ok(part, found.problem) if is_new else _look(part, found.problem, _JOBS_ADVICE)
+    if found.failed or found.late:
+        told = [
+            f"“{one.what}” {'failed' if one.state is JobState.FAILED else 'is late'}"
+            for one in found.jobs
+            if one.state in {JobState.FAILED, JobState.LATE}
+        ]
+        more = f", and {whole(len(told) - _MOST_TOLD)} more" if len(told) > _MOST_TOLD else ""
+        return _look(part, ", ".join(told[:_MOST_TOLD]) + more, _JOBS_ADVICE)
+    workers = ngettext("%s worker is alive", "%s workers are alive", found.alive)
+    return _ok(part, f"all run, and {workers % whole(found.alive)}")
+
+
+_MOST_TOLD: Final = 3
+_JOBS_ADVICE: Final = "Look under Admin, State of the installation, Background jobs. Workers' logs say why a job failed."
+
+
 def _seals(part: str) -> Finding:
     found = health()
     if found.is_key_missing:
@@ -401,6 +429,7 @@ _CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
     "disk": _disk,
     "triggers": _triggers,
     "queues": _queues,
+    "background jobs": _jobs,
     "seals": _seals,
     "restores": _restores,
     "mail": _mail,

@@ -36,8 +36,8 @@ WORDS = {
 """Tone and word of each state."""
 JOB_WORDS: Final = {
     JobState.OK: ("ok", _("fine")),
-    JobState.RUNNING: ("accent", _("running")),
-    JobState.WAITING: ("quiet", _("not run yet")),
+    JobState.RUNNING: ("info", _("running")),
+    JobState.WAITING: ("muted", _("not run yet")),
     JobState.LATE: ("warn", _("late")),
     JobState.FAILED: ("bad", _("failed")),
 }

@@ -16,6 +16,7 @@ from django.utils.translation import ngettext
 from audit.actions import Action
 from audit.services import EntryDraft, record
 from config.metrics import queue_lengths
+from config.task_modules import load_tasks
 from workspaces.errors import Conflict, NotFound
 from workspaces.formats import decimal, moment_and_zone, whole
 from workspaces.installation import Fault
@@ -153,9 +154,7 @@ def read_jobs() -> JobsReport:
 
 def all_jobs() -> dict[str, ScheduledJob]:
     """Every job that runs by itself, by the name of its task."""
-    from config.celery import app  # commands that only look need no Celery
-
-    app.loader.import_default_modules()
+    load_tasks()
     return JOBS
 
 
@@ -166,10 +165,9 @@ def run_now(name: str, *, actor: Actor) -> ScheduledJob:
         NotFound: there is no such job, or it is not for this person.
         Conflict: the queue does not take it.
     """
+    from celery import current_app
     from kombu.exceptions import OperationalError
     from redis import RedisError
-
-    from config.celery import app
 
     job = all_jobs().get(name)
     if job is None or not actor.is_superuser:
@@ -177,7 +175,7 @@ def run_now(name: str, *, actor: Actor) -> ScheduledJob:
     details = {"job": name, "what": str(job.what)}
     record(EntryDraft(action=Action.JOB_STARTED, actor=actor, workspace_id=None, details=details))
     try:
-        app.send_task(name, expires=HOUR.total_seconds(), retry=False)
+        current_app.send_task(name, expires=HOUR.total_seconds(), retry=False)
     except (OperationalError, RedisError, OSError) as error:
         told = _(
             "The job was not started, because Redis does not answer. Start Redis, then try again."

@@ -14,10 +14,9 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from config.env import ROOT
-from workspaces.formats import moment_in_utc, whole
+from workspaces.formats import moment_in_utc
 from workspaces.models import InstalledVersion
 from workspaces.product import VERSION
 
@@ -174,12 +173,6 @@ def as_text(found: Versions) -> str:
         for one in found.migrations
     ]
     return "\n".join(lines)
-
-
-def told_waiting(number: int) -> str:
-    """How many migrations wait, for people."""
-    told = ngettext("%(number)s to apply", "%(number)s to apply", number)
-    return told % {"number": whole(number)}
 
 
 def _programs() -> list[Program]:
