@@ -50,6 +50,8 @@ class JobRuns:
         self._lock = threading.Lock()
         self._ended: dict[str, _Ran] = {}
         self._noted_at = -math.inf
+        self._noted: set[str] = set()
+        """Jobs of which a run was written; the first one of each is not waited for."""
 
     def begin(self, name: str) -> datetime:
         """Note that a job begins; gives when. One that runs rarely is seen to be at work."""
@@ -77,8 +79,9 @@ class JobRuns:
         with self._lock:
             self._ended[name] = ran
             is_time = time.monotonic() - self._noted_at >= self._every
-            if not (is_time or JOBS[name].is_rare):
+            if not (is_time or JOBS[name].is_rare or name not in self._noted):
                 return
+            self._noted.add(name)
             ended, self._ended = self._ended, {}
             self._noted_at = time.monotonic()
         _try(lambda: _store(ended, worker))
