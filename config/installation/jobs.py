@@ -47,6 +47,9 @@ class JobState(StrEnum):
     FAILED = "failed"
 
 
+_PRESSING: Final = {JobState.FAILED: -3, JobState.LATE: -2, JobState.RUNNING: -1}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobReport:
     """One job, as far as its runs are known."""
@@ -141,8 +144,7 @@ def read_jobs() -> JobsReport:
         _report(job, rows.get(job.name), known=known, now=now, is_run=awake is not None)
         for job in all_jobs().values()
     ]
-    order = list(JobState)
-    jobs.sort(key=lambda one: (-order.index(one.state), JOBS[one.name].period, one.what))
+    jobs.sort(key=lambda one: (_PRESSING.get(one.state, 0), JOBS[one.name].period, one.what))
     has_begun = bool(rows) or (known is not None and now - known > ALIVE)
     return JobsReport(
         jobs=jobs,

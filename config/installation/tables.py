@@ -10,6 +10,7 @@ from typing import Final
 
 from django.db import connection
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from workspaces.database.time_limits import TookTooLong, at_most
@@ -88,19 +89,25 @@ class DatabaseSize:
 
 def read_database() -> DatabaseSize:
     """Look once, within a few seconds at most."""
+    waiting = 0
     if connection.vendor == "postgresql":
         size, reusable, tables = _postgresql()
         engine = "PostgreSQL"
     else:
         size, reusable, tables = _sqlite()
         engine = "SQLite"
+        waiting = _beside_sqlite()
     parts = parts_of(tables)
+    is_counted = any(one.size is not None for one in parts)
+    if waiting:
+        what = _now("Latest changes, in a file beside the database's")
+        parts.insert(-1, Part(what=what, size=waiting, rows=None, tables=()))
     return DatabaseSize(
         engine=engine,
-        size=size,
+        size=size + waiting,
         reusable=reusable,
         parts=parts,
-        is_counted=any(one.size is not None for one in parts),
+        is_counted=is_counted,
     )
 
 
@@ -178,7 +185,7 @@ def _postgresql() -> tuple[int, int | None, dict[str, Table]]:
 
 
 def _sqlite() -> tuple[int, int | None, dict[str, Table]]:
-    """Size of the file and what waits beside it; pages are counted where SQLite can, and there is time."""
+    """Size of the file; its pages are counted where SQLite can, and there is time."""
     with connection.cursor() as cursor:
         found = {}
         for pragma in ("page_size", "page_count", "freelist_count"):
@@ -196,17 +203,23 @@ def _sqlite() -> tuple[int, int | None, dict[str, Table]]:
     sizes: Counter[str] = Counter()
     for name, size in (pages or {}).items():
         sizes[owners.get(name, name)] += size
-    beside = Path(f"{connection.settings_dict['NAME']}-wal")
-    waiting = beside.stat().st_size if beside.is_file() else 0
     page = found["page_size"]
     return (
-        found["page_count"] * page + waiting,
+        found["page_count"] * page,
         found["freelist_count"] * page,
         {
             name: Table(sizes[name] if pages is not None else None, rows.get(name))
             for name in tables
         },
     )
+
+
+def _beside_sqlite() -> int:
+    """Bytes of the log of changes that SQLite keeps beside its file, and writes over again and again."""
+    try:
+        return Path(f"{connection.settings_dict['NAME']}-wal").stat().st_size
+    except OSError:
+        return 0
 
 
 def _pages_of_sqlite() -> dict[str, int] | None:

@@ -22,7 +22,7 @@ from workspaces.product import VERSION
 
 MOST_KEPT: Final = 20
 """Versions that an installation remembers."""
-_SHORT: Final = 12
+_SHORT: Final = 8
 """Digits of a commit that people are shown."""
 _HEX: Final = frozenset("0123456789abcdef")
 

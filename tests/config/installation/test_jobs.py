@@ -105,6 +105,10 @@ def test_what_needs_somebody_stands_first() -> None:
     assert (first.name, first.state, first.failures) == (HOURLY, JobState.FAILED, 2)
     assert (first.fault, first.error) == (str(Fault.NETWORK.label), "ConnectionError")
     assert (report.failed, report.failures) == (1, 2)
+    # One that has not run yet needs nobody: the others stand by how often they run.
+    BackgroundJob.objects.filter(pk=OFTEN).delete()
+    seen(since=timedelta(seconds=50))
+    assert read_jobs().jobs[1].often == "every 5 seconds"
     # It went well again: the failures of the day are still told.
     BackgroundJob.objects.filter(pk=HOURLY).update(ended_at=timezone.now())
     assert (of(HOURLY).state, of(HOURLY).failures) == (JobState.OK, 2)
