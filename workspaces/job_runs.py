@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from django.db import Error, transaction
@@ -30,7 +30,6 @@ NOTED_EVERY: Final = 30.0
 """Seconds for which runs that went well wait to be written."""
 AWAY: Final = timedelta(minutes=10)
 """A worker that was silent for so long was stopped, or its machine slept."""
-_HOUR_SHAPE: Final = "%Y-%m-%dT%H"
 _TIME: Final = frozenset({"TimeoutError", "SoftTimeLimitExceeded", "TimeLimitExceeded"})
 _NETWORK: Final = ("redis", "kombu", "httpx2", "httpcore2", "smtplib", "ssl", "socket")
 """Packages whose exceptions come from elsewhere."""
@@ -139,7 +138,7 @@ def _store_failure(name: str, ran: _Ran, error: BaseException) -> None:
         BackgroundJob.objects.get_or_create(pk=name)
         row = BackgroundJob.objects.select_for_update().get(pk=name)
         failures = _of_last_day(row.failures, ran.ended_at)
-        hour = ran.ended_at.strftime(_HOUR_SHAPE)
+        hour = _hour_of(ran.ended_at)
         row.failures = {**failures, hour: failures.get(hour, 0) + 1}
         row.failed_at = ran.ended_at
         row.fault = fault_of(error).value
@@ -160,8 +159,13 @@ def fault_of(error: BaseException) -> Fault:
 
 
 def _of_last_day(failures: dict[str, int], now: datetime) -> dict[str, int]:
-    since = (now - DAY).strftime(_HOUR_SHAPE)
+    since = _hour_of(now - DAY)
     return {hour: number for hour, number in failures.items() if hour > since}
+
+
+def _hour_of(at: datetime) -> str:
+    """By which failures are counted: "2026-11-27T08"."""
+    return at.astimezone(UTC).isoformat(timespec="hours").partition("+")[0]
 
 
 runs: Final = JobRuns()
