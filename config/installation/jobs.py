@@ -174,14 +174,14 @@ def run_now(name: str, *, actor: Actor) -> ScheduledJob:
     job = all_jobs().get(name)
     if job is None or not actor.is_superuser:
         raise NotFound(_("Job not found."))
+    told = _("The job was not started, because Redis does not answer. Start Redis, then try again.")
+    if _waiting() is None:  # Celery would try for longer than a person waits
+        raise Conflict(told)
     details = {"job": name, "what": str(job.what)}
     record(EntryDraft(action=Action.JOB_STARTED, actor=actor, workspace_id=None, details=details))
     try:
         current_app.send_task(name, expires=HOUR.total_seconds(), retry=False)
     except (OperationalError, RedisError, OSError) as error:
-        told = _(
-            "The job was not started, because Redis does not answer. Start Redis, then try again."
-        )
         raise Conflict(told) from error
     return job
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,7 +20,7 @@ from config.installation import jobs
 from config.installation.jobs import JobState, all_jobs, read_jobs, run_now
 from tests.factories import Tenant
 from tests.platform_api import Api, faults, in_browser
-from workspaces.errors import NotFound
+from workspaces.errors import Conflict, NotFound
 from workspaces.installation import Fault
 from workspaces.models import BackgroundJob, InstalledVersion, User, WorkerSeen
 from workspaces.process.schedules import DAY, HOUR, WEEK
@@ -139,7 +140,7 @@ def test_a_job_is_late_only_if_somebody_was_there_to_run_it() -> None:
 
 
 def test_without_workers_the_report_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, settings: Settings
+    monkeypatch: pytest.MonkeyPatch, settings: Settings, tenant: Tenant
 ) -> None:
     """REL-1202: whether it is Redis, a worker or the scheduler that is missing."""
     assert read_jobs().problem == "No job has run yet. The first ones run within a minute."
@@ -163,6 +164,10 @@ def test_without_workers_the_report_says_what_to_do(
     report = read_jobs()
     assert report.waiting is None
     assert "Redis does not answer" in report.problem
+    owner = replace(tenant.actor(), is_superuser=True)
+    with pytest.raises(Conflict, match="Redis does not answer"):
+        run_now(OFTEN, actor=owner)
+    assert not AuditEntry.objects.across_workspaces().filter(action="job.started").exists()
 
 
 def test_the_doctor_names_jobs_that_failed_or_are_late() -> None:
