@@ -705,6 +705,10 @@ SAMPLES: dict[str, Sample] = {
     "audit:platform": Sample(reads=False, writes_on_get=_SESSION),
     "platform_state": Sample(reads=False, writes_on_get=_SESSION),
     "confirm_restore": Sample(reads=False),
+    "platform_jobs": Sample(reads=False, writes_on_get=_SESSION),
+    "run_job": Sample(reads=False),
+    "platform_storage": Sample(reads=False, writes_on_get=_SESSION),
+    "platform_versions": Sample(reads=False, writes_on_get=_SESSION),
     "chat:platform_provider": Sample(reads=False, writes_on_get=_SESSION),
     "chat:shared_providers": Sample(reads=False, writes_on_get=_SESSION),
     "chat:shared_provider_new": Sample(reads=False, writes_on_get=_SESSION),
@@ -744,6 +748,7 @@ SAMPLES: dict[str, Sample] = {
         f"api:platform-{name}": Sample(reads=False)
         for name in (
             *("state-list", "state-confirm-restore", "servers-list"),
+            *("jobs-list", "jobs-run", "storage-list", "versions-list"),
             *("programs-list", "programs-known", "audit-list", "audit-workspaces-list"),
             *("audit-entries-list", "environment-provider-list", "environment-provider-test"),
             *("environment-provider-usage", "environment-provider-list-changes"),
