@@ -33,7 +33,6 @@ from chat.api.checks import (
 )
 from chat.api.knowledge import KnowledgeFileOutput, NewKnowledgeFile
 from chat.api.offers import OffersOfChat
-from chat.api.uploads import UploadParser
 from chat.artifacts.knowledge import knowledge_of
 from chat.artifacts.meaning import knowledge_listed
 from chat.models import Bud, BudVersion, Repeat
@@ -58,6 +57,7 @@ from chat.tools.usable_servers import ChatSetting
 from chat.values import McpConfigOverrides, parse_value
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import TruthFilter
+from workspaces.api.uploads import UploadParser
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 

@@ -13,7 +13,7 @@ PROOF = "never deleted, since it proves the log"
 
 BOUNDS = {
     PEOPLE: """
-        auth.Permission auth.Group contenttypes.ContentType account.EmailAddress workspaces.User
+        auth.Permission auth.Group contenttypes.ContentType account.EmailAddress workspaces.User workspaces.PersonPicture
         workspaces.Workspace workspaces.Membership workspaces.Invitation workspaces.JoinLink
         workspaces.AccessRequest workspaces.SavedListView workspaces.ApiToken workspaces.Installation
         audit.AlertRule

@@ -535,6 +535,7 @@ SAMPLES: dict[str, Sample] = {
     "api:push-devices-key": Sample(),
     "api:reminders-list": Sample(bodies=(lambda _: {"mail_after": 15, "time_zone": "UTC"},)),
     "api:profile-list": Sample(bodies=(_body(name="=Ada"),)),
+    "api:profile-picture": Sample(reads=False),
     "api:pins-list": Sample(
         bodies=(lambda side: {"bud_id": str(side["bud"].pk), "is_pinned": True},)
     ),
@@ -601,6 +602,8 @@ SAMPLES: dict[str, Sample] = {
         ids=lambda _: {"token": "unknown"}, is_public=True, writes_on_get=_SESSION
     ),
     "workspaces:profile": Sample(bodies=(_body(name="=Ada"),)),
+    "workspaces:picture": Sample(),
+    "workspaces:member_picture": Sample(ids=_in_workspace(user_id="member")),
     "workspaces:shortcuts": Sample(),
     "workspaces:all": Sample(),
     "workspaces:appearance": Sample(bodies=(lambda _: {"theme": "dark"},)),

@@ -627,6 +627,7 @@ export interface BootUser {
   id: string;
   email: string;
   name: string;
+  picture: string;
 }
 
 export interface BootWorkspace {
