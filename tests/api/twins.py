@@ -31,7 +31,7 @@ PAGES: Final[Mapping[str, Operations]] = {
     "workspace_file": "POST config/",
     # People
     "workspaces:profile": "POST profile/",
-    "workspaces:picture": {"give": "PUT profile/picture/", "take back": "DELETE profile/picture/"},
+    "workspaces:picture": {"give": "POST profile/picture/", "take back": "DELETE profile/picture/"},
     "workspaces:appearance": "POST profile/",
     "workspaces:formats": "POST profile/",
     "workspaces:sessions": {

@@ -602,8 +602,10 @@ SAMPLES: dict[str, Sample] = {
         ids=lambda _: {"token": "unknown"}, is_public=True, writes_on_get=_SESSION
     ),
     "workspaces:profile": Sample(bodies=(_body(name="=Ada"),)),
-    "workspaces:picture": Sample(),
-    "workspaces:member_picture": Sample(ids=_in_workspace(user_id="member")),
+    "workspaces:picture": Sample(reads=False),
+    "workspaces:member_picture": Sample(
+        ids=lambda side: {**_slug(side), "user_id": side["membership"].user_id}
+    ),
     "workspaces:shortcuts": Sample(),
     "workspaces:all": Sample(),
     "workspaces:appearance": Sample(bodies=(lambda _: {"theme": "dark"},)),

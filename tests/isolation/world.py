@@ -126,6 +126,7 @@ from workspaces.models import (
     Invitation,
     JoinLink,
     Membership,
+    PersonPicture,
     RequestKind,
     SavedListView,
     WorkspaceSession,
@@ -878,6 +879,7 @@ def make_side(slug: str, text: str) -> Side:
         )
     )
     membership = Membership.objects.for_workspace(workspace).get(user=member)
+    PersonPicture.objects.create(user=member, content=text.encode())
     return Side(
         tenant=tenant,
         rows={

@@ -133,12 +133,12 @@ class ProfileViewSet(WorkspaceViewSet):
         return Response(ProfileOutput(person).data)
 
     @extend_schema(
-        methods=["PUT"],
+        methods=["POST"],
         request={"multipart/form-data": PictureInput},
         responses={200: ProfileOutput},
     )
     @extend_schema(methods=["DELETE"], request=None, responses={200: ProfileOutput})
-    @action(detail=False, methods=["put", "delete"], parser_classes=(PictureParser,))
+    @action(detail=False, methods=["post", "delete"], parser_classes=(PictureParser,))
     def picture(self, request: Request) -> Response:
         """Give yourself a picture, which is cut to a square and drawn anew; or take it away."""
         if request.method == "DELETE":
