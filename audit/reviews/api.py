@@ -171,7 +171,7 @@ class SampleOutput(serializers.Serializer[Any]):
     lines = serializers.ListField(child=serializers.CharField())
 
 
-class FigureOutput(serializers.Serializer[Any]):
+class FileFigureOutput(serializers.Serializer[Any]):
     name = serializers.CharField(source="label")
     value = serializers.CharField()
     change = serializers.CharField()
@@ -189,7 +189,7 @@ class PreviewOutput(serializers.Serializer[Any]):
     next_runs = serializers.ListField(child=serializers.DateTimeField())
     file_name = serializers.CharField()
     sample = SampleOutput()
-    figures = FigureOutput(many=True, help_text="Of a PDF, which has no rows.")
+    figures = FileFigureOutput(many=True, help_text="Of a PDF, which has no rows.")
     size = serializers.IntegerField(
         allow_null=True, help_text="In bytes, guessed from the first entries."
     )
@@ -205,7 +205,7 @@ class ReadyViewOutput(serializers.Serializer[Any]):
     help = serializers.CharField()
 
 
-class PersonOutput(serializers.Serializer[Any]):
+class RecipientOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     name = serializers.CharField(source="display_name")
     email = serializers.EmailField()
@@ -215,7 +215,7 @@ class ScheduleChoices(serializers.Serializer[Any]):
     """What a schedule can begin with, and who may get its files."""
 
     views = ReadyViewOutput(many=True)
-    people = PersonOutput(many=True)
+    people = RecipientOutput(many=True)
     is_cut = serializers.BooleanField(help_text="More people may get files than are listed.")
 
 

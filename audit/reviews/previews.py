@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from django.db import OperationalError, connection, transaction
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from audit.exports.formats import Sample
@@ -93,7 +93,9 @@ def preview_schedule(
         numbers = making.count(rows, most=MOST_COUNTED)
         sample = making.begin(sent, actor=actor, number=MOST_SHOWN)
         figures = making.figures_of(sent, actor=actor)
-    mail = making.mail_of(sent, draft, numbers, link=f"{_home()}/…", made_by=actor.label)
+    # The page of the file that is not made yet.
+    link = public_url(reverse("audit:entries", args=[workspace.slug])) + "sent/…"
+    mail = making.mail_of(sent, draft, numbers, link=link, made_by=actor.label)
     shown = min(numbers.entries, MOST_SHOWN)
     size = sample.size * numbers.entries // shown if sample.size and shown else None
     return Preview(
@@ -114,11 +116,6 @@ def preview_schedule(
         text=mail.text,
         log_query=log_query(sent.query, sent.since, sent.until),
     )
-
-
-def _home() -> str:
-    found = urlsplit(public_url("/"))
-    return f"{found.scheme}://{found.netloc}"
 
 
 def _cut(sample: Sample) -> Sample:
