@@ -30,7 +30,7 @@ from audit.reviews.schedules import (
     pause_schedule,
     update_schedule,
 )
-from audit.reviews.sent_files import log_query_of, sent_files
+from audit.reviews.sent_files import find_sent_file, log_query_of, sent_files
 from audit.reviews.signing import LONGEST_NOTE, sign_off, sign_off_file
 from audit.reviews.timing import USUAL_HOUR
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
@@ -407,8 +407,9 @@ class SentFileViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @action(detail=True, methods=["post"], url_path="sign-off")
     def sign_off(self, request: Request, pk: str) -> Response:
         """Say that you have looked through what the file is of. It becomes an entry of the log."""
+        # Whoever sees the log reviews it; the list of files is for those who export.
         made = sign_off_file(
-            sent=self.get_object(),
+            sent=find_sent_file(self.workspace.pk, pk, actor=self.actor),
             actor=self.actor,
             now=timezone.now(),
             **self.read(NoteInput),

@@ -32,6 +32,7 @@ SOME = (
         "notice",
         "prompt",
         "resource",
+        "sent_file",
         "server",
         "token",
     ),
