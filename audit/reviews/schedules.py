@@ -194,9 +194,9 @@ def pause_schedule(
     require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
     with tracked_change(schedule, actor=actor):
         schedule.is_active = not is_paused
-        if is_paused:
-            give_up_waiting(schedule, _("The schedule was paused."))
-        else:
+        # Nor does it go on with what it could not send before it stopped in another way.
+        give_up_waiting(schedule, _("The schedule was paused."))
+        if not is_paused:
             schedule.next_run_at = draft_of(schedule).next_run(now)
         schedule.save(update_fields=["is_active", "next_run_at", "updated_at"])
 

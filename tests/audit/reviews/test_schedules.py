@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.core import mail
+from django.db import connection
 from django.utils import timezone
 
 from audit import exports
@@ -252,6 +253,21 @@ def test_a_preview_is_bounded(tenant: Tenant) -> None:
         page = client.post(url(tenant, "schedules/"), asked)
     assert page.context["preview"].is_too_large
     assert "Choose a view with fewer entries" in page.content.decode()
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="only a server is stopped")
+def test_a_preview_that_takes_too_long_is_stopped(tenant: Tenant) -> None:
+    """REL-1213: the database server is told to stop, and the person what to do."""
+
+    def slow(*_args: object, **_kwargs: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(5)")
+
+    asked = choices(tenant, preview="1")
+    with patch("audit.reviews.making.count", slow), patch.object(previews, "SECONDS", 1):
+        answer = tenant.client("auditor").post(url(tenant, "schedules/"), asked)
+    assert answer.status_code == 422
+    assert "Looking took too long." in answer.content.decode()
 
 
 def test_one_for_me_goes_to_nobody_else(tenant: Tenant) -> None:
