@@ -38,7 +38,7 @@ READY: Final = (
         key="failures",
         label=gettext_noop("Failed calls"),
         query="outcome:failed",
-        help=gettext_noop("Calls that ended with an error, in time or too late."),
+        help=gettext_noop("Calls that ended with an error or ran out of time."),
     ),
     ReadyView(
         key="refused",

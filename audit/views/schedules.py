@@ -333,7 +333,6 @@ def _summary(chosen: _Chosen, now: datetime) -> dict[str, Any]:
         "runs": [_weekday_and_moment(one, draft.time_zone) for one in runs],
         "zone": draft.time_zone,
         "first_days": first,
-        "first_is_of_past": bool(runs),
     }
 
 

@@ -133,7 +133,7 @@ def test_the_next_three_times_are_shown_while_a_person_chooses(tenant: Tenant) -
     asked = {"view": "ready:refused", "cadence": "weekly", "hour": "6", "time_zone": ZURICH}
     page = client.get(path, asked).content.decode()
     assert page.count("<li>Mon ") == 3
-    for words in (f"({ZURICH})", "06:00", "did not let through", "The first file is of"):
+    for words in (f"({ZURICH})", "06:00", "did not let through", "The first file covers"):
         assert words in page
     for wrong in ({"hour": "25"}, {"cadence": "x"}, {"time_zone": "x"}, {"query": "tol:x"}):
         assert client.get(path, {**asked, **wrong}).status_code == 200
@@ -198,7 +198,7 @@ def test_a_preview_is_the_beginning_of_the_file_and_its_mail(
     """REL-1213: the same rows, subject and text as what is sent then; nothing is kept of it."""
     yesterday(tenant)
     client = tenant.client("auditor")
-    asked = choices(tenant, view="ready:calls", format=extension, name="Calls")
+    asked = choices(tenant, view="ready:calls", format=extension, name="Calls", time_zone="UTC")
     page = client.post(url(tenant, "schedules/"), {**asked, "preview": "1"})
     shown = page.context["preview"]
     assert (shown.entries, shown.calls, shown.is_more) == (1, 1, False)
@@ -243,7 +243,7 @@ def test_a_preview_is_bounded(tenant: Tenant) -> None:
         for number in range(9)
     )
     client = tenant.client("auditor")
-    asked = choices(tenant, view="ready:everything", preview="1")
+    asked = choices(tenant, view="ready:everything", time_zone="UTC", preview="1")
     with patch.object(previews, "MOST_COUNTED", 8):
         shown = client.post(url(tenant, "schedules/"), asked).context["preview"]
     assert (shown.entries, shown.calls, shown.is_more) == (8, None, True)
@@ -278,7 +278,7 @@ def test_one_for_me_goes_to_nobody_else(tenant: Tenant) -> None:
     second.save()
     client = tenant.client("auditor")
     both = [str(tenant.auditor.pk), str(tenant.admin.pk)]
-    asked = choices(tenant, view="ready:everything", recipients=both, to_me="1")
+    asked = choices(tenant, view="ready:everything", recipients=both, time_zone="UTC", to_me="1")
     page = client.post(url(tenant, "schedules/"), asked)
     assert f"Sent to {tenant.auditor.email} alone" in page.content.decode()
     [message] = mail.outbox

@@ -19,6 +19,7 @@ from audit.reviews import scheduled_exports
 from audit.reviews.scheduled_exports import send_due
 from audit.reviews.schedules import pause_schedule
 from audit.reviews.sent_files import KEEP_DAYS, trim_sent_files
+from audit.reviews.timing import next_run
 from tests.audit.exports.test_files import a_schedule, yesterday
 from tests.audit.retention.test_keeping_api import ask
 from tests.audit.views.test_pages import url
@@ -74,7 +75,7 @@ def test_a_file_that_could_not_be_sent_is_sent_later_as_it_was_to_be(
     assert (first.pk, first.status, first.attempts, first.since) == (row.pk, "sent", 2, since)
     assert first.fault == ""
     assert second.since == first.until
-    assert (second.status, second.entries) == ("sent", 1)
+    assert second.status == "sent"
     assert [
         str(one.pk) in m.extra_headers["Message-ID"]
         for one, m in zip(files(tenant), mail.outbox, strict=True)
@@ -96,7 +97,7 @@ def test_a_file_is_given_up_after_a_day_and_sent_by_hand(
     [row] = files(tenant)
     assert (row.status, row.attempts) == ("failed", 2)
     schedule.refresh_from_db()
-    assert schedule.next_run_at > timezone.now() + timedelta(hours=2) or send_due() == 0
+    assert schedule.next_run_at == next_run("daily", row.due_at)
     page_path = url(tenant, f"schedules/{schedule.pk}/")
     client = tenant.client("auditor")
     page = client.get(page_path).content.decode()
