@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Role
+from workspaces.installation import BackgroundJob, InstalledVersion, WorkerSeen
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.tenancy import (
     Clock,
@@ -27,10 +28,12 @@ __all__ = [
     "ROLE_CHOICES",
     "AccessRequest",
     "ApiToken",
+    "BackgroundJob",
     "Clock",
     "DateFormat",
     "IdempotentRequest",
     "Installation",
+    "InstalledVersion",
     "Invitation",
     "JoinLink",
     "Membership",
@@ -40,6 +43,7 @@ __all__ = [
     "SavedListView",
     "Theme",
     "User",
+    "WorkerSeen",
     "Workspace",
     "WorkspaceQuery",
     "WorkspaceSession",

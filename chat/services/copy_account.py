@@ -99,13 +99,18 @@ def _settings(copy: DataCopy) -> Iterator[tuple[str, Any]]:
         },
     )
     yield "folders", [{"name": one.name, "colour": one.colour} for one in _own(Folder, copy)]
-    drafts = _own(Draft, copy).exclude(text="").exclude(conversation__deleted_at__isnull=False)
+    drafts = (
+        _own(Draft, copy)
+        .exclude(text="", attachments=[])
+        .exclude(conversation__deleted_at__isnull=False)
+    )
     yield (
         "drafts",
         [
             {
                 "chat": str(one.conversation_id) if one.conversation_id else None,
                 "text": one.text,
+                "attachments": [kept["title"] for kept in one.attachments],
                 "written_at": moment(one.written_at),
             }
             for one in drafts

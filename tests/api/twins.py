@@ -27,6 +27,7 @@ _PROVIDER = "PATCH platform/providers/{id}/"
 
 PAGES: Final[Mapping[str, Operations]] = {
     "confirm_restore": "POST platform/state/confirm-restore/",
+    "run_job": "POST platform/jobs/run/",
     "workspace_file": "POST config/",
     # People
     "workspaces:profile": "POST profile/",

@@ -44,9 +44,9 @@ BOUNDS = {
         chat.ModelRequest chat.MonthlySpending chat.CheckRun chat.CheckResult chat.DataCopy chat.DataCopyPart
         admin.LogEntry account.EmailConfirmation audit.Alert audit.SentFile mcp_servers.Approval
         mcp_servers.InputRequest mcp_servers.KnownClient mcp_servers.ClientSignIn
-        mcp_servers.ClientToken
+        mcp_servers.ClientToken workspaces.WorkerSeen workspaces.InstalledVersion
     """,
-    CALENDAR: "audit.AuditRollup audit.AuditHistogram",
+    CALENDAR: "audit.AuditRollup audit.AuditHistogram workspaces.BackgroundJob",
     PROOF: "audit.AuditCheckpoint audit.AuditTombstone",
 }
 

@@ -424,6 +424,7 @@ SAMPLES: dict[str, Sample] = {
     "workspace_file": Sample(ids=_slug, bodies=(_workspace_yaml,)),
     "workspace_file_download": Sample(ids=_slug),
     "api:config-list": Sample(bodies=(_bud_document,)),
+    "api:config-check-runs": Sample(bodies=(_bud_document,), reads=False),
     "api:conversations-list": Sample(bodies=(_body(bud_id="bud"), _new_conversation)),
     "api:conversations-detail": Sample(
         ids=_pk("conversation"),
@@ -462,6 +463,12 @@ SAMPLES: dict[str, Sample] = {
         reads=False,
     ),
     "api:buds-resources": Sample(ids=_pk("bud")),
+    "api:buds-prompts": Sample(ids=_pk("bud"), bodies=(_body(prompt_id="prompt"),)),
+    "api:buds-completions": Sample(
+        ids=_pk("bud"),
+        bodies=(_body(kind="=prompt", id="prompt", argument="=a", value="="),),
+        reads=False,
+    ),
     "api:buds-servers": Sample(ids=_pk("bud")),
     "api:buds-offered": Sample(),
     "api:buds-tools": Sample(ids=_pk("bud")),
@@ -722,6 +729,10 @@ SAMPLES: dict[str, Sample] = {
     "audit:platform": Sample(reads=False, writes_on_get=_SESSION),
     "platform_state": Sample(reads=False, writes_on_get=_SESSION),
     "confirm_restore": Sample(reads=False),
+    "platform_jobs": Sample(reads=False, writes_on_get=_SESSION),
+    "run_job": Sample(reads=False),
+    "platform_storage": Sample(reads=False, writes_on_get=_SESSION),
+    "platform_versions": Sample(reads=False, writes_on_get=_SESSION),
     "chat:platform_provider": Sample(reads=False, writes_on_get=_SESSION),
     "chat:shared_providers": Sample(reads=False, writes_on_get=_SESSION),
     "chat:shared_provider_new": Sample(reads=False, writes_on_get=_SESSION),
@@ -761,6 +772,7 @@ SAMPLES: dict[str, Sample] = {
         f"api:platform-{name}": Sample(reads=False)
         for name in (
             *("state-list", "state-confirm-restore", "servers-list"),
+            *("jobs-list", "jobs-run", "storage-list", "versions-list"),
             *("programs-list", "programs-known", "audit-list", "audit-workspaces-list"),
             *("audit-entries-list", "environment-provider-list", "environment-provider-test"),
             *("environment-provider-usage", "environment-provider-list-changes"),
