@@ -42,6 +42,11 @@ MOST_ATTEMPTS: Final = 24
 CATCH_UP: Final = timedelta(days=7)
 """After a time without workers, files that are older than this are not made any more."""
 AT_ONCE = 5
+_OF_ATTEMPT: Final = (
+    *("status", "attempts", "fault", "asked_by", "sent_to", "stored_as", "entries", "calls"),
+    *("size", "sent_at", "updated_at"),
+)
+"""What an attempt changes. The schedule is not among it: it may be deleted meanwhile."""
 _Status = SentFile.Status
 
 
@@ -66,8 +71,8 @@ def send_now(*, schedule: ReportSchedule, actor: Actor) -> ReportSchedule:
     """
     require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
     sent = making.file_of(draft_of(schedule), schedule.workspace, database_now())
-    sent.schedule, sent.asked_by = schedule, actor.label[:254]
-    _run_by_hand(schedule, sent)
+    sent.schedule = schedule
+    _run_by_hand(schedule, sent, asked_by=actor.label[:254])
     return schedule
 
 
@@ -80,13 +85,16 @@ def send_again(*, sent: SentFile, actor: Actor) -> SentFile:
         InvalidInput: it is being made by somebody else right now.
     """
     require(actor, Permission.EXPORT_AUDIT, workspace_id=sent.workspace_id)
-    if sent.status == _Status.SENT:
-        raise Conflict(_("This file was sent already."))
+    _check_unsent(sent)
     if sent.schedule is None or sent.is_trial:
         raise Conflict(_("Its schedule no longer exists, so nobody is there to get it."))
-    sent.asked_by = actor.label[:254]
-    _run_by_hand(sent.schedule, sent)
+    _run_by_hand(sent.schedule, sent, asked_by=actor.label[:254])
     return sent
+
+
+def _check_unsent(sent: SentFile) -> None:
+    if sent.status == _Status.SENT:
+        raise Conflict(_("This file was sent already."))
 
 
 def send_to_me(
@@ -150,7 +158,13 @@ def _run_due(schedule: ReportSchedule) -> None:
         sent.schedule = schedule
         sent.due_at = schedule.next_run_at
         sent.save()
-    _attempt(sent, draft, maker=schedule.made_by, gives_up=sent.attempts + 1 >= MOST_ATTEMPTS)
+    if sent.attempts >= MOST_ATTEMPTS:
+        sent.status = _Status.FAILED
+        sent.fault = _("The process that made it ended each time. Narrow the filters.")
+        sent.save(update_fields=_OF_ATTEMPT)
+    else:
+        is_last = sent.attempts + 1 >= MOST_ATTEMPTS
+        _attempt(sent, draft, maker=schedule.made_by, gives_up=is_last)
     if sent.status == _Status.WAITING:
         _note(schedule, sent, next_run_at=database_now() + RETRY)
     else:
@@ -163,11 +177,20 @@ def _after(sent: SentFile, draft: ScheduleDraft) -> datetime:
     return draft.next_run(max(sent.due_at or oldest, oldest))
 
 
-def _run_by_hand(schedule: ReportSchedule, sent: SentFile) -> None:
+def _run_by_hand(schedule: ReportSchedule, sent: SentFile, *, asked_by: str) -> None:
     if not _take(schedule.workspace_id, schedule.pk):
         raise InvalidInput(_("This export is being made right now."))
     schedule.refresh_from_db()
-    if sent._state.adding:
+    if not sent._state.adding:
+        sent.refresh_from_db()
+        try:
+            _check_unsent(sent)  # a worker may have sent it just before
+        except Conflict:
+            _let_go(schedule)
+            raise
+        sent.asked_by = asked_by
+    else:
+        sent.asked_by = asked_by
         sent.save()
     was_waiting = sent.status == _Status.WAITING and sent.due_at is not None
     _attempt(sent, draft_of(schedule), maker=schedule.made_by, gives_up=not was_waiting)
@@ -178,14 +201,19 @@ def _run_by_hand(schedule: ReportSchedule, sent: SentFile) -> None:
 def _note(schedule: ReportSchedule, sent: SentFile, **changes: object) -> None:
     """Let go of a schedule, and say at it how its last file went."""
     is_ok = sent.status == _Status.SENT
-    ReportSchedule.objects.for_workspace(schedule.workspace_id).filter(pk=schedule.pk).update(
-        claimed_until=None,
+    _let_go(
+        schedule,
         last_run_at=database_now(),
         last_ok=is_ok,
         last_result=(result_in_words(sent) if is_ok else sent.fault)[:500],
         **changes,
     )
-    schedule.refresh_from_db()
+
+
+def _let_go(schedule: ReportSchedule, **changes: object) -> None:
+    rows = ReportSchedule.objects.for_workspace(schedule.workspace_id).filter(pk=schedule.pk)
+    if rows.update(claimed_until=None, **changes):  # else it was deleted meanwhile
+        schedule.refresh_from_db()
 
 
 def result_in_words(sent: SentFile) -> str:
@@ -203,7 +231,7 @@ def _attempt(sent: SentFile, draft: ScheduleDraft, *, maker: User, gives_up: boo
     """
     fault = ""
     sent.attempts += 1
-    sent.save()  # before it is tried: a process that dies with it counts, too
+    sent.save(update_fields=_OF_ATTEMPT)  # before it is tried: a process that dies counts, too
     try:
         # The mail and the result are for others, and state their time zone.
         with override(settings.LANGUAGE_CODE), written_for(None):
@@ -224,7 +252,7 @@ def _attempt(sent: SentFile, draft: ScheduleDraft, *, maker: User, gives_up: boo
         sent.status, sent.sent_at = _Status.SENT, database_now()
     else:
         sent.status = _Status.FAILED if gives_up else _Status.WAITING
-    sent.save()
+    sent.save(update_fields=_OF_ATTEMPT)
 
 
 def _send(sent: SentFile, draft: ScheduleDraft, maker: User) -> None:

@@ -25,6 +25,7 @@ from tests.audit.retention.test_keeping_api import ask
 from tests.audit.views.test_pages import url
 from tests.factories import Tenant, TwoTenants
 from workspaces.database import database_now
+from workspaces.errors import Conflict
 from workspaces.models import Membership
 
 pytestmark = pytest.mark.django_db
@@ -114,6 +115,23 @@ def test_a_file_is_given_up_after_a_day_and_sent_by_hand(
     assert len(mail.outbox) == 1
 
 
+def test_a_file_that_a_worker_has_just_sent_is_not_sent_again(
+    tenant: Tenant, mail_is_down: Any
+) -> None:
+    """REL-1215: whatever the page that the button stands on still shows; and the schedule goes on."""
+    schedule = a_schedule(tenant)
+    send_due()
+    stale = files(tenant).get()
+    mail_is_down()
+    due_again(schedule)
+    send_due()
+    with pytest.raises(Conflict):
+        scheduled_exports.send_again(sent=stale, actor=tenant.actor("auditor"))
+    schedule.refresh_from_db()
+    assert schedule.claimed_until is None
+    assert len(mail.outbox) == 1
+
+
 def test_what_waits_ends_with_its_schedule(tenant: Tenant, mail_is_down: Any) -> None:
     """REL-1215: paused or deleted, it sends nothing of before; the record stays."""
     schedule = a_schedule(tenant)
@@ -150,6 +168,28 @@ def test_a_process_that_died_leaves_its_file_to_the_next_one(tenant: Tenant) -> 
     row.refresh_from_db()
     assert (row.status, row.attempts) == ("sent", 2)
     assert files(tenant).count() == 1
+    files(tenant).update(status="waiting", attempts=scheduled_exports.MOST_ATTEMPTS)
+    due_again(schedule)
+    assert send_due() > 0
+    row.refresh_from_db()
+    assert row.status == "failed"
+    assert "ended each time" in row.fault
+
+
+def test_a_schedule_that_is_deleted_while_its_file_is_made_leaves_its_record(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1215: the mail has left, and says so; no schedule comes back."""
+    schedule = a_schedule(tenant)
+
+    def delete(*_args: object, **_kwargs: object) -> None:
+        ReportSchedule.objects.for_workspace(tenant.workspace).filter(pk=schedule.pk).delete()
+
+    monkeypatch.setattr("django.core.mail.EmailMessage.send", delete)
+    assert send_due() == 1
+    [row] = files(tenant)
+    assert (row.status, row.schedule) == ("sent", None)
+    assert not ReportSchedule.objects.for_workspace(tenant.workspace).exists()
 
 
 def test_after_long_no_file_of_long_ago_is_made(tenant: Tenant) -> None:
