@@ -13,7 +13,7 @@ from audit import retention, rollups
 from audit.alerts import delivery, evaluation, notices
 from audit.models import AuditPolicy
 from audit.retention.tasks import continue_erasure  # noqa: F401 - a worker finds it here
-from audit.reviews import scheduled_exports
+from audit.reviews import scheduled_exports, sent_files
 from audit.streams import forwarding
 from audit.verification import nightly
 from workspaces import restore
@@ -35,6 +35,13 @@ def send_reports() -> None:
     """Make and send scheduled files that are due; not after a restore, before somebody has looked at it."""
     if not restore.is_unconfirmed():
         scheduled_exports.send_due()
+
+
+@shared_task(ignore_result=True)
+@scheduled(crontab(hour=4, minute=17), _("Forget what schedules of the log sent long ago"))
+def trim_reports() -> None:
+    """Forget what was sent long ago."""
+    sent_files.trim_sent_files()
 
 
 @shared_task(ignore_result=True)

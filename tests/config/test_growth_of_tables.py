@@ -42,7 +42,7 @@ BOUNDS = {
         audit.AlertDelivery audit.OutsideWrite mcp_servers.OAuthAttempt mcp_servers.CallCount
         mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.PushMessage chat.WebhookDelivery
         chat.ModelRequest chat.MonthlySpending chat.CheckRun chat.CheckResult chat.DataCopy chat.DataCopyPart
-        admin.LogEntry account.EmailConfirmation audit.Alert mcp_servers.Approval
+        admin.LogEntry account.EmailConfirmation audit.Alert audit.SentFile mcp_servers.Approval
         mcp_servers.InputRequest mcp_servers.KnownClient mcp_servers.ClientSignIn
         mcp_servers.ClientToken workspaces.WorkerSeen workspaces.InstalledVersion
     """,

@@ -290,6 +290,19 @@ SAMPLES: dict[str, Sample] = {
         ),
         reads=False,
     ),
+    "api:audit-schedules-send-to-me": Sample(
+        bodies=(
+            _body(name="=x", format="=csv", cadence="=daily", delivery="=mail", query="=tool:x"),
+        ),
+        reads=False,
+    ),
+    "api:audit-schedules-choices": Sample(),
+    "api:audit-sent-files-list": Sample(),
+    "api:audit-sent-files-detail": Sample(ids=_pk("sent_file")),
+    "api:audit-sent-files-send-again": Sample(ids=_pk("sent_file"), reads=False),
+    "api:audit-sent-files-sign-off": Sample(
+        ids=_pk("sent_file"), bodies=(_body(note="=seen"),), reads=False
+    ),
     "api:audit-schedules-send": Sample(ids=_pk("schedule"), reads=False),
     "api:audit-sign-offs-list": Sample(
         bodies=(_body(since="=2026-01-01T00:00:00Z", until="=2026-01-02T00:00:00Z"),)
@@ -704,6 +717,17 @@ SAMPLES: dict[str, Sample] = {
         ids=lambda side: {**_slug(side), "schedule_id": side["schedule"].pk, "verb": "pause"},
         reads=False,
     ),
+    "audit:schedule-summary": _page,
+    "audit:schedule-page": Sample(
+        ids=lambda side: {**_slug(side), "schedule_id": side["schedule"].pk},
+        writes_on_get=_SESSION,
+    ),
+    "audit:sent-file": Sample(
+        ids=_in_workspace(sent_id="sent_file"),
+        bodies=(_body(note="=seen"),),
+        writes_on_get=_SESSION,
+    ),
+    "audit:send-file-again": Sample(ids=_in_workspace(sent_id="sent_file"), reads=False),
     "audit:activity": _page,
     "audit:own_entry": Sample(ids=_in_workspace(entry_id="entry")),
     # For the platform's owner alone; nobody of a workspace finds it.
