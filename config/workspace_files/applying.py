@@ -18,6 +18,7 @@ from chat.services.checks_ahead import check_read
 from chat.tools.missing import silent_servers
 from config.workspace_files.call_rules import put_call_rule
 from config.workspace_files.exporting import write_workspace
+from config.workspace_files.given_servers import put_given_server
 from config.workspace_files.log import (
     alert_files,
     put_alert,
@@ -28,10 +29,11 @@ from config.workspace_files.log import (
     stream_files,
     view_files,
 )
+from config.workspace_files.offers import put_offers
 from config.workspace_files.place import Place, faults_at
 from config.workspace_files.providers import note_untested_keys, put_providers, try_new_keys
-from config.workspace_files.servers import own_servers, put_server, put_tools, server_files
-from config.workspace_files.shapes import WorkspaceFile, read_document
+from config.workspace_files.servers import own_servers, put_server, server_files
+from config.workspace_files.shapes import WorkspaceFile, offers_in, read_document
 from config.workspace_files.spending import put_spending
 from mcp_servers.models import McpServer
 from mcp_servers.registry.services import delete_server, refresh_tools, set_workspace_rule
@@ -153,7 +155,9 @@ def _apply(
     for server in wanted.servers:
         is_whole = server.name in new and server.sampling_provider is None
         row = new[server.name] if is_whole else put_server(place, server, servers)
-        put_tools(place, row, server.tools)
+        put_offers(place, row, offers_in(server), f"servers.{server.name}")
+    for given in wanted.given_servers:
+        put_given_server(place, given)
     for rule in wanted.call_rules:
         put_call_rule(place, rule)
     _put_buds(place, wanted.buds, skips_checks=skips_checks)

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from chat.models import Bud
 from chat.services.bud_yaml import BudFile, bud_document, files_left_out
 from config.workspace_files.call_rules import call_rule_files
+from config.workspace_files.given_servers import given_server_files
 from config.workspace_files.log import alert_files, schedule_files, stream_files, view_files
 from config.workspace_files.place import Place
 from config.workspace_files.providers import provider_files
@@ -32,6 +33,7 @@ def workspace_document(place: Place) -> dict[str, Any]:
     parts: dict[str, Sequence[BaseModel]] = {
         "providers": provider_files(place),
         "servers": server_files(place),
+        "given_servers": given_server_files(place),
         "call_rules": call_rule_files(place),
         "buds": [BudFile.model_validate(bud_document(bud)) for bud in _buds_of(place)],
         "alerts": alert_files(place),

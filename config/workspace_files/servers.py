@@ -1,4 +1,4 @@
-"""The servers of a workspace's file, with what is decided about their tools."""
+"""The servers of a workspace's file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
+from config.workspace_files.offers import decided_of
 from config.workspace_files.place import Place, faults_at, stored_or_given
-from config.workspace_files.shapes import ServerFile, ToolSettings
+from config.workspace_files.shapes import OffersFile, ServerFile
 from mcp_servers.models import (
-    ApprovalOverride,
     LogLevel,
     McpServer,
-    McpTool,
     ServerScope,
     StdioProgram,
 )
@@ -22,9 +21,6 @@ from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services import (
     ServerDraft,
     add_server,
-    set_approval_override,
-    set_tool_cache,
-    set_tool_enabled,
     update_server,
 )
 from workspaces.errors import InvalidInput
@@ -48,31 +44,19 @@ def own_servers(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:
 def server_files(place: Place) -> list[ServerFile]:
     """Every server as the file has it, by name."""
     rows = own_servers(place.pk).select_related("program").order_by("name")
-    tools: dict[UUID, dict[str, ToolSettings]] = {}
-    for tool in McpTool.objects.for_workspace(place.pk).filter(removed_at=None).order_by("name"):
-        settings = _settings_of(tool)
-        if settings != ToolSettings():
-            tools.setdefault(tool.server_id, {})[tool.name] = settings
+    decided = decided_of(place.pk)
     providers = dict(providers_of(place.pk))
-    return [_server_file(row, providers, tools.get(row.pk, {})) for row in rows]
+    return [_server_file(row, providers, decided.get(row.pk, OffersFile())) for row in rows]
 
 
 def _server_file(
-    server: McpServer, providers: Mapping[UUID, str], tools: dict[str, ToolSettings]
+    server: McpServer, providers: Mapping[UUID, str], decided: OffersFile
 ) -> ServerFile:
     values: dict[str, Any] = {name: getattr(server, name) for name in _SAME_NAME}
     values["program"] = server.program.slug if server.program else None
     values["url"] = without_secrets(server.url)
     values["sampling_provider"] = providers.get(server.sampling_provider_id or UUID(int=0))
-    return ServerFile.model_validate({**values, "tools": tools})
-
-
-def _settings_of(tool: McpTool) -> ToolSettings:
-    return ToolSettings(
-        is_enabled=tool.is_enabled,
-        approval=ApprovalOverride(tool.approval_override),
-        cache_seconds=tool.cache_seconds,
-    )
+    return ServerFile.model_validate({**values, **dict(decided)})
 
 
 def put_server(place: Place, wanted: ServerFile, present: Mapping[str, ServerFile]) -> McpServer:
@@ -93,7 +77,8 @@ def put_server(place: Place, wanted: ServerFile, present: Mapping[str, ServerFil
             return add_server(workspace_id=place.pk, draft=draft, actor=place.actor)
         server: McpServer = own_servers(place.pk).get(name=wanted.name)
         secrets = (wanted.auth, wanted.headers, wanted.env)
-        is_same = wanted.model_copy(update={"tools": now.tools}) == now
+        decided = {name: getattr(now, name) for name in OffersFile.model_fields}
+        is_same = wanted.model_copy(update=decided) == now
         if is_same and not any(secret is not None for secret in secrets):
             return server
         return update_server(
@@ -135,34 +120,3 @@ def _program(slug: str | None, now: ServerFile | None) -> StdioProgram | None:
             fields={"program": [_("The program “%(slug)s” is not on offer.") % {"slug": slug}]}
         )
     return program
-
-
-def put_tools(place: Place, server: McpServer, wanted: Mapping[str, ToolSettings]) -> None:
-    """Decide about a server's tools; what the file does not name goes back to the usual settings.
-
-    Raises:
-        InvalidInput: there is no such tool, or a setting does not fit it.
-    """
-    rows = McpTool.objects.for_workspace(place.pk).filter(server=server, removed_at=None)
-    tools = {tool.name: tool for tool in rows.select_related("server")}
-    if not tools and wanted:
-        place.notes.append(
-            _("“%(name)s” has not told its tools yet. Apply the file again once it has.")
-            % {"name": server.name}
-        )
-        return
-    for name in sorted(tools.keys() | wanted.keys()):
-        with faults_at(f"servers.{server.name}.tools.{name}"):
-            if name not in tools:
-                raise InvalidInput(_("There is no such tool."))
-            _set_tool(place, tools[name], wanted.get(name, ToolSettings()))
-
-
-def _set_tool(place: Place, tool: McpTool, wanted: ToolSettings) -> None:
-    now = _settings_of(tool)
-    if wanted.is_enabled != now.is_enabled:
-        set_tool_enabled(tool=tool, is_enabled=wanted.is_enabled, actor=place.actor)
-    if wanted.approval is not now.approval:
-        set_approval_override(tool=tool, override=wanted.approval, actor=place.actor)
-    if wanted.cache_seconds != now.cache_seconds:
-        set_tool_cache(tool=tool, seconds=wanted.cache_seconds, actor=place.actor)

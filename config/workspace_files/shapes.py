@@ -17,12 +17,15 @@ from mcp_servers.client.values import Effect, Protocol
 from mcp_servers.models import ApprovalOverride, Approver, LogLevel, SamplingPolicy
 from mcp_servers.models.rule_conditions import MOST_CONDITIONS, Condition
 from mcp_servers.models.servers import AccountUse, AuthType
+from mcp_servers.registry.services.actions import MAX_RULES
 from mcp_servers.registry.services.call_rules import MOST_NAMES, MOST_RULES
 from workspaces.actors import Role
 from workspaces.errors import InvalidInput
 from workspaces.yaml_text import check_shape
 
 _MOST: Final = 500
+_MOST_OFFERS: Final = 5_000
+"""Of one server and kind."""
 Texts = Annotated[dict[str, str], Field(max_length=100)]
 Line = Annotated[str, Field(max_length=200)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -43,6 +46,22 @@ class ToolSettings(_Part):
     is_enabled: bool = True
     approval: ApprovalOverride = ApprovalOverride.INHERIT
     cache_seconds: int | None = None
+
+
+Tools = Annotated[dict[str, ToolSettings], Field(max_length=_MOST_OFFERS)]
+Addresses = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=2048)]], Field(max_length=_MOST_OFFERS)
+]
+Names = Annotated[list[Name], Field(max_length=_MOST_OFFERS)]
+
+
+class OffersFile(_Part):
+    """What administrators decide about all that one server offers. What is not named has its usual settings."""
+
+    tools: Tools = {}
+    resources_off: Addresses = []
+    """Of resources and templates that are switched off."""
+    prompts_off: Names = []
 
 
 class ServerFile(_Part):
@@ -73,7 +92,34 @@ class ServerFile(_Part):
     sampling_model: Line = ""
     roots: Annotated[list[dict[str, str]], Field(max_length=100)] = []
     log_level: LogLevel | Literal[""] = LogLevel.INFO
-    tools: Annotated[dict[str, ToolSettings], Field(max_length=5_000)] = {}
+    tools: Tools = {}
+    resources_off: Addresses = []
+    prompts_off: Names = []
+
+
+class ActionFile(_Part):
+    """What happens when a tool of a hosted server runs an action by its name."""
+
+    action: Name
+    service: Line = ""
+    category: Line = ""
+    effect: Effect
+
+
+class GivenServerFile(_Part):
+    """A server that the platform or a provider gives. A file switches the platform's on and off, and adds none."""
+
+    name: Name
+    is_on: bool = True
+    tools: Tools = {}
+    resources_off: Addresses = []
+    prompts_off: Names = []
+    actions: Annotated[list[ActionFile], Field(max_length=MAX_RULES)] = []
+
+
+def offers_in(server: ServerFile | GivenServerFile) -> OffersFile:
+    """What a file decides about what a server offers."""
+    return OffersFile(**{name: getattr(server, name) for name in OffersFile.model_fields})
 
 
 class ModelFile(_Part):
@@ -208,12 +254,20 @@ class WorkspaceFile(_Part):
     providers: Annotated[list[ProviderFile], Field(max_length=_MOST)] = []
     spending: SpendingFile | None = None
     servers: Annotated[list[ServerFile], Field(max_length=_MOST)] = []
+    given_servers: Annotated[list[GivenServerFile], Field(max_length=_MOST)] = []
     call_rules: Annotated[list[CallRuleFile], Field(max_length=MOST_RULES)] = []
     buds: Annotated[list[BudFile], Field(max_length=_MOST)] = []
     alerts: Annotated[list[AlertFile], Field(max_length=_MOST)] = []
     streams: Annotated[list[StreamFile], Field(max_length=_MOST)] = []
     views: Annotated[list[ViewFile], Field(max_length=_MOST)] = []
     schedules: Annotated[list[ScheduleFile], Field(max_length=_MOST)] = []
+
+
+_NAMED: Final = (
+    *("providers", "servers", "given_servers", "call_rules", "buds", "alerts", "streams"),
+    "schedules",
+)
+"""Parts of which each has a name of its own."""
 
 
 def read_document(document: object) -> WorkspaceFile:
@@ -227,7 +281,7 @@ def read_document(document: object) -> WorkspaceFile:
     )
     read = check_shape(WorkspaceFile, document, what=what)
     faults: dict[str, list[str]] = {}
-    for part in ("providers", "servers", "call_rules", "buds", "alerts", "streams", "schedules"):
+    for part in _NAMED:
         seen: set[str] = set()
         for row in getattr(read, part):
             key = row.slug if part == "buds" else row.name
