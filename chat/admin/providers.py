@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.html import format_html
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminPasswordWidget
 
@@ -23,14 +23,15 @@ from chat.pages.suggesting_inputs import AdminAddressInput, AdminModelInput
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.shared import switched_off
 from chat.services.offered_models import offered_models_of
-from chat.services.provider_check import try_key
+from chat.services.provider_check import check_provider, try_key
 from chat.services.provider_models import remove_known_model
-from chat.services.providers import prepare_provider, read_key, remove_provider
+from chat.services.providers import prepare_provider, read_key, remove_provider, switch_provider
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.formats import whole
 from workspaces.outbound import enter_endpoint
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import WorkspaceModelAdmin, telling
+from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
+from workspaces.pages.row_actions import MOST_ASKED, Question, row_action
 from workspaces.redaction import MASK
 from workspaces.roles import Permission
 from workspaces.secret_memory import without_secrets
@@ -137,6 +138,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         "models",
     ]
     readonly_fields = ["models"]
+    actions = ["switch_on", "switch_off", "test_connections"]
     inlines = [ProviderModelInline]
 
     def changeform_view(
@@ -273,6 +275,47 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def delete_model(self, request: HttpRequest, obj: ModelProvider) -> None:
         with telling(request):
             remove_provider(provider=obj, actor=cast("WorkspaceRequest", request).actor)
+
+    @row_action(
+        _("Switch on"),
+        done=ngettext_lazy(
+            "%(count)s provider switched on.", "%(count)s providers switched on.", "count"
+        ),
+        permissions=["change"],
+    )
+    def switch_on(self, request: HttpRequest, row: ModelProvider) -> None:
+        switch_provider(provider=row, is_active=True, actor=actor_of(request))
+
+    @row_action(
+        _("Switch off"),
+        done=ngettext_lazy(
+            "%(count)s provider switched off.", "%(count)s providers switched off.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Switch off %(count)s provider?", "Switch off %(count)s providers?", "count"
+            ),
+            consequence=_(
+                "Buds that use its models stop answering until you switch it on again. Its key and its models stay."
+            ),
+            verb=_("Switch off"),
+        ),
+        permissions=["change"],
+    )
+    def switch_off(self, request: HttpRequest, row: ModelProvider) -> None:
+        switch_provider(provider=row, is_active=False, actor=actor_of(request))
+
+    @row_action(_("Test connection"), permissions=["change"], most=MOST_ASKED, is_atomic=False)
+    def test_connections(self, request: HttpRequest, row: ModelProvider) -> None:
+        listing = check_provider(provider=row, actor=actor_of(request))
+        number = len(listing.models) + listing.left_out
+        told = ngettext(
+            "%(name)s answered in %(ms)s ms and lists %(count)s model.",
+            "%(name)s answered in %(ms)s ms and lists %(count)s models.",
+            number,
+        )
+        values = {"name": row.name, "ms": whole(listing.took_ms), "count": whole(number)}
+        messages.success(request, told % values)
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         actor = cast("WorkspaceRequest", request).actor

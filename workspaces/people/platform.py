@@ -92,6 +92,24 @@ def add_account(*, email: str, name: str, password: str, actor: Actor) -> User:
     return account
 
 
+def switch_account(*, account: User, is_active: bool, actor: Actor) -> User:
+    """Let a person sign in, or no longer. Whoever is switched off is out at once, and all that is theirs stays.
+
+    Raises:
+        PermissionDenied: as in `save_account`.
+        Conflict: it is so already, or it is the actor's own; or as in `save_account`.
+    """
+    require_platform_owner(actor)
+    if account.is_active == is_active:
+        told = _("%(email)s is active.") if is_active else _("%(email)s is switched off already.")
+        raise Conflict(told % {"email": account.email})
+    if account.pk == actor.user_id:
+        raise Conflict(_("You cannot switch yourself off. Another owner of the platform can."))
+    account.is_active = is_active
+    save_account(account=account, actor=actor)
+    return account
+
+
 @transaction.atomic
 def save_account(*, account: User, actor: Actor) -> bool:
     """Store an account as it is set now: a new one, or a change. Whoever is switched off is out at once.

@@ -6,16 +6,18 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
-from django.db import models, transaction
+from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpResource, McpTool
-from mcp_servers.pages.admin.common import OfServerAdmin, actor_of, tool_state
+from mcp_servers.pages.admin.common import OfServerAdmin, tool_state
 from mcp_servers.pages.cards import badges_of
 from mcp_servers.registry import services
 from workspaces.formats import whole
-from workspaces.pages.model_admin import telling
+from workspaces.pages.model_admin import actor_of, telling
+from workspaces.pages.row_actions import row_action
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:
@@ -38,20 +40,31 @@ class SwitchedAdmin(OfServerAdmin):
         with telling(request):
             self.switch(row, is_enabled=obj.is_enabled, actor=actor_of(request))
 
-    @admin.action(description=_("Switch on"))
-    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
-        self._switch_all(request, queryset, is_enabled=True)
+    @row_action(
+        _("Switch on"),
+        done=ngettext_lazy("%(count)s switched on.", "%(count)s switched on.", "count"),
+        permissions=["change"],
+    )
+    def switch_on(self, request: HttpRequest, row: Any) -> None:
+        self.switch(row, is_enabled=True, actor=actor_of(request))
 
-    @admin.action(description=_("Switch off"))
-    def switch_off(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
-        self._switch_all(request, queryset, is_enabled=False)
+    @row_action(
+        _("Switch off"),
+        done=ngettext_lazy("%(count)s switched off.", "%(count)s switched off.", "count"),
+        permissions=["change"],
+    )
+    def switch_off(self, request: HttpRequest, row: Any) -> None:
+        self.switch(row, is_enabled=False, actor=actor_of(request))
 
-    def _switch_all(
-        self, request: HttpRequest, queryset: models.QuerySet[Any], *, is_enabled: bool
-    ) -> None:
-        for row in queryset:
-            with telling(request):
-                self.switch(row, is_enabled=is_enabled, actor=actor_of(request))
+
+def _override(override: ApprovalOverride, description: Any, done: Any) -> Any:
+    """The action that says of tools whether they ask first."""
+
+    def act(shown: McpToolAdmin, request: HttpRequest, row: McpTool) -> None:
+        services.set_approval_override(tool=row, override=override, actor=actor_of(request))
+
+    act.__name__ = f"approval_{override.value}"
+    return row_action(description, done=done, permissions=["change"])(act)
 
 
 @admin.register(McpTool)
@@ -94,7 +107,10 @@ class McpToolAdmin(SwitchedAdmin):
         ),
         *("approved_definition", "cache_seconds", "first_seen_at", "last_seen_at"),
     )
-    actions = (*SwitchedAdmin.actions, "accept_definitions")
+    actions = (
+        *(*SwitchedAdmin.actions, "accept_definitions", "approval_confirm"),
+        *("approval_auto", "approval_deny", "approval_inherit"),
+    )
 
     def switch(self, row: McpTool, *, is_enabled: bool, actor: Actor) -> None:
         services.set_tool_enabled(tool=row, is_enabled=is_enabled, actor=actor)
@@ -121,11 +137,40 @@ class McpToolAdmin(SwitchedAdmin):
     def state(self, tool: McpTool) -> str:
         return tool_state(tool)
 
-    @admin.action(description=_("Accept the present definition"))
-    def accept_definitions(self, request: HttpRequest, queryset: models.QuerySet[McpTool]) -> None:
-        for tool in queryset:
-            with telling(request):
-                services.accept_definition(tool=tool, actor=actor_of(request))
+    @row_action(
+        _("Accept the present definition"),
+        done=ngettext_lazy("%(count)s tool accepted.", "%(count)s tools accepted.", "count"),
+        permissions=["change"],
+    )
+    def accept_definitions(self, request: HttpRequest, row: McpTool) -> None:
+        services.accept_definition(tool=row, actor=actor_of(request))
+
+    approval_confirm = _override(
+        ApprovalOverride.CONFIRM,
+        _("Approval: ask first"),
+        ngettext_lazy("%(count)s tool asks first.", "%(count)s tools ask first.", "count"),
+    )
+    approval_auto = _override(
+        ApprovalOverride.AUTO,
+        _("Approval: run by itself"),
+        ngettext_lazy(
+            "%(count)s tool runs by itself.", "%(count)s tools run by themselves.", "count"
+        ),
+    )
+    approval_deny = _override(
+        ApprovalOverride.DENY,
+        _("Approval: block"),
+        ngettext_lazy("%(count)s tool blocked.", "%(count)s tools blocked.", "count"),
+    )
+    approval_inherit = _override(
+        ApprovalOverride.INHERIT,
+        _("Approval: default"),
+        ngettext_lazy(
+            "%(count)s tool follows the default again.",
+            "%(count)s tools follow the default again.",
+            "count",
+        ),
+    )
 
 
 @admin.register(McpResource)
