@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import allauth.account.admin  # noqa: F401 - registers what is taken out below
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
@@ -37,6 +38,7 @@ from workspaces.pages.row_actions import Question, given_reason, row_action
 from workspaces.people.inviting import MOST as MOST_INVITED
 from workspaces.people.inviting import resend_invitation
 from workspaces.people.platform import (
+    WORKSPACE_RULES,
     resume_workspace,
     save_account,
     save_workspace,
@@ -419,8 +421,35 @@ class InvitationAdmin(WorkspaceModelAdmin):
         revoke_invitation(invitation=row, actor=actor_of(request))
 
 
+class WorkspaceForm(forms.ModelForm):
+    """A workspace, with its rules in words."""
+
+    class Meta:
+        model = Workspace
+        fields: ClassVar[Any] = ["name", "slug", "is_active", *WORKSPACE_RULES]
+        labels: ClassVar[Any] = {
+            "is_active": _("Open"),
+            "slug": _("Short name"),
+            "approves_new_tools": _("Use new tools right away"),
+            "allows_personal_servers": _("Servers of one's own"),
+            "remembers_permissions": _("Remembered permissions"),
+            "reads_outside_unasked": _("Reading outside without asking"),
+            "allows_mcp_clients": _("Other MCP clients"),
+            "allows_public_links": _("Public links to chats"),
+        }
+        help_texts: ClassVar[Any] = {
+            "slug": _("Its name in addresses, such as “garden” in /w/garden/."),
+            "is_active": _("Off suspends the whole workspace: everybody is shut out."),
+        }
+
+
 @admin.register(Workspace)
 class WorkspaceAdmin(PlatformModelAdmin):
+    form = WorkspaceForm
+    fieldsets = [
+        (None, {"fields": ["name", "slug", "is_active"]}),
+        (_("Advanced"), {"classes": ["collapse"], "fields": WORKSPACE_RULES}),
+    ]
     list_display = ["name", "slug", "is_active", "created_at"]
     list_filter = ["is_active"]
     search_fields = ["name", "slug"]

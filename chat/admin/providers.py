@@ -88,7 +88,14 @@ class ModelProviderForm(forms.ModelForm):
             "default_model": _(
                 "By the provider's own name for it. Buds may use its other models, too."
             ),
+            "most_at_once": _(
+                "In requests, such as 10. Further ones wait their turn for up to a minute. Leave empty for no limit."
+            ),
+            "most_a_minute": _(
+                "In requests, such as 300, of all people and processes together. Leave empty for no limit."
+            ),
         }
+        labels: ClassVar[Any] = {"is_active": _("Active")}
 
     def clean_base_url(self) -> str:
         """Refuse an address that may not be called, at its field."""
@@ -131,12 +138,6 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     list_display = ["name", "address", "default_model", "key_state", "is_active", "test"]
     list_select_related = ["workspace"]
     search_fields = ["name"]
-    fields = [
-        *("name", "base_url", "default_model", "new_api_key", "untested_key"),
-        *("is_active", "fallback", "embedding_model"),
-        ("most_at_once", "most_a_minute"),
-        "models",
-    ]
     readonly_fields = ["models"]
     actions = ["switch_on", "switch_off", "test_connections"]
     inlines = [ProviderModelInline]
@@ -186,17 +187,20 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         fields = super().get_readonly_fields(request, obj)
         return [*fields, "name", "shared_by"] if obj is not None and obj.is_shared else fields
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """A new provider has no models to name, and a test is skipped only where one failed."""
         if obj is not None and obj.is_shared:
-            return [
-                *("name", "shared_by", "default_model"),
-                *("is_active", "fallback", "embedding_model", "models"),
-            ]
-        left_out = {"models"} if obj is None else set()
-        if not getattr(request, "may_skip_test", False):
-            left_out.add("untested_key")
-        return [one for one in super().get_fields(request, obj) if one not in left_out]
+            plain = ["name", "shared_by", "default_model", "is_active", "models"]
+            seldom = ["fallback", "embedding_model"]
+        else:
+            plain = ["name", "base_url", "default_model", "new_api_key"]
+            plain += ["untested_key"] if getattr(request, "may_skip_test", False) else []
+            plain += ["is_active"] if obj is None else ["is_active", "models"]
+            seldom = ["fallback", "embedding_model", "most_at_once", "most_a_minute"]
+        return [
+            (None, {"fields": plain}),
+            (_("Advanced"), {"classes": ["collapse"], "fields": seldom}),
+        ]
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
         """Leave the table out where it would be too long for one form."""

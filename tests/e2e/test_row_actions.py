@@ -112,3 +112,20 @@ def test_three_members_are_suspended_at_once(new_context: NewContext, people: No
     expect(page.get_by_text("1 member may enter again.")).to_be_visible()
     expect(page.get_by_text("tara@temp.example is not suspended.")).to_be_visible()
     look(page, "row-actions-told")
+
+
+def test_a_folded_section_of_a_form_opens_with_its_fault(new_context: NewContext) -> None:
+    """REL-1193: by keyboard; a section is folded again once nothing in it is wrong."""
+    page = new_context(bypass_csp=True).new_page()
+    enter(page, ADMIN, at="/admin/chat/modelprovider/add/")
+    limit = page.get_by_label("Requests at once")
+    expect(limit).to_be_hidden()
+    look(page, "form-folded")
+    page.locator("summary", has_text="Advanced").press("Enter")
+    expect(limit).to_be_visible()
+    look(page, "form-opened")
+    limit.fill("0")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Ensure this value is greater than or equal to 1.")).to_be_visible()
+    expect(page.get_by_label("Requests at once")).to_have_value("0")
+    look(page, "form-faulty")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import models, transaction
@@ -14,6 +16,11 @@ from workspaces.models import User, Workspace
 from workspaces.people.sessions import end_access
 from workspaces.roles import require_person, require_platform_owner
 
+WORKSPACE_RULES: Final = (
+    *("approves_new_tools", "allows_personal_servers", "remembers_permissions"),
+    *("reads_outside_unasked", "allows_mcp_clients", "allows_public_links"),
+)
+"""Fields of a workspace that say what its members may do."""
 _RIGHTS = ("email", "is_superuser")
 """Who has an account's address can take the account over, and who owns the platform may do all."""
 

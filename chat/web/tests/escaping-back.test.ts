@@ -2,9 +2,11 @@ import { expect, test, vi } from "vitest";
 import { startEscapingBack } from "../src/escaping-back";
 
 test("REL-1191: Escape leads from a page that asks back to its list, and other keys do nothing", () => {
-  document.body.innerHTML = '<form data-back="/admin/a/b/?q=x"><input name="reason"></form>';
+  document.body.innerHTML =
+    '<form data-back="/admin/a/b/?q=x"><input name="reason"><a href="/" autofocus>Cancel</a></form>';
   const leave = vi.fn();
   startEscapingBack(leave);
+  expect(document.activeElement?.textContent).toBe("Cancel");
   const input = document.querySelector("input") as HTMLInputElement;
   for (const key of ["Enter", "a", "Escape"]) {
     input.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));

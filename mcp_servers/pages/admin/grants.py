@@ -25,11 +25,28 @@ class OAuthGrantAdmin(OfServerAdmin):
     list_display = ("server", "whose", "account", "granted_at", "last_used_at", "is_connected")
     list_select_related = ("server", "user")
     search_fields = ("server__name", "user__email", "account")
-    fields = (
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    *("server", "whose", "account", "is_connected", "lost_reason"),
+                    *("granted_at", "last_used_at"),
+                )
+            },
+        ),
+        (
+            _("Advanced"),
+            {
+                "classes": ("collapse",),
+                "fields": ("granted_by", "issuer", "scope", "refreshed_at", "expires_at"),
+            },
+        ),
+    )
+    readonly_fields = (
         *("server", "whose", "account", "granted_by", "issuer", "scope", "granted_at"),
         *("refreshed_at", "last_used_at", "expires_at", "is_connected", "lost_reason"),
     )
-    readonly_fields = fields
     actions = ("disconnect",)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

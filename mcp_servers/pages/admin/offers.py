@@ -74,22 +74,22 @@ class McpToolAdmin(SwitchedAdmin):
     list_display = ("name", "server", "badges", "is_enabled", "approval_override", "state")
     list_filter = ("is_enabled", "approval_override")
     search_fields = ("name", "title")
-    fields = (
-        *(
-            "name",
-            "server",
-            "title",
-            "description",
-            "badges",
-            "state",
-            "warnings",
-            "renamed_from",
-            "task_support",
-            "is_enabled",
-            "approval_override",
+    fieldsets = (
+        (
+            None,
+            {"fields": ("name", "server", "title", "description", "badges", "state", "warnings")},
         ),
-        *("input_schema", "output_schema", "approved_definition", "cache_seconds"),
-        *("first_seen_at", "last_seen_at"),
+        (_("Use"), {"fields": ("is_enabled", "approval_override")}),
+        (
+            _("Advanced"),
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    *("input_schema", "output_schema", "approved_definition", "renamed_from"),
+                    *("task_support", "cache_seconds", "first_seen_at", "last_seen_at"),
+                ),
+            },
+        ),
     )
     readonly_fields = (
         *(
@@ -184,7 +184,19 @@ class McpResourceAdmin(SwitchedAdmin):
         *("server", "uri", "is_template", "name", "title", "description", "mime_type", "size"),
         *("is_watched", "changed_at", "first_seen_at", "last_seen_at", "removed_at"),
     )
-    fields = (*readonly_fields, "is_enabled")
+    fieldsets = (
+        (None, {"fields": ("server", "uri", "name", "title", "description", "is_enabled")}),
+        (
+            _("Advanced"),
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    *("is_template", "mime_type", "size", "is_watched", "changed_at"),
+                    *("first_seen_at", "last_seen_at", "removed_at"),
+                ),
+            },
+        ),
+    )
 
     def switch(self, row: McpResource, *, is_enabled: bool, actor: Actor) -> None:
         services.set_resource_enabled(resource=row, is_enabled=is_enabled, actor=actor)
@@ -201,7 +213,16 @@ class McpPromptAdmin(SwitchedAdmin):
         *("server", "name", "title", "description", "arguments"),
         *("first_seen_at", "last_seen_at", "removed_at"),
     )
-    fields = (*readonly_fields, "is_enabled")
+    fieldsets = (
+        (None, {"fields": ("server", "name", "title", "description", "arguments", "is_enabled")}),
+        (
+            _("Advanced"),
+            {
+                "classes": ("collapse",),
+                "fields": ("first_seen_at", "last_seen_at", "removed_at"),
+            },
+        ),
+    )
 
     def switch(self, row: McpPrompt, *, is_enabled: bool, actor: Actor) -> None:
         services.set_prompt_enabled(prompt=row, is_enabled=is_enabled, actor=actor)

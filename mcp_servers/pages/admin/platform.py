@@ -25,17 +25,11 @@ class StdioProgramAdmin(TrackedModelAdmin):
     form = ProgramEntryForm
     list_display = ("title", "slug", "command", "is_enabled", "problem")
     search_fields: ClassVar[Any] = ("title", "slug")
-    fields = (
-        "title",
-        "slug",
-        "description",
-        "command",
-        "args",
-        "parameters",
-        "env_names",
-        "is_enabled",
-        "problem",
-        "file_hash",
+    fieldsets = (
+        (None, {"fields": ("title", "slug", "description", "is_enabled", "problem")}),
+        (_("What it runs"), {"fields": ("command", "args")}),
+        (_("What a workspace fills in"), {"fields": ("parameters",)}),
+        (_("Advanced"), {"classes": ("collapse",), "fields": ("env_names", "file_hash")}),
     )
     readonly_fields = ("problem", "file_hash")
     actions = ("accept_files", "withdraw")
@@ -86,7 +80,7 @@ class StdioProgramAdmin(TrackedModelAdmin):
                 "Withdraw %(count)s program?", "Withdraw %(count)s programs?", "count"
             ),
             consequence=_(
-                "Workspaces can no longer choose it. Servers that run it stop, and their tools cannot be called. Its entry"
+                "Workspaces can no longer choose it, and tools of servers that run it can no longer be called. Its entry"
                 " stays, and you can offer it again."
             ),
             verb=_("Withdraw"),

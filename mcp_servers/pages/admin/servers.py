@@ -117,10 +117,11 @@ class McpServerAdmin(WorkspaceModelAdmin):
         (
             _("What it may ask for, and is told"),
             {
+                "classes": ("collapse",),
                 "fields": (
                     *("answers_elicitation", "uses_instructions", "sampling"),
                     *("sampling_daily_tokens", "sampling_model", "roots", "log_level"),
-                )
+                ),
             },
         ),
         (_("Times and limits"), {"classes": ("collapse",), "fields": tuple(LIMITS)}),

@@ -79,6 +79,7 @@ def save_program(*, program: StdioProgram, actor: Actor) -> StdioProgram:
         return program
     with tracked_change(program, actor=actor):
         program.save()
+    _tell_users(program)
     return program
 
 

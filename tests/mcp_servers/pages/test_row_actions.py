@@ -65,7 +65,7 @@ def test_programs_are_withdrawn_and_offered(tenant: Tenant) -> None:
     rows = [a_program("one"), a_program("two"), a_program("off", is_enabled=False)]
     text = act(client, PROGRAMS, "withdraw", *rows, confirmed=False).content.decode()
     assert "Withdraw 3 programs?" in text
-    assert "Servers that run it stop" in text
+    assert "tools of servers that run it can no longer be called" in text
     assert StdioProgram.objects.filter(is_enabled=True).count() == 2
     assert told(act(client, PROGRAMS, "withdraw", *rows)) == [
         "2 programs withdrawn.",
