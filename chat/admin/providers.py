@@ -190,13 +190,13 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """A new provider has no models to name, and a test is skipped only where one failed."""
         if obj is not None and obj.is_shared:
-            plain = ["name", "shared_by", "default_model", "is_active", "models"]
-            seldom = ["fallback", "embedding_model"]
+            plain = ["name", "shared_by", "default_model", "is_active", "fallback", "models"]
+            seldom = ["embedding_model"]
         else:
             plain = ["name", "base_url", "default_model", "new_api_key"]
             plain += ["untested_key"] if getattr(request, "may_skip_test", False) else []
-            plain += ["is_active"] if obj is None else ["is_active", "models"]
-            seldom = ["fallback", "embedding_model", "most_at_once", "most_a_minute"]
+            plain += ["is_active", "fallback", *([] if obj is None else ["models"])]
+            seldom = ["embedding_model", "most_at_once", "most_a_minute"]
         return [
             (None, {"fields": plain}),
             (_("Advanced"), {"classes": ["collapse"], "fields": seldom}),

@@ -7,13 +7,12 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Count
 from django.http import HttpRequest
-from django.utils.formats import date_format
-from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from chat.models import Audience, SharedChat
 from chat.services.sharing import stop_sharing
+from workspaces.formats import moment
 from workspaces.pages.admin_sections import Section
 from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
 from workspaces.pages.row_actions import Question, row_action
@@ -49,8 +48,7 @@ class SharedChatAdmin(WorkspaceModelAdmin):
 
     def row_name(self, row: SharedChat) -> str:
         """Who shares it, with whom and since when: what it says stays theirs."""
-        since = date_format(localtime(row.created_at), "SHORT_DATETIME_FORMAT")
-        return f"{row.owner.email}, {row.get_audience_display()}, {since}"
+        return f"{row.owner.email}, {row.get_audience_display()}, {moment(row.created_at)}"
 
     @row_action(
         _("Stop sharing"),

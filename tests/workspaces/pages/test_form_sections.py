@@ -123,7 +123,7 @@ def test_a_stored_provider_has_the_same_sections(client: Client, tenant: Tenant)
     url = f"/admin/chat/modelprovider/{row.pk}/change/"
     page = client.get(url).content.decode()
     assert "Advanced" in page
-    assert is_folded(page, "fallback")
+    assert is_folded(page, "embedding_model")
     assert not is_folded(page, "new_api_key")
     changed = {"embedding_model": "e", "most_at_once": "3"}
     assert client.post(url, {**PROVIDER, **NO_MODELS, **changed}).status_code == 302
