@@ -22,6 +22,7 @@ from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
+    from workspaces.texts import Text
 
 
 class SwitchedAdmin(OfServerAdmin):
@@ -40,24 +41,18 @@ class SwitchedAdmin(OfServerAdmin):
         with telling(request):
             self.switch(row, is_enabled=obj.is_enabled, actor=actor_of(request))
 
-    @row_action(
-        _("Switch on"),
-        done=ngettext_lazy("%(count)s switched on.", "%(count)s switched on.", "count"),
-        permissions=["change"],
-    )
-    def switch_on(self, request: HttpRequest, row: Any) -> None:
-        self.switch(row, is_enabled=True, actor=actor_of(request))
 
-    @row_action(
-        _("Switch off"),
-        done=ngettext_lazy("%(count)s switched off.", "%(count)s switched off.", "count"),
-        permissions=["change"],
-    )
-    def switch_off(self, request: HttpRequest, row: Any) -> None:
-        self.switch(row, is_enabled=False, actor=actor_of(request))
+def _switch(description: Text, done: Any, *, is_enabled: bool) -> Any:
+    """The action that switches what servers offer."""
+
+    def act(shown: SwitchedAdmin, request: HttpRequest, row: Any) -> None:
+        shown.switch(row, is_enabled=is_enabled, actor=actor_of(request))
+
+    act.__name__ = "switch_on" if is_enabled else "switch_off"
+    return row_action(description, done=done, permissions=["change"])(act)
 
 
-def _override(override: ApprovalOverride, description: Any, done: Any) -> Any:
+def _override(override: ApprovalOverride, description: Text, done: Any) -> Any:
     """The action that says of tools whether they ask first."""
 
     def act(shown: McpToolAdmin, request: HttpRequest, row: McpTool) -> None:
@@ -110,6 +105,17 @@ class McpToolAdmin(SwitchedAdmin):
     actions = (
         *(*SwitchedAdmin.actions, "accept_definitions", "approval_confirm"),
         *("approval_auto", "approval_deny", "approval_inherit"),
+    )
+
+    switch_on = _switch(
+        _("Switch on"),
+        ngettext_lazy("%(count)s tool switched on.", "%(count)s tools switched on.", "count"),
+        is_enabled=True,
+    )
+    switch_off = _switch(
+        _("Switch off"),
+        ngettext_lazy("%(count)s tool switched off.", "%(count)s tools switched off.", "count"),
+        is_enabled=False,
     )
 
     def switch(self, row: McpTool, *, is_enabled: bool, actor: Actor) -> None:
@@ -198,6 +204,21 @@ class McpResourceAdmin(SwitchedAdmin):
         ),
     )
 
+    switch_on = _switch(
+        _("Switch on"),
+        ngettext_lazy(
+            "%(count)s resource switched on.", "%(count)s resources switched on.", "count"
+        ),
+        is_enabled=True,
+    )
+    switch_off = _switch(
+        _("Switch off"),
+        ngettext_lazy(
+            "%(count)s resource switched off.", "%(count)s resources switched off.", "count"
+        ),
+        is_enabled=False,
+    )
+
     def switch(self, row: McpResource, *, is_enabled: bool, actor: Actor) -> None:
         services.set_resource_enabled(resource=row, is_enabled=is_enabled, actor=actor)
 
@@ -222,6 +243,17 @@ class McpPromptAdmin(SwitchedAdmin):
                 "fields": ("first_seen_at", "last_seen_at", "removed_at"),
             },
         ),
+    )
+
+    switch_on = _switch(
+        _("Switch on"),
+        ngettext_lazy("%(count)s prompt switched on.", "%(count)s prompts switched on.", "count"),
+        is_enabled=True,
+    )
+    switch_off = _switch(
+        _("Switch off"),
+        ngettext_lazy("%(count)s prompt switched off.", "%(count)s prompts switched off.", "count"),
+        is_enabled=False,
     )
 
     def switch(self, row: McpPrompt, *, is_enabled: bool, actor: Actor) -> None:
