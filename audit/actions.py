@@ -257,6 +257,11 @@ class Action(StrEnum):
         _("Restore confirmed"),
         _("A person let a restored installation go on."),
     )
+    JOB_STARTED = (
+        "job.started",
+        _("Background job started by hand"),
+        _("The platform's owner had a background job run now, beside its own times."),
+    )
     LOG_STARTED = ("log.started", _("Log began"), _("The log began."))
     LOG_STOPPED = ("log.stopped", _("Log stopped"), _("The log was stopped in an orderly way."))
     LOG_LOSS = (

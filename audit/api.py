@@ -42,7 +42,12 @@ from audit.models import AuditEntry
 from audit.reports import CallState
 from audit.reports.report import BY, SHARES, Report, report_of
 from audit.retention.api import AuditSettingsViewSet, ErasureViewSet, LegalHoldViewSet
-from audit.reviews.api import SavedViewViewSet, ScheduleViewSet, SignOffViewSet
+from audit.reviews.api import (
+    SavedViewViewSet,
+    ScheduleViewSet,
+    SentFileViewSet,
+    SignOffViewSet,
+)
 from audit.rollups.pieces import UNITS
 from audit.streams.api import AuditStreamViewSet
 from audit.views import bodies_for, record_opened
@@ -449,6 +454,7 @@ routes: list[tuple[str, type[WorkspaceViewSet]]] = [
     ("audit-streams", AuditStreamViewSet),
     ("audit-views", SavedViewViewSet),
     ("audit-schedules", ScheduleViewSet),
+    ("audit-sent-files", SentFileViewSet),
     ("audit-sign-offs", SignOffViewSet),
     ("audit-settings", AuditSettingsViewSet),
     ("legal-holds", LegalHoldViewSet),

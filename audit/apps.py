@@ -51,7 +51,10 @@ class AuditConfig(AppConfig):
         )
         audit_table(
             ReportSchedule,
-            ("name", "query", "format", "cadence", "delivery", "recipients", "is_active"),
+            (
+                *("name", "query", "format", "cadence", "hour", "time_zone", "covers"),
+                *("delivery", "recipients", "is_active"),
+            ),
         )
         audit_table(
             AlertRule,

@@ -265,8 +265,9 @@ NAMES: Final = (
 )
 
 
-_BESIDE: Final = frozenset({"q", "before", "after", "by", "format"})
-"""What else stands in the addresses of the log: typed filters, the page's place, the report's colours, the file's kind."""
+_BESIDE: Final = frozenset({"q", "before", "after", "by", "format", "sent"})
+"""What else stands in the addresses of the log: typed filters, the page's place, the report's colours, the file's kind, and the
+sent file that is looked through."""
 
 
 def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:

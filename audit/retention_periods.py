@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from audit.alerts import delivery, evaluation, notices
 from audit.retention.kept import Kept, in_days, in_hours
+from audit.reviews import sent_files
 from workspaces import tasks
 
 
@@ -16,6 +17,11 @@ def kept() -> Sequence[Kept]:
     return (
         Kept(what=_("Alerts that have ended"), how_long=in_days(evaluation.KEEP_DAYS)),
         Kept(what=_("Messages sent for alerts"), how_long=in_days(delivery.KEEP_DAYS)),
+        Kept(
+            what=_("What schedules have sent"),
+            how_long=_("%(days)s, or as long as the log itself if that is shorter")
+            % {"days": in_days(sent_files.KEEP_DAYS)},
+        ),
         Kept(what=_("Notices in the bell"), how_long=in_days(notices.KEEP_DAYS)),
         Kept(
             what=_("Answers to repeated API requests"),

@@ -7,12 +7,13 @@ import logging
 from celery import shared_task
 from celery.schedules import crontab
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from audit import retention, rollups
 from audit.alerts import delivery, evaluation, notices
 from audit.models import AuditPolicy
 from audit.retention.tasks import continue_erasure  # noqa: F401 - a worker finds it here
-from audit.reviews import scheduled_exports
+from audit.reviews import scheduled_exports, sent_files
 from audit.streams import forwarding
 from audit.verification import nightly
 from workspaces import restore
@@ -22,14 +23,14 @@ logger = logging.getLogger(__name__)
 
 
 @shared_task
-@scheduled(15)
+@scheduled(15, _("Count log entries for reports"))
 def count_entries() -> int:
     """Bring the counters behind the reports up to date; gives how many entries were counted."""
     return rollups.roll_up_all()
 
 
 @shared_task(ignore_result=True)
-@scheduled(60)
+@scheduled(60, _("Make and send scheduled exports"))
 def send_reports() -> None:
     """Make and send scheduled files that are due; not after a restore, before somebody has looked at it."""
     if not restore.is_unconfirmed():
@@ -37,7 +38,14 @@ def send_reports() -> None:
 
 
 @shared_task(ignore_result=True)
-@scheduled(5)
+@scheduled(crontab(hour=4, minute=17), _("Forget what schedules of the log sent long ago"))
+def trim_reports() -> None:
+    """Forget what was sent long ago."""
+    sent_files.trim_sent_files()
+
+
+@shared_task(ignore_result=True)
+@scheduled(5, _("Send the log to streams"))
 def send_streams() -> None:
     """Send sealed entries to their sinks; not after a restore, before somebody has looked at it."""
     if not restore.is_unconfirmed():
@@ -45,14 +53,14 @@ def send_streams() -> None:
 
 
 @shared_task(ignore_result=True)
-@scheduled(30)
+@scheduled(30, _("Check alert rules"))
 def watch_alerts() -> None:
     """Look at every alert rule."""
     evaluation.evaluate_all()
 
 
 @shared_task(ignore_result=True)
-@scheduled(10)
+@scheduled(10, _("Send mails and webhooks of alerts"))
 def send_alerts() -> None:
     """Send alerts' mails and webhooks; not after a restore, before somebody has looked at it."""
     if not restore.is_unconfirmed():
@@ -60,7 +68,7 @@ def send_alerts() -> None:
 
 
 @shared_task(ignore_result=True)
-@scheduled(crontab(minute=51))
+@scheduled(crontab(minute=51), _("Forget old alerts and notices"))
 def trim_alerts() -> None:
     """Forget old alerts, their messages, and old lines of bells."""
     evaluation.trim_alerts()
@@ -69,21 +77,21 @@ def trim_alerts() -> None:
 
 
 @shared_task(ignore_result=True)
-@scheduled(crontab(hour=3, minute=11))
+@scheduled(crontab(hour=3, minute=11), _("Verify what is new in the log"))
 def verify_what_is_new() -> None:
     """Check the part of the log that came since the last check."""
     nightly.verify_log(is_incremental=True)
 
 
 @shared_task(ignore_result=True)
-@scheduled(crontab(day_of_week="sunday", hour=1, minute=23))
+@scheduled(crontab(day_of_week="sunday", hour=1, minute=23), _("Verify the whole log"))
 def verify_the_whole() -> None:
     """Check all of the log."""
     nightly.verify_log(is_incremental=False)
 
 
 @shared_task(ignore_result=True)
-@scheduled(crontab(minute=53))
+@scheduled(crontab(minute=53), _("Remove log entries that workspaces no longer keep"))
 def apply_retention() -> None:
     """Remove what workspaces do not want to keep; not after a restore, before somebody has looked at it."""
     if restore.is_unconfirmed():

@@ -20,9 +20,13 @@ urlpatterns = [
     path(f"{_LOG}views/<uuid:view_id>/delete/", views.delete_view, name="delete_view"),
     path(f"{_LOG}reviews/", views.reviews, name="reviews"),
     path(f"{_LOG}schedules/", views.schedule_list, name="schedules"),
+    path(f"{_LOG}schedules/summary/", views.schedule_summary, name="schedule-summary"),
+    path(f"{_LOG}schedules/<uuid:schedule_id>/", views.schedule_page, name="schedule-page"),
     path(
         f"{_LOG}schedules/<uuid:schedule_id>/<slug:verb>/", views.change_schedule, name="schedule"
     ),
+    path(f"{_LOG}sent/<uuid:sent_id>/", views.sent_file, name="sent-file"),
+    path(f"{_LOG}sent/<uuid:sent_id>/again/", views.send_file_again, name="send-file-again"),
     path("w/<slug:workspace_slug>/activity/", views.activity, name="activity"),
     path(
         "w/<slug:workspace_slug>/activity/<uuid:entry_id>/",

@@ -16,7 +16,7 @@ from typing import Final
 
 from chat.charsets import WIDE_MARKS, decoded
 from chat.file_names import ending_of
-from mcp_servers.client.images import Unshowable, clean_picture
+from workspaces.pictures import Unshowable, clean_picture
 
 BINARY: Final = "application/octet-stream"
 PLAIN: Final = "text/plain"

@@ -15,6 +15,8 @@ from celery.signals import (
 )
 
 from config import celery_context as _celery_context  # noqa: F401 - carries ids into tasks
+from config import celery_runs as _celery_runs  # noqa: F401 - notes when jobs ran
+from config import task_modules
 from workspaces.process.schedules import SCHEDULE
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -22,7 +24,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("trellis")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.autodiscover_tasks(["mcp_servers.registry", "mcp_servers.endpoint"])
+app.autodiscover_tasks(task_modules.PARTS)
 app.conf.beat_schedule = SCHEDULE  # filled as the tasks are imported
 app.set_default()  # in every thread, also those that began before this
 

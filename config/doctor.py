@@ -5,10 +5,10 @@ A check looks and changes nothing. What raises inside a check is that check's re
 
 from __future__ import annotations
 
+import platform
 import shutil
 import ssl
 import stat
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,11 +29,13 @@ from audit.health import health
 from audit.models import AuditStream
 from audit.spool import spool_size
 from chat.models import PushDevice
+from config.installation.versions import database_version, redis_version
 from config.keys import FILE_NAME
 from workspaces import restore
 from workspaces.database import database_now
 from workspaces.database.postgresql import policies
 from workspaces.formats import whole
+from workspaces.product import VERSION
 from workspaces.secrets import count_by_key, find_unreadable, primary_key_id
 from workspaces.web_push import vapid_keys
 
@@ -86,6 +88,11 @@ def examine() -> list[Finding]:
     return [_run(part, check) for part, check in _CHECKS.items()]
 
 
+def examine_part(part: str) -> Finding:
+    """Run one check."""
+    return _run(part, _CHECKS[part])
+
+
 def _run(part: str, check: Callable[[str], Finding]) -> Finding:
     try:
         return check(part)
@@ -99,10 +106,9 @@ def _run(part: str, check: Callable[[str], Finding]) -> Finding:
 
 
 def _versions(part: str) -> Finding:
-    python = ".".join(map(str, sys.version_info[:3]))
     return _ok(
         part,
-        f"Python {python}, Django {version('django')}, mcp {version('mcp')}, {ssl.OPENSSL_VERSION}",
+        f"Trellis {VERSION}, Python {platform.python_version()}, Django {version('django')}, mcp {version('mcp')}, {ssl.OPENSSL_VERSION}",
     )
 
 
@@ -124,14 +130,7 @@ def _settings(part: str) -> Finding:
 
 
 def _database(part: str) -> Finding:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SHOW server_version"
-            if connection.vendor == "postgresql"
-            else "SELECT sqlite_version()"
-        )
-        found = str(cursor.fetchone()[0]).split()[0]
-    name = "PostgreSQL" if connection.vendor == "postgresql" else "SQLite"
+    name, found = database_version()
     if connection.vendor == "postgresql" and int(found.split(".")[0]) < OLDEST_POSTGRESQL:
         return _failed(
             part, f"{name} {found} is too old", f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer."
@@ -203,20 +202,18 @@ def _missing_timeouts() -> list[str]:
 
 
 def _redis(part: str) -> Finding:
-    url = settings.TRELLIS.redis_url
-    if url is None:
+    if settings.TRELLIS.redis_url is None:
         return _ok(part, "not used: one process does everything")
     import redis
 
-    with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
-        try:
-            found = str(client.info("server")["redis_version"])
-        except redis.RedisError as error:
-            return _failed(
-                part,
-                f"does not answer ({type(error).__name__})",
-                "Start it, and look whether REDIS_URL is right. Until then pages are slower to follow and background tasks wait.",
-            )
+    try:
+        found = redis_version()
+    except redis.RedisError as error:
+        return _failed(
+            part,
+            f"does not answer ({type(error).__name__})",
+            "Start it, and look whether REDIS_URL is right. Until then pages are slower to follow and background tasks wait.",
+        )
     if tuple(int(number) for number in found.split(".")[:2]) < OLDEST_REDIS:
         return _failed(part, f"Redis {found} is too old", "Use Redis 6.2 or newer.")
     return _ok(part, f"Redis {found}")
@@ -321,6 +318,29 @@ def _queues(part: str) -> Finding:
     return _ok(part, ", ".join([*told, "nothing is held back"]))
 
 
+def _jobs(part: str) -> Finding:
+    from config.installation.jobs import JobState, read_jobs  # no other check needs Celery
+
+    found = read_jobs()
+    if found.problem:
+        is_new = all(one.state is JobState.WAITING for one in found.jobs)
+        return _ok(part, found.problem) if is_new else _look(part, found.problem, _JOBS_ADVICE)
+    if found.failed or found.late:
+        told = [
+            f"“{one.what}” {'failed' if one.state is JobState.FAILED else 'is late'}"
+            for one in found.jobs
+            if one.state in {JobState.FAILED, JobState.LATE}
+        ]
+        more = f", and {whole(len(told) - _MOST_TOLD)} more" if len(told) > _MOST_TOLD else ""
+        return _look(part, ", ".join(told[:_MOST_TOLD]) + more, _JOBS_ADVICE)
+    workers = ngettext("%s worker is alive", "%s workers are alive", found.alive)
+    return _ok(part, f"all run, and {workers % whole(found.alive)}")
+
+
+_MOST_TOLD: Final = 3
+_JOBS_ADVICE: Final = "Look under Admin, State of the installation, Background jobs. Workers' logs say why a job failed."
+
+
 def _seals(part: str) -> Finding:
     found = health()
     if found.is_key_missing:
@@ -409,6 +429,7 @@ _CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
     "disk": _disk,
     "triggers": _triggers,
     "queues": _queues,
+    "background jobs": _jobs,
     "seals": _seals,
     "restores": _restores,
     "mail": _mail,

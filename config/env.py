@@ -139,6 +139,13 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_CATALOGUE_FILE",
         description="Servers that the catalogue offers beside those that come with Trellis, and which of those it hides, as JSON.",
     )
+    commit: str = Field(
+        "",
+        max_length=64,
+        pattern=r"^[0-9a-f]*$",
+        validation_alias="TRELLIS_COMMIT",
+        description="Commit that this build was made from, which the platform's owner is shown. Absent: read from `.git`, if it is there.",
+    )
     debug: bool = Field(
         False,
         validation_alias="TRELLIS_DEBUG",

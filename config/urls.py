@@ -7,7 +7,14 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.utils.module_loading import autodiscover_modules
 
 from config import errors, health, installing, metrics
-from config.platform_state import confirm_restore, platform_state
+from config.platform_state import (
+    confirm_restore,
+    platform_jobs,
+    platform_state,
+    platform_storage,
+    platform_versions,
+    run_job,
+)
 from workspaces.pages.accounts import AddressView
 
 autodiscover_modules("admin", "pages.admin", register_to=admin.site)
@@ -21,6 +28,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("offline/", installing.offline, name="offline"),
     path("platform/state/", platform_state, name="platform_state"),
     path("platform/state/confirm-restore/", confirm_restore, name="confirm_restore"),
+    path("platform/state/jobs/", platform_jobs, name="platform_jobs"),
+    path("platform/state/jobs/run/", run_job, name="run_job"),
+    path("platform/state/storage/", platform_storage, name="platform_storage"),
+    path("platform/state/versions/", platform_versions, name="platform_versions"),
     path("admin/", admin.site.urls),
     path("accounts/email/", AddressView.as_view(), name="account_email"),  # before allauth's own
     path("accounts/", include("allauth.urls")),

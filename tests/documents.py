@@ -16,10 +16,10 @@ _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 
 
 def pdf(pages: Sequence[str]) -> bytes:
-    """A PDF with one line of text on each page. Source: ISO 32000-1, section 7.5."""
+    """A PDF with one line of text on each page."""
     kids = " ".join(f"{4 + 2 * at} 0 R" for at in range(len(pages)))
     objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
+        _CATALOG,
         f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode(),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
@@ -28,18 +28,71 @@ def pdf(pages: Sequence[str]) -> bytes:
         objects += [
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] "
             b"/Resources << /Font << /F1 3 0 R >> >> /Contents %d 0 R >>" % (5 + 2 * at),
-            b"<< /Length %d >>\nstream\n%s\nendstream" % (len(words), words),
+            _stream(words),
         ]
+    return _pdf_of(objects)
+
+
+def pdf_whose_pages_loop() -> bytes:
+    """Its tree of pages has itself as both of its branches."""
+    return _pdf_of([_CATALOG, b"<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 1000000 >>"])
+
+
+def pdf_whose_tables_loop() -> bytes:
+    """Its table of objects names itself as the one before it."""
+    return _pdf_of([_CATALOG, *_one_page(b"", b"")], is_its_own_past=True)
+
+
+def pdf_that_draws_itself() -> bytes:
+    """A drawing on its page is made of itself, twice."""
+    drawing = _drawing(5, b"BT /F1 12 Tf 72 720 Td (again) Tj ET /Again Do /Again Do")
+    return _pdf_of([_CATALOG, *_one_page(b"/XObject << /Again 5 0 R >>", b"/Again Do"), drawing])
+
+
+def pdf_of_a_thousand_million_words(levels: int = 9) -> bytes:
+    """Each drawing on its page is made of ten of the next one, and the last one says something."""
+    ten = b" ".join([b"/Again Do"] * 10)
+    last = _drawing(5 + levels, b"BT /F1 12 Tf 72 720 Td (word) Tj ET")
+    drawings = [*(_drawing(6 + at, ten) for at in range(levels)), last]
+    return _pdf_of([_CATALOG, *_one_page(b"/XObject << /Again 5 0 R >>", b"/Again Do"), *drawings])
+
+
+_CATALOG = b"<< /Type /Catalog /Pages 2 0 R >>"
+
+
+def _one_page(resources: bytes, content: bytes) -> list[bytes]:
+    return [
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << %s >> /Contents 4 0 R >>"
+        % resources,
+        _stream(content),
+    ]
+
+
+def _drawing(other: int, content: bytes) -> bytes:
+    """One that may use another one, by its number."""
+    font = b"/Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>"
+    resources = b"/Resources << /XObject << /Again %d 0 R >> %s >>" % (other, font)
+    return _stream(content, b"/Type /XObject /Subtype /Form /BBox [0 0 612 792] " + resources)
+
+
+def _stream(content: bytes, head: bytes = b"") -> bytes:
+    return b"<< %s /Length %d >>\nstream\n%s\nendstream" % (head, len(content), content)
+
+
+def _pdf_of(objects: Sequence[bytes], *, is_its_own_past: bool = False) -> bytes:
+    """A file of these objects. Source: ISO 32000-1, section 7.5."""
     out, places = b"%PDF-1.4\n", []
     for number, one in enumerate(objects, start=1):
         places.append(len(out))
         out += b"%d 0 obj\n%s\nendobj\n" % (number, one)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     size = len(objects) + 1
+    past = b"/Prev %d " % len(out) if is_its_own_past else b""
     return (
         out
         + b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, table)
-        + b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, len(out))
+        + b"trailer << /Size %d /Root 1 0 R %s>>\nstartxref\n%d\n%%%%EOF\n" % (size, past, len(out))
     )
 
 

@@ -141,6 +141,11 @@ def clock(at: datetime | None) -> str:
     return _written(at, _clock().minute)
 
 
+def clock_of_hour(hour: int) -> str:
+    """Write "06:00" for an hour of any day."""
+    return _written(datetime(2000, 1, 1, hour, tzinfo=UTC), _clock().minute, UTC)
+
+
 def exact_clock(at: datetime | None) -> str:
     """Write "14:05:09"."""
     return _written(at, _clock().second)
@@ -159,6 +164,11 @@ def exact_moment(at: datetime | None) -> str:
 def day_in_utc(at: datetime | None) -> str:
     """Write a day beside words that say that it is in UTC."""
     return _written(at, _dates().day, UTC)
+
+
+def day_in(at: datetime | None, zone: tzinfo) -> str:
+    """Write a day beside words that say in which time zone it is."""
+    return _written(at, _dates().day, zone)
 
 
 def moment_in_utc(at: datetime | None) -> str:

@@ -12,11 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Role
+from workspaces.installation import BackgroundJob, InstalledVersion, WorkerSeen
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.tenancy import (
     Clock,
     DateFormat,
     NumberFormat,
+    PersonPicture,
     Theme,
     User,
     Workspace,
@@ -27,19 +29,23 @@ __all__ = [
     "ROLE_CHOICES",
     "AccessRequest",
     "ApiToken",
+    "BackgroundJob",
     "Clock",
     "DateFormat",
     "IdempotentRequest",
     "Installation",
+    "InstalledVersion",
     "Invitation",
     "JoinLink",
     "Membership",
     "NumberFormat",
+    "PersonPicture",
     "RequestKind",
     "RequestStatus",
     "SavedListView",
     "Theme",
     "User",
+    "WorkerSeen",
     "Workspace",
     "WorkspaceQuery",
     "WorkspaceSession",

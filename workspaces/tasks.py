@@ -11,6 +11,7 @@ from django.contrib.admin.models import LogEntry
 from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from workspaces.models import IdempotentRequest
 from workspaces.process.schedules import scheduled
@@ -24,18 +25,17 @@ KEEP_ADMIN_HISTORY = timedelta(days=365)
 
 
 @shared_task
-@scheduled(crontab(minute=43))
+@scheduled(crontab(minute=43), _("Forget answers to repeated API requests"))
 def trim_idempotency_keys() -> int:
     """Forget answers that nobody will ask for again; gives how many."""
     old = IdempotentRequest.objects.across_workspaces().filter(
         created_at__lt=timezone.now() - KEEP_ANSWERS
     )
-    deleted, _ = old.delete()
-    return deleted
+    return old.delete()[0]
 
 
 @shared_task
-@scheduled(crontab(hour=4, minute=7))
+@scheduled(crontab(hour=4, minute=7), _("Delete sessions and confirmations that have run out"))
 def clear_sessions() -> None:
     """Delete sessions and confirmations of addresses that have run out, and what the admin noted long ago."""
     call_command("clearsessions")
@@ -45,7 +45,7 @@ def clear_sessions() -> None:
 
 
 @shared_task
-@scheduled(crontab(minute=23))
+@scheduled(crontab(minute=23), _("Count rows, so that SQLite finds them quickly"))
 def analyze_tables() -> None:
     """Let SQLite know how many rows its tables have, or it reads all tools of a workspace to find those of a server.
 

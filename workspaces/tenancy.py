@@ -127,6 +127,14 @@ class User(AbstractBaseUser, PermissionsMixin):
         db_default="",
         editable=False,
     )
+    picture_digest = models.CharField(
+        max_length=16,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text=_("Of the picture that they gave, for its address. Empty: none."),
+    )
     shortcuts = models.JSONField(
         null=True,
         editable=False,
@@ -218,6 +226,19 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def has_module_perms(self, app_label: str) -> bool:
         return self.is_staff
+
+
+class PersonPicture(models.Model):
+    """The picture that a person gave of themselves, drawn anew."""
+
+    user = models.OneToOneField(
+        User, on_delete=models.CASCADE, primary_key=True, related_name="+", editable=False
+    )
+    content = models.BinaryField(editable=False)
+    """A small JPEG."""
+
+    def __str__(self) -> str:
+        return f"{self.pk}"
 
 
 class WorkspaceQuery(models.QuerySet["Workspace"]):

@@ -30,6 +30,11 @@ def as_json(entry: AuditEntry) -> dict[str, Any]:
     return {name: as_value(getattr(entry, name)) for name in COLUMNS}
 
 
+def cells_of(entry: AuditEntry) -> list[str]:
+    """Give an entry as the cells of a spreadsheet, which shows them as text and never runs them."""
+    return [neutral(as_text(getattr(entry, name))) for name in COLUMNS]
+
+
 def neutral(text: str) -> str:
     """Put an apostrophe before what a spreadsheet would run as a formula.
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext_noop
 
 from audit.exports.cef import as_cef
-from audit.exports.columns import COLUMNS, as_json, as_text, neutral
+from audit.exports.columns import COLUMNS, as_json, cells_of
 from audit.exports.ocsf import as_ocsf
-from audit.exports.streams import Encode, stream, stream_async
+from audit.exports.streams import Encode, first_batch, stream, stream_async
 from audit.exports.workbook import MEDIA_TYPE, stream_workbook, stream_workbook_async
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def as_csv(batch: Sequence[AuditEntry], is_first: bool) -> bytes:
         out.write("\ufeff")  # otherwise Excel reads UTF-8 as something else
         writer.writerow(COLUMNS)
     for entry in batch:
-        writer.writerow([neutral(as_text(getattr(entry, name))) for name in COLUMNS])
+        writer.writerow(cells_of(entry))
     return out.getvalue().encode()
 
 
@@ -40,6 +40,17 @@ def as_jsonl(batch: Sequence[AuditEntry], is_first: bool) -> bytes:
         json.dumps(as_json(entry), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
         for entry in batch
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The first entries of a file as they stand in it: as rows under a head, or as lines."""
+
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    lines: Sequence[str] = ()
+    size: int | None = None
+    """Of these entries in bytes, where the size of a file follows from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +65,18 @@ class Format:
     def stream(self, rows: WorkspaceQuerySet[AuditEntry]) -> Iterator[bytes]:
         """Give the file piece by piece, for a synchronous server."""
         return stream(rows, self.encode) if self.encode else stream_workbook(rows)
+
+    def sample(self, rows: WorkspaceQuerySet[AuditEntry], number: int) -> Sample:
+        """Give the first entries of the file."""
+        batch = first_batch(rows, number)
+        written = self.encode(batch, True) if self.encode else b""
+        if self.encode in {None, as_csv}:
+            return Sample(
+                head=COLUMNS,
+                rows=[cells_of(entry) for entry in batch],
+                size=len(written) if self.encode else None,
+            )
+        return Sample(lines=written.decode().split("\n")[:-1], size=len(written))
 
     def stream_async(self, rows: WorkspaceQuerySet[AuditEntry]) -> AsyncIterator[bytes]:
         """Give the same for an asynchronous one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from workspaces.formats import moment_in_utc, whole
+from workspaces.formats import moment_in, whole
 
 if TYPE_CHECKING:
     from fpdf import FPDF
@@ -91,6 +91,8 @@ class Document:
     filters: Sequence[tuple[str, str]]
     made_by: str
     made_at: datetime
+    zone: tzinfo = UTC
+    """In which the times of the file are written."""
     figures: Sequence[Figure] = ()
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
@@ -175,7 +177,10 @@ class _Writer:
                 _("Filters"),
                 "; ".join(f"{name}: {value}" for name, value in document.filters) or _("none"),
             ),
-            (_("Made"), f"{moment_in_utc(document.made_at)} UTC, {document.made_by}"),
+            (
+                _("Made"),
+                f"{moment_in(document.made_at, document.zone)} {document.zone}, {document.made_by}",
+            ),
         ]
         for name, value in facts:
             self._text(f"{name}: {value}", 9, _QUIET)

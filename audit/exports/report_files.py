@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Final
 
 from django.utils.translation import gettext, gettext_noop
@@ -20,7 +20,7 @@ from audit.reports.entries import entries_of
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
 from audit.reports.report import BY, Line, Report, report_of
 from audit.reports.searching import matching
-from workspaces.formats import decimal, moment_in_utc, whole
+from workspaces.formats import decimal, moment_in, whole
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -35,10 +35,45 @@ SCHEDULED: Final[Mapping[str, tuple[str, str]]] = {
 _NO_FILTER = frozenset({"range", "since", "until", "sort", "order", "show"})
 
 
+def filter_lines(wanted: EntryFilter) -> list[tuple[str, str]]:
+    """Give the filters that are set as name and value; their time stands elsewhere."""
+    return [
+        (gettext(LABELS.get(name, name)), value)
+        for name, value in wanted.typed.items()
+        if value and name not in _NO_FILTER
+    ]
+
+
 def report_pdf(
-    workspace: Workspace, wanted: EntryFilter, *, actor: Actor, now: datetime, by: str = "outcome"
+    workspace: Workspace,
+    wanted: EntryFilter,
+    *,
+    actor: Actor,
+    now: datetime,
+    by: str = "outcome",
+    zone: tzinfo = UTC,
 ) -> bytes:
     """Count a report and give it as a PDF file.
+
+    Args:
+        zone: in which times are written, and in which days begin at midnight.
+
+    Raises:
+        PermissionDenied: the actor may not see the log.
+    """
+    return as_pdf(report_document(workspace, wanted, actor=actor, now=now, by=by, zone=zone))
+
+
+def report_document(
+    workspace: Workspace,
+    wanted: EntryFilter,
+    *,
+    actor: Actor,
+    now: datetime,
+    by: str = "outcome",
+    zone: tzinfo = UTC,
+) -> Document:
+    """Count a report and say what its PDF file holds.
 
     Raises:
         PermissionDenied: the actor may not see the log.
@@ -48,22 +83,24 @@ def report_pdf(
         replace(wanted, since=None, until=None),
         actor=actor,
     )
-    report = report_of(workspace.pk, rows, wanted, by=by, now=now)
+    report = report_of(workspace.pk, rows, wanted, by=by, now=now, zone=zone)
     span = report.span
-    told = _("%(since)s to %(until)s, time zone UTC, whole hours")
+    told = _("%(since)s to %(until)s, time zone %(zone)s, whole hours")
     if span.unit == "minute":
-        told = _("%(since)s to %(until)s, time zone UTC, whole minutes")
+        told = _("%(since)s to %(until)s, time zone %(zone)s, whole minutes")
     period = told % {
-        "since": moment_in_utc(span.since),
-        "until": moment_in_utc(span.until),
+        "since": moment_in(span.since, zone),
+        "until": moment_in(span.until, zone),
+        "zone": zone,
     }
+    when = _("When (%(zone)s)") % {"zone": zone}
     drawn_by = unit_in_words(span.unit, span.zone)
     labels = labels_of(report.pieces, span.unit, span.zone)
     slow = [
         (
             entry.tool_name,
             entry.server_name,
-            moment_in_utc(entry.created_at),
+            moment_in(entry.created_at, zone),
             as_time(entry.duration_ms),
         )
         for entry in facts.slowest_calls(rows, span)
@@ -74,24 +111,21 @@ def report_pdf(
             change.tool,
             change.what,
             change.entry.actor_label,
-            moment_in_utc(change.entry.created_at),
+            moment_in(change.entry.created_at, zone),
         )
         for change in definitions.newest
     ]
     usage = sorted(
         providers.usage_of(workspace.pk, span.since, span.until), key=lambda row: -row.turns
     )
-    document = Document(
+    return Document(
         title=_("Audit report"),
         workspace=workspace.name,
         period=period,
-        filters=[
-            (gettext(LABELS.get(name, name)), value)
-            for name, value in wanted.typed.items()
-            if value and name not in _NO_FILTER
-        ],
+        filters=filter_lines(wanted),
         made_by=actor.label,
         made_at=now,
+        zone=zone,
         figures=_figures(report),
         charts=[
             _chart(
@@ -129,7 +163,7 @@ def report_pdf(
             ),
             Table(
                 title=_("Slowest calls"),
-                head=(_("Tool"), _("Server"), _("When (UTC)"), _("Took")),
+                head=(_("Tool"), _("Server"), when, _("Took")),
                 rows=slow,
                 widths=(4, 4, 3, 2),
                 right=frozenset({3}),
@@ -154,7 +188,7 @@ def report_pdf(
             _approvals(report),
             Table(
                 title=_("Definitions of tools, changed or accepted"),
-                head=(_("Tool"), _("What"), _("Who"), _("When (UTC)")),
+                head=(_("Tool"), _("What"), _("Who"), when),
                 rows=changes,
                 widths=(4, 2, 5, 3),
                 left_out=definitions.left_out,
@@ -178,7 +212,6 @@ def report_pdf(
             ),
         ],
     )
-    return as_pdf(document)
 
 
 def _figures(report: Report) -> list[Figure]:

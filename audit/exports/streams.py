@@ -46,6 +46,11 @@ async def batches_async(
         last = batch[-1].created_at, batch[-1].pk
 
 
+def first_batch(rows: WorkspaceQuerySet[AuditEntry], number: int) -> Sequence[AuditEntry]:
+    """Give the first entries of a file, in its order."""
+    return _next_batch(rows, None, number)
+
+
 def stream(rows: WorkspaceQuerySet[AuditEntry], encode: Encode) -> Iterator[bytes]:
     """Give the file piece by piece, oldest entry first, for a synchronous server."""
     is_first = True
@@ -66,7 +71,9 @@ async def stream_async(rows: WorkspaceQuerySet[AuditEntry], encode: Encode) -> A
         yield encode([], True)
 
 
-def _next_batch(rows: WorkspaceQuerySet[AuditEntry], last: _Key | None) -> list[AuditEntry]:
+def _next_batch(
+    rows: WorkspaceQuerySet[AuditEntry], last: _Key | None, number: int | None = None
+) -> list[AuditEntry]:
     columns = ("created_at", "id")
     following = rows if last is None else rows.filter(beyond(">", columns, last))
-    return list(following.order_by(*columns)[:BATCH])
+    return list(following.order_by(*columns)[: number or BATCH])

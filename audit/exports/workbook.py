@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import xlsxwriter
 
-from audit.exports.columns import COLUMNS, as_text, neutral
+from audit.exports.columns import COLUMNS, cells_of
 from audit.exports.streams import batches, batches_async
 from workspaces.database import in_database
 
@@ -54,7 +54,7 @@ class Workbook:
         for entry in batch:
             if self._row > ROWS_OF_A_SHEET:
                 self._new_sheet()
-            self._write([neutral(as_text(getattr(entry, name))) for name in COLUMNS])
+            self._write(cells_of(entry))
 
     def close(self) -> None:
         """Put the file together; nothing can be added then."""

@@ -5,7 +5,7 @@ from audit.models.bodies import AuditBody
 from audit.models.entries import AuditEntry
 from audit.models.heads import AuditHead
 from audit.models.policies import AuditPolicy, LegalHold
-from audit.models.reviews import ReportSchedule, SavedView, SignOff
+from audit.models.reviews import ReportSchedule, SavedView, SentFile, SignOff
 from audit.models.rollups import (
     AuditHistogram,
     AuditRollup,
@@ -49,6 +49,7 @@ __all__ = [
     "ReportSchedule",
     "RollupCursor",
     "SavedView",
+    "SentFile",
     "SignOff",
     "StreamCursor",
     "StreamState",

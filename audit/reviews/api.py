@@ -7,6 +7,8 @@ from typing import Any, ClassVar, cast
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
+from django_filters import UUIDFilter
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -14,20 +16,24 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from audit.exports.report_files import SCHEDULED
-from audit.models import ReportSchedule, SavedView, SignOff
+from audit.models import ReportSchedule, SavedView, SentFile, SignOff
 from audit.reviews.previews import preview_schedule
+from audit.reviews.ready_views import READY
 from audit.reviews.saved_views import change_view, delete_view, save_view, views_for
-from audit.reviews.scheduled_exports import send_now
+from audit.reviews.scheduled_exports import send_again, send_now, send_to_me
 from audit.reviews.schedules import (
     ScheduleDraft,
     create_schedule,
     delete_schedule,
     draft_of,
+    offered_recipients,
     pause_schedule,
     update_schedule,
 )
-from audit.reviews.signing import LONGEST_NOTE, sign_off
-from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from audit.reviews.sent_files import find_sent_file, log_query_of, sent_files
+from audit.reviews.signing import LONGEST_NOTE, sign_off, sign_off_file
+from audit.reviews.timing import USUAL_HOUR
+from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.view_names import LONGEST_NAME, LONGEST_QUERY
@@ -37,6 +43,8 @@ _QUERY = "Filters, as people type them or as the page's address has them."
 _PAGES = SavedView.Page.values
 _CADENCES = ReportSchedule.Cadence.values
 _DELIVERIES = ReportSchedule.Delivery.values
+_COVERS = ReportSchedule.Covers.values
+_STATUSES = SentFile.Status.values
 
 
 class ViewChanges(serializers.Serializer[Any]):
@@ -103,6 +111,25 @@ class ScheduleInput(serializers.Serializer[Any]):
     )
     format = serializers.ChoiceField(list(SCHEDULED))
     cadence = serializers.ChoiceField(_CADENCES)
+    hour = serializers.IntegerField(
+        min_value=0,
+        max_value=23,
+        required=False,
+        default=USUAL_HOUR,
+        help_text="At which hour it is made.",
+    )
+    time_zone = serializers.CharField(
+        max_length=64,
+        required=False,
+        default="UTC",
+        help_text="Of the hour, and of the days that a file covers, such as Europe/Zurich.",
+    )
+    covers = serializers.ChoiceField(
+        _COVERS,
+        required=False,
+        default="",
+        help_text="Of which time a file is. Empty: the day, week or month before, as the cadence is.",
+    )
     delivery = serializers.ChoiceField(_DELIVERIES)
     recipients = serializers.ListField(
         child=serializers.UUIDField(),
@@ -122,6 +149,7 @@ class ScheduleOutput(serializers.ModelSerializer[ReportSchedule]):
 
     format = serializers.ChoiceField(list(SCHEDULED))
     cadence = serializers.ChoiceField(_CADENCES)
+    covers = serializers.ChoiceField(_COVERS)
     delivery = serializers.ChoiceField(_DELIVERIES)
     recipients = serializers.ListField(child=serializers.UUIDField())
     made_by = serializers.EmailField(source="made_by.email")
@@ -129,18 +157,89 @@ class ScheduleOutput(serializers.ModelSerializer[ReportSchedule]):
     class Meta:
         model = ReportSchedule
         fields: ClassVar[Any] = (
-            *("id", "name", "query", "format", "cadence", "delivery", "recipients", "made_by"),
+            *("id", "name", "query", "format", "cadence", "hour", "time_zone", "covers"),
+            *("delivery", "recipients", "made_by"),
             *("is_active", "next_run_at", "last_run_at", "last_ok", "last_result", "created_at"),
         )
 
 
+class SampleOutput(serializers.Serializer[Any]):
+    """The first entries as they stand in the file: rows under a head, or lines. Long ones are cut."""
+
+    head = serializers.ListField(child=serializers.CharField())
+    rows = serializers.ListField(child=serializers.ListField(child=serializers.CharField()))
+    lines = serializers.ListField(child=serializers.CharField())
+
+
+class FileFigureOutput(serializers.Serializer[Any]):
+    name = serializers.CharField(source="label")
+    value = serializers.CharField()
+    change = serializers.CharField()
+
+
 class PreviewOutput(serializers.Serializer[Any]):
-    """The file that would have been made last, and when the first one would be."""
+    """The file that would have been made last, its mail, and when the first ones would be made."""
 
     since = serializers.DateTimeField()
     until = serializers.DateTimeField()
-    entries = serializers.IntegerField()
+    entries = serializers.IntegerField(help_text="Up to 100,000.")
+    is_more = serializers.BooleanField(help_text="There are more.")
+    calls = serializers.IntegerField(allow_null=True, help_text="Tool calls; null: too many.")
     next_run_at = serializers.DateTimeField()
+    next_runs = serializers.ListField(child=serializers.DateTimeField())
+    file_name = serializers.CharField()
+    sample = SampleOutput()
+    figures = FileFigureOutput(many=True, help_text="Of a PDF, which has no rows.")
+    size = serializers.IntegerField(
+        allow_null=True, help_text="In bytes, guessed from the first entries."
+    )
+    most_size = serializers.IntegerField(help_text="Of a file that goes by mail.")
+    subject = serializers.CharField()
+    text = serializers.CharField()
+
+
+class ReadyViewOutput(serializers.Serializer[Any]):
+    key = serializers.CharField()
+    name = serializers.CharField(source="label")
+    query = serializers.CharField()
+    help = serializers.CharField()
+
+
+class RecipientOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField(source="display_name")
+    email = serializers.EmailField()
+
+
+class ScheduleChoices(serializers.Serializer[Any]):
+    """What a schedule can begin with, and who may get its files."""
+
+    views = ReadyViewOutput(many=True)
+    people = RecipientOutput(many=True)
+    is_cut = serializers.BooleanField(help_text="More people may get files than are listed.")
+
+
+class SentFileOutput(serializers.ModelSerializer[SentFile]):
+    """A file that was to be made and sent once, and how that went."""
+
+    format = serializers.ChoiceField(list(SCHEDULED))
+    status = serializers.ChoiceField(_STATUSES)
+    sent_to = serializers.ListField(child=serializers.EmailField())
+    log_query = serializers.SerializerMethodField(
+        help_text="The same entries in the log: its address after the question mark."
+    )
+
+    class Meta:
+        model = SentFile
+        fields: ClassVar[Any] = (
+            *("id", "schedule_id", "name", "query", "format", "time_zone", "since", "until"),
+            *("is_trial", "asked_by", "sent_to", "stored_as", "entries", "calls", "size"),
+            *("status", "fault", "attempts", "created_at", "sent_at", "log_query"),
+        )
+
+    def get_log_query(self, row: SentFile) -> str:
+        """Give where people look through it."""
+        return log_query_of(row)
 
 
 class ScheduleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
@@ -158,11 +257,11 @@ class ScheduleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @extend_schema(request=ScheduleInput, responses={201: ScheduleOutput})
     def create(self, request: Request) -> Response:
         """Have a file made from now on. Its time is the schedule's, so filters name none."""
-        values = self.read(ScheduleInput)
-        recipients = [str(pk) for pk in values.pop("recipients")]
-        draft = ScheduleDraft(**values, recipients=recipients)
         made = create_schedule(
-            workspace_id=self.workspace.pk, actor=self.actor, draft=draft, now=timezone.now()
+            workspace_id=self.workspace.pk,
+            actor=self.actor,
+            draft=self._draft(),
+            now=timezone.now(),
         )
         return self.answer(made, status=201)
 
@@ -171,16 +270,51 @@ class ScheduleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     )
     @action(detail=False, methods=["post"], pagination_class=None)
     def preview(self, request: Request) -> Response:
-        """Count what the newest file of such a schedule would hold. Nothing is made or sent."""
-        values = self.read(ScheduleInput)
-        recipients = [str(pk) for pk in values.pop("recipients")]
+        """Give how the newest file of such a schedule begins, and its mail. Nothing is made or sent."""
         shown = preview_schedule(
-            workspace_id=self.workspace.pk,
-            actor=self.actor,
-            draft=ScheduleDraft(**values, recipients=recipients),
-            now=timezone.now(),
+            workspace=self.workspace, actor=self.actor, draft=self._draft(), now=timezone.now()
         )
         return Response(PreviewOutput(shown).data)
+
+    @extend_schema(
+        summary="Send yourself a scheduled file",
+        request=ScheduleInput,
+        responses={201: SentFileOutput},
+    )
+    @action(detail=False, methods=["post"], url_path="send-to-me", pagination_class=None)
+    def send_to_me(self, request: Request) -> Response:
+        """Send the newest file of such a schedule to you alone, with its mail. No schedule is made.
+
+        `status` and `fault` say how it went.
+        """
+        sent = send_to_me(workspace=self.workspace, actor=self.actor, draft=self._draft())
+        return Response(SentFileOutput(sent).data, status=201)
+
+    @extend_schema(summary="List what a schedule can begin with", responses={200: ScheduleChoices})
+    @action(detail=False, methods=["get"], pagination_class=None)
+    def choices(self, request: Request) -> Response:
+        """Give ready filters, and the members who may get files."""
+        require(self.actor, Permission.EXPORT_AUDIT, workspace_id=self.workspace.pk)
+        people, is_cut = offered_recipients(self.workspace.pk, ())
+        found = {
+            "views": [
+                {
+                    "key": one.key,
+                    "label": gettext(one.label),
+                    "query": one.query,
+                    "help": gettext(one.help),
+                }
+                for one in READY
+            ],
+            "people": people,
+            "is_cut": is_cut,
+        }
+        return Response(ScheduleChoices(found).data)
+
+    def _draft(self) -> ScheduleDraft:
+        values = self.read(ScheduleInput)
+        recipients = [str(pk) for pk in values.pop("recipients")]
+        return ScheduleDraft(**values, recipients=recipients)
 
     @extend_schema(request=ScheduleChanges, responses=ScheduleOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
@@ -202,7 +336,7 @@ class ScheduleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:
-        """Make no more of these files. Those that were sent stay."""
+        """Make no more of these files. Those that were sent stay, and so do their sign-offs."""
         delete_schedule(schedule=self.get_object(), actor=self.actor)
         return Response(status=204)
 
@@ -229,9 +363,62 @@ class SignOffOutput(serializers.ModelSerializer[SignOff]):
     class Meta:
         model = SignOff
         fields: ClassVar[Any] = (
-            *("id", "since", "until", "note", "totals"),
+            *("id", "since", "until", "query", "sent_file_id", "note", "totals"),
             *("signed_by", "signed_by_id", "signed_at", "entry_id"),
         )
+
+
+class SentFileFilters(RowFilterSet):
+    schedule = UUIDFilter(field_name="schedule_id", help_text="Files of this schedule.")
+
+
+class NoteInput(serializers.Serializer[Any]):
+    note = serializers.CharField(
+        max_length=LONGEST_NOTE, allow_blank=True, required=False, default=""
+    )
+
+
+class SentFileViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """What schedules have sent, newest first."""
+
+    model = SentFile
+    scopes = _SCOPES
+    serializer_class = SentFileOutput
+    filterset_class = SentFileFilters
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        if getattr(self, "swagger_fake_view", False):
+            return super().get_queryset()
+        return sent_files(self.workspace.pk, actor=self.actor).select_related(
+            "workspace", "schedule__workspace", "schedule__made_by"
+        )
+
+    @extend_schema(summary="Send a file again", request=None, responses=SentFileOutput)
+    @action(detail=True, methods=["post"], url_path="send-again")
+    def send_again(self, request: Request, pk: str) -> Response:
+        """Make and send a file that was not sent. `status` and `fault` say how it went."""
+        return self.answer(send_again(sent=self.get_object(), actor=self.actor))
+
+    @extend_schema(
+        summary="Sign off a sent file",
+        request=NoteInput,
+        responses={201: SignOffOutput},
+    )
+    @action(detail=True, methods=["post"], url_path="sign-off")
+    def sign_off(self, request: Request, pk: str) -> Response:
+        """Say that you have looked through what the file is of. It becomes an entry of the log."""
+        # Whoever sees the log reviews it; the list of files is for those who export.
+        made = sign_off_file(
+            sent=find_sent_file(self.workspace.pk, pk, actor=self.actor),
+            actor=self.actor,
+            now=timezone.now(),
+            **self.read(NoteInput),
+        )
+        return Response(SignOffOutput(made).data, status=201)
+
+
+class SignOffFilters(RowFilterSet):
+    sent_file = UUIDFilter(field_name="sent_file_id", help_text="Who signed off this file.")
 
 
 class SignOffViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
@@ -240,6 +427,7 @@ class SignOffViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     model = SignOff  # type: ignore[assignment]  # holds values, not a foreign key
     scopes = _SCOPES
     serializer_class = SignOffOutput
+    filterset_class = SignOffFilters
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         if getattr(self, "swagger_fake_view", False):

@@ -1,52 +1,155 @@
-"""What a schedule would send, told before it is made."""
+"""What a schedule would send, told before it is made: by the code that makes the file and its mail."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
-from uuid import UUID
+from typing import TYPE_CHECKING, Final
 
-from audit.reports.entries import entries_of
-from audit.reports.searching import matching
-from audit.reviews.schedules import ScheduleDraft, faults_of, filter_of, next_run, period_before
+from django.db import OperationalError, connection, transaction
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from audit.exports.formats import Sample
+from audit.exports.pdf import Figure
+from audit.reviews import making
+from audit.reviews.schedules import ScheduleDraft, faults_of
+from audit.reviews.stored_filters import log_query
 from workspaces.errors import InvalidInput
+from workspaces.mails import public_url
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
+    from workspaces.models import Workspace
 
+MOST_COUNTED: Final = 100_000
+"""Entries; a preview says "more than" beyond that."""
+MOST_SHOWN: Final = 5
+"""Entries of the file that a preview shows."""
+LONGEST_CELL: Final = 200
+SECONDS: Final = 10
+"""For which the database looks; whoever waits for a page has no use for more."""
 _NOT_YET = frozenset({"name", "recipients"})
 """What a person may still leave open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """The file that would have been made last."""
+    """The file that would have been made last, and its mail."""
 
     since: datetime
     until: datetime
+    days: str
+    next_runs: Sequence[datetime]
     entries: int
-    next_run_at: datetime
+    calls: int | None
+    """None: there are too many entries to count them."""
+    is_more: bool
+    """There are more entries than could be counted."""
+    in_words: str
+    file_name: str
+    sample: Sample
+    figures: Sequence[Figure]
+    """At the head of a report, which has no rows."""
+    size: int | None
+    """In bytes, guessed from the first entries; None where that says nothing."""
+    most_size: int
+    subject: str
+    text: str
+    log_query: str
+    """Of the log's page with these entries."""
+
+    @property
+    def next_run_at(self) -> datetime:
+        """When the first one is made."""
+        return self.next_runs[0]
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether the file would probably be too large for a mail."""
+        return self.size is not None and self.size > self.most_size
 
 
 def preview_schedule(
-    *, workspace_id: UUID, actor: Actor, draft: ScheduleDraft, now: datetime
+    *, workspace: Workspace, actor: Actor, draft: ScheduleDraft, now: datetime
 ) -> Preview:
-    """Count what the newest file of such a schedule would hold. Nothing is made or sent.
+    """Say what the newest file of such a schedule would hold. Nothing is made or sent.
 
     Raises:
         PermissionDenied: the actor may not export.
-        InvalidInput: with what is wrong at which field.
+        InvalidInput: with what is wrong at which field; or it would take too long to look.
     """
-    require(actor, Permission.EXPORT_AUDIT, workspace_id=workspace_id)
-    found = faults_of(draft, workspace_id=workspace_id, now=now)
+    require(actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
+    found = faults_of(draft, workspace_id=workspace.pk, now=now)
     faults = {name: texts for name, texts in found.items() if name not in _NOT_YET}
     if faults:
         raise InvalidInput(fields=faults)
-    since, until = period_before(draft.cadence, now)
-    wanted = replace(filter_of(draft.query, now=now), since=since, until=until)
-    rows = matching(entries_of(workspace_id, actor=actor), wanted, actor=actor)
+    sent = making.file_of(draft, workspace, now)
+    with _in_time():
+        rows = making.rows_of(sent, actor=actor)
+        numbers = making.count(rows, most=MOST_COUNTED)
+        sample = making.begin(sent, actor=actor, number=MOST_SHOWN)
+        figures = making.figures_of(sent, actor=actor)
+    # The page of the file that is not made yet.
+    link = public_url(reverse("audit:entries", args=[workspace.slug])) + "sent/…"
+    mail = making.mail_of(sent, draft, numbers, link=link, made_by=actor.label)
+    shown = min(numbers.entries, MOST_SHOWN)
+    size = sample.size * numbers.entries // shown if sample.size and shown else None
     return Preview(
-        since=since, until=until, entries=rows.count(), next_run_at=next_run(draft.cadence, now)
+        since=sent.since,
+        until=sent.until,
+        days=making.days_of(sent),
+        next_runs=draft.next_runs(now),
+        entries=numbers.entries,
+        calls=numbers.calls,
+        is_more=numbers.is_more,
+        in_words=making.numbers_in_words(numbers),
+        file_name=making.name_of_file(sent),
+        sample=_cut(sample),
+        figures=figures,
+        size=size,
+        most_size=making.MOST_MAILED,
+        subject=mail.subject,
+        text=mail.text,
+        log_query=log_query(sent.query, sent.since, sent.until),
     )
+
+
+def _cut(sample: Sample) -> Sample:
+    """Show the beginning of long values."""
+    return replace(
+        sample,
+        rows=[[_begin(cell) for cell in row] for row in sample.rows],
+        lines=[_begin(line, 10 * LONGEST_CELL) for line in sample.lines],
+    )
+
+
+def _begin(text: str, longest: int = LONGEST_CELL) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+@contextmanager
+def _in_time() -> Iterator[None]:
+    """Stop a database server that looks for too long.
+
+    Raises:
+        InvalidInput: it was stopped.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
+    try:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL statement_timeout = '{SECONDS}s'")
+            yield
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL statement_timeout TO DEFAULT")
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", "") != "57014":
+            raise
+        told = _("Looking took too long. Narrow the filters; the file itself may take longer.")
+        raise InvalidInput(fields={"query": [told]}) from error

@@ -1,32 +1,41 @@
-"""Files of the log that are made again and again: who may have them, when the next is due, of what time."""
+"""Files of the log that are made again and again: what is chosen for them, and who may have them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from audit.exports.report_files import SCHEDULED
-from audit.filters import EntryFilter
 from audit.models import ReportSchedule
-from audit.reviews.stored_filters import LONGEST, read_stored
+from audit.reviews import timing
+from audit.reviews.sent_files import give_up_waiting
+from audit.reviews.stored_filters import LONGEST, filter_of
+from audit.reviews.timing import USUAL_HOUR
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.formats import time_zones
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, has_permission, require
+from workspaces.scoping import WorkspaceQuerySet
 
-HOUR = 6
-"""A file of a day is made at this hour (UTC) of the next one."""
 MOST = 50
-_Cadence = ReportSchedule.Cadence
+MOST_OFFERED: Final = 200
+"""People among whom a form lets choose."""
+_FIELDS: Final = (
+    *("name", "query", "format", "cadence", "hour", "time_zone", "covers", "delivery"),
+    "recipients",
+)
+"""Of a schedule, which a person chooses."""
+_TIMES: Final = ("cadence", "hour", "time_zone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +48,23 @@ class ScheduleDraft:
     cadence: str
     delivery: str
     recipients: Sequence[str]
+    hour: int = USUAL_HOUR
+    time_zone: str = "UTC"
+    covers: str = ""
+
+    def next_run(self, after: datetime) -> datetime:
+        """Give the next moment at which a file is due."""
+        return timing.next_run(self.cadence, after, hour=self.hour, time_zone=self.time_zone)
+
+    def next_runs(self, after: datetime) -> list[datetime]:
+        """Give the next three moments at which files are due."""
+        return timing.next_runs(self.cadence, after, hour=self.hour, time_zone=self.time_zone)
+
+    def period_before(self, moment: datetime) -> tuple[datetime, datetime]:
+        """Give the time that a file of this moment is of."""
+        return timing.period_before(
+            self.cadence, moment, time_zone=self.time_zone, covers=self.covers
+        )
 
     @property
     def digest(self) -> str:
@@ -48,14 +74,8 @@ class ScheduleDraft:
 
 def draft_of(schedule: ReportSchedule) -> ScheduleDraft:
     """What a schedule is set to."""
-    return ScheduleDraft(
-        name=schedule.name,
-        query=schedule.query,
-        format=schedule.format,
-        cadence=schedule.cadence,
-        delivery=schedule.delivery,
-        recipients=list(schedule.recipients),
-    )
+    values = {name: getattr(schedule, name) for name in _FIELDS}
+    return ScheduleDraft(**{**values, "recipients": list(schedule.recipients)})
 
 
 def create_schedule(
@@ -79,13 +99,8 @@ def create_schedule(
         schedule: ReportSchedule = ReportSchedule.objects.create(
             workspace_id=workspace_id,
             made_by_id=actor.user_id,
-            name=draft.name.strip(),
-            query=draft.query,
-            format=draft.format,
-            cadence=draft.cadence,
-            delivery=draft.delivery,
-            recipients=sorted(set(draft.recipients)),
-            next_run_at=next_run(draft.cadence, now),
+            **_stored(draft),
+            next_run_at=draft.next_run(now),
         )
         record_created(schedule, actor=actor)
     return schedule
@@ -123,18 +138,21 @@ def update_schedule(
                 )
             )
         with tracked_change(row, actor=actor):
-            if row.cadence != draft.cadence:
-                row.next_run_at = next_run(draft.cadence, now)
-            row.name, row.query = draft.name.strip(), draft.query
-            row.format, row.cadence, row.delivery = draft.format, draft.cadence, draft.delivery
-            row.recipients = sorted(set(draft.recipients))
-            row.save(
-                update_fields=[
-                    *("name", "query", "format", "cadence", "delivery", "recipients"),
-                    *("next_run_at", "updated_at"),
-                ]
-            )
+            if any(getattr(row, name) != getattr(draft, name) for name in _TIMES):
+                row.next_run_at = draft.next_run(now)
+            for name, value in _stored(draft).items():
+                setattr(row, name, value)
+            row.save(update_fields=[*_FIELDS, "next_run_at", "updated_at"])
     schedule.refresh_from_db()
+
+
+def _stored(draft: ScheduleDraft) -> dict[str, Any]:
+    values = {name: getattr(draft, name) for name in _FIELDS}
+    return {
+        **values,
+        "name": draft.name.strip(),
+        "recipients": sorted(set(draft.recipients)),
+    }
 
 
 def faults_of(draft: ScheduleDraft, *, workspace_id: UUID, now: datetime) -> dict[str, list[str]]:
@@ -144,18 +162,23 @@ def faults_of(draft: ScheduleDraft, *, workspace_id: UUID, now: datetime) -> dic
         faults["name"] = [_("Give the schedule a name of at most 80 characters.")]
     for field, value, known in (
         ("format", draft.format, SCHEDULED),
-        ("cadence", draft.cadence, _Cadence.values),
+        ("cadence", draft.cadence, ReportSchedule.Cadence.values),
+        ("hour", draft.hour, range(24)),
+        ("covers", draft.covers, ReportSchedule.Covers.values),
         ("delivery", draft.delivery, ReportSchedule.Delivery.values),
     ):
         if value not in known:
             faults[field] = [_("There is no such choice.")]
+    if draft.time_zone not in time_zones():
+        told = _("There is no time zone of this name. Use one such as Europe/Zurich.")
+        faults["time_zone"] = [told]
     if len(draft.query) > LONGEST:
         faults["query"] = [_("These filters are too long.")]
     elif wrong := filter_of(draft.query, now=now).errors:
         faults["query"] = list(wrong)
     if draft.delivery == ReportSchedule.Delivery.MAIL and not draft.recipients:
         faults["recipients"] = [_("Choose at least one recipient.")]
-    elif not set(draft.recipients) <= {str(user.pk) for user in possible_recipients(workspace_id)}:
+    elif not _may_all_get(draft.recipients, workspace_id):
         faults["recipients"] = [_("Recipients must be members who may export the log.")]
     return faults
 
@@ -171,32 +194,70 @@ def pause_schedule(
     require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
     with tracked_change(schedule, actor=actor):
         schedule.is_active = not is_paused
+        # Nor does it go on with what it could not send before it stopped in another way.
+        give_up_waiting(schedule, _("The schedule was paused."))
         if not is_paused:
-            schedule.next_run_at = next_run(schedule.cadence, now)
+            schedule.next_run_at = draft_of(schedule).next_run(now)
         schedule.save(update_fields=["is_active", "next_run_at", "updated_at"])
 
 
 def delete_schedule(*, schedule: ReportSchedule, actor: Actor) -> None:
-    """Forget it.
+    """Forget it. What it has sent stays on record.
 
     Raises:
         PermissionDenied: the actor may not export.
     """
     require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
     with transaction.atomic():
+        give_up_waiting(schedule, _("The schedule was deleted."))
         record_deleted(schedule, actor=actor)
         schedule.delete()
 
 
-def possible_recipients(workspace_id: UUID) -> list[User]:
-    """Give the members who may export, today."""
-    rows = (
-        Membership.objects.for_workspace(workspace_id)
-        .filter(user__is_active=True, is_auditor=True)
-        .select_related("user")
-        .order_by("user__email")
-    )
-    return [row.user for row in rows]
+def possible_recipients(workspace_id: UUID, *, most: int | None = None) -> list[User]:
+    """Give the members who may export, today, by their address."""
+    rows = _readers(workspace_id).select_related("user").order_by("user__email")
+    return [row.user for row in rows[:most]]
+
+
+def offered_recipients(workspace_id: UUID, chosen: Sequence[str]) -> tuple[list[User], bool]:
+    """Give the people of a form by their names, with those that are chosen already, and whether there are more."""
+    found = possible_recipients(workspace_id, most=MOST_OFFERED + 1)
+    is_cut = len(found) > MOST_OFFERED
+    offered = found[:MOST_OFFERED]
+    if is_cut:
+        there = {user.pk for user in offered}
+        offered += [user for user in people_of(workspace_id, chosen) if user.pk not in there]
+    return sorted(offered, key=lambda user: user.display_name.casefold()), is_cut
+
+
+def people_of(workspace_id: UUID, recipients: Sequence[str]) -> list[User]:
+    """Give those of some people who may export, today."""
+    rows = _readers(workspace_id).filter(user_id__in=_ids(recipients)).select_related("user")
+    return [row.user for row in rows.order_by("user__email")]
+
+
+def _readers(workspace_id: UUID) -> WorkspaceQuerySet[Membership]:
+    """Whoever gets the file reads arguments and results, so it takes the auditor right."""
+    rows: WorkspaceQuerySet[Membership] = Membership.objects.for_workspace(workspace_id)
+    return rows.filter(user__is_active=True, is_auditor=True)
+
+
+def _may_all_get(recipients: Sequence[str], workspace_id: UUID) -> bool:
+    wanted = _ids(recipients)
+    if len(wanted) != len(set(recipients)):
+        return False
+    return _readers(workspace_id).filter(user_id__in=wanted).count() == len(wanted)
+
+
+def _ids(texts: Sequence[str]) -> set[UUID]:
+    found = set()
+    for text in texts:
+        try:
+            found.add(UUID(text))
+        except ValueError:
+            continue
+    return found
 
 
 def may_export(user: User, workspace: Any) -> Actor | None:
@@ -204,37 +265,3 @@ def may_export(user: User, workspace: Any) -> Actor | None:
     actor = actor_for(user, workspace, source=Source.TASK)
     allowed = has_permission(actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
     return actor if user.is_active and workspace.is_active and allowed else None
-
-
-def filter_of(query: str, *, now: datetime) -> EntryFilter:
-    """Read a schedule's filters. Their time is the schedule's."""
-    return read_stored(
-        query,
-        now=now,
-        no_time=_("Leave since: and until: out. A schedule has its own time."),
-        no_order=_("Leave sort: out. A file is in the order of time."),
-    )
-
-
-def next_run(cadence: str, after: datetime) -> datetime:
-    """Give the next moment at which a file is due."""
-    day = after.astimezone(UTC).replace(hour=HOUR, minute=0, second=0, microsecond=0)
-    if day <= after:
-        day += timedelta(days=1)
-    while (cadence == _Cadence.WEEKLY and day.weekday() != 0) or (
-        cadence == _Cadence.MONTHLY and day.day != 1
-    ):
-        day += timedelta(days=1)
-    return day
-
-
-def period_before(cadence: str, moment: datetime) -> tuple[datetime, datetime]:
-    """Give the last whole day, week (from Monday) or month before a moment, in UTC."""
-    midnight = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    if cadence == _Cadence.DAILY:
-        return midnight - timedelta(days=1), midnight
-    if cadence == _Cadence.WEEKLY:
-        until = midnight - timedelta(days=midnight.weekday())
-        return until - timedelta(days=7), until
-    until = midnight.replace(day=1)
-    return (until - timedelta(days=1)).replace(day=1), until

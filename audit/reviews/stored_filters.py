@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
+from urllib.parse import urlencode
 
-from audit.filters import NAMES, EntryFilter, read_filter
+from django.utils.translation import gettext as _
+
+from audit.filters import ENTRIES, NAMES, EntryFilter, read_filter
 
 LONGEST: Final = 4_000
 _NOT_STORED: Final = frozenset({"range", "since", "until", "sort", "order", "show"})
@@ -35,8 +39,7 @@ def read_stored(query: str, *, now: datetime, no_time: str, no_order: str) -> En
         no_time: what to tell of a time that was typed.
         no_order: what to tell of an order that was typed.
     """
-    values = values_of(query)
-    kept = {name: value for name, value in values.items() if name not in _NOT_STORED}
+    kept = _kept(values_of(query))
     wanted = read_filter(kept | {"range": "all"}, now=now)
     errors = list(wanted.errors)
     if wanted.since or wanted.until:
@@ -44,3 +47,29 @@ def read_stored(query: str, *, now: datetime, no_time: str, no_order: str) -> En
     if wanted.sort != "time":
         errors.append(no_order)
     return replace(wanted, since=None, until=None, sort="time", errors=tuple(errors))
+
+
+def filter_of(query: str, *, now: datetime) -> EntryFilter:
+    """Read a schedule's filters. Their time is the schedule's."""
+    return read_stored(
+        query,
+        now=now,
+        no_time=_("Leave since: and until: out. A schedule has its own time."),
+        no_order=_("Leave sort: out. A file is in the order of time."),
+    )
+
+
+def log_query(query: str, since: datetime, until: datetime, **more: str) -> str:
+    """Give the address of the log, after the question mark, with every entry that fits filters in a time."""
+    kept = _kept(values_of(query))
+    span = {"since": since.isoformat(), "until": until.isoformat()}
+    return urlencode({**kept, "range": "custom", "show": ENTRIES, **span, **more})
+
+
+def kept_query(query: str) -> str:
+    """Give of an address of the log, after the question mark, what a schedule keeps."""
+    return urlencode({name: value for name, value in _kept(values_of(query)).items() if value})
+
+
+def _kept(values: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in values.items() if name not in _NOT_STORED}

@@ -6,7 +6,14 @@ from audit.views.entry import entry_detail, record_opened
 from audit.views.export import export
 from audit.views.log import entries
 from audit.views.reports import report_file, reports_page
-from audit.views.reviews import change_schedule, delete_view, reviews, save_view, schedule_list
+from audit.views.reviews import delete_view, reviews, save_view
+from audit.views.schedules import (
+    change_schedule,
+    schedule_list,
+    schedule_page,
+    schedule_summary,
+)
+from audit.views.sent_files import send_file_again, sent_file
 
 __all__ = [
     "activity",
@@ -25,4 +32,8 @@ __all__ = [
     "reviews",
     "save_view",
     "schedule_list",
+    "schedule_page",
+    "schedule_summary",
+    "send_file_again",
+    "sent_file",
 ]

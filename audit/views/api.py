@@ -22,6 +22,7 @@ from audit.verification.views import give_proof, give_verifier
 from audit.views.files import give_log, give_report
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
+from workspaces.formats import time_zone_of
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ class AuditFileViewSet(WorkspaceViewSet):
         wanted = self._wanted(request, usual="7d", now=now)
         if wanted.sort != "time":
             raise InvalidInput(fields={"q": [_("A report has no order.")]})
-        return give_report(self.workspace, wanted, by=by, actor=self.actor, now=now)
+        zone = time_zone_of(self.person.time_zone)
+        return give_report(self.workspace, wanted, by=by, actor=self.actor, now=now, zone=zone)
 
     @extend_schema(
         summary="Take the proof of the log",

@@ -11,7 +11,7 @@ from audit import exports, reports
 from audit.exports import pdf
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, tzinfo
 
     from django.http import HttpRequest
 
@@ -51,9 +51,18 @@ def give_log(
 
 
 def give_report(
-    workspace: Workspace, wanted: EntryFilter, *, by: str, actor: Actor, now: datetime
+    workspace: Workspace,
+    wanted: EntryFilter,
+    *,
+    by: str,
+    actor: Actor,
+    now: datetime,
+    zone: tzinfo,
 ) -> HttpResponse:
     """Give the report as a PDF file.
+
+    Args:
+        zone: of whoever asks.
 
     Raises:
         PermissionDenied: the actor may not export.
@@ -62,7 +71,7 @@ def give_report(
     exports.record_export(
         actor=actor, workspace_id=workspace.pk, format_name=exports.PDF, wanted=wanted, report=by
     )
-    body = exports.report_pdf(workspace, wanted, actor=actor, now=now, by=by)
+    body = exports.report_pdf(workspace, wanted, actor=actor, now=now, by=by, zone=zone)
     name = f"trellis-report-{workspace.slug}-{now:%Y%m%dT%H%M%SZ}.pdf"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(body, content_type=pdf.MEDIA_TYPE, headers=headers)

@@ -61,6 +61,14 @@ def saved_views(request: WorkspaceRequest, page: SavedView.Page) -> list[SavedVi
     return list(rows.filter(page=page))
 
 
+def schedule_url(request: WorkspaceRequest, query: str) -> str:
+    """Give the form that sends what a page shows again and again; nothing for those who may not export."""
+    workspace = workspace_of(request)
+    if not has_permission(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk):
+        return ""
+    return f"{reverse('audit:schedules', args=[workspace.slug])}?{query}#schedule-form"
+
+
 def _formats(slug: str, query: str) -> list[dict[str, str]]:
     found = []
     for extension, one in exports.FORMATS.items():

@@ -23,9 +23,10 @@ from audit import reports
 from audit.filters import ENTRIES, SORTS, EntryFilter, read_filter
 from audit.models import SavedView
 from audit.views.filtering import filter_context
-from audit.views.header import header_of, saved_views
+from audit.views.header import header_of, saved_views, schedule_url
 from audit.views.parts import workspace_of
 from audit.views.rows import shown_rows
+from audit.views.sent_files import looked_through
 from workspaces.formats import current_zone
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         after=request.GET.get("after"),
     )
     audit_url = reverse("audit:entries", args=[workspace_slug])
+    sent = request.GET.get("sent", "")
     context: dict[str, Any] = {
         "section": "audit",
         "tab": "log",
@@ -61,8 +63,8 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "rows": shown_rows(
             page.entries, rows, as_calls=wanted.shows_calls, now=now, log_url=audit_url
         ),
-        "newer_url": _page_url(audit_url, wanted, "before", page.before),
-        "older_url": _page_url(audit_url, wanted, "after", page.after),
+        "newer_url": _page_url(audit_url, wanted, sent, "before", page.before),
+        "older_url": _page_url(audit_url, wanted, sent, "after", page.after),
     }
     if getattr(request, "htmx", False):
         return _live(request, workspace.pk, wanted, context, now=now)
@@ -70,6 +72,8 @@ def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     context |= header_of(request, wanted.as_query())
     context |= filter_context(wanted, workspace.pk, audit_url)
     context |= {
+        "looked": looked_through(request, wanted),
+        "schedule_url": schedule_url(request, wanted.as_query()),
         "can_search": can_search,
         "words_unread": bool(wanted.words) and not can_search,
         "shows_calls": wanted.shows_calls,
@@ -144,8 +148,11 @@ def _columns(audit_url: str, wanted: EntryFilter) -> list[dict[str, str]]:
     return found
 
 
-def _page_url(audit_url: str, wanted: EntryFilter, name: str, key: str | None) -> str | None:
+def _page_url(
+    audit_url: str, wanted: EntryFilter, sent: str, name: str, key: str | None
+) -> str | None:
     if key is None:
         return None
-    query = "&".join(filter(None, [wanted.as_query(), urlencode({name: key})]))
+    more = {name: key, **({"sent": sent} if sent else {})}
+    query = "&".join(filter(None, [wanted.as_query(), urlencode(more)]))
     return f"{audit_url}?{query}"

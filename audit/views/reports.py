@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from audit import reports
+from audit import exports, reports
 from audit.actions import Action, layer_name
 from audit.filters import EntryFilter, read_filter
 from audit.models import SavedView
@@ -30,7 +30,7 @@ from audit.rollups import ERROR
 from audit.rollups.reading import Span
 from audit.views.files import give_report
 from audit.views.filtering import filter_context
-from audit.views.header import header_of, saved_views
+from audit.views.header import header_of, saved_views, schedule_url
 from audit.views.parts import described, shown_strip, workspace_of
 from workspaces.formats import current_zone, moment_in, percent
 from workspaces.roles import Permission, has_permission
@@ -124,6 +124,7 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         **header_of(request, _query_of_log(span, wanted)),
         "report_file": f"{reverse('audit:report-file', args=[workspace_slug])}?"
         + wanted.as_query(by=by if by != "outcome" else ""),
+        "schedule_url": schedule_url(request, f"{wanted.as_query()}&format={exports.PDF}"),
         "views": saved_views(request, SavedView.Page.REPORTS),
         "view_page": "reports",
     }
@@ -141,7 +142,9 @@ def report_file(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         return HttpResponseBadRequest(" ".join(wanted.errors), content_type="text/plain")
     by = request.GET.get("by", "outcome")
     chosen = by if by in BY else "outcome"
-    return give_report(workspace, wanted, by=chosen, actor=request.actor, now=now)
+    return give_report(
+        workspace, wanted, by=chosen, actor=request.actor, now=now, zone=current_zone()
+    )
 
 
 def _filter_of(given: dict[str, str], now: datetime) -> EntryFilter:

@@ -15,7 +15,6 @@ from rest_framework.response import Response
 
 from chat import wire
 from chat.api.shapes import ARTIFACT_KINDS
-from chat.api.uploads import UploadParser
 from chat.artifacts import serving
 from chat.artifacts.readings import find_reading, read_version, text_of
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
@@ -33,6 +32,7 @@ from chat.models import Artifact, ArtifactVersion
 from chat.values import ArtifactOrigin
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.api.parsing import StrictJSONParser
+from workspaces.api.uploads import UploadParser
 from workspaces.database import wait_for
 from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceQuerySet

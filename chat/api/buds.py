@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import django_filters
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -32,15 +32,7 @@ from chat.api.checks import (
     CheckRunOutput,
 )
 from chat.api.knowledge import KnowledgeFileOutput, NewKnowledgeFile
-from chat.api.offers import (
-    SEARCH,
-    ResourceOutput,
-    ServersOutput,
-    resource_json,
-    searched,
-    servers_json,
-)
-from chat.api.uploads import UploadParser
+from chat.api.offers import OffersOfChat
 from chat.artifacts.knowledge import knowledge_of
 from chat.artifacts.meaning import knowledge_listed
 from chat.models import Bud, BudVersion, Repeat
@@ -55,16 +47,17 @@ from chat.services.buds import (
     require_edit,
     update_bud,
 )
-from chat.services.check_plans import change_plan, plan_of
+from chat.services.check_plans import Schedule, change_plan, plan_of
 from chat.services.check_runs import start_run
 from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import add_check, checks_of
 from chat.services.checks_ahead import check_file, check_version
 from chat.services.knowledge import add_knowledge
-from chat.services.offers import resources_ahead
+from chat.tools.usable_servers import ChatSetting
 from chat.values import McpConfigOverrides, parse_value
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import TruthFilter
+from workspaces.api.uploads import UploadParser
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -83,7 +76,28 @@ class BudToolFilters(RowFilterSet):
     )
 
 
-class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+_AHEAD: Final = ("added", "off")
+_OF_CHATS_AHEAD: Final = extend_schema(
+    parameters=[
+        OpenApiParameter(
+            "added",
+            str,
+            description="Ids of servers that the chat adds, with commas between them.",
+        ),
+        OpenApiParameter(
+            "off", str, description="Ids of servers that it switches off, in the same form."
+        ),
+    ]
+)
+
+
+@extend_schema_view(
+    servers=_OF_CHATS_AHEAD,
+    resources=_OF_CHATS_AHEAD,
+    prompts=_OF_CHATS_AHEAD,
+    completions=_OF_CHATS_AHEAD,
+)
+class BudViewSet(OffersOfChat, ListRows, RetrieveRow, WorkspaceViewSet):
     """Assistants of the workspace."""
 
     model = Bud
@@ -92,7 +106,10 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     filterset_class = BudFilters
     orderings: ClassVar[Any] = ("name", "-id", "created_at")
     parameters: ClassVar[Any] = {
-        "resources": ("search", "added", "off"),
+        "servers": _AHEAD,
+        "resources": ("search", *_AHEAD),
+        "prompts": ("search", *_AHEAD),
+        "completions": _AHEAD,
         "versions": ("cursor", "page_size"),
         "check_runs": ("cursor", "page_size"),
         "offered": ("cursor", "page_size", "search", "server"),
@@ -110,42 +127,18 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             context["servers"] = {str(server.pk): server for server in rows}
         return context
 
-    @extend_schema(responses=ServersOutput, filters=False)
-    @action(detail=True, methods=["get"], pagination_class=None)
-    def servers(self, request: Request, pk: str) -> Response:
-        """The servers that the caller's conversations with this bud would use, and why."""
-        rows = Bud.objects.for_workspace(self.workspace).visible_to(self.person)
-        bud = rows.select_related("workspace").fetch(pk)
-        return Response(servers_json(bud, None, person=self.person, actor=self.actor))
-
-    @extend_schema(
-        parameters=[
-            SEARCH,
-            OpenApiParameter(
-                "added",
-                str,
-                description="Ids of servers that the conversation adds, with commas between them.",
-            ),
-            OpenApiParameter(
-                "off", str, description="Ids of servers that it switches off, in the same form."
-            ),
-        ],
-        responses=ResourceOutput(many=True),
-        filters=False,
-    )
-    @action(detail=True, methods=["get"], pagination_class=None)
-    def resources(self, request: Request, pk: str) -> Response:
-        """Resources and templates that the first message of a conversation with this bud can take along."""
+    def chat_setting(self, pk: str) -> ChatSetting:
+        """That of the caller's next chat with this bud, if it begins with these servers added and switched off."""
         rows = Bud.objects.for_workspace(self.workspace).visible_to(self.person)
         named = {
-            field: [one for one in request.query_params.get(name, "").split(",") if one]
+            field: [one for one in self.request.query_params.get(name, "").split(",") if one]
             for name, field in (("added", "additional_servers"), ("off", "disabled_servers"))
         }
-        overrides = parse_value(McpConfigOverrides, named, field="servers")
-        found = resources_ahead(
-            rows.fetch(pk), overrides, user_id=self.person.pk, search=searched(request)
+        return ChatSetting(
+            bud=rows.select_related("workspace").fetch(pk),
+            user_id=self.person.pk,
+            overrides=parse_value(McpConfigOverrides, named, field="servers"),
         )
-        return Response([resource_json(row) for row in found])
 
     @extend_schema(request=BudInput, responses={201: BudOutput})
     def create(self, request: Request) -> Response:
@@ -337,12 +330,12 @@ class BudViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         if request.method != "PATCH":
             return Response(plan_json(plan_of(bud)))
         values = self.read(CheckPlanInput, partial=True)
+        every = values.get("every")
         plan = change_plan(
             bud=bud,
-            person=self.person,
             actor=self.actor,
             before_saving=values.get("before_saving"),
-            every=Repeat(values["every"]) if "every" in values else None,
+            schedule=None if every is None else Schedule(Repeat(every), self.person),
         )
         return Response(plan_json(plan))
 

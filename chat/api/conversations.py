@@ -17,10 +17,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.artifacts import ArtifactsOfConversation
-from chat.api.offers import OffersOfConversation
-from chat.api.shapes import ConversationOutput, MessageOutput, ModelInput, SentOutput, sent_json
+from chat.api.offers import OffersOfChat
+from chat.api.shapes import (
+    AttachedName,
+    ConversationOutput,
+    MessageOutput,
+    ModelInput,
+    SentOutput,
+    sent_json,
+)
 from chat.api.sharing import ShareOfConversation
-from chat.engine.attaching import LONGEST_URI, FileRef, Ref, ResourceRef
+from chat.engine.attaching import FileRef, Ref, ResourceRef
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE
 from chat.services.conversations import (
@@ -36,6 +43,7 @@ from chat.services.conversations import (
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.seen import mark_seen
 from chat.services.turns import send_or_queue
+from chat.tools.usable_servers import ChatSetting
 from chat.values import BulkChange, WhenBusy
 from chat.wire import attachments_of
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
@@ -95,30 +103,6 @@ class BulkInput(serializers.Serializer[Any]):
     )
 
 
-class AttachedName(serializers.Serializer[Any]):
-    """A resource of one of the conversation's servers, or a file of the conversation."""
-
-    server_id = serializers.UUIDField(required=False, help_text="Of a resource.")
-    uri = serializers.CharField(max_length=LONGEST_URI, required=False, help_text="Of a resource.")
-    resource_id = serializers.UUIDField(required=False, allow_null=True)
-    artifact_id = serializers.UUIDField(
-        required=False, help_text="Of a file. Upload it before you send the message."
-    )
-    version = serializers.IntegerField(
-        min_value=1, required=False, allow_null=True, help_text="Of a file; without it the newest."
-    )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Either the one or the other, whole."""
-        is_file = set(attrs) <= {"artifact_id", "version"} and "artifact_id" in attrs
-        is_resource = {"server_id", "uri"} <= set(attrs) <= {"server_id", "uri", "resource_id"}
-        if not (is_file or is_resource):
-            raise serializers.ValidationError(
-                "Give server_id and uri of a resource, or artifact_id of a file."
-            )
-        return attrs
-
-
 def _ref(values: dict[str, Any]) -> Ref:
     return FileRef(**values) if "artifact_id" in values else ResourceRef(**values)
 
@@ -173,7 +157,7 @@ _NOT_LISTED = (
 
 class ConversationViewSet(
     ArtifactsOfConversation,
-    OffersOfConversation,
+    OffersOfChat,
     ShareOfConversation,
     ListRows,
     RetrieveRow,
@@ -200,6 +184,9 @@ class ConversationViewSet(
                 listed = listed.filter(is_temporary=False)
             return listed.defer(*_NOT_LISTED)
         return rows.select_related("bud__workspace", "chosen_model")
+
+    def chat_setting(self, pk: str) -> ChatSetting:
+        return ChatSetting.of(self.get_object())
 
     def _owner(self) -> Any:
         # A superuser sees everything in the admin, but a conversation is its owner's alone.
@@ -349,6 +336,6 @@ class ConversationViewSet(
     parameters: ClassVar[Any] = {
         "deleted": ("cursor", "page_size"),
         "export": ("as",),
-        **OffersOfConversation.parameters,
+        **OffersOfChat.offer_parameters,
         "messages": ("cursor", "page_size"),
     }

@@ -9,12 +9,38 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.api.shapes import AttachedName
+from chat.engine.attaching import MOST_ATTACHMENTS
 from chat.models import Draft
-from chat.services.drafts import keep_draft
+from chat.services.drafts import Chosen, ChosenFile, ChosenResource, keep_draft
 from chat.services.turns import LONGEST_MESSAGE
 from workspaces.api import Scopes, WorkspaceViewSet
 
 MOST_DRAFTS = 200
+
+
+class DraftAttachment(AttachedName):
+    """A file or a resource that was chosen, and how the page shows it."""
+
+    title = serializers.CharField(max_length=500)
+    server_name = serializers.CharField(
+        max_length=200, required=False, allow_blank=True, help_text="Of a resource."
+    )
+    kind = serializers.CharField(max_length=50, required=False, help_text="Of a file.")
+    size = serializers.IntegerField(min_value=0, required=False, help_text="Of a file, in bytes.")
+    shown = frozenset({"title", "server_name", "kind", "size"})
+
+    def to_representation(self, instance: dict[str, Any]) -> dict[str, Any]:
+        """As it was kept."""
+        return instance
+
+
+def _chosen(values: dict[str, Any]) -> Chosen:
+    if "artifact_id" in values:
+        file = {"kind": "file", "size": 0, **values, "version": values.get("version") or 1}
+        return ChosenFile(**{name: file[name] for name in ChosenFile.__slots__})
+    resource = {"server_name": "", "resource_id": None, **values}
+    return ChosenResource(**{name: resource[name] for name in ChosenResource.__slots__})
 
 
 class DraftInput(serializers.Serializer[Any]):
@@ -25,6 +51,9 @@ class DraftInput(serializers.Serializer[Any]):
         allow_blank=True,
         help_text="Empty: it was sent or removed.",
     )
+    attachments = serializers.ListField(
+        child=DraftAttachment(), required=False, max_length=MOST_ATTACHMENTS
+    )
     written_at = serializers.DateTimeField(help_text="When, by your clock. The last writer wins.")
 
 
@@ -33,6 +62,7 @@ class DraftOutput(serializers.Serializer[Any]):
 
     conversation_id = serializers.UUIDField(allow_null=True)
     text = serializers.CharField(allow_blank=True)
+    attachments = DraftAttachment(many=True)
     written_at = serializers.DateTimeField()
 
 
@@ -56,5 +86,6 @@ class DraftViewSet(WorkspaceViewSet):
     def create(self, request: Request) -> Response:
         """Keep a draft. The answer is what is kept: a newer one stays."""
         values = self.read(DraftInput)
+        values["attachments"] = [_chosen(one) for one in values.get("attachments", ())]
         kept = keep_draft(workspace=self.workspace, owner=self.person, actor=self.actor, **values)
         return Response(DraftOutput(kept).data)

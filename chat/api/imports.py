@@ -11,12 +11,12 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat.api.uploads import CopyParser
 from chat.models import Bud, ChatImport
 from chat.services.imports import remove_import, restore_import, start_import
 from chat.values import ImportSource, ImportStatus
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.api.parsing import StrictJSONParser
+from workspaces.api.uploads import CopyParser
 from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceQuerySet
 

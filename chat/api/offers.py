@@ -1,10 +1,10 @@
-"""What a conversation's servers offer, over REST: the servers and why, resources, prompts, suggestions."""
+"""What a chat's servers offer, over REST: the servers and why, resources, prompts, suggestions."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -15,10 +15,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.shapes import AnnotationsOutput, ContentPartField, ServerName
-from chat.models import Bud, Conversation
 from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
 from chat.tools.toolset import select_tools
-from chat.tools.usable_servers import servers_of
+from chat.tools.usable_servers import ChatSetting
 from chat.values import McpConfigOverrides
 from mcp_servers.client.hidden_text import find_hidden, show_hidden, strip_hidden
 from mcp_servers.client.values import PromptOutcome, TextPart, ToolAnnotations
@@ -29,6 +28,7 @@ from mcp_servers.registry.consent.call_rules import PersonRules, rules_for
 from mcp_servers.registry.discovery import shown_to
 from mcp_servers.registry.scopes.effective import EffectiveServer, ServerSource, usable_ids
 from workspaces.actors import Actor
+from workspaces.api import Scopes
 from workspaces.errors import Conflict
 from workspaces.models import User
 
@@ -48,7 +48,7 @@ class OfferedToolOutput(serializers.Serializer[Any]):
 
 
 class EffectiveServerOutput(serializers.Serializer[Any]):
-    """A server that is considered for a conversation, and why it is or is not used."""
+    """A server that is considered for a chat, and why it is or is not used."""
 
     id = serializers.UUIDField()
     name = serializers.CharField(allow_blank=True)
@@ -80,7 +80,7 @@ class OverridesField(serializers.DictField):
 class ServersOutput(serializers.Serializer[Any]):
     servers = EffectiveServerOutput(many=True)
     addable = AddableServerOutput(many=True)
-    overrides = OverridesField(help_text="What this conversation changes of its bud.")
+    overrides = OverridesField(help_text="What this chat changes of its bud.")
 
 
 class ResourceOutput(serializers.Serializer[Any]):
@@ -146,51 +146,47 @@ class SuggestionOutput(serializers.Serializer[Any]):
     values = serializers.ListField(child=serializers.CharField())
 
 
-SEARCH = OpenApiParameter("search", str, description="Words of its name or address.")
+OF_CHATS: Final = Scopes(read="chat", write="chat")
+SEARCH: Final = OpenApiParameter("search", str, description="Words of its name or address.")
 
 
-class OffersOfConversation:
-    """Further addresses of a conversation; mixed into its viewset."""
+class OffersOfChat:
+    """What the servers of a chat offer; mixed into the viewsets of conversations and, for chats to come, of buds."""
 
-    parameters: ClassVar[Any] = {"resources": ("search",), "prompts": ("search",)}
+    offer_parameters: ClassVar[Any] = {"resources": ("search",), "prompts": ("search",)}
+    """Which parameters its addresses know."""
+
+    def chat_setting(self, pk: str) -> ChatSetting:
+        """Which servers the chat can use."""
+        raise NotImplementedError
 
     @extend_schema(responses=ServersOutput, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def servers(self: Any, request: Request, pk: str) -> Response:
-        """The servers that this conversation uses or could use, and why."""
-        conversation: Conversation = self.get_object()
-        shown = servers_json(conversation.bud, conversation, person=self.person, actor=self.actor)
-        return Response(shown)
+        """The servers that the chat uses or could use, and why."""
+        setting = self.chat_setting(pk)
+        return Response(_servers_json(setting, person=self.person, actor=self.actor))
 
-    @extend_schema(
-        parameters=[SEARCH],
-        responses=ResourceOutput(many=True),
-        filters=False,
-    )
+    @extend_schema(parameters=[SEARCH], responses=ResourceOutput(many=True), filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def resources(self: Any, request: Request, pk: str) -> Response:
-        """The first 200 resources and templates that can be attached to a message here."""
-        rows = resources_of(self.get_object(), searched(request))
-        return Response([resource_json(row) for row in rows])
+        """The first 200 resources and templates that a message can take along."""
+        rows = resources_of(self.chat_setting(pk), searched(request))
+        return Response([_resource_json(row) for row in rows])
 
     @extend_schema(
-        methods=["GET"],
-        parameters=[SEARCH],
-        responses=PromptOutput(many=True),
-        filters=False,
+        methods=["GET"], parameters=[SEARCH], responses=PromptOutput(many=True), filters=False
     )
     @extend_schema(methods=["POST"], request=PromptInput, responses=FilledPromptOutput)
-    @action(detail=True, methods=["get", "post"], pagination_class=None)
+    @action(detail=True, methods=["get", "post"], pagination_class=None, scopes=OF_CHATS)
     def prompts(self: Any, request: Request, pk: str) -> Response:
-        """The first 200 prompts that can be used here; or one of them, filled in by its server."""
-        conversation: Conversation = self.get_object()
-        if request.method == "GET":
-            return Response(
-                [_prompt_json(row) for row in prompts_of(conversation, searched(request))]
-            )
+        """The first 200 prompts that can be used; or one of them, filled in by its server."""
+        setting = self.chat_setting(pk)
+        if request.method != "POST":
+            return Response([_prompt_json(row) for row in prompts_of(setting, searched(request))])
         values = self.read(PromptInput)
         outcome = fetch_prompt(
-            conversation=conversation,
+            setting=setting,
             prompt_id=values["prompt_id"],
             arguments=values.get("arguments", {}),
             actor=self.actor,
@@ -200,12 +196,12 @@ class OffersOfConversation:
         return Response(_filled_json(outcome))
 
     @extend_schema(request=SuggestionInput, responses=SuggestionOutput)
-    @action(detail=True, methods=["post"])
+    @action(detail=True, methods=["post"], scopes=OF_CHATS)
     def completions(self: Any, request: Request, pk: str) -> Response:
         """What a server suggests for an argument; an empty list where it suggests nothing."""
         values = self.read(SuggestionInput)
         found = suggest(
-            conversation=self.get_object(),
+            setting=self.chat_setting(pk),
             kind=values["kind"],
             row_id=values["id"],
             argument=values["argument"],
@@ -215,12 +211,9 @@ class OffersOfConversation:
         return Response({"values": [strip_hidden(text) for text in found]})
 
 
-def servers_json(
-    bud: Bud, conversation: Conversation | None, *, person: User, actor: Actor
-) -> dict[str, Any]:
+def _servers_json(setting: ChatSetting, *, person: User, actor: Actor) -> dict[str, Any]:
     """Every server considered, with the tools that a turn could get; and those that could be added."""
-    servers = servers_of(bud, conversation, user_id=person.pk)
-    overrides = conversation.overrides if conversation is not None else McpConfigOverrides()
+    servers, bud, overrides = setting.servers(), setting.bud, setting.overrides
     seen = [one.server_id for one in servers if one.server is not None]
     tools = list(
         McpTool.objects.for_workspace(bud.workspace_id)
@@ -305,7 +298,7 @@ def searched(request: Request) -> str:
     return str(request.query_params.get("search", ""))[:200].replace("\x00", "")
 
 
-def resource_json(row: McpResource) -> dict[str, Any]:
+def _resource_json(row: McpResource) -> dict[str, Any]:
     return {
         "id": str(row.pk),
         "server": {"id": str(row.server_id), "name": row.server.name},

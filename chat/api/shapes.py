@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 
 from chat import wire
+from chat.engine.attaching import LONGEST_URI
 from chat.engine.reading import compared_with
 from chat.file_kinds import Kind
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
@@ -475,3 +476,31 @@ def sent_json(sent: Sent | Queued) -> dict[str, Any]:
     compared = [wire.turn_json(one) for one in compared_with(sent.turn)]
     turn = wire.turn_json(sent.turn)
     return {"message": message, "turn": turn, "compared": compared, "queued": None}
+
+
+class AttachedName(serializers.Serializer[Any]):
+    """A resource of one of the conversation's servers, or a file of the conversation."""
+
+    server_id = serializers.UUIDField(required=False, help_text="Of a resource.")
+    uri = serializers.CharField(max_length=LONGEST_URI, required=False, help_text="Of a resource.")
+    resource_id = serializers.UUIDField(required=False, allow_null=True)
+    artifact_id = serializers.UUIDField(
+        required=False, help_text="Of a file. Upload it before you send the message."
+    )
+    version = serializers.IntegerField(
+        min_value=1, required=False, allow_null=True, help_text="Of a file; without it the newest."
+    )
+
+    shown: ClassVar[frozenset[str]] = frozenset()
+    """Further fields, which only say how it looks."""
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Either the one or the other, whole."""
+        names = set(attrs) - self.shown
+        is_file = names <= {"artifact_id", "version"} and "artifact_id" in names
+        is_resource = {"server_id", "uri"} <= names <= {"server_id", "uri", "resource_id"}
+        if not (is_file or is_resource):
+            raise serializers.ValidationError(
+                "Give server_id and uri of a resource, or artifact_id of a file."
+            )
+        return attrs

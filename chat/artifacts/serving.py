@@ -25,8 +25,8 @@ from django.utils.translation import gettext as _
 from chat.artifacts import storage
 from chat.file_kinds import Kind, as_text, charset_of, is_text, kind_of
 from chat.file_names import download_name
-from mcp_servers.client.images import Unshowable, clean_picture
 from workspaces.errors import NotFound
+from workspaces.pictures import Unshowable, clean_picture
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -28,7 +28,7 @@ MOST_ENTRIES = 10_000
 MOST_OUTLINE = 500
 _MOST_PAGE_BYTES = 2 * MOST_CHARACTERS
 """Of a page, or a book's chapter. Turning markup into text takes some fifty times its memory."""
-_MEMORY_BYTES = 1024 * 1024 * 1024
+MEMORY_BYTES = 1024 * 1024 * 1024
 _CPU_SECONDS = 60
 _MOST_SECONDS = 40
 """After so much work what has been read so far is given."""
@@ -241,7 +241,7 @@ def _confine() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     for which, most in (
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_DATA, _MEMORY_BYTES),
+        (resource.RLIMIT_DATA, MEMORY_BYTES),
         (resource.RLIMIT_CPU, _CPU_SECONDS),
         (resource.RLIMIT_NOFILE, _OPEN_FILES),
         (resource.RLIMIT_FSIZE, 0),

@@ -10,7 +10,7 @@ from typing import Final
 from django.utils.translation import gettext_noop as _
 
 from chat.documents.extracting import Unreadable
-from mcp_servers.client.images import Unshowable, clean_picture
+from workspaces.pictures import Unshowable, clean_picture
 
 MOST_SIDE: Final = 1_568
 """Points. Providers scale larger pictures down to about this."""

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from chat.artifacts.calls import reference
 from chat.models import ArtifactVersion, Attachment, Conversation, Message
-from chat.tools.usable_servers import servers_of
+from chat.tools.usable_servers import ChatSetting
 from mcp_servers.models import McpResource
 from mcp_servers.registry.services.resource_subscriptions import watch_resources
 from workspaces.errors import InvalidInput
@@ -130,7 +130,7 @@ def usable_refs(conversation: Conversation, refs: Sequence[Ref]) -> list[Ref | N
     """The same references, files with the version that is sent; None for what is not to be had any more."""
     usable: set[UUID | None] = set()
     if any(isinstance(ref, ResourceRef) for ref in refs):
-        servers = servers_of(conversation.bud, conversation)
+        servers = ChatSetting.of(conversation).servers()
         usable = {one.server_id for one in servers if one.is_usable}
     versions = _versions(conversation, refs)
     found: list[Ref | None] = []
@@ -194,7 +194,7 @@ def _resources(
     message: Message, conversation: Conversation, refs: Mapping[int, ResourceRef]
 ) -> list[Attachment]:
     workspace_id = message.workspace_id
-    names = {one.server_id: one.label for one in servers_of(conversation.bud, conversation)}
+    names = {one.server_id: one.label for one in ChatSetting.of(conversation).servers()}
     offered: Any = McpResource.objects.for_workspace(workspace_id).filter(
         server_id__in={ref.server_id for ref in refs.values()}
     )

@@ -37,6 +37,12 @@ class Draft(WorkspaceModel):
     text = models.TextField(
         blank=True, help_text=_("Empty: it was sent or removed, and older texts stay so.")
     )
+    attachments = models.JSONField(
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text=_("Files and resources that were chosen, as the writer's page shows them."),
+    )
     written_at = models.DateTimeField(help_text=_("The last writer wins."))
 
     objects = models.Manager.from_queryset(DraftQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin

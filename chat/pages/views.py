@@ -23,6 +23,7 @@ from chat.services.waiting import waiting_for
 from mcp_servers.registry.icons import icon_addresses
 from workspaces.errors import NotFound
 from workspaces.people.asking import may_decide
+from workspaces.people.pictures import own_address
 from workspaces.roles import Permission, has_permission
 from workspaces.switching import choices_of
 
@@ -44,6 +45,8 @@ class BootUser(TypedDict):
     id: str
     email: str
     name: str
+    picture: str
+    """Its address; empty: none."""
 
 
 class BootWorkspace(TypedDict):
@@ -216,7 +219,12 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
     sees_audit = has_permission(actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
     manages_buds = has_permission(actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
     return {
-        "user": {"id": str(user.pk), "email": user.email, "name": user.display_name},
+        "user": {
+            "id": str(user.pk),
+            "email": user.email,
+            "name": user.display_name,
+            "picture": own_address(user),
+        },
         "workspace": {
             "id": str(workspace.pk),
             "slug": workspace.slug,

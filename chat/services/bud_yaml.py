@@ -16,6 +16,7 @@ from chat.artifacts.knowledge import knowledge_of
 from chat.check_shapes import MOST_CHECKS, CheckShape
 from chat.models import Bud, BudColour, BudVisibility, ModelProvider
 from chat.services.buds import create_bud, offered_servers, update_bud
+from chat.services.check_plans import change_plan, plan_of
 from chat.services.checks import NOTHING_EXPECTED, checks_of, replace_checks
 from chat.values import ModelParameters, ToolChoice, ToolExposure, ToolProtocol
 from workspaces.actors import Actor
@@ -67,6 +68,8 @@ class BudFile(BaseModel):
     is_archived: bool = False
     checks: Annotated[list[CheckShape], Field(max_length=MOST_CHECKS)] | None = None
     """Left out: those that the bud has stay."""
+    checks_before_saving: bool | None = None
+    """Whether it takes a change only after they have passed with it. Left out: as it is."""
 
 
 def write_bud(bud: Bud) -> str:
@@ -127,6 +130,8 @@ def bud_document(bud: Bud) -> dict[str, Any]:
         document["checks"] = [
             check.shape.model_dump(mode="json", exclude_defaults=True) for check in checks
         ]
+        if plan_of(bud).before_saving:
+            document["checks_before_saving"] = True
     return document
 
 
@@ -223,7 +228,7 @@ def apply_bud(
     return made, Applied.MADE if bud is None else Applied.CHANGED
 
 
-def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor) -> Bud:
+def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor, skips_checks: bool = False) -> Bud:
     """Make the bud of the workspace that a document describes, or change the one of the same short name.
 
     Raises:
@@ -234,7 +239,7 @@ def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor) -> Bud:
     bud = shared_bud(read, workspace_id)
     if bud is not None and is_as_read(bud, read):
         return bud
-    return _put(bud, read, workspace_id, actor, skips_checks=False)
+    return _put(bud, read, workspace_id, actor, skips_checks=skips_checks)
 
 
 def bud_of_person(read: BudFile, workspace_id: UUID, person: User) -> Bud | None:
@@ -255,6 +260,8 @@ def _named(rows: WorkspaceQuerySet[Bud], read: BudFile) -> Bud | None:
 def is_as_read(bud: Bud, read: BudFile) -> bool:
     """Whether a file would change nothing."""
     now = BudFile.model_validate(bud_document(bud))
+    if read.checks_before_saving in (None, bool(now.checks_before_saving)):
+        now = now.model_copy(update={"checks_before_saving": read.checks_before_saving})
     if read.checks is None or (read.checks == [] and now.checks is None):
         now = now.model_copy(update={"checks": read.checks})
     return now == read
@@ -267,6 +274,9 @@ def _put(
         made = _put_values(bud, read, workspace_id, actor, skips_checks)
         if read.checks is not None:
             replace_checks(bud=made, shapes=read.checks, actor=actor)
+        demands = read.checks_before_saving
+        if demands is not None and demands is not plan_of(made).before_saving:
+            change_plan(bud=made, actor=actor, before_saving=demands)
     return made
 
 

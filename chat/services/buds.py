@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from chat.check_shapes import CheckShape
 from chat.models import Bud, BudVersion, BudVisibility, ModelProvider
-from chat.services.check_demands import ChecksNotPassed, changes_answers, let_through
+from chat.services.check_demands import ChecksNotPassed, answered_by, let_through
 from chat.services.providers import refuse_withheld
 from chat.tools.missing import find_faults
 from mcp_servers.models import McpServer, McpTool
@@ -121,7 +121,7 @@ def update_bud(
             ),
             details={"version": stored.version},
         )
-    before = values_of(stored)
+    before, answered_before = values_of(stored), _answered_by(stored)
     with tracked_change(stored, actor=actor):
         assign_values(stored, values, provider_id if has_provider else stored.provider_id)
         if (stored.model, str(stored.provider_id)) != (
@@ -131,12 +131,12 @@ def update_bud(
             _refuse_withheld_model(stored)
         if stored.visibility != before["visibility"] == BudVisibility.WORKSPACE:
             stored.owner_id = actor.user_id  # "only me" means whoever says it
-        if (after := values_of(stored)) != before:
+        if values_of(stored) != before:
             if not stored.versions.exists():  # it is older than versions are
                 _keep_version(stored, "", "", values=before)
             stored.version += 1
             _keep_version(stored, actor.label, note)
-            if changes_answers(before, after):
+            if _answered_by(stored) != answered_before:
                 let_through(
                     stored,
                     shapes=shapes,
@@ -147,6 +147,14 @@ def update_bud(
         stored.save()
     _announce(stored)
     return stored
+
+
+def _answered_by(bud: Bud) -> dict[str, Any] | None:
+    """None: what is stored fits its schema no more, so whatever comes may answer differently."""
+    try:
+        return answered_by(bud)
+    except InvalidInput:
+        return None
 
 
 def values_of(bud: Bud) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeGuard
 
 from django.utils.translation import gettext as _
@@ -23,8 +23,6 @@ _ANSWERED_BY: Final = (
     "makes_artifacts",
     "takes_all_tools",
 )
-_AND_BY: Final = ("provider_id", "parameters", "mcp_config")
-"""A name, a colour or who may use the bud changes no answer."""
 
 
 class ChecksNotPassed(Conflict):
@@ -39,17 +37,22 @@ def shapes_of(bud: Bud) -> list[CheckShape]:
     return [check.shape for check in rows.of(bud)]
 
 
-def changes_answers(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether two states of a bud may answer differently."""
-    return any(before[name] != after[name] for name in (*_ANSWERED_BY, *_AND_BY))
+def answered_by(bud: Bud) -> dict[str, Any]:
+    """All that a bud's answers depend on, in one form. A name, a colour or who may use it changes no answer.
 
-
-def digest_of(bud: Bud, shapes: Sequence[CheckShape]) -> str:
-    """Name what a run has checked: all that answers depend on, and the checks. Other values have another digest."""
+    Raises:
+        InvalidInput: what is stored fits its schema no more.
+    """
     told: dict[str, Any] = {name: getattr(bud, name) for name in _ANSWERED_BY}
     told["provider"] = str(bud.provider_id or "")
     told["parameters"] = bud.model_parameters.model_dump(mode="json")
     told["tools"] = bud.mcp.model_dump(mode="json")
+    return told
+
+
+def digest_of(bud: Bud, shapes: Sequence[CheckShape]) -> str:
+    """Name what a run has checked: all that answers depend on, and the checks. Other values have another digest."""
+    told = answered_by(bud)
     told["checks"] = sorted(shape.model_dump_json() for shape in shapes)
     text = json.dumps(told, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -38,20 +39,27 @@ def plan_of(bud: Bud) -> CheckPlan:
     return rows.filter(bud=bud).first() or CheckPlan(workspace_id=bud.workspace_id, bud=bud)
 
 
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How often checks run by themselves, and with whose rights and accounts."""
+
+    every: Repeat
+    person: User
+
+
 @transaction.atomic
 def change_plan(
     *,
     bud: Bud,
-    person: User,
     actor: Actor,
     before_saving: bool | None = None,
-    every: Repeat | None = None,
+    schedule: Schedule | None = None,
 ) -> CheckPlan:
     """Say when a bud's checks run by themselves; None leaves a value as it is.
 
     Args:
-        every: how often, with this person's rights and the first time after one interval. What is scheduled so already
-            stays with whoever chose it, unless it could not run.
+        schedule: the first time is after one interval. What is scheduled so already stays with whoever chose it,
+            unless it could not run.
 
     Raises:
         PermissionDenied: they may not edit the bud.
@@ -66,13 +74,14 @@ def change_plan(
     with tracked_change(plan, actor=actor):
         if before_saving is not None:
             plan.before_saving = before_saving
-        if every is not None:
-            _schedule(plan, every, person)
+        if schedule is not None:
+            _schedule(plan, schedule)
         plan.save()
     return plan
 
 
-def _schedule(plan: CheckPlan, every: Repeat, person: User) -> None:
+def _schedule(plan: CheckPlan, schedule: Schedule) -> None:
+    every, person = schedule.every, schedule.person
     if not every:
         plan.person, plan.next_at = None, None
     elif every != plan.every or plan.trouble or plan.person is None:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import Bud, CheckRun
 from chat.services.bud_versions import values_of_version
-from chat.services.bud_yaml import bud_of_person, names_in_file, read_bud, values_in
+from chat.services.bud_yaml import BudFile, bud_of_person, names_in_file, read_bud, values_in
 from chat.services.buds import require_edit
 from chat.services.check_runs import start_run
 from workspaces.actors import Actor
@@ -45,6 +45,15 @@ def check_file(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> 
             "There is no bud of this short name yet. A new one has no checks to pass: import it."
         )
         raise InvalidInput(fields={"slug": [told]})
+    return check_read(read, bud=bud, person=person, actor=actor)
+
+
+def check_read(read: BudFile, *, bud: Bud, person: User, actor: Actor) -> CheckRun:
+    """Run the checks of a bud with what a file says of it.
+
+    Raises:
+        As check_file().
+    """
     values, provider_id = values_in(read, bud.workspace_id)
     with names_in_file():
         return start_run(

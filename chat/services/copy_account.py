@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ from chat.wire import moment
 from mcp_servers.endpoint.sign_in.listing import own_sign_ins
 from mcp_servers.models import McpServer, OAuthGrant
 from workspaces.formats import day_in_utc
+from workspaces.models import User
+from workspaces.people.pictures import MIME_TYPE, own_picture
 from workspaces.redaction import redact, redact_text
 
 _VERSION: Final = 1
@@ -90,6 +93,7 @@ def _settings(copy: DataCopy) -> Iterator[tuple[str, Any]]:
         {
             "email": person.email,
             "name": person.name,
+            "picture": _picture(person),
             "theme": person.theme,
             "time_zone": person.time_zone,
             "date_format": person.date_format,
@@ -99,13 +103,18 @@ def _settings(copy: DataCopy) -> Iterator[tuple[str, Any]]:
         },
     )
     yield "folders", [{"name": one.name, "colour": one.colour} for one in _own(Folder, copy)]
-    drafts = _own(Draft, copy).exclude(text="").exclude(conversation__deleted_at__isnull=False)
+    drafts = (
+        _own(Draft, copy)
+        .exclude(text="", attachments=[])
+        .exclude(conversation__deleted_at__isnull=False)
+    )
     yield (
         "drafts",
         [
             {
                 "chat": str(one.conversation_id) if one.conversation_id else None,
                 "text": one.text,
+                "attachments": [kept["title"] for kept in one.attachments],
                 "written_at": moment(one.written_at),
             }
             for one in drafts
@@ -117,6 +126,14 @@ def _settings(copy: DataCopy) -> Iterator[tuple[str, Any]]:
     yield "tool-permissions", list(_permissions(copy))
     yield "connections", list(_connections(copy))
     yield "mcp-clients", list(_mcp_clients(copy))
+
+
+def _picture(person: User) -> str | None:
+    """As a `data:` address, which any browser opens."""
+    content = own_picture(person)
+    if content is None:
+        return None
+    return f"data:{MIME_TYPE};base64,{base64.b64encode(content).decode()}"
 
 
 def _own(model: Any, copy: DataCopy) -> Any:

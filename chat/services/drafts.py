@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
@@ -18,8 +20,46 @@ from workspaces.errors import InvalidInput
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
 
+if TYPE_CHECKING:
+    from mcp_servers.client.values import JsonValue
+
 CHANGED: Final = "draft.changed"
 """A draft has another text; what is open of its writer shows it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenFile:
+    """A file of the conversation, and how the page shows it."""
+
+    artifact_id: UUID
+    version: int
+    title: str
+    kind: str
+    size: int
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """As it is kept, and as REST gives it."""
+        return {**asdict(self), "artifact_id": str(self.artifact_id)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenResource:
+    """A resource of a server, and how the page shows it."""
+
+    server_id: UUID
+    uri: str
+    title: str
+    server_name: str
+    resource_id: UUID | None = None
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """As it is kept, and as REST gives it."""
+        row = self.resource_id
+        ids = {"server_id": str(self.server_id), "resource_id": str(row) if row else None}
+        return {**asdict(self), **ids}
+
+
+Chosen: TypeAlias = ChosenFile | ChosenResource
 
 
 def keep_draft(
@@ -29,12 +69,14 @@ def keep_draft(
     actor: Actor,
     conversation_id: UUID | None,
     text: str,
+    attachments: Sequence[Chosen] = (),
     written_at: datetime,
 ) -> Draft:
     """Keep what stands in a message field; the last writer wins by time. Gives what is kept, which may be newer.
 
     Args:
         text: empty where it was sent or removed.
+        attachments: files and resources that were chosen. Whether they are there is seen when the message is sent.
         written_at: by the device's clock; a time to come counts as now.
 
     Raises:
@@ -54,14 +96,18 @@ def keep_draft(
     place = {"conversation_id": conversation_id}
     values = {"workspace_id": workspace.pk, "owner": owner, **place}
     with transaction.atomic():
-        before = mine.filter(**place).values_list("text", flat=True).first()
+        before = mine.filter(**place).values_list("text", "attachments").first()
         # Two devices may keep the first one at the same moment.
-        new = Draft(**values, text=text, written_at=written_at)
-        Draft.objects.bulk_create([new], ignore_conflicts=True)
-        mine.filter(**place, written_at__lte=written_at).update(text=text, written_at=written_at)
+        said: dict[str, Any] = {
+            "text": text,
+            "attachments": [one.as_json() for one in attachments],
+            "written_at": written_at,
+        }
+        Draft.objects.bulk_create([Draft(**values, **said)], ignore_conflicts=True)
+        mine.filter(**place, written_at__lte=written_at).update(**said)
         kept: Draft = mine.get(**place)
         # The same text again says nothing new: a device whose clock is ahead sends it whenever it hears of one.
-        if kept.text != (before or ""):
+        if (kept.text, kept.attachments) != (before or ("", [])):
             told = Announcement(
                 kind=CHANGED, id=str(conversation_id or workspace.pk), user_id=str(owner.pk)
             )

@@ -25,7 +25,7 @@ from chat.tools.builtin.files import OF_KNOWLEDGE, SPECS, TRANSFERS, BuiltinSpec
 from chat.tools.builtin.on_demand import SPECS as ON_DEMAND
 from chat.tools.missing import missing_tools
 from chat.tools.offered import OfferedTool, ServerInstructions
-from chat.tools.usable_servers import servers_of
+from chat.tools.usable_servers import ChatSetting
 from chat.values import (
     McpConfig,
     McpConfigOverrides,
@@ -132,8 +132,11 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
         InvalidInput: a stored configuration does not fit its schema.
     """
     config = bud.mcp
-    overrides = conversation.overrides if conversation is not None else McpConfigOverrides()
-    servers = servers_of(bud, conversation)
+    if conversation is not None:
+        setting = ChatSetting.of(conversation, bud)
+    else:
+        setting = ChatSetting(bud=bud, user_id=None, overrides=McpConfigOverrides())
+    overrides, servers = setting.overrides, setting.servers()
     choice = overrides.tool_choice or config.tool_choice or "auto"
     if not servers:
         tools = built_in_tools(bud, [], conversation)
@@ -141,7 +144,7 @@ def resolve_toolset(bud: Bud, conversation: Conversation | None) -> Toolset:
         notices = (*lost, *_notices([], choice, tools))
         return _toolset(tools, choice, config, notices=notices)
     usable = usable_ids(servers)
-    person = conversation.owner_id if conversation is not None else NOBODY
+    person = setting.user_id or NOBODY
     asked = (bud.workspace_id, person, *usable)
     if not usable:
         found = _Offered()

@@ -1,8 +1,8 @@
-"""Which servers a conversation uses: what the bud, the conversation and the platform name, as one list with reasons."""
+"""Which servers a chat uses: what the bud, the chat and the platform name, as one list with reasons."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -17,46 +17,58 @@ from workspaces.errors import NotFound
 _OFF_HERE: Final = gettext_noop("You switched it off in this chat.")
 
 
-def servers_of(
-    bud: Bud,
-    conversation: Conversation | None = None,
-    *,
-    user_id: UUID | None = None,
-    overrides: McpConfigOverrides | None = None,
-) -> tuple[EffectiveServer, ...]:
-    """Every server considered for a conversation of this bud, in the order of precedence.
+@dataclass(frozen=True, slots=True)
+class ChatSetting:
+    """Which servers a chat can use: of one that is open, or of one that is about to begin."""
 
-    Args:
-        user_id: for whom, where there is no conversation yet.
-        overrides: what that one will change of its bud.
+    bud: Bud
+    user_id: UUID | None
+    """Whose chat it is; None: nobody's, so no personal server is used."""
+    overrides: McpConfigOverrides
+    """What the chat changes of its bud."""
+    conversation_id: UUID | None = None
+    """None: the chat has not begun."""
 
-    Raises:
-        InvalidInput: a stored configuration does not fit its schema.
-    """
-    if conversation is not None:
-        overrides = conversation.overrides
-    overrides = overrides or McpConfigOverrides()
-    judged = effective_servers(
-        workspace_id=bud.workspace_id,
-        user_id=conversation.owner_id if conversation is not None else user_id,
-        bud_servers=bud.mcp.servers,
-        added=overrides.additional_servers,
-        takes_all_tools=bud.takes_all_tools,
-    )
-    off = set(overrides.disabled_servers)
-    return tuple(_switched_off(one) if _may_be_off(one, off) else one for one in judged)
+    @classmethod
+    def of(cls, conversation: Conversation, bud: Bud | None = None) -> ChatSetting:
+        """That of an open chat, with the bud that answers; None: its own, which has to be loaded."""
+        return cls(
+            bud=bud or conversation.bud,
+            user_id=conversation.owner_id,
+            overrides=conversation.overrides,
+            conversation_id=conversation.pk,
+        )
 
+    @property
+    def workspace_id(self) -> UUID:
+        return self.bud.workspace_id
 
-def usable_server(conversation: Conversation, server_id: UUID) -> EffectiveServer:
-    """One server that this conversation may use. Needs `bud` loaded.
+    def servers(self) -> tuple[EffectiveServer, ...]:
+        """Every server considered, in the order of precedence.
 
-    Raises:
-        NotFound: it may not, for whatever reason.
-    """
-    for one in servers_of(conversation.bud, conversation):
-        if one.server_id == server_id and one.is_usable:
-            return one
-    raise NotFound(_("This server is not available in this chat."))
+        Raises:
+            InvalidInput: a stored configuration does not fit its schema.
+        """
+        judged = effective_servers(
+            workspace_id=self.workspace_id,
+            user_id=self.user_id,
+            bud_servers=self.bud.mcp.servers,
+            added=self.overrides.additional_servers,
+            takes_all_tools=self.bud.takes_all_tools,
+        )
+        off = set(self.overrides.disabled_servers)
+        return tuple(_switched_off(one) if _may_be_off(one, off) else one for one in judged)
+
+    def usable_server(self, server_id: UUID) -> EffectiveServer:
+        """One server that the chat may use.
+
+        Raises:
+            NotFound: it may not, for whatever reason.
+        """
+        for one in self.servers():
+            if one.server_id == server_id and one.is_usable:
+                return one
+        raise NotFound(_("This server is not available in this chat."))
 
 
 def _may_be_off(one: EffectiveServer, off: set[UUID]) -> bool:

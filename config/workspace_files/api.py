@@ -9,10 +9,13 @@ from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from config.workspace_files.applying import apply_file
+from chat.api.checks import CheckRunOutput
+from chat.services.check_showing import run_json
+from config.workspace_files.applying import apply_file, check_buds
 from config.workspace_files.exporting import workspace_document
 from config.workspace_files.place import Place
 from mcp_servers.models import McpServer
@@ -21,6 +24,7 @@ from workspaces.errors import InvalidInput
 
 _DRY_RUN = "dry_run"
 _UNTESTED_KEYS = "untested_keys"
+_SKIP_CHECKS = "skip_checks"
 
 
 class AppliedOutput(serializers.Serializer[Any]):
@@ -41,7 +45,9 @@ class ConfigViewSet(WorkspaceViewSet):
     scopes = Scopes(read="workspace:write", write="workspace:write")
     pagination_class = None  # type: ignore[assignment]  # one document
     serializer_class = AppliedOutput
-    parameters: ClassVar[Mapping[str, Sequence[str]]] = {"create": [_DRY_RUN, _UNTESTED_KEYS]}
+    parameters: ClassVar[Mapping[str, Sequence[str]]] = {
+        "create": [_DRY_RUN, _UNTESTED_KEYS, _SKIP_CHECKS]
+    }
 
     @extend_schema(responses=OpenApiTypes.OBJECT, filters=False)
     def list(self, request: Request) -> Response:
@@ -60,6 +66,11 @@ class ConfigViewSet(WorkspaceViewSet):
                 bool,
                 description="Store new keys of providers without a test, as while a provider is down.",
             ),
+            OpenApiParameter(
+                _SKIP_CHECKS,
+                bool,
+                description="Apply it though checks that buds demand have not passed; the log says so.",
+            ),
         ],
     )
     def create(self, request: Request) -> Response:
@@ -67,14 +78,28 @@ class ConfigViewSet(WorkspaceViewSet):
 
         New keys of providers are tested first: 422 at `providers.<name>.api_key` if one is refused or cannot be
         tested; then nothing is changed.
+
+        422 at `buds.<slug>` if a bud demands checks that have not passed with the document. Send it to
+        `check-runs/`, wait until they have passed, and send it again.
         """
         applied = apply_file(
             Place(self.workspace, self.actor),
             request.data,
             is_dry_run=_is_asked(request, _DRY_RUN),
             tests_keys=not _is_asked(request, _UNTESTED_KEYS),
+            skips_checks=_is_asked(request, _SKIP_CHECKS),
         )
         return self.answer(applied)
+
+    @extend_schema(
+        request=OpenApiTypes.OBJECT, responses={201: CheckRunOutput(many=True)}, filters=False
+    )
+    @action(detail=False, methods=["post"], url_path="check-runs", pagination_class=None)
+    def check_runs(self, request: Request) -> Response:
+        """Begin the checks that buds demand before they take what the document says. Nothing else is changed."""
+        place = Place(self.workspace, self.actor)
+        runs = check_buds(place, request.data, person=self.person)
+        return Response([run_json(run, self.actor) for run in runs], status=201)
 
 
 def _is_asked(request: Request, name: str) -> bool:

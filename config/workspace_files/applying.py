@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from chat.services.bud_yaml import put_bud
+from chat.models import CheckRun
+from chat.services.bud_yaml import BudFile, is_as_read, put_bud, shared_bud
+from chat.services.check_demands import ChecksNotPassed, demands_checks, shapes_of
+from chat.services.checks_ahead import check_read
 from chat.tools.missing import silent_servers
 from config.workspace_files.call_rules import put_call_rule
 from config.workspace_files.exporting import write_workspace
@@ -32,7 +35,8 @@ from config.workspace_files.shapes import WorkspaceFile, read_document
 from config.workspace_files.spending import put_spending
 from mcp_servers.models import McpServer
 from mcp_servers.registry.services import delete_server, refresh_tools, set_workspace_rule
-from workspaces.errors import DomainError
+from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.models import User
 from workspaces.roles import Permission, require
 
 logger = logging.getLogger(__name__)
@@ -48,8 +52,17 @@ class Applied:
     notes: tuple[str, ...]
 
 
+class ChecksMissing(InvalidInput):
+    """Buds in the file demand checks that have not passed with it: it may be applied all the same, if somebody insists."""
+
+
 def apply_file(
-    place: Place, document: object, *, is_dry_run: bool = False, tests_keys: bool = True
+    place: Place,
+    document: object,
+    *,
+    is_dry_run: bool = False,
+    tests_keys: bool = True,
+    skips_checks: bool = False,
 ) -> Applied:
     """Make the workspace as the file says. What the file does not name stays.
 
@@ -58,9 +71,11 @@ def apply_file(
 
     Args:
         tests_keys: False: new keys are stored without a test, as while a provider is down.
+        skips_checks: apply it though checks that buds demand have not passed; the log says so.
 
     Raises:
         InvalidInput: with what is wrong at which field; then nothing is changed.
+        ChecksMissing: all that is wrong with the buds is that demanded checks have not passed.
         KeysUntested: all that is wrong is that new keys could not be tested.
         PermissionDenied: the actor does not own the workspace.
     """
@@ -74,7 +89,7 @@ def apply_file(
     before = write_workspace(place)
     if is_dry_run:
         with transaction.atomic():
-            _apply(place, wanted, _add_servers(place, wanted), works_at)
+            _apply(place, wanted, _add_servers(place, wanted), works_at, skips_checks)
             after = write_workspace(place)
             transaction.set_rollback(True)
         return _told(place, before, after)
@@ -84,7 +99,7 @@ def apply_file(
         _look_at(place, server)
     try:
         with transaction.atomic():
-            _apply(place, wanted, added, works_at)
+            _apply(place, wanted, added, works_at, skips_checks)
     except BaseException:
         for server in added:
             delete_server(server=server, actor=place.actor)
@@ -121,6 +136,7 @@ def _apply(
     wanted: WorkspaceFile,
     added: Collection[McpServer],
     works_at: Mapping[str, str],
+    skips_checks: bool,
 ) -> None:
     """Everything in one transaction of the caller's."""
     for name, is_on in wanted.rules.items():
@@ -140,9 +156,7 @@ def _apply(
         put_tools(place, row, server.tools)
     for rule in wanted.call_rules:
         put_call_rule(place, rule)
-    for bud in wanted.buds:
-        with faults_at(f"buds.{bud.slug}"):
-            put_bud(bud, workspace_id=place.pk, actor=place.actor)
+    _put_buds(place, wanted.buds, skips_checks=skips_checks)
     _note_unknown_tools(place, wanted)
     alerts = {one.name: one for one in reversed(alert_files(place))}
     for alert in wanted.alerts:
@@ -156,6 +170,45 @@ def _apply(
     schedules = {one.name: one for one in reversed(schedule_files(place))}
     for schedule in wanted.schedules:
         put_schedule(place, schedule, schedules)
+
+
+def _put_buds(place: Place, buds: Iterable[BudFile], *, skips_checks: bool) -> None:
+    missing: dict[str, list[str]] = {}
+    for bud in buds:
+        with faults_at(f"buds.{bud.slug}"):
+            try:
+                put_bud(bud, workspace_id=place.pk, actor=place.actor, skips_checks=skips_checks)
+            except ChecksNotPassed as error:
+                missing[f"buds.{bud.slug}"] = [error.message]
+    if missing:
+        raise ChecksMissing(fields=missing)
+
+
+def check_buds(place: Place, document: object, *, person: User) -> list[CheckRun]:
+    """Run the checks that buds demand before they take what a file says of them. The notes name buds that are busy with others.
+
+    Raises:
+        InvalidInput: with what is wrong at which field, or no bud demands checks for this file.
+        PermissionDenied: the actor does not own the workspace.
+    """
+    require(place.actor, Permission.MANAGE_WORKSPACE, workspace_id=place.pk)
+    begun: list[CheckRun] = []
+    for read in read_document(document).buds:
+        bud = shared_bud(read, place.pk)
+        if (
+            bud is None
+            or is_as_read(bud, read)
+            or not demands_checks(bud, read.checks or shapes_of(bud))
+        ):
+            continue
+        with faults_at(f"buds.{read.slug}"):
+            try:
+                begun.append(check_read(read, bud=bud, person=person, actor=place.actor))
+            except Conflict as error:
+                place.notes.append(f"{bud.name}: {error.message}")
+    if not begun and not place.notes:
+        raise InvalidInput(_("No bud demands that checks pass with this file. Apply it."))
+    return begun
 
 
 def _note_unknown_tools(place: Place, wanted: WorkspaceFile) -> None:

@@ -13,9 +13,9 @@ from audit.reviews.saved_views import change_view, save_view
 from audit.reviews.schedules import (
     ScheduleDraft,
     create_schedule,
-    delete_schedule,
     pause_schedule,
     possible_recipients,
+    update_schedule,
 )
 from audit.streams.services import (
     Start,
@@ -163,7 +163,10 @@ def schedule_files(place: Place) -> list[ScheduleFile]:
         str(pk): email
         for pk, email in User.objects.filter(pk__in=people).values_list("pk", "email")
     }
-    names = ("name", "query", "format", "cadence", "delivery", "is_active")
+    names = (
+        *("name", "query", "format", "cadence", "hour", "time_zone", "covers", "delivery"),
+        "is_active",
+    )
     return [
         ScheduleFile(
             **{name: getattr(row, name) for name in names},
@@ -174,7 +177,7 @@ def schedule_files(place: Place) -> list[ScheduleFile]:
 
 
 def put_schedule(place: Place, wanted: ScheduleFile, present: Mapping[str, ScheduleFile]) -> None:
-    """Add a schedule, or put another in the place of the first one of that name.
+    """Add a schedule, or change the first one of that name.
 
     Raises:
         InvalidInput: with what is wrong at which field.
@@ -189,19 +192,27 @@ def put_schedule(place: Place, wanted: ScheduleFile, present: Mapping[str, Sched
                 "strangers": strangers[0]
             }
             raise InvalidInput(fields={"recipients": [told]})
-        if now is not None:
-            rows = ReportSchedule.objects.for_workspace(place.pk).filter(name=wanted.name)
-            delete_schedule(schedule=rows.order_by("id")[0], actor=place.actor)
         draft = ScheduleDraft(
             name=wanted.name,
             query=wanted.query,
             format=wanted.format,
             cadence=wanted.cadence.value,
+            hour=wanted.hour,
+            time_zone=wanted.time_zone,
+            covers=wanted.covers.value,
             delivery=wanted.delivery.value,
             recipients=[people[one] for one in wanted.recipients],
         )
-        made = create_schedule(
-            workspace_id=place.pk, actor=place.actor, draft=draft, now=timezone.now()
-        )
-        if not wanted.is_active:
-            pause_schedule(schedule=made, actor=place.actor, is_paused=True, now=timezone.now())
+        at = timezone.now()
+        if now is None:
+            schedule = create_schedule(
+                workspace_id=place.pk, actor=place.actor, draft=draft, now=at
+            )
+        else:
+            rows = ReportSchedule.objects.for_workspace(place.pk).filter(name=wanted.name)
+            schedule = rows.order_by("id")[0]
+            update_schedule(schedule=schedule, actor=place.actor, draft=draft, now=at)
+        if schedule.is_active != wanted.is_active:
+            pause_schedule(
+                schedule=schedule, actor=place.actor, is_paused=not wanted.is_active, now=at
+            )

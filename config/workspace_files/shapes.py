@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
 
 from audit.models import AlertRule, AuditStream, ReportSchedule, SavedView
+from audit.reviews.timing import USUAL_HOUR
 from chat.models.spending import MOST_COST, MOST_TOKENS, USUAL_WARNING
 from chat.services.bud_yaml import BudFile
 from mcp_servers.client import transports
@@ -191,6 +192,9 @@ class ScheduleFile(_Part):
     query: Annotated[str, Field(max_length=4_000)] = ""
     format: Annotated[str, Field(max_length=10)] = "csv"
     cadence: ReportSchedule.Cadence = ReportSchedule.Cadence.WEEKLY
+    hour: Annotated[int, Field(ge=0, le=23)] = USUAL_HOUR
+    time_zone: Annotated[str, Field(max_length=64)] = "UTC"
+    covers: ReportSchedule.Covers = ReportSchedule.Covers.CADENCE
     delivery: ReportSchedule.Delivery = ReportSchedule.Delivery.MAIL
     recipients: Annotated[list[Line], Field(max_length=200)] = []
     """E-mail addresses of members."""

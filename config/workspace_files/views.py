@@ -11,7 +11,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from config.workspace_files.applying import Applied, apply_file
+from chat.models import Bud
+from config.workspace_files.applying import Applied, ChecksMissing, apply_file, check_buds
 from config.workspace_files.exporting import write_workspace
 from config.workspace_files.place import Place
 from config.workspace_files.providers import KeysUntested
@@ -37,6 +38,8 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
     applied: Applied | None = None
     is_untested = "untested_keys" in request.POST
     may_skip_test = is_untested
+    skips_checks = may_skip_checks = "skip_checks" in request.POST
+    running: list[Bud] = []
     if request.method == "POST":
         is_sure = "apply" in request.POST
         try:
@@ -45,14 +48,24 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
                 text = _text_of(upload)
             if not text.strip():
                 raise InvalidInput(fields={"file": [_("Choose a file, or paste its text.")]})
-            applied = apply_file(
-                place, read_yaml(text), is_dry_run=not is_sure, tests_keys=not is_untested
-            )
+            if "check" in request.POST:
+                may_skip_checks = True
+                runs = check_buds(place, read_yaml(text), person=request.user)
+                running = [run.bud for run in runs]
+            else:
+                applied = apply_file(
+                    place,
+                    read_yaml(text),
+                    is_dry_run=not is_sure,
+                    tests_keys=not is_untested,
+                    skips_checks=skips_checks,
+                )
         except InvalidInput as error:
             faults = {**error.fields} or {"": [error.message]}
             may_skip_test = may_skip_test or isinstance(error, KeysUntested)
+            may_skip_checks = may_skip_checks or isinstance(error, ChecksMissing)
         else:
-            if is_sure:
+            if applied is not None and is_sure:
                 for note in applied.notes:
                     messages.warning(request, note)
                 messages.success(request, _("The workspace is as the file says now."))
@@ -63,6 +76,10 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
         "faults": faults,
         "is_untested": is_untested,
         "may_skip_test": may_skip_test,
+        "skips_checks": skips_checks,
+        "may_skip_checks": may_skip_checks,
+        "running": running,
+        "notes": place.notes,
         "applied": applied,
         "lines": _lines_of(applied.diff) if applied else [],
     }

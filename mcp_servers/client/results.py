@@ -11,7 +11,6 @@ from uuid import UUID
 from mcp_servers.client import schemas
 from mcp_servers.client.canonical import JsonValue, canonical_json, clean_text
 from mcp_servers.client.errors import InvalidJson
-from mcp_servers.client.images import Unshowable, clean_picture
 from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.values import (
     AudioPart,
@@ -24,6 +23,7 @@ from mcp_servers.client.values import (
     TextPart,
     ToolCallOutcome,
 )
+from workspaces.pictures import Unshowable, clean_picture
 from workspaces.redaction import redact_known
 
 MAX_PARTS: Final = 200

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Literal
 import mcp_types
 import pydantic
 
-from mcp_servers.client.product import NAME, VERSION
+from workspaces.product import NAME, VERSION
 
 CLIENT_INFO: Final = mcp_types.Implementation(name=NAME, version=VERSION)
 

@@ -18,13 +18,13 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 
 from mcp_servers.client.errors import ChangesRefused
-from mcp_servers.client.product import NAME, VERSION
 from mcp_servers.endpoint import prompts, resources
 from mcp_servers.endpoint.asking import Reply
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
 from mcp_servers.endpoint.paging import fitting
 from workspaces.database import in_database
+from workspaces.product import NAME, VERSION
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext

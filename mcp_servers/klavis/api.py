@@ -23,7 +23,7 @@ from mcp_servers.klavis.models import (
     KlavisInstance,
     KlavisRemoval,
 )
-from mcp_servers.pages.api.common import StrictSerializer
+from mcp_servers.pages.api.common import StrictSerializer, WhereUsedInput, where_used
 from workspaces.api import KeysetPagination, ListRows, Scopes, WorkspaceViewSet
 from workspaces.errors import NotFound
 from workspaces.outbound import MAX_URL_LENGTH
@@ -79,8 +79,8 @@ class HostedInput(StrictSerializer):
     services = _services()
 
 
-class StrataInput(StrictSerializer):
-    """Services that stand behind one server."""
+class StrataInput(WhereUsedInput):
+    """Services that stand behind one server, and where it is used."""
 
     services = _services()
 
@@ -199,12 +199,14 @@ class HostedViewSet(WorkspaceViewSet):
     def create(self, request: Request) -> Response:
         """Have several services behind one server of the workspace. One alone is installed from the catalogue."""
         count_hosted(self.actor)
+        values = self.read(StrataInput)
         row = instances.install(
             workspace=self.workspace,
             server_name="",
-            services=self.read(StrataInput)["services"],
+            services=values["services"],
             actor=self.actor,
             for_workspace=True,
+            where=where_used(values),
         )
         card = instance_card(self._with_owner().fetch(row.pk), actor=self.actor)
         return Response(HostedOutput(card).data, status=201)

@@ -23,6 +23,13 @@ from mcp_servers.klavis.models import HOST, InstanceKind, InstanceState, KlavisI
 from mcp_servers.klavis.rights import require_to_manage, require_to_remove
 from mcp_servers.models import McpServer, ServerScope, ServerState
 from mcp_servers.models.servers import MAX_NAME_LENGTH
+from mcp_servers.registry.bud_choices import (
+    EVERYWHERE,
+    WhereUsed,
+    buds_of,
+    check_buds,
+    give_to_buds,
+)
 from mcp_servers.registry.rights import require_to_own
 from mcp_servers.registry.services.servers import MAX_PERSONAL_SERVERS
 from workspaces import outbound
@@ -55,19 +62,22 @@ def install(
     for_workspace: bool,
     is_read_only: bool = False,
     services: Sequence[str] = (),
+    where: WhereUsed = EVERYWHERE,
 ) -> KlavisInstance:
     """Have a service run for the workspace or for the actor. What came of it stands in the row, also a failure.
 
     Args:
         server_name: as the provider's catalogue names it.
+        where: where its server is used, as soon as it is there.
         services: several names, to have them all behind one server; then `server_name` is not looked at.
 
     Raises:
         PermissionDenied: the actor may not install that.
         NotSetUp: the workspace has no account that works.
         Conflict: it is installed already, or there are too many.
-        InvalidInput: the provider's catalogue has no such service.
+        InvalidInput: the provider's catalogue has no such service, or a bud is not there.
     """
+    check_buds(workspace.pk, where.bud_ids)
     if for_workspace:
         require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
     else:
@@ -75,7 +85,7 @@ def install(
     account = usable_account(workspace.pk)
     names = _known_names(account, services or [server_name])
     user_id = None if for_workspace else actor.user_id
-    instance = _take_up(workspace, names, user_id, actor, is_strata=bool(services))
+    instance = _take_up(workspace, names, user_id, actor, where, is_strata=bool(services))
     if is_read_only:
         instance.is_read_only = True
         instance.save(update_fields=["is_read_only"])
@@ -243,6 +253,7 @@ def make_ready(instance: KlavisInstance, *, signed_in_by: Actor | None = None) -
     Args:
         signed_in_by: who connected an account; none: nobody had to, or it is on record already.
     """
+    reason = ""
     with transaction.atomic():
         rows = KlavisInstance.objects.for_workspace(instance.workspace_id)
         row = rows.select_for_update(of=("self",)).filter(pk=instance.pk).first()
@@ -253,9 +264,10 @@ def make_ready(instance: KlavisInstance, *, signed_in_by: Actor | None = None) -
         instance = row
         if instance.server_id is None:
             instance.server = _add_server(instance)
+            reason = _give_to_buds(instance.server, instance)
         if signed_in_by is not None:
             record_sign_in(instance, Action.GRANT_GIVEN, signed_in_by)
-        instance_state.set_state(instance, InstanceState.READY)
+        instance_state.set_state(instance, InstanceState.READY, reason)
     _look(instance)
     return instance
 
@@ -289,6 +301,7 @@ def _take_up(
     names: list[str],
     user_id: UUID | None,
     actor: Actor,
+    where: WhereUsed,
     *,
     is_strata: bool,
 ) -> KlavisInstance:
@@ -301,6 +314,7 @@ def _take_up(
         if instance.state == InstanceState.READY:
             raise Conflict(_("This service is installed already."))
         instance.begun_by_id = actor.user_id
+        _note_where(instance, where)
         if is_strata:
             instance.services = names
         instance_state.set_state(instance, InstanceState.CREATING)
@@ -320,6 +334,7 @@ def _take_up(
         kind=InstanceKind.STRATA if is_strata else InstanceKind.SINGLE,
         services=names if is_strata else [],
     )
+    _note_where(instance, where)
     try:
         with transaction.atomic():
             instance.save(force_insert=True)
@@ -330,6 +345,11 @@ def _take_up(
     record_created(instance, actor=actor)
     instance_state.tell_instance(instance)
     return instance
+
+
+def _note_where(instance: KlavisInstance, where: WhereUsed) -> None:
+    instance.is_used_everywhere = where.is_used_everywhere
+    instance.bud_ids = [str(one) for one in where.bud_ids]
 
 
 def _make(instance: KlavisInstance, account: KlavisAccount, actor: Actor) -> KlavisInstance:
@@ -449,7 +469,7 @@ def _add_server(instance: KlavisInstance) -> McpServer:
         number += 1
         name = f"{instance.title[: MAX_NAME_LENGTH - 4]} {number}"
     server = McpServer(
-        is_used_everywhere=True,
+        is_used_everywhere=instance.is_used_everywhere,
         workspace_id=instance.workspace_id,
         name=name,
         scope=ServerScope.PERSONAL if instance.user_id else ServerScope.WORKSPACE,
@@ -462,6 +482,20 @@ def _add_server(instance: KlavisInstance) -> McpServer:
     record_created(server, actor=instance_state.who_began(instance))
     instance_state.tell_server(server)
     return server
+
+
+def _give_to_buds(server: McpServer, instance: KlavisInstance) -> str:
+    """Put it into the buds that were chosen and are still there; give why that failed. Then none of them has it."""
+    there = {str(bud.id) for bud in buds_of(instance.workspace_id)}
+    chosen = [UUID(one) for one in instance.bud_ids if one in there]
+    if not chosen:
+        return ""
+    try:
+        with transaction.atomic():
+            give_to_buds(server, chosen, instance_state.who_began(instance))
+    except DomainError as error:
+        return _("The buds that were chosen do not use it: %(reason)s") % {"reason": error.message}
+    return ""
 
 
 def _check_url(url: str) -> None:

@@ -135,6 +135,9 @@ class KlavisInstance(WorkspaceModel):
     )
     reason = models.CharField(max_length=300, blank=True, editable=False)
     """Why it is in that state, in plain words."""
+    is_used_everywhere = models.BooleanField(default=True, db_default=True, editable=False)
+    bud_ids = models.JSONField(default=list, db_default=[], editable=False)
+    """Where its server is to be used, for when it is there: as whoever installed it said."""
     is_read_only = models.BooleanField(_("only reads"), default=False)
     uses_rest = models.BooleanField(_("through the provider's REST interface"), default=False)
     """For where a direct connection is impossible."""

@@ -17,6 +17,7 @@ from mcp_servers.klavis.limits import count_hosted
 from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
 from mcp_servers.klavis.rights import may_remove
 from mcp_servers.models import McpServer
+from mcp_servers.registry.bud_choices import WhereUsed
 from mcp_servers.registry.catalogue.values import (
     AuthKind,
     CatalogueEntry,
@@ -63,6 +64,7 @@ class KlavisSource:
         actor: Actor,
         for_workspace: bool,
         secret: str,
+        where: WhereUsed,
     ) -> Installing:
         """Have the service run; the page of its instance says how it goes on."""
         count_hosted(actor)
@@ -75,6 +77,7 @@ class KlavisSource:
             server_name=offers[entry.slug]["name"],
             actor=actor,
             for_workspace=for_workspace,
+            where=where,
         )
         url = reverse("mcp_servers:klavis_instance", args=[workspace.slug, instance.pk])
         return Installing(server=instance.server, url=url)

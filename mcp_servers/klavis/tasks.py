@@ -6,13 +6,14 @@ from uuid import UUID
 
 from celery import shared_task
 from celery.schedules import crontab
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.klavis import polling, reconciling, removals
 from workspaces.process.schedules import scheduled
 
 
 @shared_task(ignore_result=True)
-@scheduled(15)
+@scheduled(15, _("Do what is due at Klavis"))
 def keep_klavis() -> None:
     """Hand out what there is to do at the hosted MCP provider: sign-ins to ask for, instances to look at, deletions."""
     for workspace_id, instance_id in polling.due_polls():
@@ -45,7 +46,7 @@ def remove_at_klavis(workspace_id: str, removal_id: str) -> None:
 
 
 @shared_task(ignore_result=True)
-@scheduled(crontab(minute=41))
+@scheduled(crontab(minute=41), _("Read what Klavis offers"))
 def read_klavis_catalogues() -> None:
     """Have what the hosted MCP provider offers each workspace read anew; a slow one delays none."""
     for workspace_id in reconciling.old_catalogues():

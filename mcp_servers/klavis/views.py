@@ -24,7 +24,7 @@ from mcp_servers.klavis.forms import ActionRuleForm, KlavisAccountForm
 from mcp_servers.klavis.limits import count_hosted, count_poll
 from mcp_servers.klavis.models import KlavisInstance, KlavisRemoval
 from mcp_servers.models import ActionRule
-from mcp_servers.pages.forms import add_domain_error
+from mcp_servers.pages.forms import WhereForm, add_domain_error, read_where
 from mcp_servers.pages.views.common import can_manage, servers_url, switch, workspace_of
 from mcp_servers.registry.services.actions import remove_action_rule, set_action_rule
 from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied, RateLimited
@@ -99,6 +99,7 @@ def strata(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
     try:
+        where = read_where(request.POST, workspace)
         count_hosted(request.actor)
         row = instances.install(
             workspace=workspace,
@@ -106,6 +107,7 @@ def strata(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             services=request.POST.getlist("services")[: instances.MAX_SERVICES + 1] or [""],
             actor=request.actor,
             for_workspace=True,
+            where=where,
         )
     except (PermissionDenied, NotFound):
         raise
@@ -367,6 +369,7 @@ def _page(request: WorkspaceRequest, *, form: KlavisAccountForm | None = None) -
         "offers": _names(account.catalogue)
         if is_manager and account is not None and account.is_usable
         else [],
+        "where_form": WhereForm(workspace=workspace) if is_manager else None,
         "has_strata": any(row.kind == "strata" and row.user_id is None for row in seen),
     }
     status = 422 if form is not None and form.errors else 200

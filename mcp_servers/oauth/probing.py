@@ -9,11 +9,11 @@ from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client import transports
 from mcp_servers.client.errors import ConnectionFailed
-from mcp_servers.client.product import NAME, VERSION
 from mcp_servers.oauth.requests import BOUNDS
 from mcp_servers.oauth.values import Challenge
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint
+from workspaces.product import NAME, VERSION
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import UUID
+
+from django.utils.translation import gettext as _
+
+from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer
@@ -21,6 +25,18 @@ class BudChoice:
     takes_all_tools: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhereUsed:
+    """Where a new server is used."""
+
+    is_used_everywhere: bool = True
+    """In every bud that takes all tools; somebody's own: in all their chats."""
+    bud_ids: tuple[UUID, ...] = ()
+    """Buds that use it besides, whatever tools they take."""
+
+
+EVERYWHERE: Final = WhereUsed()
+
 ListBuds: TypeAlias = "Callable[[UUID], Sequence[BudChoice]]"
 GiveServer: TypeAlias = "Callable[[McpServer, Sequence[UUID], Actor], None]"
 
@@ -34,7 +50,17 @@ def register_buds(list_them: ListBuds, give: GiveServer) -> None:
 
 def buds_of(workspace_id: UUID) -> list[BudChoice]:
     """The buds of a workspace, by name."""
-    return [bud for list_them, _ in _registered for bud in list_them(workspace_id)]
+    return [bud for list_them, _give in _registered for bud in list_them(workspace_id)]
+
+
+def check_buds(workspace_id: UUID, bud_ids: Sequence[UUID]) -> None:
+    """See whether these buds are there.
+
+    Raises:
+        InvalidInput: one is not in this workspace.
+    """
+    if not {bud.id for bud in buds_of(workspace_id)}.issuperset(bud_ids):
+        raise InvalidInput(fields={"bud_ids": [_("A bud named here is not in this workspace.")]})
 
 
 def give_to_buds(server: McpServer, bud_ids: Sequence[UUID], actor: Actor) -> None:
@@ -44,5 +70,5 @@ def give_to_buds(server: McpServer, bud_ids: Sequence[UUID], actor: Actor) -> No
         PermissionDenied: the actor may not change buds.
         InvalidInput: there is no such bud in the server's workspace.
     """
-    for _, give in _registered:
+    for _list, give in _registered:
         give(server, bud_ids, actor)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 from django.urls import reverse
 
-from mcp_servers.client.images import Unshowable, clean_picture
 from mcp_servers.models import McpServer, ServerIcon
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint
+from workspaces.pictures import Unshowable, clean_picture
 
 if TYPE_CHECKING:
     from workspaces.models import User, Workspace

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from celery import shared_task
 from celery.schedules import crontab
+from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models import McpServer
 from mcp_servers.oauth import attempts, renewing
@@ -18,7 +19,7 @@ from workspaces.process.schedules import scheduled
 
 
 @shared_task(ignore_result=True)
-@scheduled(15)
+@scheduled(15, _("Check MCP servers"))
 def check_all_servers() -> None:
     """Have every server checked whose time has come; each in a task of its own, so that a slow one delays none."""
     for workspace_id, server_id in health.due_servers():
@@ -40,14 +41,14 @@ def look_as_person(workspace_id: str, server_id: str, user_id: str) -> None:
 
 
 @shared_task(ignore_result=True)
-@scheduled(30)
+@scheduled(30, _("Renew sign-ins to MCP servers"))
 def renew_grants() -> None:
     """Fetch new tokens for accounts that are in use, before the old ones run out."""
     renewing.renew_ageing()
 
 
 @shared_task(ignore_result=True)
-@scheduled(crontab(minute=17))
+@scheduled(crontab(minute=17), _("Forget old checks, sign-ins, approvals and questions"))
 def trim_health_checks() -> None:
     """Delete checks, counts, sign-ins, approvals and questions that nobody looks at any more."""
     health.trim()
@@ -58,7 +59,7 @@ def trim_health_checks() -> None:
 
 
 @shared_task(ignore_result=True)
-@scheduled(15)
+@scheduled(15, _("Keep the platform's servers as its file says"))
 def keep_platform_servers() -> None:
     """Bring the platform's servers to what its file says, and stop programs that are no longer what they were."""
     platform.sync()
@@ -66,7 +67,7 @@ def keep_platform_servers() -> None:
 
 
 @shared_task(ignore_result=True)
-@scheduled(120)
+@scheduled(120, _("Delete old trace messages"))
 def trim_traces() -> None:
     """Delete messages of connections that are too old or too many."""
     sink.trim()

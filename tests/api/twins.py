@@ -27,9 +27,11 @@ _PROVIDER = "PATCH platform/providers/{id}/"
 
 PAGES: Final[Mapping[str, Operations]] = {
     "confirm_restore": "POST platform/state/confirm-restore/",
+    "run_job": "POST platform/jobs/run/",
     "workspace_file": "POST config/",
     # People
     "workspaces:profile": "POST profile/",
+    "workspaces:picture": {"give": "POST profile/picture/", "take back": "DELETE profile/picture/"},
     "workspaces:appearance": "POST profile/",
     "workspaces:formats": "POST profile/",
     "workspaces:sessions": {
@@ -64,6 +66,7 @@ PAGES: Final[Mapping[str, Operations]] = {
     "audit:reviews": "POST audit-sign-offs/",
     "audit:schedules": {
         "preview": "POST audit-schedules/preview/",
+        "to_me": "POST audit-schedules/send-to-me/",
         "keep": "POST audit-schedules/",
         "change": "PATCH audit-schedules/{id}/",
     },
@@ -72,6 +75,8 @@ PAGES: Final[Mapping[str, Operations]] = {
         "pause, resume": "PATCH audit-schedules/{id}/",
         "delete": "DELETE audit-schedules/{id}/",
     },
+    "audit:sent-file": "POST audit-sent-files/{id}/sign-off/",
+    "audit:send-file-again": "POST audit-sent-files/{id}/send-again/",
     "audit:settings": "POST audit-settings/",
     "audit:hold_place": "POST legal-holds/",
     "audit:hold_release": "POST legal-holds/{id}/release/",

@@ -11,9 +11,12 @@ from django.db.models.base import ModelState
 from django.test import Client
 from uuid_utils.compat import uuid7
 
+from audit.actions import Action
+from audit.models import AuditEntry
 from chat.services import offers
 from chat.services.approvals import decide
 from chat.services.offers import prompts_of
+from chat.tools.usable_servers import ChatSetting
 from chat.values import Decision, Remember
 from mcp_servers.models import McpPrompt, McpServer, McpTool, ToolPermission
 from tests.chat.conftest import Chat
@@ -87,6 +90,49 @@ def test_resources_are_listed_before_there_is_a_conversation(parked: Chat, clien
     assert send(there, "get", path).status_code == 404
 
 
+def test_a_chat_to_come_offers_what_it_will_use(parked: Chat, client: Client) -> None:
+    """REL-1220: prompts, suggestions and tools of the servers that it adds, before there is a conversation."""
+    path = f"buds/{parked.bud.pk}"
+    [server] = send(client, "get", f"{path}/servers/").json()["servers"]
+    [prompt] = send(client, "get", f"{path}/prompts/?search=recommend").json()
+    parked.bud.mcp_config, parked.bud.takes_all_tools = {"servers": []}, False
+    parked.bud.save()
+    assert send(client, "get", f"{path}/prompts/").json() == []
+    added = f"added={server['id']}"
+    assert send(client, "get", f"{path}/prompts/?{added}").json() == [prompt]
+    assert send(client, "get", f"{path}/prompts/?{added}&off={server['id']}").json() == []
+    wanted = {"prompt_id": prompt["id"], "arguments": {"taste": "mild"}}
+    filled = send(client, "post", f"{path}/prompts/?{added}", wanted).json()
+    assert filled["messages"][0]["content"]["text"] == "Recommend something mild for 20 euros."
+    asked = {"kind": "prompt", "id": prompt["id"], "argument": "taste", "value": "s"}
+    suggested = send(client, "post", f"{path}/completions/?{added}", asked)
+    assert (suggested.status_code, suggested.json()) == (200, {"values": []})
+    assert send(client, "post", f"{path}/prompts/", wanted).status_code == 404
+    assert send(client, "post", f"{path}/completions/", asked).status_code == 404
+    shown = send(client, "get", f"{path}/servers/?{added}").json()
+    assert [one["source"] for one in shown["servers"]] == ["conversation"]
+    assert shown["servers"][0]["tools"] == server["tools"]
+    assert server["id"] not in {one["id"] for one in shown["addable"]}
+    assert shown["overrides"]["additional_servers"] == [server["id"]]
+
+
+def test_prompts_of_a_chat_to_come_are_recorded_and_not_for_strangers(
+    parked: Chat, client: Client
+) -> None:
+    """SEC-595: filling one in is in the log, without a chat; nobody of another workspace does it."""
+    path = f"buds/{parked.bud.pk}/prompts/"
+    [prompt] = send(client, "get", path).json()
+    wanted = {"prompt_id": prompt["id"], "arguments": {"taste": "mild"}}
+    assert send(client, "post", path, wanted).status_code == 200
+    entries = AuditEntry.objects.for_workspace(parked.tenant.workspace)
+    told = entries.filter(action=Action.PROMPT_GET_FINISHED.value).get()
+    assert (told.bud_id, told.conversation_id) == (parked.bud.pk, None)
+    stranger = make_tenant("other")
+    there = stranger.client("member", headers={"X-Workspace": stranger.workspace.slug})
+    assert send(there, "post", path, wanted).status_code == 404
+    assert send(there, "get", path).status_code == 404
+
+
 def test_prompts_are_listed_filled_and_completed(parked: Chat, client: Client) -> None:
     """MCP specification, "Prompts" and "Completion"; a missing argument is told in plain words."""
     path = f"conversations/{parked.conversation.pk}"
@@ -111,7 +157,7 @@ def test_prompts_are_listed_filled_and_completed(parked: Chat, client: Client) -
     assert 400 <= missing.status_code < 500
     asked = {
         "kind": "prompt",
-        "id": str(prompts_of(parked.conversation)[0].pk),
+        "id": str(prompts_of(ChatSetting.of(parked.conversation))[0].pk),
         "argument": "taste",
         "value": "s",
     }
@@ -194,7 +240,7 @@ def test_permissions_are_listed_and_taken_back(parked: Chat, client: Client) -> 
 
 def test_every_prompt_is_found_by_its_name_and_can_be_used(parked: Chat, client: Client) -> None:
     """REL-912: also those that a list of the first ones does not reach."""
-    [first] = prompts_of(parked.conversation)
+    [first] = prompts_of(ChatSetting.of(parked.conversation))
     path = f"conversations/{parked.conversation.pk}/prompts/"
     with patch.object(offers, "MOST_PROMPTS", 0):
         filled = {"prompt_id": str(first.pk), "arguments": {"taste": "mild"}}

@@ -13,7 +13,7 @@ PROOF = "never deleted, since it proves the log"
 
 BOUNDS = {
     PEOPLE: """
-        auth.Permission auth.Group contenttypes.ContentType account.EmailAddress workspaces.User
+        auth.Permission auth.Group contenttypes.ContentType account.EmailAddress workspaces.User workspaces.PersonPicture
         workspaces.Workspace workspaces.Membership workspaces.Invitation workspaces.JoinLink
         workspaces.AccessRequest workspaces.SavedListView workspaces.ApiToken workspaces.Installation
         audit.AlertRule
@@ -42,11 +42,11 @@ BOUNDS = {
         audit.AlertDelivery audit.OutsideWrite mcp_servers.OAuthAttempt mcp_servers.CallCount
         mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.PushMessage chat.WebhookDelivery
         chat.ModelRequest chat.MonthlySpending chat.CheckRun chat.CheckResult chat.DataCopy chat.DataCopyPart
-        admin.LogEntry account.EmailConfirmation audit.Alert mcp_servers.Approval
+        admin.LogEntry account.EmailConfirmation audit.Alert audit.SentFile mcp_servers.Approval
         mcp_servers.InputRequest mcp_servers.KnownClient mcp_servers.ClientSignIn
-        mcp_servers.ClientToken
+        mcp_servers.ClientToken workspaces.WorkerSeen workspaces.InstalledVersion
     """,
-    CALENDAR: "audit.AuditRollup audit.AuditHistogram",
+    CALENDAR: "audit.AuditRollup audit.AuditHistogram workspaces.BackgroundJob",
     PROOF: "audit.AuditCheckpoint audit.AuditTombstone",
 }
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests import documents
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter, open_chat, sign_in, tool_card
@@ -138,3 +140,39 @@ def test_all_shortcuts_are_on_one_page(new_context: NewContext, width: int) -> N
     admin.get_by_role("link", name="Keyboard shortcuts").click()
     for name in ("Audit log", "Admin"):
         expect(admin.get_by_role("region", name=name)).to_be_visible()
+
+
+def test_a_person_gives_themselves_a_picture(new_context: NewContext, tmp_path: Path) -> None:
+    """REL-1229, REL-1230: it stands at the head of pages, in the chat's menu and on the page of people."""
+    photo = tmp_path / "me.png"
+    photo.write_bytes(documents.png(600, 400))
+    page = new_context(bypass_csp=True).new_page()
+    enter(page, ADMIN, at="/account/")
+    field = page.get_by_label("Picture", exact=True)
+    field.set_input_files({"name": "me.svg", "mimeType": "image/svg+xml", "buffer": b"<svg/>"})
+    page.get_by_role("button", name="Save the picture").click()
+    expect(page.get_by_role("alert")).to_contain_text("cannot be shown")
+    expect_no_faults(page)
+    field.set_input_files(photo)
+    page.get_by_role("button", name="Save the picture").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    head = page.get_by_role("button", name="Your account").locator("img")
+    expect(head).to_be_visible()
+    assert head.evaluate("image => image.naturalWidth") == 256
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme="light" if width == 1280 else "dark")
+        expect_fits(page, f"profile {width}")
+        expect_no_faults(page, f"profile {width}")
+        screenshot(page, f"profile-picture-{width}")
+    page.goto("/w/demo/people/")
+    expect(page.locator("th .user-tile img")).to_have_count(1)
+    expect_fits(page, "people")
+    expect_no_faults(page, "people")
+    screenshot(page, "people-with-a-picture")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto("/w/demo/")
+    expect(page.get_by_role("button", name="Account").locator("img")).to_be_visible()
+    page.goto("/account/")
+    page.get_by_role("button", name="Remove the picture").click()
+    expect(head).to_have_count(0)

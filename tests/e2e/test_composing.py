@@ -148,6 +148,72 @@ def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
     expect(member.locator("article.tool-card")).to_have_count(1)
 
 
+def test_the_next_chat_uses_prompts_and_tools_of_a_server_that_was_just_added(
+    member: Page,
+) -> None:
+    """REL-1220: its tools are shown and switched before the first message, and its prompts are found with a slash."""
+    member.goto("/w/demo/")
+    member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
+    composer = member.get_by_role("textbox", name="Message Clock")
+    composer.fill("/tid")
+    menu = member.get_by_role("listbox", name="Commands and prompts")
+    expect(menu).to_contain_text("No command or prompt matches.")
+    composer.fill("")
+    member.get_by_role("button", name="Add to this message").click()
+    member.get_by_role("button", name="Servers and tools…").click()
+    dialog = member.get_by_role("dialog", name="Servers and tools of this chat")
+    dialog.get_by_role("button", name="notes", exact=True).click()
+    dialog.get_by_role("button", name="Tools of notes").click()
+    expect(dialog).to_contain_text("Added to this chat")
+    writes = dialog.get_by_role("checkbox", name=re.compile("write", re.IGNORECASE)).first
+    expect(writes).to_be_checked()
+    writes.click()
+    expect(writes).not_to_be_checked()
+    screenshot(member, "tools-before-the-first-message")
+    expect_no_faults(member)
+    member.keyboard.press("Escape")
+    composer.fill("/tid")
+    expect(menu.get_by_role("option")).to_contain_text("Tidy up a note")
+    composer.press("Enter")
+    prompt = member.get_by_role("dialog", name="Tidy up a note")
+    expect(prompt.locator("datalist option").first).to_have_attribute("value", "ideas")
+    prompt.get_by_label(re.compile("^name")).fill("ideas")
+    member.keyboard.press("Enter")
+    expect(composer).to_have_value(re.compile('Read the note "ideas" and say it again, brief'))
+    composer.press("Enter")
+    member.wait_for_url("**/c/**")
+    expect_idle(member)
+    member.get_by_role("button", name="Add to this message").click()
+    member.get_by_role("button", name="Servers and tools…").click()
+    expect(dialog.get_by_role("switch", name="Use notes in this chat")).to_be_checked()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_who_answers_is_chosen_in_the_head_of_the_chat(new_context: NewContext, width: int) -> None:
+    """REL-1221: by keyboard, before the first message and later; in both themes, on a phone too."""
+    page = new_context(bypass_csp=True, viewport={"width": width, "height": 800}).new_page()
+    enter(page, MEMBER)
+    page.goto("/w/demo/")
+    page.locator(".bud-card").get_by_role("button", name="Clock").first.click()
+    head = page.locator(".chat-header")
+    head.get_by_role("button", name=re.compile("^Bud and model: Clock")).focus()
+    page.keyboard.press("Enter")
+    choosing = page.get_by_role("dialog", name="Bud and model")
+    choosing.get_by_role("combobox").fill("Writ")
+    page.keyboard.press("Enter")
+    expect(head.get_by_role("button", name=re.compile("^Bud and model: Writer"))).to_be_visible()
+    say(page, "What can you do?")
+    page.wait_for_url("**/c/**")
+    expect_idle(page)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        expect_no_faults(page)
+        screenshot(page, f"head-{width}-{theme}")
+    head.get_by_role("button", name=re.compile("^Bud and model: Writer")).click()
+    choosing.get_by_role("option", name=re.compile("Clock")).click()
+    expect(head.get_by_role("button", name=re.compile("^Bud and model: Clock"))).to_be_visible()
+
+
 def test_words_that_begin_no_chat_stand_in_the_field_again(member: Page) -> None:
     """REL-750, REL-752: a chosen server has gone since; the person is told, and sends them once more."""
     member.goto("/w/demo/")
@@ -341,8 +407,10 @@ def test_files_are_pasted_and_dropped_and_taken_back_on_their_way(member: Page) 
     assert held
 
 
-def test_a_draft_moves_between_open_browsers(member: Page, new_context: NewContext) -> None:
-    """REL-754, REL-1159: what is written in one is shown in the other at once, and goes from both when one sends it."""
+def test_a_draft_moves_between_open_browsers(
+    member: Page, new_context: NewContext, tmp_path: Path
+) -> None:
+    """REL-754, REL-1159, REL-1224: what is written in one is shown in the other at once, and goes from both when one sends it."""
     open_chat(member, "Clock", "What time is it in Vienna?")
     expect_idle(member)
     other = new_context(storage_state=member.context.storage_state()).new_page()
@@ -363,7 +431,16 @@ def test_a_draft_moves_between_open_browsers(member: Page, new_context: NewConte
     expect(other.locator(link).get_by_role("img", name="not sent yet")).to_have_count(0)
     there.fill("What time is it in Graz?")
     expect(here).to_have_value("What time is it in Graz?")
+    # A file that one of them takes along is there too, and after a reload.
+    attach(member, tmp_path, ("note.txt", b"The word is plum"))
+    for page in (member, other):
+        expect(page.get_by_role("list", name="Attachments")).to_contain_text("note.txt")
+    other.reload()
+    expect(other.get_by_role("list", name="Attachments")).to_contain_text("note.txt")
+    expect(there).to_have_value("What time is it in Graz?")
     there.press("Enter")
     expect(row).to_be_visible()
     expect(mark).to_have_count(0)
     expect(here).to_have_value("")
+    expect(member.locator(".composer").get_by_role("list", name="Attachments")).to_have_count(0)
+    expect(member.locator(".user-message").last).to_contain_text("note.txt")

@@ -68,12 +68,16 @@ def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:
 
 
 def test_a_chat_is_printed(new_context: NewContext) -> None:
-    """REL-1158: from its menu, on a page that looks as paper does, in the dark theme too; all of it is in the PDF."""
+    """REL-1158: by the keys that print and from its menu, on a page that looks as paper does, in the dark theme too; all of it is in the PDF."""
     page = new_context(bypass_csp=True, color_scheme="dark").new_page()
     enter(page, MEMBER)
     open_chat(page, "Clock", "Show me all formats")
     expect(page.locator("article.answer .md-diagram img")).to_be_visible()
     expect_idle(page)
+    chat = page.url
+    page.keyboard.press("Control+P")
+    page.wait_for_url("**/print/")
+    page.goto(chat)
     page.locator(".chat-header").get_by_role("button", name=re.compile("^More for")).click()
     page.get_by_role("link", name="Print or save as PDF").click()
     expect(page.locator("article.answer .md-diagram img")).to_be_visible()

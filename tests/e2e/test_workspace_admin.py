@@ -221,7 +221,12 @@ def test_a_pasted_list_is_shown_before_it_is_taken(page: Page, trellis: RunningT
     page.get_by_role("button", name="Show what would happen").click()
     expect(page.get_by_text("Is added, switched off")).to_be_visible()
     expect(page.get_by_text("Is refused")).to_be_visible()
+    page.get_by_label("In the buds chosen below").check()
+    page.get_by_role("button", name="Add the servers").click()
+    expect(page.get_by_text("Choose a bud.")).to_be_visible()
+    expect_no_faults(page)
     screenshot(page, "import")
+    page.get_by_label("Only in chats where somebody adds it").check()
     page.get_by_role("button", name="Add the servers").click()
     card = page.locator("article.server", has_text="pasted.example").first
     expect(card).to_contain_text("Switched off")

@@ -290,6 +290,19 @@ SAMPLES: dict[str, Sample] = {
         ),
         reads=False,
     ),
+    "api:audit-schedules-send-to-me": Sample(
+        bodies=(
+            _body(name="=x", format="=csv", cadence="=daily", delivery="=mail", query="=tool:x"),
+        ),
+        reads=False,
+    ),
+    "api:audit-schedules-choices": Sample(),
+    "api:audit-sent-files-list": Sample(),
+    "api:audit-sent-files-detail": Sample(ids=_pk("sent_file")),
+    "api:audit-sent-files-send-again": Sample(ids=_pk("sent_file"), reads=False),
+    "api:audit-sent-files-sign-off": Sample(
+        ids=_pk("sent_file"), bodies=(_body(note="=seen"),), reads=False
+    ),
     "api:audit-schedules-send": Sample(ids=_pk("schedule"), reads=False),
     "api:audit-sign-offs-list": Sample(
         bodies=(_body(since="=2026-01-01T00:00:00Z", until="=2026-01-02T00:00:00Z"),)
@@ -411,6 +424,7 @@ SAMPLES: dict[str, Sample] = {
     "workspace_file": Sample(ids=_slug, bodies=(_workspace_yaml,)),
     "workspace_file_download": Sample(ids=_slug),
     "api:config-list": Sample(bodies=(_bud_document,)),
+    "api:config-check-runs": Sample(bodies=(_bud_document,), reads=False),
     "api:conversations-list": Sample(bodies=(_body(bud_id="bud"), _new_conversation)),
     "api:conversations-detail": Sample(
         ids=_pk("conversation"),
@@ -449,6 +463,12 @@ SAMPLES: dict[str, Sample] = {
         reads=False,
     ),
     "api:buds-resources": Sample(ids=_pk("bud")),
+    "api:buds-prompts": Sample(ids=_pk("bud"), bodies=(_body(prompt_id="prompt"),)),
+    "api:buds-completions": Sample(
+        ids=_pk("bud"),
+        bodies=(_body(kind="=prompt", id="prompt", argument="=a", value="="),),
+        reads=False,
+    ),
     "api:buds-servers": Sample(ids=_pk("bud")),
     "api:buds-offered": Sample(),
     "api:buds-tools": Sample(ids=_pk("bud")),
@@ -528,6 +548,7 @@ SAMPLES: dict[str, Sample] = {
     "api:push-devices-key": Sample(),
     "api:reminders-list": Sample(bodies=(lambda _: {"mail_after": 15, "time_zone": "UTC"},)),
     "api:profile-list": Sample(bodies=(_body(name="=Ada"),)),
+    "api:profile-picture": Sample(reads=False),
     "api:pins-list": Sample(
         bodies=(lambda side: {"bud_id": str(side["bud"].pk), "is_pinned": True},)
     ),
@@ -594,6 +615,10 @@ SAMPLES: dict[str, Sample] = {
         ids=lambda _: {"token": "unknown"}, is_public=True, writes_on_get=_SESSION
     ),
     "workspaces:profile": Sample(bodies=(_body(name="=Ada"),)),
+    "workspaces:picture": Sample(reads=False),
+    "workspaces:member_picture": Sample(
+        ids=lambda side: {**_slug(side), "user_id": side["membership"].user_id}
+    ),
     "workspaces:shortcuts": Sample(),
     "workspaces:all": Sample(),
     "workspaces:appearance": Sample(bodies=(lambda _: {"theme": "dark"},)),
@@ -692,12 +717,27 @@ SAMPLES: dict[str, Sample] = {
         ids=lambda side: {**_slug(side), "schedule_id": side["schedule"].pk, "verb": "pause"},
         reads=False,
     ),
+    "audit:schedule-summary": _page,
+    "audit:schedule-page": Sample(
+        ids=lambda side: {**_slug(side), "schedule_id": side["schedule"].pk},
+        writes_on_get=_SESSION,
+    ),
+    "audit:sent-file": Sample(
+        ids=_in_workspace(sent_id="sent_file"),
+        bodies=(_body(note="=seen"),),
+        writes_on_get=_SESSION,
+    ),
+    "audit:send-file-again": Sample(ids=_in_workspace(sent_id="sent_file"), reads=False),
     "audit:activity": _page,
     "audit:own_entry": Sample(ids=_in_workspace(entry_id="entry")),
     # For the platform's owner alone; nobody of a workspace finds it.
     "audit:platform": Sample(reads=False, writes_on_get=_SESSION),
     "platform_state": Sample(reads=False, writes_on_get=_SESSION),
     "confirm_restore": Sample(reads=False),
+    "platform_jobs": Sample(reads=False, writes_on_get=_SESSION),
+    "run_job": Sample(reads=False),
+    "platform_storage": Sample(reads=False, writes_on_get=_SESSION),
+    "platform_versions": Sample(reads=False, writes_on_get=_SESSION),
     "chat:platform_provider": Sample(reads=False, writes_on_get=_SESSION),
     "chat:shared_providers": Sample(reads=False, writes_on_get=_SESSION),
     "chat:shared_provider_new": Sample(reads=False, writes_on_get=_SESSION),
@@ -737,6 +777,7 @@ SAMPLES: dict[str, Sample] = {
         f"api:platform-{name}": Sample(reads=False)
         for name in (
             *("state-list", "state-confirm-restore", "servers-list"),
+            *("jobs-list", "jobs-run", "storage-list", "versions-list"),
             *("programs-list", "programs-known", "audit-list", "audit-workspaces-list"),
             *("audit-entries-list", "environment-provider-list", "environment-provider-test"),
             *("environment-provider-usage", "environment-provider-list-changes"),

@@ -32,6 +32,7 @@ SOME = (
         "notice",
         "prompt",
         "resource",
+        "sent_file",
         "server",
         "token",
     ),
@@ -40,6 +41,7 @@ SOME = (
 """What a person made each of."""
 PAGES = (
     *("audit:entries", "audit:overview", "audit:reports", "audit:reviews", "audit:schedules"),
+    "audit:schedule-page",
     *("audit:alerts", "audit:streams", "audit:settings", "audit:activity", "audit:notices"),
     *("workspaces:members", "workspaces:requests", "workspaces:tokens", "chat:buds", "chat:usage"),
     "workspaces:all",

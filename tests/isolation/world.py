@@ -29,6 +29,7 @@ from audit.models import (
     Notice,
     ReportSchedule,
     SavedView,
+    SentFile,
     SignOff,
     StreamState,
 )
@@ -126,6 +127,7 @@ from workspaces.models import (
     Invitation,
     JoinLink,
     Membership,
+    PersonPicture,
     RequestKind,
     SavedListView,
     WorkspaceSession,
@@ -602,8 +604,21 @@ def make_side(slug: str, text: str) -> Side:
         recipients=[str(tenant.auditor.pk)],
         next_run_at=soon,
     )
+    sent_file = SentFile.objects.create(
+        workspace=workspace,
+        schedule=schedule,
+        name=text,
+        format="csv",
+        time_zone="UTC",
+        since=timezone.now() - timedelta(days=1),
+        until=timezone.now(),
+        sent_to=[f"{text}@example.org"],
+        entries=1,
+        status=SentFile.Status.SENT,
+    )
     sign_off = SignOff.objects.create(
         workspace_id=workspace.pk,
+        sent_file_id=sent_file.pk,
         since=timezone.now(),
         until=soon,
         note=text,
@@ -878,6 +893,7 @@ def make_side(slug: str, text: str) -> Side:
         )
     )
     membership = Membership.objects.for_workspace(workspace).get(user=member)
+    PersonPicture.objects.create(user=member, content=text.encode())
     return Side(
         tenant=tenant,
         rows={
@@ -899,6 +915,7 @@ def make_side(slug: str, text: str) -> Side:
             "view": view,
             "list_view": list_view,
             "schedule": schedule,
+            "sent_file": sent_file,
             "sign_off": sign_off,
             "stream": stream,
             "rule": rule,

@@ -7,11 +7,14 @@ from typing import Any, ClassVar, Final
 from django.db import transaction
 from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from workspaces.api import Scopes, WorkspaceViewSet
+from workspaces.api.uploads import UploadParser
 from workspaces.models import Clock, DateFormat, Membership, NumberFormat, Theme, User
+from workspaces.people.pictures import MOST_BYTES, keep_picture, own_address, remove_picture
 from workspaces.people.profiles import LONGEST_NAME, change_profile
 from workspaces.people.shortcuts import LONGEST_KEY, MOST_KEYS, ShortcutChoice, change_shortcuts
 
@@ -51,12 +54,19 @@ class ProfileOutput(serializers.ModelSerializer[User]):
     )
 
     shortcuts = ShortcutsValue(allow_null=True, read_only=True, help_text="Null: the usual keys.")
+    picture = serializers.SerializerMethodField(
+        help_text="The path of their own picture; empty: none. It changes with the picture."
+    )
+
+    def get_picture(self, user: User) -> str:
+        """Where it is."""
+        return own_address(user)
 
     class Meta:
         model = User
         fields = (
             *("id", "email", "name", "theme"),
-            *("time_zone", "date_format", "clock", "number_format", "shortcuts"),
+            *("time_zone", "date_format", "clock", "number_format", "shortcuts", "picture"),
         )
         read_only_fields = fields
 
@@ -84,6 +94,17 @@ class ProfileInput(serializers.Serializer[Any]):
     shortcuts = ShortcutsValue(required=False, allow_null=True, help_text="Null: the usual keys.")
 
 
+class PictureParser(UploadParser):
+    """A picture in a multipart body."""
+
+    def most_bytes(self) -> int:
+        return MOST_BYTES
+
+
+class PictureInput(serializers.Serializer[Any]):
+    picture = serializers.FileField(help_text="PNG, JPEG, WebP or GIF, at most 10 MB.")
+
+
 class ProfileViewSet(WorkspaceViewSet):
     """The caller's own."""
 
@@ -109,6 +130,21 @@ class ProfileViewSet(WorkspaceViewSet):
                 change_shortcuts(
                     user=person, choice=None if keys is None else ShortcutChoice(**keys)
                 )
+        return Response(ProfileOutput(person).data)
+
+    @extend_schema(
+        methods=["POST"],
+        request={"multipart/form-data": PictureInput},
+        responses={200: ProfileOutput},
+    )
+    @extend_schema(methods=["DELETE"], request=None, responses={200: ProfileOutput})
+    @action(detail=False, methods=["post", "delete"], parser_classes=(PictureParser,))
+    def picture(self, request: Request) -> Response:
+        """Give yourself a picture, which is cut to a square and drawn anew; or take it away."""
+        if request.method == "DELETE":
+            return Response(ProfileOutput(remove_picture(user=self.person)).data)
+        upload = self.read(PictureInput)["picture"]
+        person = keep_picture(user=self.person, content=upload.read())
         return Response(ProfileOutput(person).data)
 
 

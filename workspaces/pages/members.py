@@ -18,10 +18,11 @@ from django.views.decorators.http import require_POST, require_safe
 from workspaces.actors import Role
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.models import ROLE_CHOICES, ApiToken, Membership
-from workspaces.pages.parts import id_of, workspace_of
+from workspaces.pages.parts import id_of, picture_response, workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.people import access
 from workspaces.people.ownership import transfer_ownership
+from workspaces.people.pictures import picture_of_member
 from workspaces.people.services import change_membership, remove_member
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
 from workspaces.people.visits import SESSION_ORDER, device, end_sessions, last_seen_of, sessions_of
@@ -63,6 +64,15 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "address_faults": [page.fault] if page.fault else [],
     }
     return render(request, "workspaces/members.html", context)
+
+
+@require_safe
+@login_required
+def picture(request: WorkspaceRequest, workspace_slug: str, user_id: UUID) -> HttpResponse:
+    """The picture of somebody in the workspace, for everybody in it."""
+    if request.workspace is None:
+        raise Http404
+    return picture_response(picture_of_member(request.workspace, user_id))
 
 
 @require_safe

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 
+from workspaces.people.pictures import MIME_TYPE
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -43,6 +44,14 @@ def workspace_of(request: WorkspaceRequest, permission: Permission) -> Workspace
         raise Http404
     require(request.actor, permission, workspace_id=request.workspace.pk)
     return request.workspace
+
+
+def picture_response(content: bytes | None) -> HttpResponse:
+    """A person's picture, for good: its address changes with it. Raises Http404 where there is none."""
+    if content is None:
+        raise Http404
+    cache = "private, max-age=31536000, immutable"
+    return HttpResponse(content, MIME_TYPE, headers={"Cache-Control": cache})
 
 
 def id_of(text: str) -> UUID:

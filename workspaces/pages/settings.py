@@ -18,7 +18,8 @@ from workspaces.errors import InvalidInput
 from workspaces.middleware import enterable_workspaces
 from workspaces.models import Theme, WorkspaceSession
 from workspaces.pages.forms import FormatsForm, ProfileForm
-from workspaces.pages.parts import id_of
+from workspaces.pages.parts import id_of, picture_response
+from workspaces.people.pictures import MOST_BYTES, keep_picture, own_picture, remove_picture
 from workspaces.people.profiles import change_profile
 from workspaces.people.visits import (
     SESSION_ORDER,
@@ -39,18 +40,55 @@ if TYPE_CHECKING:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def profile(request: WorkspaceRequest) -> HttpResponse:
-    """What others call the person."""
+    """What others call the person, and how they look."""
     user = request.user
     form = ProfileForm(request.POST or None, initial={"name": user.name})
     if request.method == "POST" and form.is_valid():
         change_profile(user=user, name=form.cleaned_data["name"])
         messages.success(request, _("Saved."))
         return redirect("workspaces:profile")
-    is_refused = request.method == "POST"
-    context = {"section": "account", "tab": "profile", "form": form}
+    return _profile_page(request, form, is_refused=request.method == "POST")
+
+
+def _profile_page(
+    request: WorkspaceRequest, form: ProfileForm, *, fault: str = "", is_refused: bool = False
+) -> HttpResponse:
+    context = {
+        "section": "account",
+        "tab": "profile",
+        "form": form,
+        "picture_fault": fault,
+        "most_bytes": MOST_BYTES,
+    }
     return render(
         request, "workspaces/settings_profile.html", context, status=422 if is_refused else 200
     )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def picture(request: WorkspaceRequest) -> HttpResponse:
+    """The person's own picture; sent, it is another one, or none any more."""
+    user = request.user
+    if request.method != "POST":
+        return picture_response(own_picture(user))
+    try:
+        if "remove" in request.POST:
+            remove_picture(user=user)
+        else:
+            keep_picture(user=user, content=_chosen_picture(request))
+    except InvalidInput as error:
+        form = ProfileForm(initial={"name": user.name})
+        return _profile_page(request, form, fault=error.message, is_refused=True)
+    messages.success(request, _("Saved."))
+    return redirect("workspaces:profile")
+
+
+def _chosen_picture(request: WorkspaceRequest) -> bytes:
+    upload = request.FILES.get("picture")
+    if upload is None:
+        raise InvalidInput(fields={"picture": [_("Choose a picture first.")]})
+    return bytes(upload.read(MOST_BYTES + 1))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -72,6 +72,8 @@ export function messageAt(field: string, error: unknown): string {
 const home = `/w/${boot.workspace.slug}/`;
 export const homePath = home;
 export const conversationPath = (id: string): string => `${home}c/${id}/`;
+/** The whole chat, for paper. */
+export const printPath = (id: string): string => `${conversationPath(id)}print/`;
 
 function readPlace(): string | null {
   const match = /\/c\/([0-9a-f-]{36})\/?$/.exec(location.pathname);

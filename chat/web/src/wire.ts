@@ -627,6 +627,7 @@ export interface BootUser {
   id: string;
   email: string;
   name: string;
+  picture: string;
 }
 
 export interface BootWorkspace {
@@ -825,10 +826,31 @@ export interface Conversation {
 export interface Draft {
   conversation_id: string | null;
   text: string;
+  attachments: DraftAttachment[];
   written_at: string;
 }
 
-/** A server that is considered for a conversation, and why it is or is not used. */
+/** A file or a resource that was chosen, and how the page shows it. */
+export interface DraftAttachment {
+  /** Of a resource. */
+  server_id?: string;
+  /** Of a resource. */
+  uri?: string;
+  resource_id?: string | null;
+  /** Of a file. Upload it before you send the message. */
+  artifact_id?: string;
+  /** Of a file; without it the newest. */
+  version?: number | null;
+  title: string;
+  /** Of a resource. */
+  server_name?: string;
+  /** Of a file. */
+  kind?: string;
+  /** Of a file, in bytes. */
+  size?: number;
+}
+
+/** A server that is considered for a chat, and why it is or is not used. */
 export interface EffectiveServer {
   id: string;
   name: string;
@@ -1233,7 +1255,7 @@ export interface ServerName {
 export interface Servers {
   servers: EffectiveServer[];
   addable: AddableServer[];
-  /** What this conversation changes of its bud. */
+  /** What this chat changes of its bud. */
   overrides: McpConfigOverrides;
 }
 

@@ -15,10 +15,13 @@ it("REL-430: takes what was written later elsewhere, and that a draft was sent t
   const draft = (conversation_id: string | null, text: string, time: string) => ({
     conversation_id,
     text,
+    attachments: [],
     written_at: `2026-11-22T${time}Z`,
   });
   const told = [draft("c1", "older", "09:59:59"), draft(null, "start", "08:00:00")];
-  expect(drafts.newer(told, at)).toEqual([["home", "start", Date.parse("2026-11-22T08:00:00Z")]]);
+  expect(drafts.newer(told, at)).toEqual([
+    { name: "home", text: "start", attachments: [], at: Date.parse("2026-11-22T08:00:00Z") },
+  ]);
   expect(drafts.newer([draft("c1", "", "10:00:01")], at)).toHaveLength(1);
 });
 
@@ -27,7 +30,12 @@ it("REL-952: what was written without a connection stays beside what was written
   localStorage.clear();
   const sent: string[] = [];
   let isAway = true;
-  let theirs = { conversation_id: null, text: "from the desk", written_at: "2026-11-26T10:05:00Z" };
+  let theirs = {
+    conversation_id: null,
+    text: "from the desk",
+    attachments: [],
+    written_at: "2026-11-26T10:05:00Z",
+  };
   vi.stubGlobal("fetch", async (_: string, init?: RequestInit) => {
     if (isAway) throw new TypeError("offline");
     if (init?.method !== "POST") return Response.json([theirs]);
@@ -85,8 +93,8 @@ it("REL-1159: says where something is written and not sent, also of what another
   localStorage.clear();
   drafts.unsent.value = new Set();
   const theirs = [
-    { conversation_id: "c1", text: "from the desk", written_at: "2026-11-27T09:00:00Z" },
-    { conversation_id: "c2", text: "", written_at: "2026-11-27T09:00:00Z" },
+    { conversation_id: "c1", text: "from the desk", attachments: [], written_at: "2026-11-27T09:00:00Z" },
+    { conversation_id: "c2", text: "", attachments: [], written_at: "2026-11-27T09:00:00Z" },
   ];
   vi.stubGlobal("fetch", async (_: string, init?: RequestInit) =>
     Response.json(init?.method === "POST" ? {} : theirs),
@@ -97,4 +105,44 @@ it("REL-1159: says where something is written and not sent, also of what another
   drafts.keepDraft("c1", " ");
   expect([...drafts.unsent.value]).toEqual(["c2"]);
   vi.unstubAllGlobals();
+});
+
+it("REL-1224: a draft keeps the files that were chosen, and takes those of another device", async () => {
+  vi.useFakeTimers({ now: new Date("2026-11-27T10:00:00Z") });
+  localStorage.clear();
+  drafts.unsent.value = new Set();
+  const { picked, takeAlong, dropPicked } = await import("../src/app");
+  const file = (id: string) =>
+    ({ artifact_id: id, version: 1, title: `${id}.txt`, kind: "text", size: 3 }) as const;
+  picked.value = {};
+  const sent: string[][] = [];
+  let theirs: unknown[] = [];
+  vi.stubGlobal("fetch", async (_: string, init?: RequestInit) => {
+    if (init?.method !== "POST") return Response.json(theirs);
+    const { attachments } = JSON.parse(String(init.body)) as { attachments: { artifact_id: string }[] };
+    sent.push(attachments.map((one) => one.artifact_id));
+    return Response.json({});
+  });
+  drafts.followDrafts();
+  await vi.advanceTimersByTimeAsync(0);
+  takeAlong("c1", file("a"));
+  expect([...drafts.unsent.value]).toEqual(["c1"]);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(sent).toEqual([["a"]]);
+
+  const at = "2026-11-27T10:30:00Z";
+  theirs = [{ conversation_id: "c1", text: "", attachments: [file("a"), file("b")], written_at: at }];
+  await drafts.loadDrafts();
+  expect(picked.value.c1?.map((one) => one.title)).toEqual(["a.txt", "b.txt"]);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(sent).toHaveLength(1);
+
+  vi.setSystemTime(new Date("2026-11-27T11:00:00Z"));
+  for (const one of picked.value.c1 ?? []) dropPicked("c1", one);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(sent.at(-1)).toEqual([]);
+  expect([...drafts.unsent.value]).toEqual([]);
+  expect(localStorage.getItem("trellis.draft.u.w.c1.chosen")).toBeNull();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
 });

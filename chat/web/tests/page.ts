@@ -3,7 +3,7 @@
 /** Write it, before a part is imported: each reads it once, for all files of tests that one process runs. */
 export function openPage({ urls = {}, body = "", ...more }: PageParts = {}): void {
   const boot = {
-    user: { id: "u", email: "a@b.c", name: "A" },
+    user: { id: "u", email: "a@b.c", name: "A", picture: "" },
     workspace: { id: "w", slug: "w", name: "W", role: "member", is_auditor: false },
     workspaces: [],
     conversation_id: null,

@@ -7,8 +7,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 from django.core.management.commands import migrate
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
 
+from config.installation.versions import note_version
 from workspaces.database.first_tables import is_new, only_changed_models
 
 
@@ -29,3 +30,6 @@ class Command(migrate.Command):
         has_nothing = is_new(connections[options["database"]])
         with only_changed_models() if has_nothing else nullcontext():
             super().handle(*args, **options)
+        is_whole = not (options["app_label"] or options["plan"] or options["check_unapplied"])
+        if is_whole and options["database"] == DEFAULT_DB_ALIAS:
+            note_version()

@@ -13,7 +13,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from mcp_servers.models import McpServer
-from mcp_servers.pages.api.common import StrictSerializer
+from mcp_servers.pages.api.common import StrictSerializer, WhereUsedInput, where_used
 from mcp_servers.registry.catalogue import services
 from mcp_servers.registry.catalogue.listing import entry_of, list_entries
 from mcp_servers.registry.catalogue.values import Audience, AuthKind, CatalogueEntry
@@ -60,7 +60,7 @@ class CatalogueEntryInput(StrictSerializer):
     slug = serializers.CharField(max_length=100)
 
 
-class CatalogueInstallInput(CatalogueEntryInput):
+class CatalogueInstallInput(CatalogueEntryInput, WhereUsedInput):
     """What to install, and for whom."""
 
     for_workspace = serializers.BooleanField(
@@ -68,17 +68,6 @@ class CatalogueInstallInput(CatalogueEntryInput):
     )
     secret = serializers.CharField(
         max_length=8000, required=False, write_only=True, allow_blank=True
-    )
-    is_used_everywhere = serializers.BooleanField(
-        required=False,
-        default=True,
-        help_text="In every bud that takes all tools; for the caller alone: in all their chats.",
-    )
-    bud_ids = serializers.ListField(
-        child=serializers.UUIDField(),
-        required=False,
-        max_length=100,
-        help_text="Buds that use it, whatever tools they take.",
     )
 
 
@@ -151,8 +140,7 @@ class CatalogueViewSet(WorkspaceViewSet):
                 actor=self.actor,
                 for_workspace=values["for_workspace"],
                 secret=values.get("secret", ""),
-                is_used_everywhere=values["is_used_everywhere"],
-                bud_ids=values.get("bud_ids", ()),
+                where=where_used(values),
             )
         told = {"server_id": done.server.pk if done.server is not None else None, "url": done.url}
         return Response(InstallingOutput(told).data, status=201)

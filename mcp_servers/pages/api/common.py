@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
+from mcp_servers.registry.bud_choices import WhereUsed
 from workspaces.errors import PermissionDenied
 
 _PROGRAM_WORDS = frozenset({"command", "args", "argv", "arguments", "cwd", "executable", "shell"})
@@ -31,6 +33,29 @@ class StrictSerializer(serializers.Serializer[Any]):
                     {name[:100]: ["Unknown field."] for name in unknown}
                 )
         return super().to_internal_value(data)
+
+
+class WhereUsedInput(StrictSerializer):
+    """Where a new server is used."""
+
+    is_used_everywhere = serializers.BooleanField(
+        required=False,
+        default=True,
+        help_text="In every bud that takes all tools; for the caller alone: in all their chats.",
+    )
+    bud_ids = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        max_length=100,
+        help_text="Buds that use it, whatever tools they take.",
+    )
+
+
+def where_used(values: Mapping[str, Any]) -> WhereUsed:
+    """What a body says of it."""
+    return WhereUsed(
+        is_used_everywhere=values["is_used_everywhere"], bud_ids=tuple(values.get("bud_ids", ()))
+    )
 
 
 class TextMapField(serializers.DictField):

@@ -10,7 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from mcp_servers.models import GlobalServer, McpServer
-from mcp_servers.pages.api.common import StrictSerializer
+from mcp_servers.pages.api.common import StrictSerializer, WhereUsedInput, where_used
 from mcp_servers.pages.api.servers import ServerOutput
 from mcp_servers.registry.files.file_format import MAX_FILE_BYTES
 from mcp_servers.registry.scopes import lists, platform
@@ -41,12 +41,16 @@ class OnInput(StrictSerializer):
     is_on = serializers.BooleanField()
 
 
-class ImportInput(StrictSerializer):
+class ListInput(StrictSerializer):
     """A list of servers."""
 
     servers = serializers.CharField(
         max_length=MAX_FILE_BYTES, help_text="Text in the `mcpServers` format."
     )
+
+
+class ImportInput(ListInput, WhereUsedInput):
+    """A list of servers, and where they are used."""
 
 
 class PlannedOutput(serializers.Serializer[Any]):
@@ -112,18 +116,23 @@ class ServerListViewSet(WorkspaceViewSet):
         """The workspace's own servers, without secrets."""
         return Response(lists.export_servers(workspace_id=self.workspace.pk, actor=self.actor))
 
-    @extend_schema(request=ImportInput, responses=PlannedOutput(many=True), filters=False)
+    @extend_schema(request=ListInput, responses=PlannedOutput(many=True), filters=False)
     @action(detail=False, methods=["post"], pagination_class=None)
     def preview(self, request: Request) -> Response:
         """What an import would do; nothing is stored, started or connected to."""
-        text = self.read(ImportInput)["servers"]
+        text = self.read(ListInput)["servers"]
         planned = lists.preview_import(workspace_id=self.workspace.pk, text=text, actor=self.actor)
         return Response([one.as_json() for one in planned])
 
     @extend_schema(request=ImportInput, responses={201: ServerOutput(many=True)}, filters=False)
     def create(self, request: Request) -> Response:
         """Add what the preview says would be added, switched off."""
-        text = self.read(ImportInput)["servers"]
-        added = lists.apply_import(workspace_id=self.workspace.pk, text=text, actor=self.actor)
+        values = self.read(ImportInput)
+        added = lists.apply_import(
+            workspace_id=self.workspace.pk,
+            text=values["servers"],
+            where=where_used(values),
+            actor=self.actor,
+        )
         context = {"actor": self.actor}
         return Response(ServerOutput(added, many=True, context=context).data, status=201)

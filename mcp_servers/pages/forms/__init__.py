@@ -2,7 +2,7 @@
 
 from mcp_servers.pages.forms.add import AddServerForm, PersonalServerForm, ProgramForm
 from mcp_servers.pages.forms.admin import ServerAdminForm
-from mcp_servers.pages.forms.common import UseFields, add_domain_error
+from mcp_servers.pages.forms.common import WhereForm, add_domain_error, read_where
 from mcp_servers.pages.forms.settings import SettingsForm
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "ProgramForm",
     "ServerAdminForm",
     "SettingsForm",
-    "UseFields",
+    "WhereForm",
     "add_domain_error",
+    "read_where",
 ]

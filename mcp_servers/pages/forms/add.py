@@ -138,7 +138,7 @@ class AddServerForm(UseFields):
             headers=read_lines(values["headers"], separator=":", field="headers"),
             protocol=Protocol(values["protocol"]),
             trusts_annotations=values["trusts_annotations"],
-            **self.use_values(),
+            **self.where_values(),
         )
 
 
@@ -159,7 +159,7 @@ class PersonalServerForm(AddServerForm):
         help_text=_("You can switch it off in a single chat, and change this in its settings."),
     )
 
-    def use_values(self) -> dict[str, Any]:
+    def where_values(self) -> dict[str, Any]:
         """The answer, as a draft takes it."""
         return {"is_used_everywhere": self.cleaned_data["is_used_everywhere"]}
 
@@ -228,5 +228,5 @@ class ProgramForm(ProgramFields, UseFields):
             program=values["program"],
             **self.program_values(),
             trusts_annotations=values["trusts_annotations"],
-            **self.use_values(),
+            **self.where_values(),
         )

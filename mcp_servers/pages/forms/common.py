@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Protocol
 from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.pages.forms.buds import BudsToChoose, buds_by_name
 from mcp_servers.pages.forms.sections import Section, SectionedForm
+from mcp_servers.registry.bud_choices import WhereUsed
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.models import Workspace
 
@@ -99,12 +102,34 @@ class UseFields(SectionedForm):
             self.add_error("bud_ids" if "bud_ids" in self.fields else "use", _("Choose a bud."))
         return cleaned
 
-    def use_values(self) -> dict[str, Any]:
-        """The answer, as a draft takes it."""
+    def where(self) -> WhereUsed:
+        """The answer."""
         values = self.cleaned_data
         use = ServerUse(values.get("use") or ServerUse.EVERY_BUD)
         chosen = values.get("bud_ids", ()) if use is ServerUse.CHOSEN_BUDS else ()
-        return {"is_used_everywhere": use is ServerUse.EVERY_BUD, "bud_ids": tuple(chosen)}
+        return WhereUsed(is_used_everywhere=use is ServerUse.EVERY_BUD, bud_ids=tuple(chosen))
+
+    def where_values(self) -> dict[str, Any]:
+        """The answer, as a draft takes it."""
+        return asdict(self.where())
+
+
+class WhereForm(UseFields):
+    """Asks this alone, beside what a page asks in its own way."""
+
+    SECTIONS: ClassVar = (USE_SECTION,)
+
+
+def read_where(data: QueryDict, workspace: Workspace) -> WhereUsed:
+    """What a page that asks nothing else says of it; without a word, everywhere.
+
+    Raises:
+        InvalidInput: it names no bud, or one that is not there.
+    """
+    form = WhereForm(data, workspace=workspace)
+    if not form.is_valid():
+        raise InvalidInput(" ".join(str(text) for texts in form.errors.values() for text in texts))
+    return form.where()
 
 
 def read_lines(text: str, *, separator: str, field: str) -> dict[str, str]:

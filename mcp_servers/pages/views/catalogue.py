@@ -16,13 +16,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.models.hosting import all_hosts
-from mcp_servers.pages.forms import UseFields
+from mcp_servers.pages.forms import read_where
 from mcp_servers.pages.views.common import can_manage, servers_url, switch, workspace_of
-from mcp_servers.registry.bud_choices import buds_of
+from mcp_servers.registry.bud_choices import EVERYWHERE, buds_of
 from mcp_servers.registry.catalogue import services
 from mcp_servers.registry.catalogue.listing import list_entries
 from mcp_servers.registry.catalogue.values import AUTH_LABELS
-from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied
+from workspaces.errors import DomainError, NotFound, PermissionDenied
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -44,20 +44,22 @@ def install(
     request: WorkspaceRequest, workspace_slug: str, source: str, entry_slug: str
 ) -> HttpResponse:
     """Install an entry, and go on to its sign-in or to its server."""
+    workspace, for_workspace = workspace_of(request), request.POST.get("for") == "workspace"
     try:
+        where = read_where(request.POST, workspace) if for_workspace else EVERYWHERE
         installing = services.install_entry(
-            workspace=workspace_of(request),
+            workspace=workspace,
             source=source,
             slug=entry_slug,
             actor=request.actor,
-            for_workspace=request.POST.get("for") == "workspace",
+            for_workspace=for_workspace,
             secret=request.POST.get("secret", "").strip(),
-            **_use_of(request, for_workspace=request.POST.get("for") == "workspace"),
+            where=where,
         )
     except (PermissionDenied, NotFound):
         raise
     except DomainError as error:
-        return _page(request, error=_words_of(error), status=error.status)
+        return _page(request, error=error.message, status=error.status)
     return redirect(installing.url)
 
 
@@ -120,21 +122,5 @@ def _page(request: WorkspaceRequest, *, error: str = "", status: int = 200) -> H
     return render(request, "mcp_servers/catalogue.html", context, status=status)
 
 
-def _use_of(request: WorkspaceRequest, *, for_workspace: bool) -> dict[str, Any]:
-    """Where the page says that the server shall be used; without a word about it, everywhere."""
-    if not for_workspace:
-        return {}
-    use = UseFields(request.POST, workspace=workspace_of(request))
-    if not use.is_valid():
-        raise InvalidInput(" ".join(str(text) for texts in use.errors.values() for text in texts))
-    return use.use_values()
-
-
 def _home(request: WorkspaceRequest) -> str:
     return reverse("mcp_servers:catalogue", args=[workspace_of(request).slug])
-
-
-def _words_of(error: DomainError) -> str:
-    if isinstance(error, InvalidInput) and error.fields:
-        return " ".join(text for texts in error.fields.values() for text in texts)
-    return error.message

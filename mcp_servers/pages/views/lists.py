@@ -13,7 +13,9 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 
 from mcp_servers.models.hosting import all_hosts
+from mcp_servers.pages.forms import WhereForm
 from mcp_servers.pages.views.common import servers_url, workspace_of
+from mcp_servers.registry.bud_choices import EVERYWHERE
 from mcp_servers.registry.scopes import lists
 from workspaces.errors import DomainError, PermissionDenied
 from workspaces.roles import Permission, require
@@ -36,12 +38,18 @@ def import_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
         "planned": None,
         "error": "",
     }
+    has_faults = False
     if request.method == "POST":
         text = request.POST.get("servers", "")
+        asked = request.POST if "use" in request.POST else None
+        form = context["form"] = WhereForm(asked, workspace=workspace)
         try:
-            if request.POST.get("intent") == "apply":
+            if request.POST.get("intent") == "apply" and (asked is None or form.is_valid()):
                 added = lists.apply_import(
-                    workspace_id=workspace.pk, text=text, actor=request.actor
+                    workspace_id=workspace.pk,
+                    text=text,
+                    where=EVERYWHERE if asked is None else form.where(),
+                    actor=request.actor,
                 )
                 count = len(added)
                 told = ngettext(
@@ -61,7 +69,8 @@ def import_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
         # What was pasted goes back into the person's own field, and nowhere else.
         context["text"] = text
         context["adds"] = any(one.plan == "add" for one in context["planned"] or ())
-    status = 422 if context["error"] else 200
+        has_faults = bool(context["error"]) or bool(form.errors)
+    status = 422 if has_faults else 200
     response = render(request, "mcp_servers/import.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response

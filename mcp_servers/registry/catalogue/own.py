@@ -16,6 +16,7 @@ from mcp_servers.client import transports
 from mcp_servers.models import McpServer, StdioProgram
 from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
 from mcp_servers.registry import services
+from mcp_servers.registry.bud_choices import WhereUsed
 from mcp_servers.registry.catalogue.file_format import KnownServer, KnownServers, read_known_servers
 from mcp_servers.registry.catalogue.values import (
     AuthKind,
@@ -112,12 +113,14 @@ class PlatformSource:
         actor: Actor,
         for_workspace: bool,
         secret: str,
+        where: WhereUsed,
     ) -> Installing:
         """Add a server as the entry describes it; one that people sign in to leads to its sign-in."""
         known = known_servers().get(entry.slug)
         if known is None:
             raise NotFound
-        draft = _draft(known, secret, _free_name(known.title, workspace, actor, for_workspace))
+        named = _draft(known, secret, _free_name(known.title, workspace, actor, for_workspace))
+        draft = named.used(where)
         if for_workspace:
             server = services.add_server(workspace_id=workspace.pk, draft=draft, actor=actor)
         else:

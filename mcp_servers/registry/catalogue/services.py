@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -10,12 +9,11 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from mcp_servers.models import CatalogueChoice, McpServer
-from mcp_servers.registry.bud_choices import buds_of
+from mcp_servers.registry.bud_choices import EVERYWHERE, WhereUsed, check_buds
 from mcp_servers.registry.catalogue.listing import entry_of
 from mcp_servers.registry.catalogue.sources import source_of
 from mcp_servers.registry.catalogue.values import Audience, CatalogueEntry, Installing
 from mcp_servers.registry.rights import require_to_own
-from mcp_servers.registry.services import ServerDraft, update_server
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.roles import Permission, has_permission, require
@@ -33,14 +31,9 @@ def install_entry(
     actor: Actor,
     for_workspace: bool,
     secret: str = "",
-    is_used_everywhere: bool = True,
-    bud_ids: Sequence[UUID] = (),
+    where: WhereUsed = EVERYWHERE,
 ) -> Installing:
     """Install an entry: for the workspace, which administrators may, or for oneself, where that is allowed.
-
-    Args:
-        is_used_everywhere: in every bud that takes all tools; for oneself: in all one's chats.
-        bud_ids: buds that use it besides.
 
     Raises:
         PermissionDenied: not for this actor.
@@ -64,20 +57,17 @@ def install_entry(
             }
         )
     # Before anything is made elsewhere: it would be left behind there.
-    known = {bud.id for bud in buds_of(workspace.pk)} if for_workspace else set()
-    if not known.issuperset(bud_ids):
-        raise InvalidInput(fields={"bud_ids": [_("A bud named here is not in this workspace.")]})
-    done = source_of(source).install(
+    if where.bud_ids and not for_workspace:
+        raise InvalidInput(fields={"bud_ids": [_("Buds can't use personal servers.")]})
+    check_buds(workspace.pk, where.bud_ids)
+    return source_of(source).install(
         workspace=workspace,
         entry=entry,
         actor=actor,
         for_workspace=for_workspace,
         secret=secret,
+        where=where,
     )
-    if done.server is not None and (bud_ids or not is_used_everywhere):
-        draft = ServerDraft(is_used_everywhere=is_used_everywhere, bud_ids=bud_ids)
-        update_server(server=done.server, draft=draft, actor=actor)
-    return done
 
 
 def _check(

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_noop
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer
+    from mcp_servers.registry.bud_choices import WhereUsed
     from workspaces.actors import Actor
     from workspaces.models import Workspace
 
@@ -122,8 +123,9 @@ class CatalogueSource(Protocol):
         actor: Actor,
         for_workspace: bool,
         secret: str,
+        where: WhereUsed,
     ) -> Installing:
-        """Make a server of an entry: the workspace's, or the actor's own. Who may was asked before.
+        """Make a server of an entry: the workspace's, or the actor's own. Who may was asked before, and whether its buds are there.
 
         Raises:
             DomainError: in plain words.

@@ -26,6 +26,7 @@ from mcp_servers.models import (
     StdioProgram,
 )
 from mcp_servers.models.programs import build_argv
+from mcp_servers.registry.bud_choices import EVERYWHERE, WhereUsed
 from mcp_servers.registry.files.file_format import Entry, read_server_list
 from mcp_servers.registry.services.drafts import ServerDraft
 from mcp_servers.registry.services.servers import add_server, check_draft
@@ -95,14 +96,20 @@ def preview_import(*, workspace_id: UUID, text: str | bytes, actor: Actor) -> li
 
 
 @transaction.atomic
-def apply_import(*, workspace_id: UUID, text: str | bytes, actor: Actor) -> list[McpServer]:
+def apply_import(
+    *, workspace_id: UUID, text: str | bytes, actor: Actor, where: WhereUsed = EVERYWHERE
+) -> list[McpServer]:
     """Add what the preview says would be added, switched off; what is refused is left out.
+
+    Args:
+        where: where they are used once they are switched on.
 
     Raises:
         PermissionDenied, Malformed: as preview_import().
+        InvalidInput: a bud named here is not there, or does not take a server now.
     """
     return [
-        add_server(workspace_id=workspace_id, draft=one.draft, actor=actor)
+        add_server(workspace_id=workspace_id, draft=one.draft.used(where), actor=actor)
         for one in preview_import(workspace_id=workspace_id, text=text, actor=actor)
         if one.draft is not None
     ]

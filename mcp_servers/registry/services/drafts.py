@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -26,6 +26,7 @@ from mcp_servers.models.servers import (
     AccountUse,
     AuthType,
 )
+from mcp_servers.registry.bud_choices import WhereUsed
 from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services.credentials import merge_secrets, read_auth
 from workspaces import outbound
@@ -83,6 +84,10 @@ class ServerDraft:
     roots: Sequence[Mapping[str, str]] | None = None
     """Folders as {"uri", "name"}."""
     log_level: LogLevel | None = None
+
+    def used(self, where: WhereUsed) -> ServerDraft:
+        """The same server, used there."""
+        return replace(self, is_used_everywhere=where.is_used_everywhere, bud_ids=where.bud_ids)
 
 
 def apply_draft(server: McpServer, draft: ServerDraft) -> bool:

@@ -21,9 +21,9 @@ from audit import exports
 from audit.actions import Action
 from audit.exports import streams, workbook
 from audit.exports.ocsf import event_of
-from audit.models import AuditEntry, ReportSchedule
+from audit.models import AuditEntry, ReportSchedule, SentFile
 from audit.reviews import scheduled_exports
-from audit.reviews.schedules import next_run, period_before
+from audit.reviews.timing import next_run, period_before
 from tests.audit.exports.test_exports import FORMULAS, write
 from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, url
 from tests.factories import Tenant, TwoTenants, make_tenant
@@ -201,7 +201,8 @@ def test_a_due_file_is_mailed_once_with_what_was_asked(tenant: Tenant) -> None:
     assert scheduled_exports.send_due() == 0
     [message] = mail.outbox
     assert message.to == [tenant.auditor.email]
-    assert str(schedule.pk) in message.extra_headers["Message-ID"]
+    sent = SentFile.objects.for_workspace(tenant.workspace).get()
+    assert str(sent.pk) in message.extra_headers["Message-ID"]
     name, content, _ = message.attachments[0]
     assert name.endswith(".csv")
     lines = (content.decode() if isinstance(content, bytes) else content).splitlines()
@@ -296,8 +297,11 @@ def test_a_schedule_is_made_sent_paused_and_deleted_by_hand(tenant: Tenant) -> N
         {"cadence": "never"},
         {"recipients": []},
         {"recipients": [str(tenant.member.pk)]},
-        {"name": ""},
+        {"name": "x" * 81},
         {"query": "duration_min=x"},
+        {"hour": "24"},
+        {"time_zone": "Atlantis"},
+        {"covers": "ages"},
     )
     for wrong in faults:
         assert client.post(url(tenant, "schedules/"), {**draft, **wrong}).status_code == 422, wrong

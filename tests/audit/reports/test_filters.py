@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from audit.filters import KEYS, read_filter
 from audit.models import AuditEntry, ReportSchedule
-from audit.reviews.schedules import filter_of
+from audit.reviews.stored_filters import filter_of
 from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import Tenant
 

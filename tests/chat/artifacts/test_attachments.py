@@ -14,6 +14,7 @@ from chat.engine.attaching import MOST_ATTACHMENTS, ResourceRef
 from chat.models import Attachment
 from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
 from chat.services.turns import Sent, send_message, stop_turn
+from chat.tools.usable_servers import ChatSetting
 from mcp_servers import gate
 from mcp_servers.client.connections import calls
 from mcp_servers.client.connections.failures import RpcError
@@ -201,14 +202,14 @@ def test_a_stop_takes_back_what_was_asked_during_a_reading_whose_process_died(pa
 
 def test_offers_are_those_of_the_conversations_servers(asked: Chat) -> None:
     """Ours: resources, prompts and suggestions, found by words; nothing of a server that is switched off."""
-    assert [row.uri for row in resources_of(asked.conversation)] == [MENU]
-    assert resources_of(asked.conversation, "menu today")
-    assert resources_of(asked.conversation, "breakfast") == []
-    [prompt] = prompts_of(asked.conversation)
+    assert [row.uri for row in resources_of(ChatSetting.of(asked.conversation))] == [MENU]
+    assert resources_of(ChatSetting.of(asked.conversation), "menu today")
+    assert resources_of(ChatSetting.of(asked.conversation), "breakfast") == []
+    [prompt] = prompts_of(ChatSetting.of(asked.conversation))
     assert prompt.name == "recommend"
     assert (
         suggest(
-            conversation=asked.conversation,
+            setting=ChatSetting.of(asked.conversation),
             kind="prompt",
             row_id=prompt.pk,
             argument="taste",
@@ -217,15 +218,15 @@ def test_offers_are_those_of_the_conversations_servers(asked: Chat) -> None:
         == []
     )
     McpServer.objects.for_workspace(asked.tenant.workspace).update(is_active=False)
-    assert resources_of(asked.conversation) == []
-    assert prompts_of(asked.conversation) == []
+    assert resources_of(ChatSetting.of(asked.conversation)) == []
+    assert prompts_of(ChatSetting.of(asked.conversation)) == []
 
 
 def test_a_prompt_is_filled_in_by_its_server(asked: Chat) -> None:
     """MCP specification, "Prompts": with its arguments, through the gate; another conversation's is not found."""
-    [prompt] = prompts_of(asked.conversation)
+    [prompt] = prompts_of(ChatSetting.of(asked.conversation))
     outcome = fetch_prompt(
-        conversation=asked.conversation,
+        setting=ChatSetting.of(asked.conversation),
         prompt_id=prompt.pk,
         arguments={"taste": "spicy"},
         actor=asked.actor,
@@ -237,5 +238,8 @@ def test_a_prompt_is_filled_in_by_its_server(asked: Chat) -> None:
     )
     with pytest.raises(NotFound):
         fetch_prompt(
-            conversation=asked.conversation, prompt_id=uuid7(), arguments={}, actor=asked.actor
+            setting=ChatSetting.of(asked.conversation),
+            prompt_id=uuid7(),
+            arguments={},
+            actor=asked.actor,
         )

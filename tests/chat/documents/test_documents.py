@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from chat.documents import extracting
-from chat.documents.child import MOST_CHARACTERS
+from chat.documents.child import MEMORY_BYTES, MOST_CHARACTERS
 from chat.documents.extracting import Extracted, NotReadNow, Unreadable, extract
 from chat.documents.pictures import MOST_SIDE, for_model
 from chat.file_kinds import BINARY, find_type
@@ -115,6 +115,42 @@ def test_one_that_takes_too_long_is_ended() -> None:
     """REL-321: the child is gone, and another time it may work."""
     with patch.object(extracting, "SECONDS", 0.01), pytest.raises(NotReadNow):
         read(documents.pdf(["x"] * 200))
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (documents.pdf_whose_pages_loop, "damaged"),
+        (documents.pdf_whose_tables_loop, "no text"),
+        (documents.pdf_that_draws_itself, "too much time or memory"),
+        (documents.pdf_of_a_thousand_million_words, "too much time or memory"),
+    ],
+)
+def test_a_pdf_that_loops_is_given_up(make: Callable[[], bytes], reason: str) -> None:
+    """REL-1223: it says why, and the next document is read as ever."""
+    with pytest.raises(Unreadable, match=reason):
+        read(make())
+    assert "The first page" in read(documents.pdf(["The first page"])).text
+
+
+def test_a_document_takes_no_more_memory_than_it_may() -> None:
+    """REL-1223: the process that reads it stays below its limit, and says so or is ended."""
+    measured = (
+        "import json, resource, subprocess, sys\n"
+        f"command = [sys.executable, '-I', {str(extracting._CHILD)!r}, 'application/pdf']\n"
+        "done = subprocess.run(command, input=sys.stdin.buffer.read(), capture_output=True)\n"
+        "most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
+        "print(json.dumps([done.returncode, most * 1024]))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", measured],
+        input=documents.pdf_of_a_thousand_million_words(),
+        capture_output=True,
+        check=True,
+    )
+    code, most = json.loads(ended.stdout)
+    assert code != 0
+    assert most < 1.2 * MEMORY_BYTES
 
 
 def test_work_that_adds_no_text_is_interrupted_too() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.urls import reverse
 
 from audit.actions import Action
@@ -15,15 +19,14 @@ from chat.services.bud_versions import restore_version
 from chat.services.bud_yaml import apply_bud, write_bud
 from chat.services.buds import put_server_into_buds, update_bud
 from chat.services.check_demands import ChecksNotPassed
+from chat.services.check_plans import change_plan, plan_of
 from chat.services.checks_ahead import check_file, check_version
-from config.workspace_files.applying import apply_file
-from config.workspace_files.exporting import write_workspace
-from config.workspace_files.place import Place
+from config.workspace_files import ChecksMissing, Place, apply_file, check_buds, write_workspace
 from tests.chat.conftest import Chat
-from tests.chat.services.test_check_plans import plan
 from tests.chat.services.test_checks import begin, check, finish
+from tests.factories import make_tenant
 from tests.mcp_servers.factories import http_server
-from workspaces.errors import InvalidInput
+from workspaces.errors import InvalidInput, PermissionDenied
 
 pytestmark = pytest.mark.django_db
 
@@ -32,8 +35,13 @@ pytestmark = pytest.mark.django_db
 def demanding(chat: Chat) -> Chat:
     """A chat whose bud has a check and takes no change that has not passed it."""
     check(chat)
-    plan(chat, before_saving=True)
+    demand(chat, is_on=True)
     return chat
+
+
+def demand(chat: Chat, *, is_on: bool) -> None:
+    actor = chat.tenant.actor("admin")
+    change_plan(bud=chat.bud, actor=actor, before_saving=is_on)
 
 
 def change(chat: Chat, prompt: str = "Say hi", **more: Any) -> Bud:
@@ -89,7 +97,7 @@ def test_what_changes_no_answer_needs_no_checks(demanding: Chat) -> None:
     """REL-1180: a name or a description. Nor does a bud that demands nothing."""
     actor = demanding.tenant.actor("admin")
     update_bud(bud=demanding.bud, actor=actor, values={"description": "New"})
-    plan(demanding, before_saving=False)
+    demand(demanding, is_on=False)
     assert change(demanding).system_prompt == "Say hi"
 
 
@@ -166,6 +174,120 @@ def test_a_workspaces_file_changes_nothing_that_its_bud_would_refuse(demanding: 
     finish(demanding, check_file(bud.replace("Say hi", "Say servus"), **where))
     apply_file(place, file)
     assert prompt_of(demanding)[1] == "Say servus"
+
+
+def servus(chat: Chat) -> tuple[Place, dict[str, Any]]:
+    """The workspace, and its file in which the bud says something else."""
+    place = Place(chat.tenant.workspace, chat.tenant.actor("owner"))
+    change(chat, skips_checks=True)
+    return place, yaml.safe_load(write_workspace(place).replace("Say hi", "Say servus"))
+
+
+def test_the_checks_of_a_workspaces_file_run_beforehand(demanding: Chat) -> None:
+    """REL-1225: of all its buds that demand them. A file that needs none says so."""
+    place, file = servus(demanding)
+    person = demanding.tenant.owner
+    demanding.model.say("hi")
+    [run] = check_buds(place, file, person=person)
+    assert check_buds(place, file, person=person) == []
+    assert "running already" in place.notes.pop()
+    finish(demanding, run)
+    assert run.passed == 1
+    assert prompt_of(demanding)[1] == "Say hi"
+    apply_file(place, file)
+    assert prompt_of(demanding)[1] == "Say servus"
+    with pytest.raises(InvalidInput, match="No bud demands"):
+        check_buds(place, file, person=person)
+    with pytest.raises(PermissionDenied):
+        check_buds(Place(place.workspace, demanding.tenant.actor("admin")), file, person=person)
+
+
+def test_who_insists_on_a_workspaces_file_is_in_the_log(demanding: Chat) -> None:
+    """REL-1226, SEC-577: the refusal says that one can; then the whole file applies."""
+    place, file = servus(demanding)
+    told = len(unchecked(demanding))
+    with pytest.raises(ChecksMissing) as refused:
+        apply_file(place, file)
+    assert list(refused.value.fields) == [f"buds.{demanding.bud.slug}"]
+    apply_file(place, file, skips_checks=True)
+    assert prompt_of(demanding)[1] == "Say servus"
+    assert len(unchecked(demanding)) == told + 1
+
+
+def test_a_file_says_that_a_bud_demands_its_checks(demanding: Chat) -> None:
+    """REL-1227: left out, it stays as it is. A file that ends it changes nothing else without them."""
+    place, _ = servus(demanding)
+    document = yaml.safe_load(write_workspace(place))
+    [bud] = [one for one in document["buds"] if one["slug"] == demanding.bud.slug]
+    assert bud["checks_before_saving"] is True
+    del bud["checks_before_saving"]
+    apply_file(place, document)
+    assert plan_of(demanding.bud).before_saving
+    bud |= {"checks_before_saving": False, "instructions": "Say servus"}
+    with pytest.raises(ChecksMissing):
+        apply_file(place, document)
+    assert plan_of(demanding.bud).before_saving
+    apply_file(place, {"buds": [{**bud, "instructions": "Say hi"}]})
+    assert not plan_of(demanding.bud).before_saving
+    bud["checks_before_saving"] = True
+    elsewhere = make_tenant("elsewhere")
+    there = Place(elsewhere.workspace, elsewhere.actor("owner"))
+    new = {name: bud[name] for name in ("name", "slug", "checks", "checks_before_saving")}
+    apply_file(there, {"buds": [new]})
+    assert plan_of(Bud.objects.for_workspace(elsewhere.workspace).get()).before_saving
+
+
+def test_checks_of_a_workspaces_file_begin_over_rest_and_on_its_page(demanding: Chat) -> None:
+    """REL-1225, REL-1226: with a link to each bud; whoever may not apply the file may not begin them either."""
+    place, file = servus(demanding)
+    client = demanding.tenant.client("owner", headers={"X-Workspace": place.workspace.slug})
+    text, page = yaml.safe_dump(file), reverse("workspace_file", args=[place.workspace.slug])
+    refused = client.post(page, {"text": text})
+    assert refused.status_code == 422
+    assert "Run the checks" in refused.content.decode()
+    demanding.model.say("hi")
+    shown = client.post(page, {"text": text, "check": "1"})
+    assert (shown.status_code, f"{demanding.bud.pk}/#checks" in shown.content.decode()) == (
+        200,
+        True,
+    )
+    [run] = CheckRun.objects.for_workspace(place.pk).filter(status="running")
+    finish(demanding, run)
+    demanding.model.say("hi")
+    begun = client.post("/api/config/check-runs/", file, content_type="application/json")
+    assert (begun.status_code, len(begun.json())) == (201, 1)
+    finish(demanding, CheckRun.objects.for_workspace(place.pk).get(pk=begun.json()[0]["id"]))
+    admin = demanding.tenant.client("admin", headers={"X-Workspace": place.workspace.slug})
+    denied = admin.post("/api/config/check-runs/", file, content_type="application/json")
+    assert denied.status_code == 403
+    insisted = client.post(page, {"text": text, "apply": "1", "skip_checks": "1"})
+    assert insisted.status_code == 302
+    assert prompt_of(demanding)[1] == "Say servus"
+
+
+def test_apply_runs_checks_and_insists(demanding: Chat, tmp_path: Path) -> None:
+    """REL-1225, REL-1226: in a terminal; the refusal names both options."""
+    place, file = servus(demanding)
+    path = tmp_path / "workspace.yaml"
+    path.write_text(yaml.safe_dump(file))
+    who = ("--workspace", place.workspace.slug, "--user", demanding.tenant.owner.email)
+
+    def run(*options: str) -> str:
+        told = StringIO()
+        call_command("apply", str(path), *who, *options, stdout=told)
+        return told.getvalue()
+
+    with pytest.raises(CommandError, match="--run-checks"):
+        run()
+    demanding.model.say("good day")
+    with pytest.raises(CommandError, match="Not all checks have passed"):
+        run("--run-checks")
+    demanding.model.say("hi")
+    assert "1 of 1 passed." in run("--run-checks")
+    assert "Say servus" in run()
+    path.write_text(yaml.safe_dump(file).replace("Say servus", "Be brief"))
+    assert "Be brief" in run("--skip-bud-checks")
+    assert prompt_of(demanding)[1] == "Be brief"
 
 
 def test_a_server_is_put_into_no_bud_that_wants_its_checks_first(demanding: Chat) -> None:

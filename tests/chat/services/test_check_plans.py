@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from audit.models import AuditEntry, Notice, OutsideWrite
 from chat.models import CheckPlan, CheckRun, Repeat
-from chat.services.check_plans import change_plan, plan_of, run_due
+from chat.services.check_plans import Schedule, change_plan, plan_of, run_due
 from tests.chat.conftest import Chat
 from tests.chat.services.test_checks import check, finish
 from workspaces.errors import PermissionDenied
@@ -20,16 +20,11 @@ from workspaces.models import Membership
 pytestmark = pytest.mark.django_db
 
 
-def plan(chat: Chat, every: Repeat = Repeat.DAY, **more: Any) -> CheckPlan:
+def plan(chat: Chat, every: Repeat = Repeat.DAY) -> CheckPlan:
     """Have the checks of the chat's bud run by themselves with the administrator's rights."""
     tenant = chat.tenant
-    return change_plan(
-        bud=chat.bud,
-        person=tenant.admin,
-        actor=tenant.actor("admin"),
-        every=every,
-        **{"before_saving": False, **more},
-    )
+    schedule = Schedule(every, tenant.admin)
+    return change_plan(bud=chat.bud, actor=tenant.actor("admin"), schedule=schedule)
 
 
 def come_due(chat: Chat) -> None:
@@ -107,11 +102,11 @@ def test_nothing_runs_with_the_rights_of_somebody_who_lost_them(chat: Chat) -> N
     with pytest.raises(PermissionDenied):
         plan(chat)
     owner = chat.tenant.owner
-    mine: Any = {"bud": chat.bud, "person": owner, "actor": chat.tenant.actor("owner")}
-    made = change_plan(**mine, before_saving=True)
+    actor = chat.tenant.actor("owner")
+    made = change_plan(bud=chat.bud, actor=actor, before_saving=True)
     assert made.person != owner, "another setting gives nobody's rights away"
     assert made.trouble
-    made = change_plan(**mine, every=Repeat.DAY)
+    made = change_plan(bud=chat.bud, actor=actor, schedule=Schedule(Repeat.DAY, owner))
     assert (made.person, made.trouble) == (owner, "")
 
 

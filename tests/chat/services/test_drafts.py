@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from unittest.mock import patch
@@ -12,7 +13,7 @@ import pytest
 from chat.models import Draft
 from chat.services import drafts
 from chat.services.conversations import delete_conversation, erase_conversation
-from chat.services.drafts import keep_draft
+from chat.services.drafts import ChosenFile, keep_draft
 from tests.chat.services.test_search import talk
 from tests.factories import Tenant, make_tenant
 from workspaces.database import database_now
@@ -26,13 +27,27 @@ def tenant(db: None) -> Tenant:
     return make_tenant("acme")
 
 
-def keep(tenant: Tenant, text: str, at: datetime, conversation_id: UUID | None = None) -> Draft:
+FILE_ID = uuid4()
+
+
+def a_file() -> ChosenFile:
+    return ChosenFile(artifact_id=FILE_ID, version=1, title="a.txt", kind="text", size=3)
+
+
+def keep(
+    tenant: Tenant,
+    text: str,
+    at: datetime,
+    conversation_id: UUID | None = None,
+    files: Sequence[ChosenFile] = (),
+) -> Draft:
     return keep_draft(
         workspace=tenant.workspace,
         owner=tenant.member,
         actor=tenant.actor("member"),
         conversation_id=conversation_id,
         text=text,
+        attachments=files,
         written_at=at,
     )
 
@@ -57,7 +72,7 @@ def test_the_last_writer_wins_by_time(tenant: Tenant) -> None:
 
 
 def test_open_pages_of_the_writer_hear_of_another_text(tenant: Tenant) -> None:
-    """REL-754: nobody else's do, and no page hears of the same text again."""
+    """REL-754: nobody else's do, and no page hears of the same text or files again."""
     now = database_now() - timedelta(minutes=5)
     conversation = talk(tenant, "member", "hello")
     with patch.object(drafts, "announce") as told:
@@ -66,10 +81,45 @@ def test_open_pages_of_the_writer_hear_of_another_text(tenant: Tenant) -> None:
         keep(tenant, "new", now + timedelta(seconds=2), conversation.pk)
         keep(tenant, "old", now, conversation.pk)
         keep(tenant, "", now + timedelta(seconds=3), conversation.pk)
+        keep(tenant, "", now + timedelta(seconds=4), conversation.pk, files=[a_file()])
+        keep(tenant, "", now + timedelta(seconds=5), conversation.pk, files=[a_file()])
+        keep(tenant, "", now + timedelta(seconds=6), conversation.pk)
     nudges = [call.args[1] for call in told.call_args_list]
-    assert [nudge.kind for nudge in nudges] == ["draft.changed"] * 2
+    assert [nudge.kind for nudge in nudges] == ["draft.changed"] * 4
     assert {nudge.id for nudge in nudges} == {str(conversation.pk)}
     assert {nudge.user_id for nudge in nudges} == {str(tenant.member.pk)}
+
+
+def test_a_draft_keeps_what_the_message_takes_along(tenant: Tenant) -> None:
+    """REL-1224: files and resources, over REST, with the text or without one; nothing of another shape."""
+    conversation = talk(tenant, "member", "hello")
+    header = {"X-Workspace": tenant.workspace.slug}
+    client = tenant.client("member")
+
+    def send(*attachments: dict[str, Any]) -> Any:
+        body = {
+            "conversation_id": str(conversation.pk),
+            "text": "",
+            "attachments": attachments,
+            "written_at": database_now().isoformat(),
+        }
+        return client.post("/api/drafts/", body, content_type="application/json", headers=header)
+
+    file = {"artifact_id": str(uuid4()), "version": 2, "title": "a.txt", "kind": "text", "size": 3}
+    resource = {
+        "server_id": str(uuid4()),
+        "server_name": "notes",
+        "uri": "note://all",
+        "title": "All notes",
+        "resource_id": None,
+    }
+    assert send(file, resource).json()["attachments"] == [file, resource]
+    [listed] = client.get("/api/drafts/", headers=header).json()
+    assert (listed["text"], listed["attachments"]) == ("", [file, resource])
+    for faulty in ({"title": "neither"}, {**file, **resource}, {**file, "title": "x" * 501}):
+        assert send(faulty).status_code == 400
+    assert send(*[{**file, "version": number} for number in range(1, 12)]).status_code == 400
+    assert send().json()["attachments"] == []
 
 
 def test_drafts_are_their_writers_and_go_with_their_conversation(tenant: Tenant) -> None:

@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from chat.models import Bud, Conversation
 from chat.services.buds import create_bud
-from chat.tools.usable_servers import servers_of
+from chat.tools.usable_servers import ChatSetting
+from chat.values import McpConfigOverrides
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer
 from mcp_servers.registry.scopes.effective import ServerSource
@@ -49,10 +50,15 @@ def own_server(tenant: Tenant, role: str = "member", **values: Any) -> McpServer
     )
 
 
+def ahead(bud: Bud, user_id: Any = None) -> ChatSetting:
+    """A chat with this bud that has not begun."""
+    return ChatSetting(bud=bud, user_id=user_id, overrides=McpConfigOverrides())
+
+
 def used(bud: Bud, person: Any = None) -> dict[str, ServerSource]:
     """The names of the servers that a new chat of this person uses, and why."""
     user_id = person.pk if person is not None else None
-    return {one.label: one.source for one in servers_of(bud, user_id=user_id) if one.is_usable}
+    return {one.label: one.source for one in ahead(bud, user_id).servers() if one.is_usable}
 
 
 def test_every_server_can_be_added_to_a_chat(tenant: Tenant) -> None:
@@ -104,11 +110,11 @@ def test_ones_own_server_is_used_in_ones_own_chats_alone(tenant: Tenant) -> None
     assert used(bud, tenant.admin) == used(bud) == {}
     conversation = Conversation(workspace=tenant.workspace, bud=bud, owner=tenant.member)
     conversation.mcp_config_overrides = {"disabled_servers": [str(McpServer.unscoped.get().pk)]}
-    told = servers_of(bud, conversation)
+    told = ChatSetting.of(conversation).servers()
     assert [(one.is_usable, one.code) for one in told] == [(False, "off_here")]
     tenant.workspace.allows_personal_servers = False
     tenant.workspace.save()
-    assert servers_of(bud, user_id=tenant.member.pk) == ()
+    assert ahead(bud, tenant.member.pk).servers() == ()
 
 
 def test_ones_own_server_can_be_kept_for_single_chats(tenant: Tenant) -> None:
@@ -197,3 +203,47 @@ def test_the_catalogue_asks_too(tenant: Tenant) -> None:
     assert bud.mcp.servers == [server.pk]
     assert not server.is_used_everywhere
     assert CANARY not in str(answer.json())
+
+
+def test_a_pasted_list_says_where_its_servers_are_used(two_workspaces: TwoTenants) -> None:
+    """REL-1222, SEC-596: asked with the preview; buds of others are refused, and nothing is half added."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    bud, theirs = a_bud(tenant, takes_all_tools=False), a_bud(other)
+    client = tenant.client("admin")
+    page = reverse("mcp_servers:import", args=[tenant.workspace.slug])
+    listed = '{"mcpServers": {"weather": {"url": "https://w.example/mcp"}, "sea": {"url": "https://s.example/mcp"}}}'
+    asked = {"servers": listed, "intent": "apply", "use": "chosen_buds"}
+    rows = McpServer.objects.for_workspace(tenant.workspace)
+    shown = client.post(page, {"servers": listed, "intent": "preview"})
+    assert (shown.status_code, "In the buds chosen below" in shown.content.decode()) == (200, True)
+    for faulty in ({}, {"bud_ids": [str(theirs.pk)]}):
+        refused = client.post(page, {**asked, **faulty})
+        assert refused.status_code == 422
+        assert listed.split('"')[3] in refused.content.decode()
+        assert not rows.exists()
+    assert client.post(page, {**asked, "bud_ids": [str(bud.pk)]}).status_code == 302
+    bud.refresh_from_db()
+    assert set(bud.mcp.servers) == set(rows.values_list("pk", flat=True))
+    assert not any(row.is_used_everywhere or row.is_active for row in rows)
+
+
+def test_a_list_says_over_rest_where_its_servers_are_used(two_workspaces: TwoTenants) -> None:
+    """REL-1222, SEC-596: the same as on the page."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    theirs = a_bud(other)
+    client = tenant.client("admin", headers={"X-Workspace": tenant.workspace.slug})
+    body = {
+        "servers": '{"mcpServers": {"weather": {"url": "https://w.example/mcp"}}}',
+        "is_used_everywhere": False,
+    }
+
+    def send(values: dict[str, Any]) -> Any:
+        return client.post("/api/server-lists/", values, content_type="application/json")
+
+    refused = send({**body, "bud_ids": [str(theirs.pk)]})
+    assert (refused.status_code, McpServer.objects.for_workspace(tenant.workspace).count()) == (
+        422,
+        0,
+    )
+    assert send(body).status_code == 201
+    assert not McpServer.objects.for_workspace(tenant.workspace).get().is_used_everywhere

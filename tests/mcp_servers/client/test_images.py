@@ -1,103 +1,14 @@
-"""Pictures of servers."""
+"""Results with pictures and long texts."""
 
 from __future__ import annotations
 
-import base64
-import io
-import struct
-import zlib
 from uuid import uuid4
 
 import mcp_types
-import pytest
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
-from mcp_servers.client.images import MAX_SIDE, Unshowable, clean_picture
 from mcp_servers.client.results import is_heavy, read_result
-
-
-def encoded(image: Image.Image, kind: str, **options: object) -> str:
-    out = io.BytesIO()
-    image.save(out, kind, **options)
-    return base64.b64encode(out.getvalue()).decode()
-
-
-def opened(data: str) -> Image.Image:
-    return Image.open(io.BytesIO(base64.b64decode(data)))
-
-
-@pytest.mark.parametrize(
-    ("kind", "mime"),
-    [("PNG", "image/png"), ("GIF", "image/png"), ("WEBP", "image/png"), ("JPEG", "image/jpeg")],
-)
-def test_a_sound_picture_keeps_its_look(kind: str, mime: str) -> None:
-    """SEC-73: inline images are decoded and encoded anew."""
-    picture = clean_picture(encoded(Image.new("RGB", (40, 30), "#3a7"), kind))
-    assert picture.mime_type == mime
-    shown = opened(picture.data).convert("RGB")
-    assert shown.size == (40, 30)
-    red, green, blue = shown.tobytes()[:3]
-    assert (abs(red - 0x33) < 8, abs(green - 0xAA) < 8, abs(blue - 0x77) < 8) == (True, True, True)
-
-
-def test_nothing_rides_along() -> None:
-    """SEC-73: what is not the picture itself is gone: comments, places, appended documents."""
-    note = PngInfo()
-    note.add_text("Comment", "https://canary.example/track")
-    raw = base64.b64decode(encoded(Image.new("RGBA", (2, 2)), "PNG", pnginfo=note))
-    picture = clean_picture(base64.b64encode(raw + b"<script>alert(1)</script>").decode())
-    data = base64.b64decode(picture.data)
-    assert b"canary" not in data
-    assert b"script" not in data
-
-
-def test_a_large_picture_is_scaled_down() -> None:
-    """SEC-73: size-capped."""
-    picture = clean_picture(encoded(Image.new("L", (6000, 300)), "PNG"))
-    assert max(opened(picture.data).size) == MAX_SIDE
-
-
-def test_a_bomb_is_not_decoded() -> None:
-    """SEC-73: 30000×30000 PNG → no decode beyond the cap."""
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-        )
-
-    header = struct.pack(">IIBBBBB", 30_000, 30_000, 8, 6, 0, 0, 0)
-    bomb = (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(b"\x00" * 100))
-        + chunk(b"IEND", b"")
-    )
-    with pytest.raises(Unshowable):
-        clean_picture(base64.b64encode(bomb).decode())
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>',
-        b"",
-        b"not a picture",
-        b"\x89PNG\r\n\x1a\n",
-        b"%PDF-1.4",
-        b"BM" + b"\x00" * 60,
-    ],
-)
-def test_what_is_no_picture_of_a_known_kind_is_not_shown(raw: bytes) -> None:
-    """SEC-73: an SVG is a document, not a picture."""
-    with pytest.raises(Unshowable):
-        clean_picture(base64.b64encode(raw).decode())
-
-
-def test_damaged_base64_is_told_apart() -> None:
-    """Half a text is no picture."""
-    with pytest.raises(Unshowable):
-        clean_picture("a")
+from tests.workspaces.test_pictures import encoded
 
 
 def test_many_pictures_of_one_result_share_one_bound() -> None:

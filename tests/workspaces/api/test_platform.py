@@ -28,7 +28,8 @@ pytestmark = pytest.mark.django_db
 MISSING = "00000000-0000-7000-8000-000000000000"
 """An id of nothing. Each process of the tests has to give them the same names."""
 LISTS = (
-    *("state/", "workspaces/", "accounts/", "programs/", "programs/known/", "servers/"),
+    *("state/", "jobs/", "storage/", "versions/"),
+    *("workspaces/", "accounts/", "programs/", "programs/known/", "servers/"),
     *("environment-provider/", "environment-provider/usage/", "providers/"),
     *("audit/", "audit-workspaces/", "audit-entries/", "audit-streams/"),
 )

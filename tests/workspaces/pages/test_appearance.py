@@ -98,6 +98,7 @@ def test_programs_read_and_change_the_callers_profile(tenant: Tenant) -> None:
         "clock": "",
         "number_format": "",
         "shortcuts": None,
+        "picture": "",
     }
     assert profile(client, tenant, name="Ada L.").json()["theme"] == "light"
     assert profile(client, tenant, id=str(tenant.owner.pk), theme="dark").json()["name"] == "Ada L."

@@ -326,7 +326,7 @@ def test_a_file_of_the_list_is_as_the_view_shows_it(tenant: Tenant) -> None:
 )
 def test_a_view_saved_before_keeps_its_order(tenant: Tenant, before: str, after: str) -> None:
     """REL-820: lists that got actions have a column of boxes more; other lists stay as they are, and one can go back."""
-    migration = import_module("workspaces.migrations.0014_keep_the_order_of_saved_views")
+    migration = import_module("workspaces.migrations.0016_keep_the_order_of_saved_views")
     mine, other = saved(tenant, query=before), saved(tenant, query=before, list="chat.turn")
     migration.forwards(apps, connection.schema_editor())
     mine.refresh_from_db()

@@ -2,15 +2,18 @@
 import { batch, computed, effect, signal } from "@preact/signals";
 import { api, buds, dropPicked, messageOf, openState, picked, place, placeInList, toast } from "../app";
 import { notedHome, noteHome } from "../last-chat";
-import type { ConversationChoice } from "../net/api";
+import type { ChatSetting, ConversationChoice, Suggestion } from "../net/api";
+import { ApiProblem } from "../net/api";
 import t from "../texts/choosing";
 import type {
   AddableServer,
   Bud,
   ChosenModel,
+  FilledPrompt,
   McpConfigOverrides,
   Model,
   Pin,
+  Prompt,
   Resource,
   Servers,
 } from "../wire";
@@ -153,16 +156,47 @@ export async function chooseModel(model: Model): Promise<void> {
   else chosenModel.value = chosen;
 }
 
-/** The servers of a chat, or of the one that is about to begin. */
-export async function loadServers(conversationId: string | undefined): Promise<Servers | null> {
-  if (conversationId) return api.serversOf(conversationId);
-  return homeBud.value ? withOverrides(await api.serversOfBud(homeBud.value.id), homeOverrides.value) : null;
+/** The chat, or without one the chat that is about to begin; null: no bud is there yet. */
+function settingOf(conversationId: string | undefined): ChatSetting | null {
+  if (conversationId) return { conversation: conversationId };
+  return homeBud.value ? { bud: homeBud.value.id, overrides: homeOverrides.value } : null;
 }
 
-/** What the next message can take along from servers: of a chat, or of the one that is about to begin. */
+/** The servers of a chat, or of the one that is about to begin. */
+export async function loadServers(conversationId: string | undefined): Promise<Servers | null> {
+  const at = settingOf(conversationId);
+  if (!at) return null;
+  const found = await api.serversOf(at);
+  return "overrides" in at ? withOverrides(found, at.overrides) : found;
+}
+
+/** What the next message can take along from servers. */
 export async function findResources(conversationId: string | undefined, search: string): Promise<Resource[]> {
-  if (conversationId) return api.resources(conversationId, search);
-  return homeBud.value ? api.resourcesOfBud(homeBud.value.id, search, homeOverrides.value) : [];
+  const at = settingOf(conversationId);
+  return at ? api.resources(at, search) : [];
+}
+
+/** The prompts of a chat's servers. */
+export async function findPrompts(conversationId: string | undefined, search: string): Promise<Prompt[]> {
+  const at = settingOf(conversationId);
+  return at ? api.prompts(at, search) : [];
+}
+
+/** A prompt as its server fills it in. */
+export async function fillPrompt(
+  conversationId: string | undefined,
+  prompt: Prompt,
+  values: Record<string, string>,
+): Promise<FilledPrompt> {
+  const at = settingOf(conversationId);
+  if (!at) throw new ApiProblem(0, "no_bud", t.noBud);
+  return api.fillPrompt(at, prompt.id, values);
+}
+
+/** What a server suggests for an argument. */
+export async function suggest(conversationId: string | undefined, wanted: Suggestion): Promise<string[]> {
+  const at = settingOf(conversationId);
+  return at ? api.complete(at, wanted) : [];
 }
 
 /** Take out what was taken along from servers that the next chat does not use, since another bud or choice came. */
@@ -200,7 +234,7 @@ export async function changeOverrides(
 }
 
 export async function addServer(conversationId: string | undefined, server: AddableServer): Promise<void> {
-  const before = conversationId ? (await api.serversOf(conversationId)).overrides : homeOverrides.value;
+  const before = (await loadServers(conversationId))?.overrides ?? homeOverrides.value;
   const additional_servers = [...before.additional_servers, server.id];
   await changeOverrides(conversationId, { ...before, additional_servers });
 }

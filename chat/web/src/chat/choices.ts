@@ -148,31 +148,13 @@ export function toolChoices(servers: readonly EffectiveServer[], current: ToolCh
   ];
 }
 
-/** A bud's servers as a chat with these changes would use them; there is no chat yet that the server could tell of. */
+/** What the server tells of a chat that is about to begin, with what the chat changes of single tools. */
 export function withOverrides(servers: Servers, overrides: McpConfigOverrides): Servers {
-  const added = servers.addable.filter((one) => overrides.additional_servers.includes(one.id));
-  const shown = servers.servers.map((server): EffectiveServer => {
-    const tools = server.tools.map((tool) =>
-      overrides.disabled_tools.includes(`${server.id}.${tool.name}`) ? { ...tool, is_on: false } : tool,
-    );
-    const isOff = server.is_usable && overrides.disabled_servers.includes(server.id);
-    return isOff ? { ...server, tools, is_usable: false, code: "off_here" } : { ...server, tools };
-  });
-  const more = added.map(
-    (one): EffectiveServer => ({
-      ...one,
-      source: one.scope === "personal" ? "personal" : "conversation",
-      is_usable: true,
-      code: "",
-      reason: "",
-      transport: null,
-      sign_in_url: null,
-      tools: [],
-    }),
-  );
-  return {
-    servers: [...shown, ...more],
-    addable: servers.addable.filter((one) => !added.includes(one)),
-    overrides,
-  };
+  const isOff = (server: EffectiveServer, name: string) =>
+    overrides.disabled_tools.includes(`${server.id}.${name}`);
+  const shown = servers.servers.map((server) => ({
+    ...server,
+    tools: server.tools.map((tool) => (isOff(server, tool.name) ? { ...tool, is_on: false } : tool)),
+  }));
+  return { ...servers, servers: shown, overrides };
 }

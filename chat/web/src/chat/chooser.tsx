@@ -1,6 +1,6 @@
 import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { buds, place, runningTurn } from "../app";
+import { boot, buds, place, runningTurn } from "../app";
 import t from "../texts/choosing";
 import common from "../texts/common";
 import compareTexts from "../texts/comparing";
@@ -34,6 +34,32 @@ import {
 import { comparing } from "./comparing";
 import { HOME } from "./draft";
 
+const openChooser = () => {
+  chooser.value = "all";
+};
+
+/** Under a chat's title: who answers. It opens the choice, where there is one. */
+export function AnswerLine({ bud: named, model: used }: { bud: string; model: string | undefined }) {
+  const bud = answeringBud.value;
+  const words = used ? `${named} · ${used}` : named;
+  if (!bud || boot.is_kept) return <p class="chat-subtitle">{words}</p>;
+  const isBusy = runningTurn.value !== null;
+  return (
+    <button
+      type="button"
+      class="chat-subtitle chat-answers"
+      aria-label={t.change(named, used ?? bud.model.name)}
+      aria-haspopup="dialog"
+      title={isBusy ? t.waitForAnswer : t.title}
+      disabled={isBusy}
+      onClick={openChooser}
+    >
+      <span class="truncate">{words}</span>
+      <Icon name="chevronDown" />
+    </button>
+  );
+}
+
 /** Says who answers, and opens the choice. */
 export function ChoiceChip({ class: more = "" }: { class?: string }) {
   const bud = answeringBud.value;
@@ -48,9 +74,7 @@ export function ChoiceChip({ class: more = "" }: { class?: string }) {
       aria-haspopup="dialog"
       title={isBusy ? t.waitForAnswer : t.title}
       disabled={isBusy}
-      onClick={() => {
-        chooser.value = "all";
-      }}
+      onClick={openChooser}
     >
       <span aria-hidden="true">{bud.avatar || "🌱"}</span>
       <span class="truncate">{bud.name}</span>

@@ -38,7 +38,7 @@ interface ComposerProps {
   onSend: (text: string, whenBusy: WhenBusy, asked: Asked) => Promise<boolean | void>;
   onStop?: () => void;
   hint?: string;
-  /** With it, prompts can be used. */
+  /** Absent: the conversation begins with the next message. */
   conversationId?: string;
 }
 
@@ -202,11 +202,9 @@ export function Composer(props: ComposerProps) {
             <MenuButton icon="paperclip" onClick={() => setDialog("resources")}>
               {t.attachResource}
             </MenuButton>
-            {props.conversationId && (
-              <MenuButton icon="slash" onClick={() => type("/")}>
-                {t.usePrompt}
-              </MenuButton>
-            )}
+            <MenuButton icon="slash" onClick={() => type("/")}>
+              {t.usePrompt}
+            </MenuButton>
             {(buds.value?.length ?? 0) > 1 && (
               <MenuButton icon="sprout" onClick={() => type("@")}>
                 {t.askAnother}
@@ -295,9 +293,7 @@ function ComposerDialog(props: {
     ) : dialog === "resources" ? (
       <ResourcePicker conversationId={conversationId} onClose={onClose} />
     ) : (
-      conversationId && (
-        <PromptDialog prompt={dialog} conversationId={conversationId} onClose={onClose} onText={onText} />
-      )
+      <PromptDialog prompt={dialog} conversationId={conversationId} onClose={onClose} onText={onText} />
     ),
     document.body,
   );

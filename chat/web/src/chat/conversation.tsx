@@ -24,6 +24,7 @@ import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
 import { pageTitle } from "../waiting/state";
 import type { Conversation } from "../wire";
+import { AnswerLine } from "./chooser";
 import { nameOfAnswer, openComparison } from "./comparing";
 import { Composer } from "./composer";
 import { useEnded } from "./ended";
@@ -131,12 +132,7 @@ export function ConversationView({ id }: { id: string }) {
         )}
         <div class="min-w-0 grow">
           <h1 class="chat-title">{title}</h1>
-          {conversation && (
-            <p class="chat-subtitle">
-              {conversation.bud.name}
-              {model && ` · ${model}`}
-            </p>
-          )}
+          {conversation && <AnswerLine bud={conversation.bud.name} model={model} />}
         </div>
         {conversation?.is_archived && (
           <span class="tag" data-tone="muted">

@@ -1,13 +1,13 @@
 /** The menu over the composer: what fits the words that are being typed after a sign. */
 import { useEffect, useState } from "preact/hooks";
-import { api, buds, messageOf, toast } from "../app";
+import { buds, messageOf, toast } from "../app";
 import { files } from "../artifacts/state";
 import { ICON_OF } from "../artifacts/words";
 import choosing from "../texts/choosing";
 import { Icon, type IconName } from "../ui/icon";
 import type { Bud, Prompt, Resource } from "../wire";
 import { keyOf, type Picked, pick, pickFile } from "./attachments";
-import { answeringBud, findResources } from "./choice";
+import { answeringBud, findPrompts, findResources, homeOverrides } from "./choice";
 import { type CommandName, matchingCommands } from "./choices";
 import { matching, titleOf } from "./prompts";
 import { byName, type Typed, typedAt } from "./typed";
@@ -33,16 +33,18 @@ export interface Offers {
 const MOST = 30;
 const WAIT_MS = 150;
 
-/** The prompts of a chat's servers whose names hold the word; `null` as the word: none is wanted. */
+/** The prompts whose names hold the word, of a chat's servers or of the next one's; `null` as the word: none is wanted. */
 function usePrompts(conversationId: string | undefined, word: string | null): Prompt[] {
   const [prompts, setPrompts] = useState<Prompt[]>([]);
-  useEffect(() => setPrompts([]), [conversationId]);
+  const bud = answeringBud.value?.id;
+  const overrides = homeOverrides.value;
+  useEffect(() => setPrompts([]), [conversationId, bud, overrides]);
   useEffect(() => {
-    if (word === null || !conversationId) return;
+    if (word === null) return;
     let isCurrent = true;
     const timer = setTimeout(
       () => {
-        api.prompts(conversationId, word).then(
+        findPrompts(conversationId, word).then(
           (rows) => isCurrent && setPrompts(rows),
           (error) => isCurrent && toast(messageOf(error), "bad"),
         );
@@ -53,7 +55,7 @@ function usePrompts(conversationId: string | undefined, word: string | null): Pr
       isCurrent = false;
       clearTimeout(timer);
     };
-  }, [conversationId, word]);
+  }, [conversationId, bud, overrides, word]);
   return prompts;
 }
 
@@ -61,6 +63,7 @@ function usePrompts(conversationId: string | undefined, word: string | null): Pr
 function useResources(conversationId: string | undefined, word: string | null): Resource[] {
   const [rows, setRows] = useState<Resource[]>([]);
   const bud = answeringBud.value?.id;
+  const overrides = homeOverrides.value;
   useEffect(() => {
     if (word === null) {
       setRows([]);
@@ -77,7 +80,7 @@ function useResources(conversationId: string | undefined, word: string | null): 
       isCurrent = false;
       clearTimeout(timer);
     };
-  }, [conversationId, bud, word]);
+  }, [conversationId, bud, overrides, word]);
   return rows;
 }
 

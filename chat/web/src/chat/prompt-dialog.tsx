@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, messageOf, pickResource, toast } from "../app";
+import { messageOf, pickResource, toast } from "../app";
 import t from "../texts/chat";
 import common from "../texts/common";
 import { filled } from "../texts/language";
@@ -7,6 +7,8 @@ import questions from "../texts/questions";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { Prompt } from "../wire";
+import { suggest as askForSuggestions, fillPrompt } from "./choice";
+import { HOME } from "./draft";
 import { textOf, titleOf } from "./prompts";
 import { SuggestField } from "./suggest-field";
 
@@ -18,7 +20,8 @@ export function PromptDialog({
   onText,
 }: {
   prompt: Prompt;
-  conversationId: string;
+  /** Absent: the conversation begins with the next message. */
+  conversationId: string | undefined;
   onClose: () => void;
   onText: (text: string) => void;
 }) {
@@ -33,9 +36,9 @@ export function PromptDialog({
     setBusy(true);
     try {
       const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
-      const filled = await api.fillPrompt(conversationId, prompt.id, given);
+      const filled = await fillPrompt(conversationId, prompt, given);
       const { text, picked } = textOf(prompt, filled);
-      for (const one of picked) pickResource(conversationId, one);
+      for (const one of picked) pickResource(conversationId ?? HOME, one);
       for (const warning of filled.warnings) toast(warning, "info");
       onText(text);
       onClose();
@@ -72,7 +75,7 @@ export function PromptDialog({
             problem={wasTried && missing.includes(one) ? questions.required : undefined}
             onInput={(value) => setValues({ ...values, [one.name]: value })}
             suggest={(value) =>
-              api.complete(conversationId, {
+              askForSuggestions(conversationId, {
                 kind: "prompt",
                 id: prompt.id,
                 argument: one.name,

@@ -1,12 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, messageOf, pickResource } from "../app";
+import { messageOf, pickResource } from "../app";
 import t from "../texts/chat";
 import common from "../texts/common";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { Resource } from "../wire";
 import { expand, pick, variablesOf } from "./attachments";
-import { findResources } from "./choice";
+import { findResources, suggest } from "./choice";
 import { HOME } from "./draft";
 import { SuggestField } from "./suggest-field";
 
@@ -44,17 +44,14 @@ function Template({
           isFirst={i === 0}
           value={values[name] ?? ""}
           onInput={(value) => setValues({ ...values, [name]: value })}
-          suggest={
-            async (value) =>
-              conversationId
-                ? api.complete(conversationId, {
-                    kind: "resource",
-                    id: resource.id,
-                    argument: name,
-                    value,
-                    context: Object.fromEntries(Object.entries(values).filter(([other]) => other !== name)),
-                  })
-                : [] // servers are asked in a conversation
+          suggest={(value) =>
+            suggest(conversationId, {
+              kind: "resource",
+              id: resource.id,
+              argument: name,
+              value,
+              context: Object.fromEntries(Object.entries(values).filter(([other]) => other !== name)),
+            })
           }
         />
       ))}

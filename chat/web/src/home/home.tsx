@@ -1,6 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
 import { boot, buds, budsProblem, loadBuds } from "../app";
-import { chooseHomeBud, forgetHomeChoice, homeBud, homeChoice, setNextTemporary } from "../chat/choice";
+import {
+  answeringModel,
+  chooseHomeBud,
+  forgetHomeChoice,
+  homeBud,
+  homeChoice,
+  setNextTemporary,
+} from "../chat/choice";
+import { AnswerLine } from "../chat/chooser";
 import { Composer } from "../chat/composer";
 import { HOME } from "../chat/draft";
 import { DemoLabel, Header, TemporaryLine } from "../chat/header";
@@ -170,6 +178,9 @@ function TemporarySwitch() {
   );
 }
 
+/** The demo model is told of beside the title. */
+const modelOf = (bud: Bud): string | undefined => (bud.model.is_demo ? undefined : bud.model.name);
+
 export function Home() {
   const chosen = homeBud.value;
   const isDemo = buds.value ? buds.value.some((bud) => bud.model.is_demo) : boot.demo_model;
@@ -179,7 +190,10 @@ export function Home() {
   return (
     <>
       <Header>
-        <p class="chat-title grow">{common.newChat}</p>
+        <div class="min-w-0 grow">
+          <p class="chat-title">{common.newChat}</p>
+          {chosen && <AnswerLine bud={chosen.name} model={answeringModel.value?.name ?? modelOf(chosen)} />}
+        </div>
         {isDemo && <DemoLabel />}
         <TemporarySwitch />
       </Header>

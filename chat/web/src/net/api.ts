@@ -83,6 +83,9 @@ export interface ConversationChoice {
 export type BulkChange = "archive" | "unarchive" | "move" | "delete" | "restore";
 export type FolderColour = Folder["colour"];
 
+/** A chat that is open, or one that is about to begin. */
+export type ChatSetting = { conversation: string } | { bud: string; overrides: McpConfigOverrides };
+
 export interface Suggestion {
   kind: "prompt" | "resource";
   /** The prompt or the template. */
@@ -158,15 +161,11 @@ export interface Api {
   deletedConversations(page?: string): Promise<Page<Conversation>>;
   restoreConversation(id: string): Promise<Conversation>;
   eraseConversation(id: string): Promise<void>;
-  serversOf(id: string): Promise<Servers>;
-  /** Those that a new conversation with a bud would use. */
-  serversOfBud(budId: string): Promise<Servers>;
-  resources(id: string, search: string): Promise<Resource[]>;
-  /** Those that a new conversation with a bud could use, if it begins with these changes. */
-  resourcesOfBud(budId: string, search: string, overrides: McpConfigOverrides): Promise<Resource[]>;
-  prompts(id: string, search: string): Promise<Prompt[]>;
-  fillPrompt(id: string, promptId: string, values: Record<string, string>): Promise<FilledPrompt>;
-  complete(id: string, wanted: Suggestion): Promise<string[]>;
+  serversOf(at: ChatSetting): Promise<Servers>;
+  resources(at: ChatSetting, search: string): Promise<Resource[]>;
+  prompts(at: ChatSetting, search: string): Promise<Prompt[]>;
+  fillPrompt(at: ChatSetting, promptId: string, values: Record<string, string>): Promise<FilledPrompt>;
+  complete(at: ChatSetting, wanted: Suggestion): Promise<string[]>;
 }
 
 export function createApi(base: string, csrfToken: string, workspaceSlug: string): Api {
@@ -268,27 +267,31 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     deletedConversations: (page) => call("GET", page ? pathOf(page) : "conversations/deleted/"),
     restoreConversation: (id) => call("POST", `conversations/${id}/restore/`),
     eraseConversation: (id) => call("POST", `conversations/${id}/erase/`),
-    serversOf: (id) => call("GET", `conversations/${id}/servers/`),
-    serversOfBud: (budId) => call("GET", `buds/${budId}/servers/`),
-    resources(id, search) {
-      const query = search ? `?${new URLSearchParams({ search })}` : "";
-      return call("GET", `conversations/${id}/resources/${query}`);
-    },
-    resourcesOfBud(budId, search, { additional_servers, disabled_servers }) {
-      const query = new URLSearchParams();
-      if (search) query.set("search", search);
-      if (additional_servers.length > 0) query.set("added", additional_servers.join(","));
-      if (disabled_servers.length > 0) query.set("off", disabled_servers.join(","));
-      return call("GET", `buds/${budId}/resources/?${query}`);
-    },
-    prompts: (id, search) => call("GET", `conversations/${id}/prompts/?${new URLSearchParams({ search })}`),
-    fillPrompt: (id, promptId, values) =>
-      call("POST", `conversations/${id}/prompts/`, { prompt_id: promptId, arguments: values }),
-    async complete(id, wanted) {
-      const found = await call<{ values: string[] }>("POST", `conversations/${id}/completions/`, wanted);
+    serversOf: (at) => call("GET", offerPath(at, "servers")),
+    resources: (at, search) => call("GET", offerPath(at, "resources", search)),
+    prompts: (at, search) => call("GET", offerPath(at, "prompts", search)),
+    fillPrompt: (at, promptId, values) =>
+      call("POST", offerPath(at, "prompts"), { prompt_id: promptId, arguments: values }),
+    async complete(at, wanted) {
+      const found = await call<{ values: string[] }>("POST", offerPath(at, "completions"), wanted);
       return found.values;
     },
   };
+}
+
+/** Where to ask for what the servers of a chat offer. */
+function offerPath(
+  at: ChatSetting,
+  what: "servers" | "resources" | "prompts" | "completions",
+  search = "",
+): string {
+  const query = new URLSearchParams();
+  if (search) query.set("search", search);
+  if ("conversation" in at) return `conversations/${at.conversation}/${what}/?${query}`;
+  const { additional_servers, disabled_servers } = at.overrides;
+  if (additional_servers.length > 0) query.set("added", additional_servers.join(","));
+  if (disabled_servers.length > 0) query.set("off", disabled_servers.join(","));
+  return `buds/${at.bud}/${what}/?${query}`;
 }
 
 /** The path of a next-page address: behind a proxy its host may be one that the browser does not know. */

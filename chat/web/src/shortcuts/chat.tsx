@@ -1,5 +1,5 @@
 import { effect, signal } from "@preact/signals";
-import { boot, go, homePath } from "../app";
+import { boot, go, homePath, place, printPath } from "../app";
 import { chooser, setNextTemporary } from "../chat/choice";
 import { copyLastAnswer, copyLastCode } from "../chat/copying";
 import { toggleSidebar } from "../sidebar/hiding";
@@ -31,7 +31,15 @@ export function newChat(isTemporary = false): void {
   requestAnimationFrame(focusComposer);
 }
 
-const DOES: Readonly<Record<ShortcutName, () => void>> = {
+/** The whole chat, where the browser would print what is in the window; false: none is open, so the browser does. */
+function printChat(): boolean {
+  if (!place.value || boot.is_kept) return false;
+  location.assign(printPath(place.value));
+  return true;
+}
+
+/** What the keys do; `false`: nothing, so they are the browser's. */
+const DOES: Readonly<Record<ShortcutName, () => unknown>> = {
   newChat: () => newChat(),
   temporaryChat: () => newChat(true),
   search: () => {
@@ -43,6 +51,7 @@ const DOES: Readonly<Record<ShortcutName, () => void>> = {
   composer: focusComposer,
   copyAnswer: () => void copyLastAnswer(),
   copyCode: () => void copyLastCode(),
+  print: printChat,
   sidebar: toggleSidebar,
   settings: () => location.assign(boot.urls.settings),
   list: () => {
@@ -58,8 +67,7 @@ export function installShortcuts(): void {
   addEventListener("keydown", (event) => {
     const name = pressed(event);
     if (!name) return;
-    DOES[name]();
-    event.preventDefault();
+    if (DOES[name]() !== false) event.preventDefault();
   });
 }
 

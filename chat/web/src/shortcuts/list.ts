@@ -13,6 +13,7 @@ export const CHAT_KEYS = {
   composer: ["shift", "escape"],
   copyAnswer: ["mod", "shift", "c"],
   copyCode: ["mod", "shift", ";"],
+  print: ["mod", "p"],
   sidebar: ["mod", "shift", "s"],
   settings: ["mod", "."],
   list: ["mod", "/"],

@@ -88,7 +88,7 @@ export function UserMenu() {
       button={
         <>
           <span class="user-tile" aria-hidden="true">
-            {name.slice(0, 1)}
+            {user.picture ? <img src={user.picture} alt="" /> : name.slice(0, 1)}
           </span>
           <span class="truncate grow text-left text-sm font-medium">{name}</span>
           <Icon name="chevronsUpDown" />

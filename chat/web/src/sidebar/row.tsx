@@ -8,6 +8,7 @@ import {
   go,
   openFolder,
   place,
+  printPath,
 } from "../app";
 import { unsent } from "../chat/draft";
 import { sharing } from "../chat/sharing";
@@ -85,7 +86,7 @@ export function ConversationMenu({ row, isQuiet = false }: { row: Conversation; 
       <MenuButton icon="download" onClick={() => downloadConversation(row.id, "json")}>
         {t.downloadJson}
       </MenuButton>
-      <MenuLink icon="printer" href={`${conversationPath(row.id)}print/`}>
+      <MenuLink icon="printer" href={printPath(row.id)}>
         {t.print}
       </MenuLink>
       <div class="menu-line" />

@@ -21,6 +21,7 @@ const choosing = {
   goneSince: (day: string) => `not in its provider’s list since ${day}`,
   unusable: (model: string) =>
     `“${model}” no longer answers in this workspace. Choose another model or bud, or ask an admin.`,
+  noBud: "No bud is there to answer. Choose one, then try again.",
   waitForAnswer: "You can change this when the answer is complete.",
 
   // -- a bud for one message

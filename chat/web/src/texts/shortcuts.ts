@@ -38,6 +38,7 @@ const shortcuts = {
     composer: "Go to the message field",
     copyAnswer: "Copy the last answer",
     copyCode: "Copy the last code block",
+    print: "Print the open chat or save it as PDF",
     sidebar: "Hide or show the sidebar",
     settings: "Open your settings",
     list: "Show shortcuts",

@@ -1,4 +1,4 @@
-"""Pictures that servers send, made fit to be shown: decoded within bounds and encoded anew, so that nothing else rides along."""
+"""Pictures from elsewhere, made fit to be shown: decoded within bounds and encoded anew, so that nothing else rides along."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _encode(image: Image.Image, max_pixels: int) -> Picture:
     image.draft("RGB", (MAX_SIDE, MAX_SIDE))
     image.load()
     is_photo = image.format == "JPEG"
-    plain = image.convert("RGB" if is_photo else "RGBA")
+    plain = _upright(image).convert("RGB" if is_photo else "RGBA")
     plain.thumbnail((MAX_SIDE, MAX_SIDE))
     out = io.BytesIO()
     if is_photo:
@@ -86,3 +86,10 @@ def _encode(image: Image.Image, max_pixels: int) -> Picture:
         data=base64.b64encode(out.getvalue()).decode(),
         pixels=width * height,
     )
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """As it was meant to be seen: a phone writes how it was held beside its pictures, which is lost here."""
+    from PIL import ImageOps
+
+    return ImageOps.exif_transpose(image)

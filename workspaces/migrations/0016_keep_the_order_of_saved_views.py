@@ -49,6 +49,6 @@ def backwards(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workspaces", "0013_let_mcp_clients_in")]
+    dependencies = [("workspaces", "0015_pictures_of_people")]
 
     operations = [migrations.RunPython(forwards, backwards)]

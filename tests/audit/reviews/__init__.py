@@ -1,0 +1,1 @@
+"""Schedules of the log, what they sent, and reviews."""
