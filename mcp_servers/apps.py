@@ -30,7 +30,7 @@ class McpServersConfig(AppConfig):
             McpTool,
         )
         from mcp_servers.registry import reporting, services
-        from mcp_servers.registry.access import read_servers, read_sign_ins
+        from mcp_servers.registry.access import read_servers, read_sign_ins, read_tools
         from mcp_servers.registry.catalogue.own import PlatformSource
         from mcp_servers.registry.catalogue.sources import register_source
         from mcp_servers.registry.services.membership_end import listen_to_leaving
@@ -54,6 +54,7 @@ class McpServersConfig(AppConfig):
         audit_table(CallRule, [name for name in entered if name not in kept])
         register_source(PlatformSource())
         register_access("server", read_servers)
+        register_access("tool", read_tools)
         register_access("sign-in", read_sign_ins)
         reporting.tell_reports()
         register_kept(_kept)

@@ -1,4 +1,4 @@
-"""The servers that a member may use, and why."""
+"""The servers and tools that a member may use, and why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from django.db.models import Q
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
-from mcp_servers.models import McpServer, OAuthGrant, ServerScope
+from mcp_servers.client.values import Effect
+from mcp_servers.models import McpServer, McpTool, OAuthGrant, ServerScope
+from mcp_servers.registry.consent.call_rules import PersonRules, rules_for
+from mcp_servers.registry.consent.policy import apply_rule, decide
+from mcp_servers.registry.discovery import shown_to
 from workspaces.models import Membership
 from workspaces.people.access import Access, Mark, rows_after
 
@@ -31,6 +35,33 @@ def read_servers(membership: Membership, after: Mark | None, most: int) -> list[
         )
         for server in rows_after(servers, after, most)
     ]
+
+
+def read_tools(membership: Membership, after: Mark | None, most: int) -> list[Access]:
+    """Tools of these servers that can be called, and whether a call of theirs runs, asks or is blocked."""
+    mine = Q(server__owner=None) | Q(server__owner_id=membership.user_id)
+    tools = (
+        McpTool.objects.for_workspace(membership.workspace_id)
+        .callable()
+        .filter(mine, shown_to(membership.user_id))
+        .select_related("server")
+    )
+    rules = rules_for(membership.workspace_id, membership.user_id)
+    return [
+        Access(kind="tool", name=tool.name, why=_why_of_tool(tool, rules), key=str(tool.pk))
+        for tool in rows_after(tools, after, most)
+    ]
+
+
+def _why_of_tool(tool: McpTool, rules: PersonRules) -> str:
+    facts = tool.facts()
+    decision = apply_rule(decide(facts), facts, rules.every_call(tool))
+    values = {"server": tool.server.name, "reason": gettext(decision.reason)}
+    if decision.effect is Effect.AUTO:
+        return _("Of %(server)s. It runs without asking. %(reason)s") % values
+    if decision.effect is Effect.CONFIRM:
+        return _("Of %(server)s. It asks first. %(reason)s") % values
+    return _("Of %(server)s. It is blocked. %(reason)s") % values
 
 
 def read_sign_ins(membership: Membership, after: Mark | None, most: int) -> list[Access]:

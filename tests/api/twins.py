@@ -114,7 +114,10 @@ PAGES: Final[Mapping[str, Operations]] = {
     "mcp_servers:add": "POST servers/",
     "mcp_servers:add_from_catalogue": "POST servers/",
     "mcp_servers:add_personal": "POST servers/personal/",
-    "mcp_servers:try": "POST servers/try/",
+    "mcp_servers:try": {
+        "of the workspace": "POST servers/try/",
+        "one's own": "POST servers/personal/try/",
+    },
     "mcp_servers:rules": "POST config/",
     "mcp_servers:clients": "POST tokens/",
     "mcp_servers:client_end": {

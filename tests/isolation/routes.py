@@ -372,6 +372,9 @@ SAMPLES: dict[str, Sample] = {
     "api:servers-connect": Sample(ids=_pk("server"), reads=False),
     "api:servers-disconnect": Sample(ids=_pk("server"), reads=False),
     "api:servers-connections": Sample(ids=_pk("server")),
+    "api:servers-try-personal": Sample(
+        bodies=(_body(name="=mine", url="=https://new.example.org/mcp"),), reads=False
+    ),
     "api:servers-personal": Sample(
         bodies=(_body(name="=mine", url="=https://new.example.org/mcp"),), reads=False
     ),

@@ -1,6 +1,6 @@
 """What a person may use in a workspace, and why. Each app adds what it knows of its own rows.
 
-There is one list: rights, then buds, servers and sign-ins, each by name. It comes in pages, and a page begins after the
+There is one list: rights, then buds, servers, tools and sign-ins, each by name. It comes in pages, and a page begins after the
 last row of the one before.
 """
 
@@ -30,6 +30,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "permission": _("Rights"),
     "bud": _("Buds"),
     "server": _("Servers"),
+    "tool": _("Tools"),
     "sign-in": _("Sign-ins"),
 }
 """In the order of the list, with what they are called."""
@@ -37,6 +38,7 @@ _ONE: Final[Mapping[str, Any]] = {
     "permission": _("Right"),
     "bud": _("Bud"),
     "server": _("Server"),
+    "tool": _("Tool"),
     "sign-in": _("Sign-in"),
 }
 

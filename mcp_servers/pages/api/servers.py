@@ -377,6 +377,16 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         )
         return self.answer(server, status=201)
 
+    @extend_schema(request=ServerInput, responses=ReportOutput)
+    @action(detail=False, methods=["post"], url_path="personal/try")
+    def try_personal(self, request: Request) -> Response:
+        """Connect to a server that you would add for yourself, and keep nothing."""
+        draft = _draft(self.read(ServerInput))
+        report = services.try_personal_connection(
+            workspace=self.workspace, draft=draft, actor=self.actor
+        )
+        return Response(ReportOutput(report).data)
+
     @extend_schema(
         request=ServerInput,
         responses=ReportOutput,

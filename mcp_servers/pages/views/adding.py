@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from allauth.account.decorators import login_required
 from django.http import HttpResponse
@@ -22,13 +23,19 @@ from mcp_servers.pages.views.common import servers_url, workspace_of
 from mcp_servers.registry import services
 from mcp_servers.registry.rights import require_to_own
 from mcp_servers.registry.services import ConnectionReport
-from workspaces.errors import DomainError, InvalidInput
+from workspaces.errors import DomainError, InvalidInput, PermissionDenied
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import Workspace
 
 _PAGES: Final = ["GET", "HEAD", "POST"]
+_Form: TypeAlias = AddServerForm | ProgramForm | PersonalServerForm
+_FORMS: Final[Mapping[str, type[_Form]]] = {
+    "program": ProgramForm,
+    "personal": PersonalServerForm,
+}
 
 
 @require_http_methods(_PAGES)
@@ -81,28 +88,40 @@ def buds_to_choose(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
 @require_POST
 @login_required
 def try_out(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """Look at a server that is not saved."""
+    """Look at a server that is not saved: at an address, a program of the platform, or one of the person's own."""
     workspace = workspace_of(request)
-    form = AddServerForm(request.POST, workspace=workspace)
+    form = _FORMS.get(request.GET.get("as", ""), AddServerForm)(request.POST, workspace=workspace)
     try:
+        # Nobody else hears what would be wrong with the form.
+        if isinstance(form, PersonalServerForm):
+            require_to_own(request.actor, workspace)
+        else:
+            require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
         if not form.is_valid():
             told = "; ".join(
                 f"{form.fields[name].label or name}: {texts[0]}"
                 for name, texts in form.errors.items()
             )
             raise InvalidInput(told)
-        report = services.try_connection(
-            workspace_id=workspace.pk, draft=form.draft(), actor=request.actor
-        )
+        report = _try(request, workspace, form)
+    except PermissionDenied:
+        raise
     except DomainError as error:
-        require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
         report = ConnectionReport(ok=False, message=error.message, status=ServerStatus.ERROR)
     return render(request, "mcp_servers/_report.html", {"report": report})
 
 
-def _added(
-    request: WorkspaceRequest, form: AddServerForm | ProgramForm | PersonalServerForm
-) -> HttpResponse | None:
+def _try(request: WorkspaceRequest, workspace: Workspace, form: _Form) -> ConnectionReport:
+    if isinstance(form, PersonalServerForm):
+        return services.try_personal_connection(
+            workspace=workspace, draft=form.draft(), actor=request.actor
+        )
+    return services.try_connection(
+        workspace_id=workspace.pk, draft=form.draft(), actor=request.actor
+    )
+
+
+def _added(request: WorkspaceRequest, form: _Form) -> HttpResponse | None:
     """Save what the form says; None if the page has to be shown."""
     if request.method != "POST" or not form.is_valid():
         return None
@@ -127,7 +146,7 @@ def _added(
 def _page(
     request: WorkspaceRequest,
     tab: str,
-    form: AddServerForm | ProgramForm | PersonalServerForm,
+    form: _Form,
     **context: Any,
 ) -> HttpResponse:
     context |= {

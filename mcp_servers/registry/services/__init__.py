@@ -17,6 +17,7 @@ from mcp_servers.registry.services.inspection import (
     refresh_tools,
     test_connection,
     try_connection,
+    try_personal_connection,
 )
 from mcp_servers.registry.services.programs import (
     accept_program,
@@ -78,6 +79,7 @@ __all__ = [
     "set_workspace_rule",
     "test_connection",
     "try_connection",
+    "try_personal_connection",
     "update_server",
     "withdraw_program",
 ]

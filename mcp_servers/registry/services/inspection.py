@@ -25,10 +25,11 @@ from mcp_servers.oauth.grants import (
 from mcp_servers.oauth.probing import ask_challenge
 from mcp_servers.registry import discovery, health
 from mcp_servers.registry.icons import keep_icon
-from mcp_servers.registry.rights import require_to_manage
+from mcp_servers.registry.rights import require_to_manage, require_to_own
 from mcp_servers.registry.services.credentials import check_auth
 from mcp_servers.registry.services.drafts import ServerDraft, apply_draft
 from mcp_servers.registry.services.server_notices import drop_connections, tell
+from mcp_servers.registry.services.servers import personal_row, refuse_program
 from mcp_servers.registry.specs import connection_spec, home_of
 from workspaces.actors import Actor, Source
 from workspaces.errors import DomainError
@@ -38,6 +39,7 @@ from workspaces.roles import Permission, require
 if TYPE_CHECKING:
     from mcp_servers.client.connections.facts import Listing, ServerFacts
     from mcp_servers.client.spec import ConnectionSpec
+    from workspaces.models import Workspace
 
 LOOK_SECONDS: Final = 75.0
 """Longest look at a server that somebody waits for: connect and list."""
@@ -94,13 +96,29 @@ def try_connection(*, workspace_id: UUID, draft: ServerDraft, actor: Actor) -> C
         PermissionDenied, InvalidInput: as add_server().
     """
     require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
-    server = McpServer(workspace_id=workspace_id)
-    server.state = ServerState(workspace_id=workspace_id)
+    return _try(McpServer(workspace_id=workspace_id), draft)
+
+
+def try_personal_connection(
+    *, workspace: Workspace, draft: ServerDraft, actor: Actor
+) -> ConnectionReport:
+    """Connect to a server that somebody is about to add for themselves, and keep nothing.
+
+    Raises:
+        PermissionDenied, InvalidInput: as add_personal_server().
+    """
+    require_to_own(actor, workspace)
+    refuse_program(draft)
+    return _try(personal_row(workspace, actor), draft)
+
+
+def _try(server: McpServer, draft: ServerDraft) -> ConnectionReport:
+    server.state = ServerState(workspace_id=server.workspace_id)
     apply_draft(server, draft)
     server.check_values()
     check_auth(server)
     try:
-        spec = connection_spec(server)
+        spec = connection_spec(server, user_id=server.owner_id)
         listing = _list_offers(spec, anew=False)
     except ConnectionFailed as error:
         return _report_failure(server, error)

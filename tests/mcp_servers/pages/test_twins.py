@@ -13,7 +13,7 @@ from audit.models import AuditEntry
 from mcp_servers.models import HealthCheck, McpServer, ServerScope, TraceMessage
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
-from tests.mcp_servers.factories import http_server
+from tests.mcp_servers.factories import http_server, zoo_program
 
 HEADERS = {"X-Workspace": "acme"}
 SENT: Any = {"content_type": "application/json", "headers": HEADERS}
@@ -45,6 +45,43 @@ def test_a_server_is_tried_before_it_is_saved(tenant: Tenant, counting: Counting
     assert tenant.client("member").post(path, body, **SENT).status_code == 403
     faulty = tenant.client("admin").post(path, {"name": "x", "url": "ftp://x/"}, **SENT)
     assert faulty.status_code == 422
+
+
+def test_a_program_is_tried_before_it_is_added(tenant: Tenant) -> None:
+    """REL-1231: with its parameters; nothing is kept, also of its folder."""
+    zoo_program()
+    admin, path = tenant.client("admin"), "/w/acme/servers/try/?as=program"
+    body = {"catalogue-name": "Zoo", "catalogue-program": "zoo", "catalogue-zoo-mode": "probe"}
+    told = admin.post(path, body).content.decode()
+    assert "Connected" in told, told
+    missing = admin.post(path, {**body, "catalogue-name": ""}).content.decode()
+    assert "No connection" in missing
+    assert "Name:" in missing
+    assert not McpServer.objects.for_workspace(tenant.workspace).exists()
+    assert tenant.client("member").post(path, body).status_code == 403
+    page = admin.get("/w/acme/servers/catalogue/?program=zoo").content.decode()
+    assert "Test connection" in page
+
+
+def test_ones_own_server_is_tried_before_it_is_added(
+    tenant: Tenant, counting: CountingServer
+) -> None:
+    """REL-1231: where the workspace allows servers of people's own, on the page and over REST; never a program."""
+    member = tenant.client("member")
+    page, rest = "/w/acme/servers/try/?as=personal", "/api/servers/personal/try/"
+    form = {"personal-name": "mine", "personal-url": counting.url, "personal-auth_type": "none"}
+    body = {"name": "mine", "url": counting.url}
+    assert member.post(page, form).status_code == 403
+    assert member.post(rest, body, **SENT).status_code == 403
+    tenant.workspace.allows_personal_servers = True
+    tenant.workspace.save()
+    shown = member.post(page, {**form, "personal-protocol": "auto"}).content.decode()
+    assert "7 tools" in shown, shown
+    report = member.post(rest, body, **SENT).json()
+    assert (report["ok"], report["tool_count"]) == (True, 7)
+    program = {"name": "mine", "transport": "stdio", "program": zoo_program().slug}
+    assert member.post(rest, program, **SENT).status_code == 422
+    assert not McpServer.objects.for_workspace(tenant.workspace).exists()
 
 
 def test_sessions_are_chosen_over_rest(tenant: Tenant, counting: CountingServer) -> None:
