@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import allauth.account.admin  # noqa: F401 - registers what is taken out below
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
@@ -17,9 +18,11 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from workspaces.actors import Role
+from workspaces.errors import Conflict
 from workspaces.mails import public_url
 from workspaces.middleware import signed_in_user
 from workspaces.models import ApiToken, Invitation, Membership, Theme, User, Workspace
@@ -27,10 +30,21 @@ from workspaces.pages.admin_sections import Section
 from workspaces.pages.model_admin import (
     PlatformModelAdmin,
     WorkspaceModelAdmin,
+    actor_of,
     telling,
     was_refused,
 )
-from workspaces.people.platform import save_account, save_workspace
+from workspaces.pages.row_actions import Question, given_reason, row_action
+from workspaces.people.inviting import MOST as MOST_INVITED
+from workspaces.people.inviting import resend_invitation
+from workspaces.people.platform import (
+    WORKSPACE_RULES,
+    resume_workspace,
+    save_account,
+    save_workspace,
+    suspend_workspace,
+    switch_account,
+)
 from workspaces.people.services import (
     change_membership,
     mail_invitation,
@@ -38,8 +52,10 @@ from workspaces.people.services import (
     remove_member,
     revoke_invitation,
 )
+from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
+from workspaces.people.tokens import revoke_token
+from workspaces.people.visits import end_sessions
 from workspaces.roles import Permission
-from workspaces.scoping import WorkspaceQuerySet
 from workspaces.switching import other_admins_of
 
 if TYPE_CHECKING:
@@ -97,6 +113,10 @@ class MembershipAdmin(WorkspaceModelAdmin):
     search_fields = ["user__email", "user__name"]
     fields = ["person", "role", "is_auditor"]
     readonly_fields = ["person"]
+    actions = [
+        *("suspend", "let_in", "make_member", "make_admin", "make_owner"),
+        *("let_audit", "no_longer_audit", "sign_out"),
+    ]
 
     @admin.display(description=_("User"))
     def person(self, membership: Membership) -> str:
@@ -135,12 +155,160 @@ class MembershipAdmin(WorkspaceModelAdmin):
                 membership=kept,
                 role=Role(obj.role),
                 is_auditor=obj.is_auditor,
-                actor=cast("WorkspaceRequest", request).actor,
+                actor=actor_of(request),
             )
 
     def delete_model(self, request: HttpRequest, obj: Membership) -> None:
         with telling(request):
-            remove_member(membership=obj, actor=cast("WorkspaceRequest", request).actor)
+            remove_member(membership=obj, actor=actor_of(request))
+
+    def row_name(self, row: Membership) -> str:
+        """Name and address: people of one name are told apart by it."""
+        return f"{row.user.name} ({row.user.email})" if row.user.name else row.user.email
+
+    @row_action(
+        _("Suspend"),
+        done=ngettext_lazy("%(count)s member suspended.", "%(count)s members suspended.", "count"),
+        question=Question(
+            asked=ngettext_lazy("Suspend %(count)s member?", "Suspend %(count)s members?", "count"),
+            consequence=_(
+                "They can no longer enter this workspace. Their open pages, tokens and running answers stop at once."
+                " Nothing of theirs is deleted, and you can let them in again."
+            ),
+            verb=_("Suspend"),
+            reason_help=_("They read it on the page that tells them."),
+            longest_reason=LONGEST_REASON,
+        ),
+        permissions=["change"],
+    )
+    def suspend(self, request: HttpRequest, row: Membership) -> None:
+        suspend_member(membership=row, reason=given_reason(request), actor=actor_of(request))
+
+    @row_action(
+        _("Let in again"),
+        done=ngettext_lazy(
+            "%(count)s member may enter again.", "%(count)s members may enter again.", "count"
+        ),
+        permissions=["change"],
+    )
+    def let_in(self, request: HttpRequest, row: Membership) -> None:
+        resume_member(membership=row, actor=actor_of(request))
+
+    @row_action(
+        _("Change role to member"),
+        done=ngettext_lazy(
+            "%(count)s person is a member now.", "%(count)s people are members now.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Change the role of %(count)s person to member?",
+                "Change the role of %(count)s people to member?",
+                "count",
+            ),
+            consequence=_(
+                "Owners and administrators among them can no longer manage members, buds and servers."
+            ),
+            verb=_("Change role"),
+        ),
+        permissions=["change"],
+    )
+    def make_member(self, request: HttpRequest, row: Membership) -> None:
+        self._give_role(request, row, Role.MEMBER)
+
+    @row_action(
+        _("Change role to admin"),
+        done=ngettext_lazy(
+            "%(count)s person is an admin now.", "%(count)s people are admins now.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Change the role of %(count)s person to admin?",
+                "Change the role of %(count)s people to admin?",
+                "count",
+            ),
+            consequence=_(
+                "They manage members, buds and servers. Owners among them no longer own the workspace."
+            ),
+            verb=_("Change role"),
+        ),
+        permissions=["change"],
+    )
+    def make_admin(self, request: HttpRequest, row: Membership) -> None:
+        self._give_role(request, row, Role.ADMIN)
+
+    @row_action(
+        _("Change role to owner"),
+        done=ngettext_lazy(
+            "%(count)s person is an owner now.", "%(count)s people are owners now.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Change the role of %(count)s person to owner?",
+                "Change the role of %(count)s people to owner?",
+                "count",
+            ),
+            consequence=_("They may do everything here, and can remove you."),
+            verb=_("Change role"),
+        ),
+        permissions=["change"],
+    )
+    def make_owner(self, request: HttpRequest, row: Membership) -> None:
+        self._give_role(request, row, Role.OWNER)
+
+    def _give_role(self, request: HttpRequest, row: Membership, role: Role) -> None:
+        """Leave out whoever acts: with many rows chosen, one's own is easily among them."""
+        actor = actor_of(request)
+        if row.user_id == actor.user_id and row.role != role.value:
+            raise Conflict(_("Your own role stays as it is. Change it on your own row."))
+        change_membership(membership=row, role=role, is_auditor=row.is_auditor, actor=actor)
+
+    @row_action(
+        _("Give the right to audit"),
+        done=ngettext_lazy("%(count)s person may audit.", "%(count)s people may audit.", "count"),
+        permissions=["change"],
+    )
+    def let_audit(self, request: HttpRequest, row: Membership) -> None:
+        self._set_auditor(request, row, is_auditor=True)
+
+    @row_action(
+        _("Take back the right to audit"),
+        done=ngettext_lazy(
+            "%(count)s person may no longer audit.",
+            "%(count)s people may no longer audit.",
+            "count",
+        ),
+        permissions=["change"],
+    )
+    def no_longer_audit(self, request: HttpRequest, row: Membership) -> None:
+        self._set_auditor(request, row, is_auditor=False)
+
+    def _set_auditor(self, request: HttpRequest, row: Membership, *, is_auditor: bool) -> None:
+        change_membership(
+            membership=row, role=Role(row.role), is_auditor=is_auditor, actor=actor_of(request)
+        )
+
+    @row_action(
+        _("Sign out everywhere"),
+        done=ngettext_lazy(
+            "%(count)s member is signed out.", "%(count)s members are signed out.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Sign out %(count)s member?", "Sign out %(count)s members?", "count"
+            ),
+            consequence=_(
+                "Every browser in which they used this workspace has to sign in again. Tokens and running answers go on."
+            ),
+            verb=_("Sign out"),
+        ),
+        permissions=["change"],
+    )
+    def sign_out(self, request: HttpRequest, row: Membership) -> None:
+        actor = actor_of(request)
+        if row.user_id == actor.user_id:
+            # The answer to this very request belongs to one of these sessions.
+            raise Conflict(_("Your own sessions go on. End them in your settings, under Sessions."))
+        end_sessions(membership=row, actor=actor)
 
 
 @admin.register(Invitation)
@@ -154,7 +322,7 @@ class InvitationAdmin(WorkspaceModelAdmin):
     list_select_related = ["invited_by"]
     search_fields = ["email"]
     fields = ["email", "role", "is_auditor"]
-    actions = ["revoke"]
+    actions = ["send_again", "revoke"]
 
     @admin.display(description=_("State"))
     def state(self, invitation: Invitation) -> Promise:
@@ -195,46 +363,136 @@ class InvitationAdmin(WorkspaceModelAdmin):
         return answer
 
     def _mail(self, request: HttpRequest, invitation: Invitation, token: str) -> None:
-        link = public_url(reverse("workspaces:invitation", args=[token]))
         with telling(request):
-            mail_invitation(
-                invitation=invitation, link=link, actor=cast("WorkspaceRequest", request).actor
-            )
+            self._send(request, invitation, token)
             if not invitation.is_link_shown:
                 messages.info(
                     request,
                     _("The invitation was mailed to %(email)s.") % {"email": invitation.email},
                 )
-                return
-            messages.warning(
-                request,
-                _(
-                    "No mail server is configured, so give %(email)s this link yourself. It is shown only now: %(link)s"
-                    " A new account that comes by it is marked “address not confirmed” until the mail to its address is"
-                    " answered."
-                )
-                % {"email": invitation.email, "link": link},
-            )
 
-    @admin.action(description=_("Revoke the selected invitations"), permissions=["add"])
-    def revoke(self, request: HttpRequest, queryset: WorkspaceQuerySet[Invitation]) -> None:
-        for invitation in queryset:
-            revoke_invitation(invitation=invitation, actor=cast("WorkspaceRequest", request).actor)
+    def _send(self, request: HttpRequest, invitation: Invitation, token: str) -> None:
+        """Mail an invitation, or show its link where no mail server is configured.
+
+        Raises:
+            Conflict: the mail server did not take it.
+        """
+        link = public_url(reverse("workspaces:invitation", args=[token]))
+        mail_invitation(invitation=invitation, link=link, actor=actor_of(request))
+        if not invitation.is_link_shown:
+            return
+        told = _(
+            "No mail server is configured, so give %(email)s this link yourself. It is shown only now: %(link)s"
+            " A new account that comes by it is marked “address not confirmed” until the mail to its address is"
+            " answered."
+        )
+        messages.warning(request, told % {"email": invitation.email, "link": link})
+
+    @row_action(
+        _("Send again"),
+        done=ngettext_lazy(
+            "%(count)s invitation sent again. Its earlier link no longer works.",
+            "%(count)s invitations sent again. Their earlier links no longer work.",
+            "count",
+        ),
+        permissions=["add"],
+        most=MOST_INVITED,
+    )
+    def send_again(self, request: HttpRequest, row: Invitation) -> None:
+        invitation, token = resend_invitation(invitation=row, actor=actor_of(request))
+        # No mail leaves before the row is there. What the mail server refuses counts as refused.
+        transaction.on_commit(partial(self._send, request, invitation, token))
+
+    @row_action(
+        _("Revoke"),
+        done=ngettext_lazy(
+            "%(count)s invitation revoked.", "%(count)s invitations revoked.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Revoke %(count)s invitation?", "Revoke %(count)s invitations?", "count"
+            ),
+            consequence=_("Their links no longer work. You can send an invitation again later."),
+            verb=_("Revoke"),
+        ),
+        permissions=["add"],
+    )
+    def revoke(self, request: HttpRequest, row: Invitation) -> None:
+        revoke_invitation(invitation=row, actor=actor_of(request))
+
+
+class WorkspaceForm(forms.ModelForm):
+    """A workspace, with its rules in words."""
+
+    class Meta:
+        model = Workspace
+        fields: ClassVar[Any] = ["name", "slug", "is_active", *WORKSPACE_RULES]
+        labels: ClassVar[Any] = {
+            "is_active": _("Open"),
+            "slug": _("Short name"),
+            "approves_new_tools": _("Use new tools right away"),
+            "allows_personal_servers": _("Servers of one's own"),
+            "remembers_permissions": _("Remembered permissions"),
+            "reads_outside_unasked": _("Reading outside without asking"),
+            "allows_mcp_clients": _("Other MCP clients"),
+            "allows_public_links": _("Public links to chats"),
+        }
+        help_texts: ClassVar[Any] = {
+            "slug": _("Its name in addresses, such as “garden” in /w/garden/."),
+            "is_active": _("Off suspends the whole workspace: everybody is shut out."),
+        }
 
 
 @admin.register(Workspace)
 class WorkspaceAdmin(PlatformModelAdmin):
+    form = WorkspaceForm
+    fieldsets = [
+        (None, {"fields": ["name", "slug", "is_active"]}),
+        (_("Advanced"), {"classes": ["collapse"], "fields": WORKSPACE_RULES}),
+    ]
     list_display = ["name", "slug", "is_active", "created_at"]
     list_filter = ["is_active"]
     search_fields = ["name", "slug"]
     prepopulated_fields: ClassVar[Any] = {"slug": ["name"]}
+    actions = ["suspend", "open_again"]
 
     def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:
         with telling(request):
-            save_workspace(workspace=obj, actor=cast("WorkspaceRequest", request).actor)
+            save_workspace(workspace=obj, actor=actor_of(request))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # suspended, so that nothing is lost by a click
+
+    @row_action(
+        _("Suspend"),
+        done=ngettext_lazy(
+            "%(count)s workspace suspended.", "%(count)s workspaces suspended.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Suspend %(count)s workspace?", "Suspend %(count)s workspaces?", "count"
+            ),
+            consequence=_(
+                "Everybody is shut out at once: chats, tools, tokens and running answers stop. Nothing is deleted, and you"
+                " can open a workspace again."
+            ),
+            verb=_("Suspend"),
+        ),
+        permissions=["change"],
+    )
+    def suspend(self, request: HttpRequest, row: Workspace) -> None:
+        # The page that was confirmed has named it, which stands for typing its name.
+        suspend_workspace(workspace=row, typed=row.name, actor=actor_of(request))
+
+    @row_action(
+        _("Open again"),
+        done=ngettext_lazy(
+            "%(count)s workspace is open again.", "%(count)s workspaces are open again.", "count"
+        ),
+        permissions=["change"],
+    )
+    def open_again(self, request: HttpRequest, row: Workspace) -> None:
+        resume_workspace(workspace=row, actor=actor_of(request))
 
 
 @admin.register(User)
@@ -256,6 +514,7 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
     ]
     readonly_fields = ["last_login", "created_at"]
     add_fieldsets = [(None, {"fields": ["email", "name", "password1", "password2"]})]
+    actions = ["switch_off", "switch_on"]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> Any:
         """The account; to those who administer a workspace, the person's page there. Many pages link to it."""
@@ -270,11 +529,41 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         with telling(request):
-            if save_account(account=obj, actor=cast("WorkspaceRequest", request).actor):
+            if save_account(account=obj, actor=actor_of(request)):
                 send_verification_email_to_address(request, obj.keep_address())
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # switched off instead: what a person did stays
+
+    @row_action(
+        _("Switch off"),
+        done=ngettext_lazy(
+            "%(count)s account switched off.", "%(count)s accounts switched off.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Switch off %(count)s account?", "Switch off %(count)s accounts?", "count"
+            ),
+            consequence=_(
+                "These people can no longer sign in, and their sessions, tokens and running answers stop at once. What"
+                " they made stays, and you can switch an account on again."
+            ),
+            verb=_("Switch off"),
+        ),
+        permissions=["change"],
+    )
+    def switch_off(self, request: HttpRequest, row: User) -> None:
+        switch_account(account=row, is_active=False, actor=actor_of(request))
+
+    @row_action(
+        _("Switch on"),
+        done=ngettext_lazy(
+            "%(count)s account switched on.", "%(count)s accounts switched on.", "count"
+        ),
+        permissions=["change"],
+    )
+    def switch_on(self, request: HttpRequest, row: User) -> None:
+        switch_account(account=row, is_active=True, actor=actor_of(request))
 
 
 @admin.register(ApiToken)
@@ -287,6 +576,31 @@ class ApiTokenAdmin(WorkspaceModelAdmin):
     list_select_related = ["user"]
     search_fields = ["name", "user__email"]
     fields = ["name", "user", "hint", "scopes", "expires_at", "last_used_at"]
+    actions = ["revoke"]
+
+    def row_name(self, row: ApiToken) -> str:
+        """The token, how it begins, and whose it is."""
+        return f"{row.name} ({row.hint}…, {row.user.email})"
+
+    @row_action(
+        _("Revoke"),
+        done=ngettext_lazy("%(count)s token revoked.", "%(count)s tokens revoked.", "count"),
+        question=Question(
+            asked=ngettext_lazy("Revoke %(count)s token?", "Revoke %(count)s tokens?", "count"),
+            consequence=_(
+                "Programs that use them are refused from the next request on. This cannot be undone: their owners make new"
+                " ones."
+            ),
+            verb=_("Revoke"),
+        ),
+        permissions=["delete"],
+    )
+    def revoke(self, request: HttpRequest, row: ApiToken) -> None:
+        revoke_token(token=row, actor=actor_of(request))
+
+    def delete_model(self, request: HttpRequest, obj: ApiToken) -> None:
+        with telling(request):
+            revoke_token(token=obj, actor=actor_of(request))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

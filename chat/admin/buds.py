@@ -10,10 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from chat.models import Bud
+from chat.services.buds import update_bud
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import WorkspaceModelAdmin
+from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of
+from workspaces.pages.row_actions import row_action
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ class BudAdmin(WorkspaceModelAdmin):
     list_filter = ["is_archived"]
     list_select_related = ["provider"]
     search_fields = ["name", "slug", "description"]
+    actions = ["archive", "put_back"]
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Without what people only try in the editor, and without others' own."""
@@ -76,3 +80,25 @@ class BudAdmin(WorkspaceModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # archived instead, so that its conversations stay
+
+    @row_action(
+        _("Archive"),
+        done=ngettext_lazy(
+            "%(count)s bud archived. Its chats stay, and it answers nothing new.",
+            "%(count)s buds archived. Their chats stay, and they answer nothing new.",
+            "count",
+        ),
+        permissions=["change"],
+    )
+    def archive(self, request: HttpRequest, row: Bud) -> None:
+        update_bud(bud=row, values={"is_archived": True}, actor=actor_of(request))
+
+    @row_action(
+        _("Put back in use"),
+        done=ngettext_lazy(
+            "%(count)s bud is in use again.", "%(count)s buds are in use again.", "count"
+        ),
+        permissions=["change"],
+    )
+    def put_back(self, request: HttpRequest, row: Bud) -> None:
+        update_bud(bud=row, values={"is_archived": False}, actor=actor_of(request))

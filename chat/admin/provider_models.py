@@ -46,8 +46,16 @@ _FACTS = [
 ]
 
 
-_LIST_PRICE = _("Per million tokens. Empty: the provider's list price, if Trellis knows it.")
-_PRICES_HELP = {"prompt_price": _LIST_PRICE, "completion_price": _LIST_PRICE}
+_LIST_PRICE = _(
+    "US dollars per million tokens, such as 2.50. Leave empty for the provider's list price, if Trellis knows it."
+)
+_PRICES_HELP = {
+    "prompt_price": _LIST_PRICE,
+    "completion_price": _LIST_PRICE,
+    "cached_price": _(
+        "US dollars per million prompt tokens that came out of the provider's cache, such as 1.25."
+    ),
+}
 
 
 def refuse_withheld_in(form: forms.ModelForm, provider: ModelProvider | None, field: str) -> None:
@@ -148,7 +156,11 @@ class ProviderModelForm(_TellsWhatWasFound):
     class Meta:
         model = ProviderModel
         fields: ClassVar[Any] = ["provider", *_FACTS]
-        help_texts: ClassVar[Any] = _PRICES_HELP
+        help_texts: ClassVar[Any] = {
+            **_PRICES_HELP,
+            "model": _("By the provider's own name for it, such as gpt-4.1-mini."),
+            "context_tokens": _("How many tokens it reads and writes at most, such as 128000."),
+        }
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -175,6 +187,17 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
     list_display = ["model", "provider", "reads", *_FACTS[2:]]
     list_select_related = ["provider"]
     search_fields = ["model"]
+    fieldsets = [
+        (None, {"fields": ["provider", "model", "context_tokens"]}),
+        (_("Prices"), {"fields": ["prompt_price", "cached_price", "completion_price"]}),
+        (
+            _("Advanced"),
+            {
+                "classes": ["collapse"],
+                "fields": ["sees_pictures", "calls_tools", "reasons", "learned_protocol"],
+            },
+        ),
+    ]
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Without models that the platform's owner withholds."""

@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.html import format_html
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminPasswordWidget
 
@@ -23,14 +23,15 @@ from chat.pages.suggesting_inputs import AdminAddressInput, AdminModelInput
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.shared import switched_off
 from chat.services.offered_models import offered_models_of
-from chat.services.provider_check import try_key
+from chat.services.provider_check import check_provider, try_key
 from chat.services.provider_models import remove_known_model
-from chat.services.providers import prepare_provider, read_key, remove_provider
+from chat.services.providers import prepare_provider, read_key, remove_provider, switch_provider
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.formats import whole
 from workspaces.outbound import enter_endpoint
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import WorkspaceModelAdmin, telling
+from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
+from workspaces.pages.row_actions import MOST_ASKED, Question, row_action
 from workspaces.redaction import MASK
 from workspaces.roles import Permission
 from workspaces.secret_memory import without_secrets
@@ -87,7 +88,14 @@ class ModelProviderForm(forms.ModelForm):
             "default_model": _(
                 "By the provider's own name for it. Buds may use its other models, too."
             ),
+            "most_at_once": _(
+                "In requests, such as 10. Further ones wait their turn for up to a minute. Leave empty for no limit."
+            ),
+            "most_a_minute": _(
+                "In requests, such as 300, of all people and processes together. Leave empty for no limit."
+            ),
         }
+        labels: ClassVar[Any] = {"is_active": _("Active")}
 
     def clean_base_url(self) -> str:
         """Refuse an address that may not be called, at its field."""
@@ -130,13 +138,8 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     list_display = ["name", "address", "default_model", "key_state", "is_active", "test"]
     list_select_related = ["workspace"]
     search_fields = ["name"]
-    fields = [
-        *("name", "base_url", "default_model", "new_api_key", "untested_key"),
-        *("is_active", "fallback", "embedding_model"),
-        ("most_at_once", "most_a_minute"),
-        "models",
-    ]
     readonly_fields = ["models"]
+    actions = ["switch_on", "switch_off", "test_connections"]
     inlines = [ProviderModelInline]
 
     def changeform_view(
@@ -184,17 +187,20 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         fields = super().get_readonly_fields(request, obj)
         return [*fields, "name", "shared_by"] if obj is not None and obj.is_shared else fields
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """A new provider has no models to name, and a test is skipped only where one failed."""
         if obj is not None and obj.is_shared:
-            return [
-                *("name", "shared_by", "default_model"),
-                *("is_active", "fallback", "embedding_model", "models"),
-            ]
-        left_out = {"models"} if obj is None else set()
-        if not getattr(request, "may_skip_test", False):
-            left_out.add("untested_key")
-        return [one for one in super().get_fields(request, obj) if one not in left_out]
+            plain = ["name", "shared_by", "default_model", "is_active", "fallback", "models"]
+            seldom = ["embedding_model"]
+        else:
+            plain = ["name", "base_url", "default_model", "new_api_key"]
+            plain += ["untested_key"] if getattr(request, "may_skip_test", False) else []
+            plain += ["is_active", "fallback", *([] if obj is None else ["models"])]
+            seldom = ["embedding_model", "most_at_once", "most_a_minute"]
+        return [
+            (None, {"fields": plain}),
+            (_("Advanced"), {"classes": ["collapse"], "fields": seldom}),
+        ]
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
         """Leave the table out where it would be too long for one form."""
@@ -273,6 +279,47 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def delete_model(self, request: HttpRequest, obj: ModelProvider) -> None:
         with telling(request):
             remove_provider(provider=obj, actor=cast("WorkspaceRequest", request).actor)
+
+    @row_action(
+        _("Switch on"),
+        done=ngettext_lazy(
+            "%(count)s provider switched on.", "%(count)s providers switched on.", "count"
+        ),
+        permissions=["change"],
+    )
+    def switch_on(self, request: HttpRequest, row: ModelProvider) -> None:
+        switch_provider(provider=row, is_active=True, actor=actor_of(request))
+
+    @row_action(
+        _("Switch off"),
+        done=ngettext_lazy(
+            "%(count)s provider switched off.", "%(count)s providers switched off.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Switch off %(count)s provider?", "Switch off %(count)s providers?", "count"
+            ),
+            consequence=_(
+                "Buds that use its models stop answering until you switch it on again. Its key and its models stay."
+            ),
+            verb=_("Switch off"),
+        ),
+        permissions=["change"],
+    )
+    def switch_off(self, request: HttpRequest, row: ModelProvider) -> None:
+        switch_provider(provider=row, is_active=False, actor=actor_of(request))
+
+    @row_action(_("Test connection"), permissions=["change"], most=MOST_ASKED, is_atomic=False)
+    def test_connections(self, request: HttpRequest, row: ModelProvider) -> None:
+        listing = check_provider(provider=row, actor=actor_of(request))
+        number = len(listing.models) + listing.left_out
+        told = ngettext(
+            "%(name)s answered in %(ms)s ms and lists %(count)s model.",
+            "%(name)s answered in %(ms)s ms and lists %(count)s models.",
+            number,
+        )
+        values = {"name": row.name, "ms": whole(listing.took_ms), "count": whole(number)}
+        messages.success(request, told % values)
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         actor = cast("WorkspaceRequest", request).actor

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from chat.models import Audience, SharedChat
 from chat.services.sharing import stop_sharing
+from workspaces.formats import moment
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import WorkspaceModelAdmin, telling
+from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
+from workspaces.pages.row_actions import Question, row_action
 from workspaces.roles import Permission
 
 
@@ -43,11 +46,28 @@ class SharedChatAdmin(WorkspaceModelAdmin):
     def is_public(self, row: SharedChat) -> bool:
         return row.audience == Audience.LINK.value
 
-    @admin.action(description=_("Stop sharing the selected chats"), permissions=["delete"])
-    def stop(self, request: HttpRequest, queryset: Any) -> None:
-        with telling(request):
-            for shared in queryset:
-                stop_sharing(shared=shared, actor=cast("Any", request).actor)
+    def row_name(self, row: SharedChat) -> str:
+        """Who shares it, with whom and since when: what it says stays theirs."""
+        return f"{row.owner.email}, {row.get_audience_display()}, {moment(row.created_at)}"
+
+    @row_action(
+        _("Stop sharing"),
+        done=ngettext_lazy(
+            "%(count)s chat is no longer shared.", "%(count)s chats are no longer shared.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Stop sharing %(count)s chat?", "Stop sharing %(count)s chats?", "count"
+            ),
+            consequence=_(
+                "Nobody but its owner can read it any more, and its link no longer works. The chat itself stays."
+            ),
+            verb=_("Stop sharing"),
+        ),
+        permissions=["delete"],
+    )
+    def stop(self, request: HttpRequest, row: SharedChat) -> None:
+        stop_sharing(shared=row, actor=actor_of(request))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -57,4 +77,4 @@ class SharedChatAdmin(WorkspaceModelAdmin):
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         with telling(request):
-            stop_sharing(shared=obj, actor=cast("Any", request).actor)
+            stop_sharing(shared=obj, actor=actor_of(request))

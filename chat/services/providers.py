@@ -122,6 +122,24 @@ def change_provider(
 
 
 @transaction.atomic
+def switch_provider(*, provider: ModelProvider, is_active: bool, actor: Actor) -> ModelProvider:
+    """Have buds use a provider, or no longer. One that is shared with the workspace is switched for it alone.
+
+    Raises:
+        PermissionDenied: the actor may not manage models.
+        Conflict: it is so already.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    if provider.is_active == is_active:
+        told = _("It is switched on already.") if is_active else _("It is switched off already.")
+        raise Conflict(told)
+    with tracked_change(provider, actor=actor):
+        provider.is_active = is_active
+        provider.save(update_fields=["is_active", "updated_at"])
+    return provider
+
+
+@transaction.atomic
 def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
     """Remove a provider with its key and what is known of its models.
 

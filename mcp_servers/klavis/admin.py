@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from mcp_servers.klavis import instances, removals
 from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
-from mcp_servers.pages.admin.common import ReadOnlyAdmin, actor_of
-from workspaces.pages.model_admin import telling
+from mcp_servers.pages.admin.common import ReadOnlyAdmin
+from workspaces.pages.model_admin import actor_of
+from workspaces.pages.row_actions import Question, row_action
 
 
 @admin.register(KlavisAccount)
@@ -43,11 +44,28 @@ class KlavisInstanceAdmin(ReadOnlyAdmin):
     def whose(self, instance: KlavisInstance) -> str:
         return instance.user.email if instance.user is not None else "The workspace's"
 
-    @admin.action(description=_("Uninstall"))
-    def uninstall(self, request: HttpRequest, queryset: models.QuerySet[KlavisInstance]) -> None:
-        for instance in queryset.select_related("workspace"):
-            with telling(request):
-                instances.uninstall(instance=instance, actor=actor_of(request))
+    def row_name(self, row: KlavisInstance) -> str:
+        """What it is, and whose."""
+        return f"{row.title} ({row.user.email})" if row.user is not None else row.title
+
+    @row_action(
+        _("Uninstall"),
+        done=ngettext_lazy(
+            "%(count)s hosted server uninstalled.", "%(count)s hosted servers uninstalled.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Uninstall %(count)s hosted server?", "Uninstall %(count)s hosted servers?", "count"
+            ),
+            consequence=_(
+                "Its server and tools are deleted here at once, and at the provider too, with the sign-ins that it has."
+                " This cannot be undone."
+            ),
+            verb=_("Uninstall"),
+        ),
+    )
+    def uninstall(self, request: HttpRequest, row: KlavisInstance) -> None:
+        instances.uninstall(instance=row, actor=actor_of(request))
 
 
 @admin.register(KlavisRemoval)
@@ -59,8 +77,21 @@ class KlavisRemovalAdmin(ReadOnlyAdmin):
     readonly_fields = fields
     actions = ("give_up",)
 
-    @admin.action(description=_("Give up"))
-    def give_up(self, request: HttpRequest, queryset: models.QuerySet[KlavisRemoval]) -> None:
-        for removal in queryset:
-            with telling(request):
-                removals.forget_removal(removal=removal, actor=actor_of(request))
+    @row_action(
+        _("Give up"),
+        done=ngettext_lazy(
+            "%(count)s deletion given up.", "%(count)s deletions given up.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Give up %(count)s deletion?", "Give up %(count)s deletions?", "count"
+            ),
+            consequence=_(
+                "Trellis no longer tries to delete this at the provider, and forgets where it is. Whatever is left there"
+                " you delete at the provider yourself."
+            ),
+            verb=_("Give up"),
+        ),
+    )
+    def give_up(self, request: HttpRequest, row: KlavisRemoval) -> None:
+        removals.forget_removal(removal=row, actor=actor_of(request))

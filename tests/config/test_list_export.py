@@ -35,18 +35,18 @@ def test_a_list_is_taken_as_a_file_as_it_is_filtered_and_sorted(tenant: Tenant) 
     client = tenant.client("admin")
     listed = client.get(reverse("admin:workspaces_membership_changelist") + "?role__exact=member")
     assert address("membership", "?role__exact=member") in listed.content.decode()
-    answer = client.get(address("membership", "?role__exact=member&o=-5"))
+    answer = client.get(address("membership", "?role__exact=member&o=-6"))
     assert answer.headers["Content-Type"] == "text/csv"
     head, *rows = exported(answer)
     assert head == ["User", "Address", "Role", "Right to audit", "Access", "Created at"]
-    other_way = exported(client.get(address("membership", "?role__exact=member&o=5")))
+    other_way = exported(client.get(address("membership", "?role__exact=member&o=6")))
     assert other_way == [head, *reversed(rows)]
     names = [row[0] for row in rows]
     assert tenant.member.email in names
     assert tenant.owner.email not in names
     assert {row[2] for row in rows} == {"Member"}
     entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="export.list")
-    entry = entries.get(details__filters__o="-5")
+    entry = entries.get(details__filters__o="-6")
     assert entry.actor_label == tenant.admin.email
     assert entry.details["name"] == "Members"
     assert entry.details["rows"] == len(rows)

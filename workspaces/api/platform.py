@@ -18,6 +18,7 @@ from workspaces.api import ListRows, PlatformViewSet, RetrieveRow, RowFilterSet
 from workspaces.api.filtering import TruthFilter
 from workspaces.models import User, Workspace
 from workspaces.people.platform import (
+    WORKSPACE_RULES,
     add_account,
     resume_workspace,
     save_account,
@@ -28,10 +29,6 @@ from workspaces.people.platform import (
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-_RULES: Final = (
-    *("approves_new_tools", "allows_personal_servers", "remembers_permissions"),
-    *("reads_outside_unasked", "allows_mcp_clients", "allows_public_links"),
-)
 _LONGEST_SEARCH: Final = 100
 _LONGEST_PASSWORD: Final = 1000
 
@@ -56,7 +53,7 @@ class PlatformWorkspaceOutput(serializers.ModelSerializer[Workspace]):
 
     class Meta:
         model = Workspace
-        fields = ("id", "name", "slug", "is_active", *_RULES, "created_at", "updated_at")
+        fields = ("id", "name", "slug", "is_active", *WORKSPACE_RULES, "created_at", "updated_at")
         read_only_fields = fields
 
 
@@ -65,11 +62,11 @@ class PlatformWorkspaceChanges(serializers.ModelSerializer[Workspace]):
 
     class Meta:
         model = Workspace
-        fields = ("name", "slug", *_RULES)
+        fields = ("name", "slug", *WORKSPACE_RULES)
         extra_kwargs: ClassVar[Any] = {
             # The service says so (422), as it says it on the page.
             "slug": {"validators": []},
-            **{name: {"required": False} for name in _RULES},
+            **{name: {"required": False} for name in WORKSPACE_RULES},
         }
 
 

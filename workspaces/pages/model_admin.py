@@ -26,13 +26,20 @@ from workspaces.models import Membership, User
 from workspaces.pages.admin_sections import Section
 from workspaces.pages.list_addresses import faults_of, no_page
 from workspaces.pages.list_view_parts import FORM_VAR, ListOfViews, answer_form, saved_views
+from workspaces.pages.row_actions import names_rows
 from workspaces.pages.seen_values import NoticesOthers, hold
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel
 from workspaces.secrets import encrypted_fields
 
 if TYPE_CHECKING:
+    from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """Who acts."""
+    return cast("WorkspaceRequest", request).actor
 
 
 @contextmanager
@@ -160,6 +167,19 @@ class TrackedModelAdmin(ModelAdmin):
         actions = super().get_actions(request)
         actions.pop("delete_selected", None)  # what destroys is asked about one by one
         return actions
+
+    def row_name(self, row: Any) -> str:
+        """What a row is called where an action on several of them names it."""
+        return str(row)
+
+    def response_action(
+        self, request: HttpRequest, queryset: models.QuerySet[Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse | None:
+        """Do what was chosen in the menu of actions, with rows that can exist."""
+        if not names_rows(self, request):
+            return None
+        answer: HttpResponse | None = super().response_action(request, queryset, *args, **kwargs)
+        return answer
 
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
         if was_refused(request):

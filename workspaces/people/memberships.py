@@ -26,7 +26,7 @@ from workspaces.models import (
     User,
     WorkspaceSession,
 )
-from workspaces.people.tokens import revoke_token
+from workspaces.people.tokens import end_token
 
 
 def person_parted(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
@@ -76,7 +76,7 @@ def _membership_changed(sender: type[Membership], change: ConfigurationChange, *
         return
     workspace_id, user_id = parted
     for token in ApiToken.objects.for_workspace(workspace_id).filter(user_id=user_id):
-        revoke_token(token=token, actor=change.actor)
+        end_token(token=token, actor=change.actor)
     IdempotentRequest.objects.for_workspace(workspace_id).filter(user_id=user_id).delete()
     # Those that they sent could bring them back under another address.
     address = User.objects.values_list("email", flat=True).get(pk=user_id)

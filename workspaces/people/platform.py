@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import models, transaction
@@ -14,6 +16,11 @@ from workspaces.models import User, Workspace
 from workspaces.people.sessions import end_access
 from workspaces.roles import require_person, require_platform_owner
 
+WORKSPACE_RULES: Final = (
+    *("approves_new_tools", "allows_personal_servers", "remembers_permissions"),
+    *("reads_outside_unasked", "allows_mcp_clients", "allows_public_links"),
+)
+"""Fields of a workspace that say what its members may do."""
 _RIGHTS = ("email", "is_superuser")
 """Who has an account's address can take the account over, and who owns the platform may do all."""
 
@@ -88,6 +95,24 @@ def add_account(*, email: str, name: str, password: str, actor: Actor) -> User:
     if faults:
         raise InvalidInput(fields=faults)
     account.set_password(password)
+    save_account(account=account, actor=actor)
+    return account
+
+
+def switch_account(*, account: User, is_active: bool, actor: Actor) -> User:
+    """Let a person sign in, or no longer. Whoever is switched off is out at once, and all that is theirs stays.
+
+    Raises:
+        PermissionDenied: as in `save_account`.
+        Conflict: it is so already, or it is the actor's own; or as in `save_account`.
+    """
+    require_platform_owner(actor)
+    if account.is_active == is_active:
+        told = _("%(email)s is active.") if is_active else _("%(email)s is switched off already.")
+        raise Conflict(told % {"email": account.email})
+    if account.pk == actor.user_id:
+        raise Conflict(_("You cannot switch yourself off. Another owner of the platform can."))
+    account.is_active = is_active
     save_account(account=account, actor=actor)
     return account
 

@@ -173,8 +173,17 @@ def accept_invitation(*, token: str, user: User, actor: Actor) -> Membership:
 
 @transaction.atomic
 def revoke_invitation(*, invitation: Invitation, actor: Actor) -> Invitation:
-    """Make an open invitation's link useless."""
+    """Make an open invitation's link useless.
+
+    Raises:
+        PermissionDenied: the actor may not manage members.
+        Conflict: it was accepted, or is revoked already.
+    """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=invitation.workspace_id)
+    if invitation.accepted_at is not None:
+        raise Conflict(_("This invitation was accepted already."))
+    if invitation.revoked_at is not None:
+        raise Conflict(_("This invitation is revoked already."))
     with tracked_change(invitation, actor=actor):
         invitation.revoked_at = timezone.now()
         invitation.save(update_fields=["revoked_at", "updated_at"])

@@ -20,7 +20,7 @@ from workspaces.database.prepared import PreparedRows
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import InvalidInput
 from workspaces.models import ApiToken, Membership, User, Workspace
-from workspaces.roles import require_person, scopes_of
+from workspaces.roles import Permission, require, require_person, scopes_of
 from workspaces.secret_memory import remember_secret
 
 PREFIX = "trl_"
@@ -135,9 +135,20 @@ def issue_token(
     return token, plain
 
 
-@transaction.atomic
 def revoke_token(*, token: ApiToken, actor: Actor) -> None:
-    """End a token at once."""
+    """End a token at once: one's own, or that of a member whom the actor manages.
+
+    Raises:
+        PermissionDenied: it is somebody else's, and the actor may not manage members.
+    """
+    if token.user_id != actor.user_id:
+        require(actor, Permission.MANAGE_MEMBERS, workspace_id=token.workspace_id)
+    end_token(token=token, actor=actor)
+
+
+@transaction.atomic
+def end_token(*, token: ApiToken, actor: Actor) -> None:
+    """End a token together with what it belongs to; nobody is asked for a permission."""
     record_deleted(token, actor=actor)
     token.delete()
 

@@ -8,12 +8,14 @@ from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import ActionRule
-from mcp_servers.pages.admin.common import ReadOnlyAdmin, actor_of
+from mcp_servers.pages.admin.common import ReadOnlyAdmin
 from mcp_servers.registry.services.actions import remove_action_rule
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import telling
+from workspaces.pages.model_admin import actor_of
+from workspaces.pages.row_actions import Question, row_action
 
 
 @admin.register(ActionRule)
@@ -31,8 +33,14 @@ class ActionRuleAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         return super().get_queryset(request).filter(server__owner__isnull=True)
 
-    @admin.action(description=_("Remove the selected rules"))
-    def take_back(self, request: HttpRequest, queryset: models.QuerySet[ActionRule]) -> None:
-        for rule in queryset.select_related("server__workspace"):
-            with telling(request):
-                remove_action_rule(rule=rule, actor=actor_of(request))
+    @row_action(
+        _("Remove"),
+        done=ngettext_lazy("%(count)s rule removed.", "%(count)s rules removed.", "count"),
+        question=Question(
+            asked=ngettext_lazy("Remove %(count)s rule?", "Remove %(count)s rules?", "count"),
+            consequence=_("What these rules say of actions no longer holds, from the next call."),
+            verb=_("Remove"),
+        ),
+    )
+    def take_back(self, request: HttpRequest, row: ActionRule) -> None:
+        remove_action_rule(rule=row, actor=actor_of(request))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.db import models
@@ -13,10 +13,6 @@ from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry.services import ConnectionReport
 from workspaces.pages.model_admin import WorkspaceModelAdmin
 from workspaces.roles import Permission
-
-if TYPE_CHECKING:
-    from workspaces.actors import Actor
-    from workspaces.middleware import WorkspaceRequest
 
 
 class OfServerAdmin(WorkspaceModelAdmin):
@@ -30,11 +26,6 @@ class OfServerAdmin(WorkspaceModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-
-def actor_of(request: HttpRequest) -> Actor:
-    """Who acts."""
-    return cast("WorkspaceRequest", request).actor
 
 
 def is_owner(request: HttpRequest) -> bool:

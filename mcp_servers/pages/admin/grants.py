@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import OAuthGrant
 from mcp_servers.oauth.services import revoke_grant
-from mcp_servers.pages.admin.common import OfServerAdmin, actor_of
-from workspaces.pages.model_admin import telling
+from mcp_servers.pages.admin.common import OfServerAdmin
+from workspaces.pages.model_admin import actor_of
+from workspaces.pages.row_actions import Question, row_action
 from workspaces.roles import Permission
 
 
@@ -24,11 +25,28 @@ class OAuthGrantAdmin(OfServerAdmin):
     list_display = ("server", "whose", "account", "granted_at", "last_used_at", "is_connected")
     list_select_related = ("server", "user")
     search_fields = ("server__name", "user__email", "account")
-    fields = (
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    *("server", "whose", "account", "is_connected", "lost_reason"),
+                    *("granted_at", "last_used_at"),
+                )
+            },
+        ),
+        (
+            _("Advanced"),
+            {
+                "classes": ("collapse",),
+                "fields": ("granted_by", "issuer", "scope", "refreshed_at", "expires_at"),
+            },
+        ),
+    )
+    readonly_fields = (
         *("server", "whose", "account", "granted_by", "issuer", "scope", "granted_at"),
         *("refreshed_at", "last_used_at", "expires_at", "is_connected", "lost_reason"),
     )
-    readonly_fields = fields
     actions = ("disconnect",)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -42,8 +60,28 @@ class OAuthGrantAdmin(OfServerAdmin):
     def is_connected(self, grant: OAuthGrant) -> bool:
         return not grant.lost_reason
 
-    @admin.action(description=_("Disconnect"))
-    def disconnect(self, request: HttpRequest, queryset: models.QuerySet[OAuthGrant]) -> None:
-        for grant in queryset.select_related("server__workspace", "client", "user"):
-            with telling(request):
-                revoke_grant(grant=grant, actor=actor_of(request))
+    def row_name(self, row: OAuthGrant) -> str:
+        """The server, and whose account."""
+        return (
+            f"{row.server.name}: {row.user.email if row.user is not None else row.account or '–'}"
+        )
+
+    @row_action(
+        _("Disconnect"),
+        done=ngettext_lazy(
+            "%(count)s account disconnected.", "%(count)s accounts disconnected.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Disconnect %(count)s account?", "Disconnect %(count)s accounts?", "count"
+            ),
+            consequence=_(
+                "Trellis ends the sign-in at the server and deletes what it keeps of it. Tools that need the account"
+                " stop until somebody signs in again."
+            ),
+            verb=_("Disconnect"),
+        ),
+        is_atomic=False,
+    )
+    def disconnect(self, request: HttpRequest, row: OAuthGrant) -> None:
+        revoke_grant(grant=row, actor=actor_of(request))

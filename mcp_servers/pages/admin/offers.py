@@ -6,20 +6,23 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
-from django.db import models, transaction
+from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpResource, McpTool
-from mcp_servers.pages.admin.common import OfServerAdmin, actor_of, tool_state
+from mcp_servers.pages.admin.common import OfServerAdmin, tool_state
 from mcp_servers.pages.cards import badges_of
 from mcp_servers.registry import services
 from workspaces.formats import whole
-from workspaces.pages.model_admin import telling
+from workspaces.pages.model_admin import actor_of, telling
+from workspaces.pages.row_actions import row_action
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
+    from workspaces.texts import Text
 
 
 class SwitchedAdmin(OfServerAdmin):
@@ -38,20 +41,25 @@ class SwitchedAdmin(OfServerAdmin):
         with telling(request):
             self.switch(row, is_enabled=obj.is_enabled, actor=actor_of(request))
 
-    @admin.action(description=_("Switch on"))
-    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
-        self._switch_all(request, queryset, is_enabled=True)
 
-    @admin.action(description=_("Switch off"))
-    def switch_off(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
-        self._switch_all(request, queryset, is_enabled=False)
+def _switch(description: Text, done: Any, *, is_enabled: bool) -> Any:
+    """The action that switches what servers offer."""
 
-    def _switch_all(
-        self, request: HttpRequest, queryset: models.QuerySet[Any], *, is_enabled: bool
-    ) -> None:
-        for row in queryset:
-            with telling(request):
-                self.switch(row, is_enabled=is_enabled, actor=actor_of(request))
+    def act(shown: SwitchedAdmin, request: HttpRequest, row: Any) -> None:
+        shown.switch(row, is_enabled=is_enabled, actor=actor_of(request))
+
+    act.__name__ = "switch_on" if is_enabled else "switch_off"
+    return row_action(description, done=done, permissions=["change"])(act)
+
+
+def _override(override: ApprovalOverride, description: Text, done: Any) -> Any:
+    """The action that says of tools whether they ask first."""
+
+    def act(shown: McpToolAdmin, request: HttpRequest, row: McpTool) -> None:
+        services.set_approval_override(tool=row, override=override, actor=actor_of(request))
+
+    act.__name__ = f"approval_{override.value}"
+    return row_action(description, done=done, permissions=["change"])(act)
 
 
 @admin.register(McpTool)
@@ -61,22 +69,22 @@ class McpToolAdmin(SwitchedAdmin):
     list_display = ("name", "server", "badges", "is_enabled", "approval_override", "state")
     list_filter = ("is_enabled", "approval_override")
     search_fields = ("name", "title")
-    fields = (
-        *(
-            "name",
-            "server",
-            "title",
-            "description",
-            "badges",
-            "state",
-            "warnings",
-            "renamed_from",
-            "task_support",
-            "is_enabled",
-            "approval_override",
+    fieldsets = (
+        (
+            None,
+            {"fields": ("name", "server", "title", "description", "badges", "state", "warnings")},
         ),
-        *("input_schema", "output_schema", "approved_definition", "cache_seconds"),
-        *("first_seen_at", "last_seen_at"),
+        (_("Use"), {"fields": ("is_enabled", "approval_override")}),
+        (
+            _("Advanced"),
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    *("input_schema", "output_schema", "approved_definition", "renamed_from"),
+                    *("task_support", "cache_seconds", "first_seen_at", "last_seen_at"),
+                ),
+            },
+        ),
     )
     readonly_fields = (
         *(
@@ -94,7 +102,21 @@ class McpToolAdmin(SwitchedAdmin):
         ),
         *("approved_definition", "cache_seconds", "first_seen_at", "last_seen_at"),
     )
-    actions = (*SwitchedAdmin.actions, "accept_definitions")
+    actions = (
+        *(*SwitchedAdmin.actions, "accept_definitions", "approval_confirm"),
+        *("approval_auto", "approval_deny", "approval_inherit"),
+    )
+
+    switch_on = _switch(
+        _("Switch on"),
+        ngettext_lazy("%(count)s tool switched on.", "%(count)s tools switched on.", "count"),
+        is_enabled=True,
+    )
+    switch_off = _switch(
+        _("Switch off"),
+        ngettext_lazy("%(count)s tool switched off.", "%(count)s tools switched off.", "count"),
+        is_enabled=False,
+    )
 
     def switch(self, row: McpTool, *, is_enabled: bool, actor: Actor) -> None:
         services.set_tool_enabled(tool=row, is_enabled=is_enabled, actor=actor)
@@ -121,11 +143,40 @@ class McpToolAdmin(SwitchedAdmin):
     def state(self, tool: McpTool) -> str:
         return tool_state(tool)
 
-    @admin.action(description=_("Accept the present definition"))
-    def accept_definitions(self, request: HttpRequest, queryset: models.QuerySet[McpTool]) -> None:
-        for tool in queryset:
-            with telling(request):
-                services.accept_definition(tool=tool, actor=actor_of(request))
+    @row_action(
+        _("Accept the present definition"),
+        done=ngettext_lazy("%(count)s tool accepted.", "%(count)s tools accepted.", "count"),
+        permissions=["change"],
+    )
+    def accept_definitions(self, request: HttpRequest, row: McpTool) -> None:
+        services.accept_definition(tool=row, actor=actor_of(request))
+
+    approval_confirm = _override(
+        ApprovalOverride.CONFIRM,
+        _("Approval: ask first"),
+        ngettext_lazy("%(count)s tool asks first.", "%(count)s tools ask first.", "count"),
+    )
+    approval_auto = _override(
+        ApprovalOverride.AUTO,
+        _("Approval: run by itself"),
+        ngettext_lazy(
+            "%(count)s tool runs by itself.", "%(count)s tools run by themselves.", "count"
+        ),
+    )
+    approval_deny = _override(
+        ApprovalOverride.DENY,
+        _("Approval: block"),
+        ngettext_lazy("%(count)s tool blocked.", "%(count)s tools blocked.", "count"),
+    )
+    approval_inherit = _override(
+        ApprovalOverride.INHERIT,
+        _("Approval: default"),
+        ngettext_lazy(
+            "%(count)s tool follows the default again.",
+            "%(count)s tools follow the default again.",
+            "count",
+        ),
+    )
 
 
 @admin.register(McpResource)
@@ -139,7 +190,34 @@ class McpResourceAdmin(SwitchedAdmin):
         *("server", "uri", "is_template", "name", "title", "description", "mime_type", "size"),
         *("is_watched", "changed_at", "first_seen_at", "last_seen_at", "removed_at"),
     )
-    fields = (*readonly_fields, "is_enabled")
+    fieldsets = (
+        (None, {"fields": ("server", "uri", "name", "title", "description", "is_enabled")}),
+        (
+            _("Advanced"),
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    *("is_template", "mime_type", "size", "is_watched", "changed_at"),
+                    *("first_seen_at", "last_seen_at", "removed_at"),
+                ),
+            },
+        ),
+    )
+
+    switch_on = _switch(
+        _("Switch on"),
+        ngettext_lazy(
+            "%(count)s resource switched on.", "%(count)s resources switched on.", "count"
+        ),
+        is_enabled=True,
+    )
+    switch_off = _switch(
+        _("Switch off"),
+        ngettext_lazy(
+            "%(count)s resource switched off.", "%(count)s resources switched off.", "count"
+        ),
+        is_enabled=False,
+    )
 
     def switch(self, row: McpResource, *, is_enabled: bool, actor: Actor) -> None:
         services.set_resource_enabled(resource=row, is_enabled=is_enabled, actor=actor)
@@ -156,7 +234,27 @@ class McpPromptAdmin(SwitchedAdmin):
         *("server", "name", "title", "description", "arguments"),
         *("first_seen_at", "last_seen_at", "removed_at"),
     )
-    fields = (*readonly_fields, "is_enabled")
+    fieldsets = (
+        (None, {"fields": ("server", "name", "title", "description", "arguments", "is_enabled")}),
+        (
+            _("Advanced"),
+            {
+                "classes": ("collapse",),
+                "fields": ("first_seen_at", "last_seen_at", "removed_at"),
+            },
+        ),
+    )
+
+    switch_on = _switch(
+        _("Switch on"),
+        ngettext_lazy("%(count)s prompt switched on.", "%(count)s prompts switched on.", "count"),
+        is_enabled=True,
+    )
+    switch_off = _switch(
+        _("Switch off"),
+        ngettext_lazy("%(count)s prompt switched off.", "%(count)s prompts switched off.", "count"),
+        is_enabled=False,
+    )
 
     def switch(self, row: McpPrompt, *, is_enabled: bool, actor: Actor) -> None:
         services.set_prompt_enabled(prompt=row, is_enabled=is_enabled, actor=actor)

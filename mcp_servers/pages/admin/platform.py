@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import GlobalServer, StdioProgram
-from mcp_servers.pages.admin.common import actor_of, is_owner
+from mcp_servers.pages.admin.common import is_owner
 from mcp_servers.pages.forms.program_entry import ProgramEntryForm
 from mcp_servers.registry import services
 from mcp_servers.registry.catalogue.own import known_servers
-from workspaces.pages.model_admin import TrackedModelAdmin, telling
+from workspaces.pages.model_admin import TrackedModelAdmin, actor_of, telling
+from workspaces.pages.row_actions import Question, row_action
 
 
 @admin.register(StdioProgram)
@@ -24,20 +25,14 @@ class StdioProgramAdmin(TrackedModelAdmin):
     form = ProgramEntryForm
     list_display = ("title", "slug", "command", "is_enabled", "problem")
     search_fields: ClassVar[Any] = ("title", "slug")
-    fields = (
-        "title",
-        "slug",
-        "description",
-        "command",
-        "args",
-        "parameters",
-        "env_names",
-        "is_enabled",
-        "problem",
-        "file_hash",
+    fieldsets = (
+        (None, {"fields": ("title", "slug", "description", "is_enabled", "problem")}),
+        (_("What it runs"), {"fields": ("command", "args")}),
+        (_("What a workspace fills in"), {"fields": ("parameters",)}),
+        (_("Advanced"), {"classes": ("collapse",), "fields": ("env_names", "file_hash")}),
     )
     readonly_fields = ("problem", "file_hash")
-    actions = ("accept_files",)
+    actions = ("accept_files", "withdraw")
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """A program of the catalogue of well-known servers, if the address names one; the owner looks it over."""
@@ -63,11 +58,37 @@ class StdioProgramAdmin(TrackedModelAdmin):
         with telling(request):
             services.delete_program(program=obj, actor=actor_of(request))
 
-    @admin.action(description=_("Accept the programs as they are now"))
-    def accept_files(self, request: HttpRequest, queryset: models.QuerySet[StdioProgram]) -> None:
-        for program in queryset:
-            with telling(request):
-                services.accept_program(program=program, actor=actor_of(request))
+    @row_action(
+        _("Offer, with their files as they are now"),
+        done=ngettext_lazy(
+            "%(count)s program on offer, with its files as they are now.",
+            "%(count)s programs on offer, with their files as they are now.",
+            "count",
+        ),
+        permissions=["change"],
+    )
+    def accept_files(self, request: HttpRequest, row: StdioProgram) -> None:
+        services.accept_program(program=row, actor=actor_of(request))
+
+    @row_action(
+        _("Withdraw"),
+        done=ngettext_lazy(
+            "%(count)s program withdrawn.", "%(count)s programs withdrawn.", "count"
+        ),
+        question=Question(
+            asked=ngettext_lazy(
+                "Withdraw %(count)s program?", "Withdraw %(count)s programs?", "count"
+            ),
+            consequence=_(
+                "Workspaces can no longer choose it, and tools of servers that run it can no longer be called. Its entry"
+                " stays, and you can offer it again."
+            ),
+            verb=_("Withdraw"),
+        ),
+        permissions=["change"],
+    )
+    def withdraw(self, request: HttpRequest, row: StdioProgram) -> None:
+        services.withdraw_program(program=row, actor=actor_of(request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return is_owner(request)

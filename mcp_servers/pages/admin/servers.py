@@ -12,14 +12,16 @@ from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import McpServer, McpTool, ServerState, ServerStatus, StdioProgram
 from mcp_servers.oauth.identity import callback_urls
-from mcp_servers.pages.admin.common import actor_of, tell_report, tool_state
+from mcp_servers.pages.admin.common import tell_report, tool_state
 from mcp_servers.pages.forms import ServerAdminForm
 from mcp_servers.pages.forms.limits import LIMITS
 from mcp_servers.registry import services
-from workspaces.pages.model_admin import WorkspaceModelAdmin, telling
+from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
+from workspaces.pages.row_actions import MOST_ASKED, row_action
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:
@@ -115,10 +117,11 @@ class McpServerAdmin(WorkspaceModelAdmin):
         (
             _("What it may ask for, and is told"),
             {
+                "classes": ("collapse",),
                 "fields": (
                     *("answers_elicitation", "uses_instructions", "sampling"),
                     *("sampling_daily_tokens", "sampling_model", "roots", "log_level"),
-                )
+                ),
             },
         ),
         (_("Times and limits"), {"classes": ("collapse",), "fields": tuple(LIMITS)}),
@@ -242,48 +245,44 @@ class McpServerAdmin(WorkspaceModelAdmin):
             ),
         )
 
-    @admin.action(description=_("Test connection"))
-    def test_connections(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
-        for server in queryset:
-            with telling(request):
-                tell_report(
-                    request,
-                    server,
-                    services.test_connection(server=server, actor=actor_of(request)),
-                )
+    @row_action(_("Test connection"), most=MOST_ASKED, is_atomic=False)
+    def test_connections(self, request: HttpRequest, row: McpServer) -> None:
+        report = services.test_connection(server=row, actor=actor_of(request))
+        tell_report(request, row, report)
 
-    @admin.action(description=_("Read the tool list again"))
-    def refresh_tool_lists(
-        self, request: HttpRequest, queryset: models.QuerySet[McpServer]
-    ) -> None:
-        for server in queryset:
-            with telling(request):
-                tell_report(
-                    request, server, services.refresh_tools(server=server, actor=actor_of(request))
-                )
+    @row_action(_("Read the tool list again"), most=MOST_ASKED, is_atomic=False)
+    def refresh_tool_lists(self, request: HttpRequest, row: McpServer) -> None:
+        report = services.refresh_tools(server=row, actor=actor_of(request))
+        tell_report(request, row, report)
 
-    @admin.action(description=_("Disconnect"))
-    def disconnect(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
-        for server in queryset:
-            with telling(request):
-                services.disconnect_server(server=server, actor=actor_of(request))
+    @row_action(
+        _("Disconnect"),
+        done=ngettext_lazy(
+            "%(count)s server disconnected. The next call connects it again.",
+            "%(count)s servers disconnected. The next call connects each of them again.",
+            "count",
+        ),
+    )
+    def disconnect(self, request: HttpRequest, row: McpServer) -> None:
+        services.disconnect_server(server=row, actor=actor_of(request))
 
-    @admin.action(description=_("Switch on"))
-    def switch_on(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
-        self._switch(request, queryset, is_active=True)
+    @row_action(
+        _("Switch on"),
+        done=ngettext_lazy(
+            "%(count)s server switched on.", "%(count)s servers switched on.", "count"
+        ),
+    )
+    def switch_on(self, request: HttpRequest, row: McpServer) -> None:
+        services.set_server_active(server=row, is_active=True, actor=actor_of(request))
 
-    @admin.action(description=_("Switch off"))
-    def switch_off(self, request: HttpRequest, queryset: models.QuerySet[McpServer]) -> None:
-        self._switch(request, queryset, is_active=False)
-
-    def _switch(
-        self, request: HttpRequest, queryset: models.QuerySet[McpServer], *, is_active: bool
-    ) -> None:
-        for server in queryset:
-            with telling(request):
-                services.set_server_active(
-                    server=server, is_active=is_active, actor=actor_of(request)
-                )
+    @row_action(
+        _("Switch off"),
+        done=ngettext_lazy(
+            "%(count)s server switched off.", "%(count)s servers switched off.", "count"
+        ),
+    )
+    def switch_off(self, request: HttpRequest, row: McpServer) -> None:
+        services.set_server_active(server=row, is_active=False, actor=actor_of(request))
 
 
 def _count_of(tools: models.QuerySet[McpTool]) -> models.Subquery:

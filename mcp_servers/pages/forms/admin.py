@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminPasswordWidget,
@@ -30,27 +29,32 @@ from mcp_servers.pages.forms.common import (
     read_roots,
     written_roots,
 )
-from mcp_servers.pages.forms.limits import LIMITS, limit_fields, read_limits, written_limits
+from mcp_servers.pages.forms.limits import limit_fields, limit_help, read_limits, written_limits
 from mcp_servers.pages.forms.settings import SettingsForm
 from mcp_servers.registry.services import ServerDraft
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.outbound import MAX_URL_LENGTH
 
 
-def _limit(field: forms.Field, unit: Any) -> forms.Field:
-    """A field of a limit as the admin shows it: its unit beside its help; empty is the platform's setting."""
+def _limit(name: str, field: forms.Field) -> forms.Field:
+    """A field of a limit as the admin shows it: its unit beside its help; it may be left empty."""
     field.required = False
-    field.help_text = format_lazy(
-        _("In {unit}. Leave empty to use the platform's setting."), unit=unit
-    )
+    field.help_text = limit_help(name)
     field.widget = UnfoldAdminTextInputWidget(attrs={"inputmode": "decimal"})
     return field
 
 
+_OF_PAGE: Final = SettingsForm.base_fields
+_AS_ON_PAGE: Final = (
+    *("protocol", "trusts_annotations", "allows_new_tools", "answers_elicitation"),
+    *("uses_instructions", "sampling_daily_tokens", "sampling_model", "log_level"),
+)
+"""What is called, and explained, as on the product's own page of the server."""
+
 LimitFields: Any = type(
     "LimitFields",
     (forms.Form,),
-    {name: _limit(field, LIMITS[name][1]) for name, field in limit_fields().items()},
+    {name: _limit(name, field) for name, field in limit_fields().items()},
 )
 
 
@@ -119,6 +123,18 @@ class ServerAdminForm(LimitFields, forms.ModelForm):
             *("answers_elicitation", "uses_instructions", "sampling", "sampling_daily_tokens"),
             *("sampling_model", "log_level"),
         ]
+        labels: ClassVar[Any] = {name: _OF_PAGE[name].label for name in _AS_ON_PAGE}
+        help_texts: ClassVar[Any] = {
+            **{name: _OF_PAGE[name].help_text for name in _AS_ON_PAGE},
+            "url": _("Such as https://mcp.example.org/mcp."),
+            "sampling_daily_tokens": _(
+                "What its requests to the model may use on one day (UTC), in tokens, such as 50,000."
+            ),
+            "oauth_scope": _(
+                "What is asked for when somebody signs in, such as “read write”. Leave empty for what the server says it"
+                " needs."
+            ),
+        }
 
     workspace_id: Any = None
     """Set by the admin class."""

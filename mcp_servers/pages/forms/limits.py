@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models.connection_config import ConnectionConfig
+from workspaces.formats import whole
+
+if TYPE_CHECKING:
+    from workspaces.texts import Text
 
 LIMITS: Final = {
     "connect_seconds": (_("Time to connect"), _("seconds"), False),
@@ -22,7 +27,13 @@ LIMITS: Final = {
     "result_bytes": (_("Largest part of a result that is kept"), _("bytes"), False),
     "calls_per_day": (_("Calls on one day, by everybody together"), _("calls"), True),
 }
-"""Label, unit, and whether it may be empty for the platform's own setting."""
+"""Label, unit, and whether it may be empty."""
+_EMPTY: Final = {
+    "call_seconds": _("Leave empty to use the platform's setting."),
+    "hard_call_seconds": _("Leave empty for ten times the time of a call."),
+    "calls_per_day": _("Leave empty for no limit."),
+}
+"""What those mean that have no value of their own."""
 _WHOLE: Final = frozenset(
     {
         "max_concurrent_calls",
@@ -43,12 +54,29 @@ def limit_fields() -> dict[str, forms.Field]:
         found[name] = kind(
             label=label,
             required=not may_be_empty,
-            help_text=_("Leave empty to use the platform's setting.") if may_be_empty else "",
+            help_text=_EMPTY[name] if may_be_empty else "",
             min_value=bounds.get("ge"),
             max_value=bounds.get("le"),
         )
         found[name].unit = unit  # type: ignore[attr-defined]  # shown beside the input
     return found
+
+
+def limit_help(name: str) -> Text:
+    """Tell of a field its unit, its bounds and what it means to leave it empty."""
+    bounds, default = _bounds(name), ConnectionConfig.model_fields[name].default
+    return format_lazy(
+        "{range} {empty}",
+        range=format_lazy(
+            _("In {unit}, from {least} to {most}."),
+            unit=LIMITS[name][1],
+            least=whole(bounds["ge"]),
+            most=whole(bounds["le"]),
+        ),
+        empty=_EMPTY[name]
+        if default is None
+        else format_lazy(_("Leave empty for {default}."), default=whole(default)),
+    )
 
 
 def written_limits(config: ConnectionConfig) -> dict[str, float | None]:

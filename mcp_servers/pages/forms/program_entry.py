@@ -108,7 +108,9 @@ class ProgramEntryForm(forms.ModelForm):
         label=_("Arguments"),
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 5, "spellcheck": "false"}),
-        help_text=_("One on each line. “{name}” is replaced by that parameter."),
+        help_text=_(
+            "One on each line, such as --root={folder}. “{folder}” is replaced by that parameter."
+        ),
     )
     parameters = ParametersField(
         label=_("Parameters"),
@@ -119,7 +121,9 @@ class ProgramEntryForm(forms.ModelForm):
         label=_("Environment"),
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text=_("Names of variables that a workspace may set, one on each line."),
+        help_text=_(
+            "Names of variables that a workspace may set, one on each line, such as API_KEY."
+        ),
     )
 
     class Meta:
@@ -128,3 +132,16 @@ class ProgramEntryForm(forms.ModelForm):
             *("title", "slug", "description", "command", "args", "parameters", "env_names"),
             "is_enabled",
         ]
+        labels: ClassVar[Any] = {"is_enabled": _("On offer")}
+        help_texts: ClassVar[Any] = {
+            "slug": _(
+                "Its short name in addresses, such as “files”. Small letters, digits and hyphens."
+            ),
+            "command": _(
+                "An absolute path, such as /usr/local/bin/files-server, or the word python for the platform's own"
+                " interpreter."
+            ),
+            "is_enabled": _(
+                "Workspaces can choose it. Off: tools of servers that run it cannot be called, either."
+            ),
+        }

@@ -25,6 +25,7 @@ from mcp_servers.registry.services.programs import (
     delete_program,
     ensure_program,
     save_program,
+    withdraw_program,
 )
 from mcp_servers.registry.services.rules import set_workspace_rule
 from mcp_servers.registry.services.server_notices import listen_to_servers
@@ -80,4 +81,5 @@ __all__ = [
     "try_connection",
     "try_personal_connection",
     "update_server",
+    "withdraw_program",
 ]

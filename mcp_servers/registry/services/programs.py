@@ -79,6 +79,7 @@ def save_program(*, program: StdioProgram, actor: Actor) -> StdioProgram:
         return program
     with tracked_change(program, actor=actor):
         program.save()
+    _tell_users(program)
     return program
 
 
@@ -116,6 +117,24 @@ def accept_program(*, program: StdioProgram, actor: Actor) -> StdioProgram:
         program.problem = ""
         program.is_enabled = True
         program.save(update_fields=["file_hash", "problem", "is_enabled", "updated_at"])
+    _tell_users(program)
+    return program
+
+
+@transaction.atomic
+def withdraw_program(*, program: StdioProgram, actor: Actor) -> StdioProgram:
+    """Take a program off offer. Its entry stays, and `accept_program` offers it again.
+
+    Raises:
+        PermissionDenied: only the platform's owner may.
+        Conflict: it is not on offer.
+    """
+    require(actor, Permission.MANAGE_CATALOGUE, workspace_id=None)
+    if not program.is_enabled:
+        raise Conflict(_("%(name)s is not on offer.") % {"name": program.title})
+    with tracked_change(program, actor=actor):
+        program.is_enabled = False
+        program.save(update_fields=["is_enabled", "updated_at"])
     _tell_users(program)
     return program
 

@@ -718,7 +718,12 @@ def test_an_administrator_sees_what_is_shared_and_stops_it(
     assert "Orders" not in listed
     assert token_of(shared) not in listed
     assert tenant.client("auditor").get(url).status_code in (302, 403)
-    client.post(url, {"action": "stop", "_selected_action": [str(shared.pk)]})
+    body = {"action": "stop", "_selected_action": [str(shared.pk)]}
+    asked = client.post(url, body).content.decode()
+    assert "Stop sharing 1 chat?" in asked
+    assert tenant.member.email in asked
+    assert SharedChat.objects.for_workspace(tenant.workspace).exists()
+    client.post(url, {**body, "confirmed": "yes"})
     assert not SharedChat.objects.for_workspace(tenant.workspace).exists()
     again = share(tenant, conversation)
     client.post(f"{url}{again.pk}/delete/", {"post": "yes"})

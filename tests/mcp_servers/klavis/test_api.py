@@ -11,6 +11,7 @@ from mcp_servers.models import ActionRule, McpServer
 from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
 from tests.mcp_servers.klavis.conftest import install
+from tests.row_actions import act, told
 
 HOSTED = "/api/hosted-servers/"
 HEADERS = {"X-Workspace": "acme"}
@@ -142,3 +143,15 @@ def test_deletions_that_wait_are_listed_and_given_up(
     assert admin.delete(path, headers=HEADERS).status_code == 204
     assert not KlavisRemoval.objects.for_workspace(tenant.workspace).exists()
     assert "Still to be deleted" not in admin.get(page).content.decode()
+
+
+def test_hosted_servers_are_uninstalled_in_the_admin(
+    tenant: Tenant, installed: KlavisInstance
+) -> None:
+    """REL-1190, REL-1191: the page says that it cannot be undone."""
+    url, client = "/admin/klavis/klavisinstance/", tenant.client("admin")
+    text = act(client, url, "uninstall", installed, confirmed=False).content.decode()
+    assert "Uninstall 1 hosted server?" in text
+    assert "This cannot be undone." in text
+    assert told(act(client, url, "uninstall", installed)) == ["1 hosted server uninstalled."]
+    assert not KlavisInstance.objects.for_workspace(tenant.workspace).exists()

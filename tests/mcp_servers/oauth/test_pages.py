@@ -317,7 +317,10 @@ def test_the_admin_shows_grants_without_tokens(
     assert tenant.member.email in text
     for token in grant.tokens.reveal_json("looking for it").values():
         assert token not in text
-    admin.post(base, {"action": "disconnect", "_selected_action": [str(grant.pk)]})
+    body = {"action": "disconnect", "_selected_action": [str(grant.pk)]}
+    assert tenant.member.email in admin.post(base, body).content.decode()
+    assert grants() != []
+    admin.post(base, {**body, "confirmed": "yes"})
     assert grants() == []
 
 

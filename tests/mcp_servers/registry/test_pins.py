@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.utils import timezone
 
 from audit.models import AuditEntry
 from mcp_servers.client import transports
@@ -17,7 +19,7 @@ from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant
 from workspaces.actors import Actor, Source
-from workspaces.errors import InvalidInput, PermissionDenied
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 
 OWNER = Actor.system(source=Source.COMMAND, workspace_id=None)
 
@@ -98,6 +100,26 @@ def test_that_a_changed_file_switches_its_entry_off(tenant: Tenant, tmp_path: Pa
     assert (program.is_enabled, program.problem) == (False, version_pins.CHANGED)
     assert AuditEntry.unscoped.filter(details__after__problem=version_pins.CHANGED).exists()
     with pytest.raises(InvalidInput, match="has changed"):
+        connection_spec(McpServer.objects.for_workspace(tenant.workspace).get())
+
+
+def test_that_a_withdrawn_program_is_not_run(tenant: Tenant, tmp_path: Path) -> None:
+    """REL-1194: servers that run it are looked at soon, and refused until it is offered again."""
+    program = a_program(tmp_path / "server.py")
+    server = a_server(tenant, program)
+    server.state.write(next_check_at=timezone.now() + timedelta(days=1))
+    services.withdraw_program(program=program, actor=OWNER)
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    assert server.state.next_check_at is None
+    with pytest.raises(InvalidInput, match="no longer on offer"):
+        connection_spec(server)
+    with pytest.raises(Conflict):
+        services.withdraw_program(program=program, actor=OWNER)
+    services.accept_program(program=program, actor=OWNER)
+    connection_spec(McpServer.objects.for_workspace(tenant.workspace).get())
+    program.is_enabled = False
+    services.save_program(program=program, actor=OWNER)
+    with pytest.raises(InvalidInput, match="no longer on offer"):
         connection_spec(McpServer.objects.for_workspace(tenant.workspace).get())
 
 

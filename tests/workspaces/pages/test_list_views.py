@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -311,3 +313,25 @@ def test_a_file_of_the_list_is_as_the_view_shows_it(tenant: Tenant) -> None:
     text = b"".join(answer.streaming_content).decode()
     assert tenant.member.email in text
     assert tenant.owner.email not in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("o=-5&q=acme&role__exact=member", "o=-6&q=acme&role__exact=member"),
+        ("o=1.-2", "o=2.-3"),
+        ("o=1.x", "o=2.x"),
+        ("q=a%26o%3D1", "q=a%26o%3D1"),
+    ],
+)
+def test_a_view_saved_before_keeps_its_order(tenant: Tenant, before: str, after: str) -> None:
+    """REL-820: lists that got actions have a column of boxes more; other lists stay as they are, and one can go back."""
+    migration = import_module("workspaces.migrations.0016_keep_the_order_of_saved_views")
+    mine, other = saved(tenant, query=before), saved(tenant, query=before, list="chat.turn")
+    migration.forwards(apps, connection.schema_editor())
+    mine.refresh_from_db()
+    other.refresh_from_db()
+    assert (mine.query, other.query) == (after, before)
+    migration.backwards(apps, connection.schema_editor())
+    mine.refresh_from_db()
+    assert mine.query == before
