@@ -61,8 +61,6 @@ SCREENS: Final[Mapping[str, Screen]] = {
     "commands-desktop-light": _HOME,
     "answer-desktop-light": _ALL,
     "answer-phone-dark": _ALL,
-    "formats-desktop-dark": _ALL,
-    "formats-phone-light": _ALL,
     "account-desktop-light": _ALL,
     "account-phone-dark": _ALL,
     "w-demo-reminders-desktop-dark": _ALL,
