@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, Route, ViewportSize, expect
+from playwright.sync_api import Dialog, Page, Route, ViewportSize, expect
 
 from tests import documents
 from tests.e2e.accessibility import expect_no_faults
@@ -19,6 +19,7 @@ from tests.e2e.people import (
     expect_idle,
     open_chat,
     say,
+    sign_in,
     tool_card,
 )
 
@@ -368,6 +369,57 @@ def test_files_go_along_with_a_message_and_are_read(
     page.get_by_role("button", name="Remove huge.txt").click()
     page.get_by_role("button", name="Send").click()
     expect(answer.last).to_contain_text("The word is apple")
+
+
+def test_files_for_a_chat_that_has_not_begun_survive_a_reload(
+    new_context: NewContext, tmp_path: Path
+) -> None:
+    """REL-1237: until the chat begins; not those for a temporary one. SEC-599: when somebody signs out, they are gone."""
+    page = new_context(bypass_csp=True).new_page()
+    sign_in(page, MEMBER)
+    asked: list[str] = []
+
+    def leave(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    def reload() -> None:
+        """Once the browser would not ask, since it has them."""
+        page.wait_for_function(
+            "() => dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+        )
+        page.reload()
+
+    page.on("dialog", leave)
+    attach(page, tmp_path, ("note.txt", b"The word is quince"), ("second.txt", b"And fig"))
+    chosen = page.get_by_role("list", name="Attachments")
+    expect(chosen.get_by_role("listitem")).to_have_count(2)
+    reload()
+    expect(chosen.get_by_role("listitem")).to_have_count(2)
+    page.get_by_role("button", name="Remove second.txt").click()
+    page.get_by_role("button", name="Temporary chat").click()
+    expect(chosen).to_contain_text("note.txt")
+    page.get_by_role("button", name="Temporary chat").click()
+    reload()
+    expect(chosen).to_contain_text("note.txt")
+    page.get_by_role("button", name="Send").click()
+    page.wait_for_url("**/c/**")
+    expect(page.locator("article.answer")).to_contain_text("The word is quince")
+    expect_idle(page)
+    page.goto("/w/demo/")
+    expect(page.locator(".bud-card").first).to_be_visible()
+    expect(chosen).to_have_count(0)
+    attach(page, tmp_path, ("secret.txt", b"Of the member alone"))
+    expect(chosen).to_contain_text("secret.txt")
+    reload()
+    expect(chosen).to_contain_text("secret.txt")
+    assert asked == []
+    page.get_by_role("button", name="Your account and settings").click()
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/login/**")
+    page.wait_for_function(
+        "async () => !(await indexedDB.databases()).some((one) => one.name === 'trellis.files')"
+    )
 
 
 GIVE = """

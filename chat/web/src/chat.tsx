@@ -9,6 +9,7 @@ import { chooser } from "./chat/choice";
 import { ChooserDialog } from "./chat/chooser";
 import { comparing } from "./chat/comparing";
 import { followDrafts, HOME, sendDrafts } from "./chat/draft";
+import { followHomeFiles } from "./chat/home-files";
 import { sharing } from "./chat/sharing";
 import { takeFiles } from "./chat/uploads";
 import { forgetAtSignOut } from "./forgetting";
@@ -113,6 +114,7 @@ if (root) {
   refuseFiles();
   forgetAtSignOut(sendDrafts);
   followDrafts();
+  void followHomeFiles();
   render(<App />, root);
   startWorker();
   effect(() => noteChat(place.value ? conversationPath(place.value) : homePath));

@@ -4,6 +4,8 @@ import t from "./texts/pages";
 
 /** Drafts, messages that were not sent, hosts that links may lead to, and models compared last; the person's id follows. */
 const OF_A_PERSON = /^trellis\.(?:draft|unsent|hosts|compared)\.([0-9a-f-]{36})(?:\.|$)/;
+/** The browser's database of files that were chosen for a chat which has not begun. */
+export const FILES = "trellis.files";
 const SIGN_OUT = "/accounts/logout/";
 /** Who was signed in last. */
 const PERSON = "trellis.person";
@@ -29,6 +31,15 @@ export function forgetPeople(place: Storage, except: string | null = null): void
   for (const key of keysOf(place)) {
     const person = OF_A_PERSON.exec(key)?.[1];
     if (person && person !== except) place.removeItem(key);
+  }
+}
+
+/** The browser does it by itself, also while the page goes away. */
+function forgetFiles(): void {
+  try {
+    indexedDB.deleteDatabase(FILES);
+  } catch {
+    // Forbidden, so there is none.
   }
 }
 
@@ -60,7 +71,9 @@ export function forgetOthers(person: string): void {
   const place = storage();
   if (!place) return;
   forgetPeople(place, person);
-  if (place.getItem(PERSON) !== person) place.setItem(PERSON, person);
+  if (place.getItem(PERSON) === person) return;
+  place.setItem(PERSON, person);
+  forgetFiles();
 }
 
 /** Whether somebody else has signed in here since this person's page was opened. */
@@ -105,5 +118,6 @@ export function forgetAtSignOut(before: () => void = () => {}): void {
     before();
     isOver = true;
     forgetPeople(place);
+    forgetFiles();
   });
 }

@@ -7,6 +7,7 @@ import t from "../texts/chat";
 import common from "../texts/common";
 import type { Artifact } from "../wire";
 import { MOST_PICKED, pickFile } from "./attachments";
+import { HOME } from "./draft";
 
 export interface Upload {
   key: number;
@@ -23,10 +24,13 @@ const uploads = signal<Readonly<Record<string, readonly Upload[]>>>({});
 const requests = new Map<number, XMLHttpRequest>();
 let counter = 0;
 
+/** Whether files of the start page would be there after a reload (`home-files.ts`). */
+export const areKept = signal(false);
+
 // The browser asks before it leaves the page: a file that has not arrived is kept nowhere else.
 addEventListener("beforeunload", (event) => {
-  const all = Object.values(uploads.value).flat();
-  if (all.some((one) => !one.error)) event.preventDefault();
+  const all = Object.entries(uploads.value).filter(([draft]) => draft !== HOME || !areKept.value);
+  if (all.some(([, list]) => list.some((one) => !one.error))) event.preventDefault();
 });
 
 export const uploadsOf = (draft: string): readonly Upload[] => uploads.value[draft] ?? [];
