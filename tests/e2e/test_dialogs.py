@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -62,8 +63,9 @@ def test_dialogs_of_the_next_message_begin_where_people_work(new_context: NewCon
         ("Attach a resource…", "Attach a resource", "input[type=search]"),
     ):
         expect_focus(page, name, begins_at, from_menu(item))
-    chip = page.get_by_role("button", name=re.compile("^Bud and model"))
-    expect_focus(page, "Bud and model", "input", lambda: press(chip))
+    for place in (".composer", ".chat-header"):
+        chip = page.locator(place).get_by_role("button", name=re.compile("^Bud and model"))
+        expect_focus(page, "Bud and model", "input", partial(press, chip))
     search = page.locator("#sidebar").get_by_role("button", name="Search")
     expect_focus(page, "Search chats", "input", lambda: press(search))
     expect_focus(page, "Search chats", "input", lambda: key("Control+k"))
