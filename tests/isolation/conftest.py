@@ -36,8 +36,8 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 class States:
     """All rows of both sides, as values."""
 
-    a: dict[str, list[dict[str, Any]]]
-    b: dict[str, list[dict[str, Any]]]
+    a: dict[str, Any]
+    b: dict[str, Any]
 
 
 @pytest.fixture(scope="module")
