@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,14 @@ from pytest_django.plugin import DjangoDbBlocker
 import config.urls  # noqa: F401 - finds the classes of the admin, which the tests here walk
 from tests.isolation.state import state_of
 from tests.isolation.world import World, make_world
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_lines_of_refusals() -> Iterator[None]:
+    """The walks are refused thousands of times. To write each into the log is a tenth of what a refusal takes."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +45,8 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 class States:
     """All rows of both sides, as values."""
 
-    a: dict[str, list[dict[str, Any]]]
-    b: dict[str, list[dict[str, Any]]]
+    a: dict[str, Any]
+    b: dict[str, Any]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.extent import first_and_another
 from tests.factories import CANARY
 from tests.isolation.conftest import States
 from tests.isolation.routes import METHODS, SAFE, SAMPLES, Sample, address, route_names
-from tests.isolation.state import state_of
+from tests.isolation.state import rows_of, state_of
 from tests.isolation.world import Side, World
 
 pytestmark = pytest.mark.django_db
@@ -315,7 +315,7 @@ def owned_by_server(side: Side) -> Any:
             {key: value for key, value in row.items() if key in HOSTILE or key.endswith("_id")}
             for row in rows
         ]
-        for label, rows in state_of(side).items()
+        for label, rows in rows_of(side).items()
         if label != "audit.AuditEntry"
     }
 
