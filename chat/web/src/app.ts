@@ -198,16 +198,17 @@ export function hearOfRows(hear: HearRow): void {
   onRow.add(hear);
 }
 
+/** Tell who hears of rows, before the list changes: what they know of this one is out of date. */
+function tellOfRow(row: Conversation): void {
+  const before = list.value?.find((other) => other.id === row.id);
+  onRow.forEach((hear) => hear(row, before));
+}
+
 /** Put one row into the list as it is now, or take it out where it no longer belongs. */
 export function placeInList(row: Conversation): void {
   if (!list.value) return;
   const others = list.value.filter((other) => other.id !== row.id);
-  onRow.forEach((hear) => {
-    hear(
-      row,
-      list.value?.find((other) => other.id === row.id),
-    );
-  });
+  tellOfRow(row);
   const isListed =
     !row.is_temporary &&
     row.is_archived === showsArchived.value &&
@@ -358,7 +359,10 @@ function flush(): void {
 function placeInListQuietly(row: Conversation): void {
   const known = list.value?.find((other) => other.id === row.id);
   if (!known || known.updated_at !== row.updated_at) placeInList(row);
-  else if (list.value) list.value = list.value.map((other) => (other.id === row.id ? row : other));
+  else if (list.value) {
+    if (known.status !== row.status) tellOfRow(row);
+    list.value = list.value.map((other) => (other.id === row.id ? row : other));
+  }
 }
 
 let healAttempts = 0;

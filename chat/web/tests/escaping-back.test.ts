@@ -18,6 +18,6 @@ test("REL-1191: a page that asks nothing takes no Escape", () => {
   document.body.innerHTML = "<form></form>";
   const leave = vi.fn();
   startEscapingBack(leave);
-  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+  document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
   expect(leave).not.toHaveBeenCalled();
 });

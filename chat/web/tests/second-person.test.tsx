@@ -88,6 +88,13 @@ describe("a call that waits for a second person", () => {
     vi.spyOn(globalThis, "fetch").mockResolvedValue(Response.json([asked]));
     await act(() => state.loadWaiting());
     expect(tag()).toBe("needs you");
+    let answer: (response: Response) => void = () => undefined;
+    vi.spyOn(globalThis, "fetch").mockReturnValue(new Promise((resolve) => (answer = resolve)));
+    const onItsWay = state.loadWaiting();
+    act(() => state.fallBehind()); // the call began after the server had looked
+    answer(Response.json([]));
+    await act(() => onItsWay);
+    expect(tag()).toBe("needs you");
     act(() => {
       app.list.value = null;
       state.waitingItems.value = null;

@@ -17,15 +17,23 @@ export const isWaitingOpen = signal(false);
 export const pageTitle = signal(document.title);
 
 /** Something has changed since the list was asked for. */
-export const isBehind = signal(true);
+const isBehind = signal(true);
 /** That the server gives at most; with so many, some may be missing. */
 const MOST = 100;
 
 let request = 0;
+let changes = 0;
+
+/** Something has changed: what is known, and what is on its way, may be from before. */
+export function fallBehind(): void {
+  changes += 1;
+  isBehind.value = true;
+}
 
 export async function loadWaiting(): Promise<void> {
   request += 1;
   const mine = request;
+  const seen = changes;
   try {
     const items = await api.waiting();
     if (mine !== request) return;
@@ -33,7 +41,7 @@ export async function loadWaiting(): Promise<void> {
     batch(() => {
       waitingItems.value = items;
       waitingProblem.value = null;
-      isBehind.value = false;
+      if (seen === changes) isBehind.value = false;
     });
   } catch (error) {
     if (mine === request) waitingProblem.value = messageOf(error); // the next change or connection asks again

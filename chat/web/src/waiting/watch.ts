@@ -3,14 +3,14 @@ import { effect } from "@preact/signals";
 import { boot, hearOfChanges, hearOfRows, socketStatus } from "../app";
 import t from "../texts/waiting";
 import { aboutChat, tell } from "./notify";
-import { isBehind, loadWaiting, showCount, tellWhoDecides, waitingItems } from "./state";
+import { fallBehind, loadWaiting, showCount, tellWhoDecides, waitingItems } from "./state";
 
 const SETTLE_MS = 250;
 
 export function watchWaiting(): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const soon = () => {
-    isBehind.value = true;
+    fallBehind();
     clearTimeout(timer);
     timer = setTimeout(loadWaiting, SETTLE_MS);
   };
