@@ -158,7 +158,7 @@ def test_a_person_gives_themselves_a_picture(new_context: NewContext, tmp_path: 
     expect(page.get_by_text("Saved.")).to_be_visible()
     head = page.get_by_role("button", name="Your account").locator("img")
     expect(head).to_be_visible()
-    assert head.evaluate("image => image.naturalWidth") == 256
+    expect(head).to_have_js_property("naturalWidth", 256)
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme="light" if width == 1280 else "dark")

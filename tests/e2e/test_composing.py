@@ -356,7 +356,7 @@ def test_files_go_along_with_a_message_and_are_read(
     expect(question).to_contain_text("Its pages hold no text. It may be a scan.")
     picture = question.get_by_role("img", name="red.png")
     expect(picture).to_be_visible()
-    assert picture.evaluate("image => image.naturalWidth") == 600
+    expect(picture).to_have_js_property("naturalWidth", 600)
     expect_idle(page)
     expect_no_faults(page)
     screenshot(page, f"attached-{width}")

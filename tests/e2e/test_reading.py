@@ -39,10 +39,11 @@ def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:
 
     open_chat(page, "Clock", "Show me all formats")
     answer = page.locator("article.answer").last
-    expect(answer.locator(".md-diagram img")).to_be_visible()
+    diagram = answer.locator(".md-diagram img")
+    expect(diagram).to_be_visible()
     expect(answer.locator(".md-math-block .katex math")).to_have_count(1)
     expect_idle(page)
-    assert answer.locator(".md-diagram img").evaluate("image => image.naturalWidth") > 100
+    assert diagram.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
     answer.get_by_role("button", name="Show source").click()
     expect(answer.get_by_text("flowchart LR")).to_be_visible()
 
