@@ -65,3 +65,10 @@ def holds_some(file: Path, root: Path) -> bool:
     marks = ("mark.both_engines", "mark.sqlite")
     text = file.read_text(encoding="utf-8")
     return runs_on_both(file.relative_to(root).as_posix()) or any(mark in text for mark in marks)
+
+
+ENDLESS: Final = {
+    "postgresql": "SELECT count(*) FROM generate_series(1, 10000000000)",
+    "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
+}
+"""A statement of each engine that has to be broken off."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from django.db import OperationalError, connection, transaction
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -17,6 +15,7 @@ from audit.exports.pdf import Figure
 from audit.reviews import making
 from audit.reviews.schedules import ScheduleDraft, faults_of
 from audit.reviews.stored_filters import log_query
+from workspaces.database.time_limits import TookTooLong, at_most
 from workspaces.errors import InvalidInput
 from workspaces.mails import public_url
 from workspaces.roles import Permission, require
@@ -31,7 +30,7 @@ MOST_SHOWN: Final = 5
 """Entries of the file that a preview shows."""
 LONGEST_CELL: Final = 200
 SECONDS: Final = 10
-"""For which the database looks; whoever waits for a page has no use for more."""
+"""For which the database looks at most; whoever waits for a page has no use for more."""
 _NOT_YET = frozenset({"name", "recipients"})
 """What a person may still leave open."""
 
@@ -88,11 +87,15 @@ def preview_schedule(
     if faults:
         raise InvalidInput(fields=faults)
     sent = making.file_of(draft, workspace, now)
-    with _in_time():
-        rows = making.rows_of(sent, actor=actor)
-        numbers = making.count(rows, most=MOST_COUNTED)
-        sample = making.begin(sent, actor=actor, number=MOST_SHOWN)
-        figures = making.figures_of(sent, actor=actor)
+    try:
+        with at_most(SECONDS):
+            rows = making.rows_of(sent, actor=actor)
+            numbers = making.count(rows, most=MOST_COUNTED)
+            sample = making.begin(sent, actor=actor, number=MOST_SHOWN)
+            figures = making.figures_of(sent, actor=actor)
+    except TookTooLong as error:
+        told = _("Looking took too long. Narrow the filters; the file itself may take longer.")
+        raise InvalidInput(fields={"query": [told]}) from error
     # The page of the file that is not made yet.
     link = public_url(reverse("audit:entries", args=[workspace.slug])) + "sent/…"
     mail = making.mail_of(sent, draft, numbers, link=link, made_by=actor.label)
@@ -129,27 +132,3 @@ def _cut(sample: Sample) -> Sample:
 
 def _begin(text: str, longest: int = LONGEST_CELL) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-@contextmanager
-def _in_time() -> Iterator[None]:
-    """Stop a database server that looks for too long.
-
-    Raises:
-        InvalidInput: it was stopped.
-    """
-    if connection.vendor != "postgresql":
-        yield
-        return
-    try:
-        with transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute(f"SET LOCAL statement_timeout = '{SECONDS}s'")
-            yield
-            with connection.cursor() as cursor:
-                cursor.execute("SET LOCAL statement_timeout TO DEFAULT")
-    except OperationalError as error:
-        if getattr(error.__cause__, "sqlstate", "") != "57014":
-            raise
-        told = _("Looking took too long. Narrow the filters; the file itself may take longer.")
-        raise InvalidInput(fields={"query": [told]}) from error

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from audit.models import ReportSchedule
 
@@ -80,6 +80,6 @@ def usual_name(view: str, cadence: str) -> str:
     """
     when = dict(ReportSchedule.Cadence.choices).get(cadence, cadence)
     return _("%(view)s, %(when)s") % {
-        "view": (view or gettext("Filtered entries"))[:50],
+        "view": (view or _("Filtered entries"))[:50],
         "when": when,
     }

@@ -15,7 +15,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import dateformat, timezone
-from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -254,8 +253,8 @@ def _recognised(request: WorkspaceRequest, draft: ScheduleDraft) -> _Chosen:
         if _meaning(ready.query, now) == wanted:
             return _Chosen(
                 view=f"{_READY}{ready.key}",
-                view_name=gettext(ready.label),
-                view_help=gettext(ready.help),
+                view_name=_(ready.label),
+                view_help=_(ready.help),
                 draft=draft,
             )
     for view in saved_views_of(request, SavedView.Page.LOG):
@@ -282,7 +281,7 @@ def _read_choices(request: WorkspaceRequest, given: Mapping[str, str]) -> _Chose
         ready = ready_view(view.removeprefix(_READY))
         if ready is None:
             raise NotFound(_("Saved view not found."))
-        query, name, told = ready.query, gettext(ready.label), gettext(ready.help)
+        query, name, told = ready.query, _(ready.label), _(ready.help)
     elif view:
         saved = {str(one.pk): one for one in saved_views_of(request, SavedView.Page.LOG)}
         if view not in saved:
@@ -309,7 +308,7 @@ def _view_choices(request: WorkspaceRequest) -> list[tuple[str, list[tuple[str, 
     """Give the views to pick from, in groups."""
     saved = saved_views_of(request, SavedView.Page.LOG)
     return [
-        (_("Ready"), [(f"{_READY}{one.key}", gettext(one.label)) for one in READY]),
+        (_("Ready"), [(f"{_READY}{one.key}", _(one.label)) for one in READY]),
         *([(_("Saved views"), [(str(one.pk), one.name) for one in saved])] if saved else []),
         (_("Yours"), [("", _("Filters that you type"))]),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from typing import Any, ClassVar, Final
@@ -150,15 +151,15 @@ OF_CHATS: Final = Scopes(read="chat", write="chat")
 SEARCH: Final = OpenApiParameter("search", str, description="Words of its name or address.")
 
 
-class OffersOfChat:
+class OffersOfChat(ABC):
     """What the servers of a chat offer; mixed into the viewsets of conversations and, for chats to come, of buds."""
 
     offer_parameters: ClassVar[Any] = {"resources": ("search",), "prompts": ("search",)}
     """Which parameters its addresses know."""
 
+    @abstractmethod
     def chat_setting(self, pk: str) -> ChatSetting:
         """Which servers the chat can use."""
-        raise NotImplementedError
 
     @extend_schema(responses=ServersOutput, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -171,7 +172,7 @@ class OffersOfChat:
     @action(detail=True, methods=["get"], pagination_class=None)
     def resources(self: Any, request: Request, pk: str) -> Response:
         """The first 200 resources and templates that a message can take along."""
-        rows = resources_of(self.chat_setting(pk), searched(request))
+        rows = resources_of(self.chat_setting(pk), _searched(request))
         return Response([_resource_json(row) for row in rows])
 
     @extend_schema(
@@ -183,7 +184,7 @@ class OffersOfChat:
         """The first 200 prompts that can be used; or one of them, filled in by its server."""
         setting = self.chat_setting(pk)
         if request.method != "POST":
-            return Response([_prompt_json(row) for row in prompts_of(setting, searched(request))])
+            return Response([_prompt_json(row) for row in prompts_of(setting, _searched(request))])
         values = self.read(PromptInput)
         outcome = fetch_prompt(
             setting=setting,
@@ -293,7 +294,7 @@ def _server_json(
     return {**shown, "tools": tools.get(one.server_id, [])}
 
 
-def searched(request: Request) -> str:
+def _searched(request: Request) -> str:
     """The words that resources and prompts are looked for by."""
     return str(request.query_params.get("search", ""))[:200].replace("\x00", "")
 
