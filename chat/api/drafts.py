@@ -28,7 +28,16 @@ class DraftAttachment(AttachedName):
     )
     kind = serializers.CharField(max_length=50, required=False, help_text="Of a file.")
     size = serializers.IntegerField(min_value=0, required=False, help_text="Of a file, in bytes.")
+    version = serializers.IntegerField(
+        min_value=1, required=False, help_text="Of a file, which needs one: the draft keeps it."
+    )
     shown = frozenset({"title", "server_name", "kind", "size"})
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """A file is kept in the version that was chosen."""
+        if "artifact_id" in attrs and "version" not in attrs:
+            raise serializers.ValidationError({"version": "Say which version of the file."})
+        return super().validate(attrs)
 
     def to_representation(self, instance: dict[str, Any]) -> dict[str, Any]:
         """As it was kept."""
@@ -37,7 +46,7 @@ class DraftAttachment(AttachedName):
 
 def _chosen(values: dict[str, Any]) -> Chosen:
     if "artifact_id" in values:
-        file = {"kind": "file", "size": 0, **values, "version": values.get("version") or 1}
+        file = {"kind": "file", "size": 0, **values}
         return ChosenFile(**{name: file[name] for name in ChosenFile.__slots__})
     resource = {"server_name": "", "resource_id": None, **values}
     return ChosenResource(**{name: resource[name] for name in ChosenResource.__slots__})

@@ -1,9 +1,8 @@
 -- Words of what stands beside messages: calls of tools that have ended, and attached files and resources, with whose they
 -- are. A table of its own, as that of messages' words has it, so that what tools gave never hides what people said. Of each
 -- text a beginning is kept (`chat/services/beside_index.py` has the same numbers). Signs between words part them: PostgreSQL
--- takes a path or an address for one word. A row that names no version of its file any more is no longer found. What is new
--- waits in a list of the index that each search reads through: 4 MB of it, as is usual, take 130 ms. A blank line ends a
--- statement.
+-- takes a path or an address for one word. A row that names no version of its file any more is no longer found. A blank line
+-- ends a statement.
 
 CREATE TABLE IF NOT EXISTS chat_beside_lexemes (
     text_id uuid PRIMARY KEY, message_id uuid NOT NULL, conversation_id uuid NOT NULL,
@@ -72,4 +71,4 @@ CREATE INDEX IF NOT EXISTS chat_beside_lexemes_of_chat ON chat_beside_lexemes (c
 
 CREATE INDEX IF NOT EXISTS chat_beside_lexemes_of_message ON chat_beside_lexemes (message_id)
 
-CREATE INDEX IF NOT EXISTS chat_beside_lexemes_found ON chat_beside_lexemes USING gin (words) WITH (gin_pending_list_limit = 256)
+CREATE INDEX IF NOT EXISTS chat_beside_lexemes_found ON chat_beside_lexemes USING gin (words)

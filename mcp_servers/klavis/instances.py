@@ -31,6 +31,7 @@ from mcp_servers.registry.bud_choices import (
     give_to_buds,
 )
 from mcp_servers.registry.rights import require_to_own
+from mcp_servers.registry.services import ServerDraft, update_server
 from mcp_servers.registry.services.servers import MAX_PERSONAL_SERVERS
 from workspaces import outbound
 from workspaces.changes import record_created, tracked_change
@@ -77,11 +78,11 @@ def install(
         Conflict: it is installed already, or there are too many.
         InvalidInput: the provider's catalogue has no such service, or a bud is not there.
     """
-    check_buds(workspace.pk, where.bud_ids)
     if for_workspace:
         require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
     else:
         require_to_own(actor, workspace)
+    check_buds(workspace.pk, where.bud_ids)
     account = usable_account(workspace.pk)
     names = _known_names(account, services or [server_name])
     user_id = None if for_workspace else actor.user_id
@@ -315,6 +316,9 @@ def _take_up(
             raise Conflict(_("This service is installed already."))
         instance.begun_by_id = actor.user_id
         _note_where(instance, where)
+        if instance.server is not None and where != EVERYWHERE:
+            draft = ServerDraft().used(where)  # it is there from before, with the choice of then
+            update_server(server=instance.server, draft=draft, actor=actor)
         if is_strata:
             instance.services = names
         instance_state.set_state(instance, InstanceState.CREATING)

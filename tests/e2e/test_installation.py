@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ from config.demo.people import PASSWORD
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import ADMIN, enter
+from tests.patience import PATIENCE
 from workspaces.product import VERSION
 
 OWNER = "installation@demo.example"
@@ -77,10 +79,8 @@ def check(page: Page, name: str) -> None:
 def look_until_fine(page: Page, job: str) -> None:
     """Look again until the job's last run is told to have gone well."""
     row = page.get_by_role("row", name=re.compile(job))
-    for _ in range(60):
-        if "fine" in row.inner_text():
-            break
-        page.wait_for_timeout(1_000)
+    ends = time.monotonic() + PATIENCE
+    while "fine" not in row.inner_text() and time.monotonic() < ends:
         page.get_by_role("link", name="Look again").click()
     expect(row).to_contain_text("fine")
 

@@ -839,8 +839,8 @@ export interface DraftAttachment {
   resource_id?: string | null;
   /** Of a file. Upload it before you send the message. */
   artifact_id?: string;
-  /** Of a file; without it the newest. */
-  version?: number | null;
+  /** Of a file, which needs one: the draft keeps it. */
+  version?: number;
   title: string;
   /** Of a resource. */
   server_name?: string;

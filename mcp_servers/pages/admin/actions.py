@@ -25,7 +25,7 @@ class ActionRuleAdmin(ReadOnlyAdmin):
     section = Section.RULES
     list_display = ("action", "service", "category", "server", "effect")
     list_filter = ("effect",)
-    list_select_related = ("server",)
+    list_select_related = ("server__workspace",)
     fields = ("server", "service", "category", "action", "effect")
     readonly_fields = fields
     actions = ("take_back",)

@@ -23,7 +23,7 @@ class OAuthGrantAdmin(OfServerAdmin):
 
     manage_permission = Permission.MANAGE_SERVERS
     list_display = ("server", "whose", "account", "granted_at", "last_used_at", "is_connected")
-    list_select_related = ("server", "user")
+    list_select_related = ("server__workspace", "client", "user")
     search_fields = ("server__name", "user__email", "account")
     fieldsets = (
         (

@@ -128,7 +128,7 @@ class ServerAdminForm(LimitFields, forms.ModelForm):
             **{name: _OF_PAGE[name].help_text for name in _AS_ON_PAGE},
             "url": _("Such as https://mcp.example.org/mcp."),
             "sampling_daily_tokens": _(
-                "What its requests to the model may use on one day (UTC), in tokens, such as 50,000."
+                "What its requests to the model may use on one day (UTC), in tokens, such as 50000."
             ),
             "oauth_scope": _(
                 "What is asked for when somebody signs in, such as “read write”. Leave empty for what the server says it"

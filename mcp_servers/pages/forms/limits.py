@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from workspaces.texts import Text
 
 LIMITS: Final = {
-    "connect_seconds": (_("Time to connect"), _("seconds"), False),
-    "call_seconds": (_("Time for a call without a sign of progress"), _("seconds"), True),
-    "hard_call_seconds": (_("Time for a call in all"), _("seconds"), True),
-    "queue_seconds": (_("Time that a call waits for its turn"), _("seconds"), False),
-    "idle_seconds": (_("Time without a call until the connection closes"), _("seconds"), False),
-    "max_concurrent_calls": (_("Calls at the same time"), _("calls"), False),
-    "max_queued_calls": (_("Calls that may wait"), _("calls"), False),
-    "max_attempts": (_("Attempts to connect in a row"), _("attempts"), False),
-    "result_bytes": (_("Largest part of a result that is kept"), _("bytes"), False),
-    "calls_per_day": (_("Calls on one day, by everybody together"), _("calls"), True),
+    "connect_seconds": (_("Time to connect"), _("seconds")),
+    "call_seconds": (_("Time for a call without a sign of progress"), _("seconds")),
+    "hard_call_seconds": (_("Time for a call in all"), _("seconds")),
+    "queue_seconds": (_("Time that a call waits for its turn"), _("seconds")),
+    "idle_seconds": (_("Time without a call until the connection closes"), _("seconds")),
+    "max_concurrent_calls": (_("Calls at the same time"), _("calls")),
+    "max_queued_calls": (_("Calls that may wait"), _("calls")),
+    "max_attempts": (_("Attempts to connect in a row"), _("attempts")),
+    "result_bytes": (_("Largest part of a result that is kept"), _("bytes")),
+    "calls_per_day": (_("Calls on one day, by everybody together"), _("calls")),
 }
-"""Label, unit, and whether it may be empty."""
+"""Label and unit."""
 _EMPTY: Final = {
     "call_seconds": _("Leave empty to use the platform's setting."),
     "hard_call_seconds": _("Leave empty for ten times the time of a call."),
     "calls_per_day": _("Leave empty for no limit."),
 }
-"""What those mean that have no value of their own."""
+"""Which may be empty, and what that means."""
 _WHOLE: Final = frozenset(
     {
         "max_concurrent_calls",
@@ -48,13 +48,13 @@ _WHOLE: Final = frozenset(
 def limit_fields() -> dict[str, forms.Field]:
     """Make a field for each of them."""
     found: dict[str, forms.Field] = {}
-    for name, (label, unit, may_be_empty) in LIMITS.items():
+    for name, (label, unit) in LIMITS.items():
         bounds = _bounds(name)
         kind = forms.IntegerField if name in _WHOLE else forms.FloatField
         found[name] = kind(
             label=label,
-            required=not may_be_empty,
-            help_text=_EMPTY[name] if may_be_empty else "",
+            required=name not in _EMPTY,
+            help_text=_EMPTY.get(name, ""),
             min_value=bounds.get("ge"),
             max_value=bounds.get("le"),
         )
@@ -73,9 +73,8 @@ def limit_help(name: str) -> Text:
             least=whole(bounds["ge"]),
             most=whole(bounds["le"]),
         ),
-        empty=_EMPTY[name]
-        if default is None
-        else format_lazy(_("Leave empty for {default}."), default=whole(default)),
+        empty=_EMPTY.get(name)
+        or format_lazy(_("Leave empty for {default}."), default=whole(default)),
     )
 
 

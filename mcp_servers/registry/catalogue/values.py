@@ -125,7 +125,7 @@ class CatalogueSource(Protocol):
         secret: str,
         where: WhereUsed,
     ) -> Installing:
-        """Make a server of an entry: the workspace's, or the actor's own. Who may was asked before, and whether its buds are there.
+        """Make a server of an entry: the workspace's, or the actor's own. Who may was asked before.
 
         Raises:
             DomainError: in plain words.

@@ -116,6 +116,7 @@ def test_a_draft_keeps_what_the_message_takes_along(tenant: Tenant) -> None:
     assert send(file, resource).json()["attachments"] == [file, resource]
     [listed] = client.get("/api/drafts/", headers=header).json()
     assert (listed["text"], listed["attachments"]) == ("", [file, resource])
+    assert send({"artifact_id": str(uuid4()), "title": "which?"}).status_code == 400
     for faulty in ({"title": "neither"}, {**file, **resource}, {**file, "title": "x" * 501}):
         assert send(faulty).status_code == 400
     assert send(*[{**file, "version": number} for number in range(1, 12)]).status_code == 400

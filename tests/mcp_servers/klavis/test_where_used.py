@@ -10,9 +10,9 @@ from django.utils import timezone
 from chat.models import Bud
 from chat.services.buds import create_bud, update_bud
 from mcp_servers.klavis import instances
-from mcp_servers.klavis.models import KlavisAccount, KlavisInstance
+from mcp_servers.klavis.models import InstanceState, KlavisAccount, KlavisInstance
 from mcp_servers.models import McpServer
-from mcp_servers.registry.bud_choices import WhereUsed
+from mcp_servers.registry.bud_choices import EVERYWHERE, WhereUsed
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.klavis import FakeKlavis
 from tests.mcp_servers.klavis.conftest import poll_now
@@ -74,6 +74,31 @@ def test_it_may_wait_until_somebody_adds_it(
     client.post(INSTALL, {"for": "workspace"})
     rows = KlavisInstance.objects.for_workspace(tenant.workspace)
     assert rows.get().is_used_everywhere
+
+
+def test_an_installation_that_failed_later_takes_a_new_choice(
+    tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
+) -> None:
+    """REL-1222: its server is there from before; installing it again without a word changes nothing of that."""
+    bud = a_bud(tenant, "chosen")
+    rows = KlavisInstance.objects.for_workspace(tenant.workspace)
+
+    def install(where: WhereUsed) -> McpServer:
+        instances.install(
+            workspace=tenant.workspace,
+            server_name="Gmail",
+            actor=tenant.actor("admin"),
+            for_workspace=True,
+            where=where,
+        )
+        return McpServer.objects.for_workspace(tenant.workspace).get()
+
+    tenant.client("admin").post(INSTALL, {"for": "workspace"})
+    sign_in(tenant, provider)
+    for where in (WhereUsed(is_used_everywhere=False, bud_ids=(bud.pk,)), EVERYWHERE):
+        rows.update(state=InstanceState.FAILED)
+        server = install(where)
+        assert (server.is_used_everywhere, servers_of(bud)) == (False, [server.pk])
 
 
 def test_a_bud_that_takes_no_server_now_stops_nothing(

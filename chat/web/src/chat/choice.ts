@@ -234,7 +234,9 @@ export async function changeOverrides(
 }
 
 export async function addServer(conversationId: string | undefined, server: AddableServer): Promise<void> {
-  const before = (await loadServers(conversationId))?.overrides ?? homeOverrides.value;
+  const before = conversationId
+    ? (await api.serversOf({ conversation: conversationId })).overrides
+    : homeOverrides.value;
   const additional_servers = [...before.additional_servers, server.id];
   await changeOverrides(conversationId, { ...before, additional_servers });
 }

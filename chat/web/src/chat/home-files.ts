@@ -26,14 +26,17 @@ const store: UseStore = (mode, work) => {
 
 /** One change after the other, so that the last one stays. */
 let last: Promise<unknown> = Promise.resolve();
+let changes = 0;
 
 function keep(files: readonly File[]): void {
   areKept.value = false;
+  changes += 1;
+  const mine = changes;
   last = last
     .then(() => (files.length > 0 ? set(KEY, files, store) : del(KEY, store)))
     .then(
       () => {
-        areKept.value = true;
+        if (mine === changes) areKept.value = true;
       },
       () => undefined, // no room, or none is given: then the browser asks before it leaves the page
     );
