@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import struct
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -38,6 +39,18 @@ class Picture:
     """How many points had to be decoded."""
 
 
+_DAMAGED: Final = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    TypeError,
+    AttributeError,
+    struct.error,
+)
+"""What Pillow raises where a picture, or what stands beside it, is not what it says."""
+
+
 def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
     """Decode a base64 picture and encode it anew. Takes up to some hundred milliseconds: not for an event loop.
 
@@ -61,7 +74,7 @@ def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
         raise Unshowable("it is of no known kind") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise Unshowable(_TOO_MANY) from error
-    except (OSError, ValueError, SyntaxError, EOFError, MemoryError) as error:
+    except (*_DAMAGED, MemoryError) as error:
         raise Unshowable("it is damaged") from error
 
 
@@ -89,7 +102,21 @@ def _encode(image: Image.Image, max_pixels: int) -> Picture:
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """As it was meant to be seen: a phone writes how it was held beside its pictures, which is lost here."""
-    from PIL import ImageOps
+    """As it was meant to be seen: a phone writes how it was held beside its pictures, which is lost here.
 
-    return ImageOps.exif_transpose(image)
+    Pillow's `exif_transpose` would write all that stands beside the picture anew, and fails with whatever is odd in it.
+    """
+    from PIL import ExifTags, Image
+
+    turns = {
+        2: Image.Transpose.FLIP_LEFT_RIGHT,
+        3: Image.Transpose.ROTATE_180,
+        4: Image.Transpose.FLIP_TOP_BOTTOM,
+        5: Image.Transpose.TRANSPOSE,
+        6: Image.Transpose.ROTATE_270,
+        7: Image.Transpose.TRANSVERSE,
+        8: Image.Transpose.ROTATE_90,
+    }
+    held = image.getexif().get(ExifTags.Base.Orientation)
+    turn = turns.get(held) if isinstance(held, int) else None
+    return image if turn is None else image.transpose(turn)

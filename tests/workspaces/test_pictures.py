@@ -110,3 +110,14 @@ def test_a_picture_stands_upright() -> None:
     red, green, _ = shown.tobytes()[at : at + 3]
     assert red > 150 > green
     assert not shown.getexif()
+
+
+@pytest.mark.parametrize(("kind", "count"), [(5, 1), (10, 1), (7, 4), (13, 2)])
+def test_what_is_odd_beside_a_picture_does_not_matter(kind: int, count: int) -> None:
+    """REL-1228, SEC-73: a description that is a number, say, which Pillow cannot write again; the picture is turned."""
+    entries = (0x0112, 3, 1, 6), (0x010E, kind, count, 8)
+    beside = struct.pack("<2sHIH", b"II", 42, 8, len(entries))
+    beside += b"".join(struct.pack("<HHII", *entry) for entry in entries) + bytes(4)
+    photo = Image.new("RGB", (40, 20), "white")
+    picture = clean_picture(encoded(photo, "JPEG", exif=b"Exif\0\0" + beside))
+    assert opened(picture.data).size == (20, 40)
