@@ -51,6 +51,7 @@ class Sample:
     lines: Sequence[str] = ()
     size: int | None = None
     """Of these entries in bytes, where the size of a file follows from it."""
+    head_size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +71,16 @@ class Format:
         """Give the first entries of the file."""
         batch = first_batch(rows, number)
         written = self.encode(batch, True) if self.encode else b""
+        size = len(self.encode(batch, False)) if self.encode else None
+        head_size = len(written) - (size or 0)
         if self.encode in {None, as_csv}:
             return Sample(
                 head=COLUMNS,
                 rows=[cells_of(entry) for entry in batch],
-                size=len(written) if self.encode else None,
+                size=size,
+                head_size=head_size,
             )
-        return Sample(lines=written.decode().split("\n")[:-1], size=len(written))
+        return Sample(lines=written.decode().split("\n")[:-1], size=size, head_size=head_size)
 
     def stream_async(self, rows: WorkspaceQuerySet[AuditEntry]) -> AsyncIterator[bytes]:
         """Give the same for an asynchronous one."""

@@ -100,7 +100,9 @@ def preview_schedule(
     link = public_url(reverse("audit:entries", args=[workspace.slug])) + "sent/…"
     mail = making.mail_of(sent, draft, numbers, link=link, made_by=actor.label)
     shown = min(numbers.entries, MOST_SHOWN)
-    size = sample.size * numbers.entries // shown if sample.size and shown else None
+    size = None
+    if sample.size and shown:
+        size = sample.head_size + sample.size * numbers.entries // shown
     return Preview(
         since=sent.since,
         until=sent.until,

@@ -40,7 +40,7 @@ RETRY = timedelta(hours=1)
 MOST_ATTEMPTS: Final = 24
 """Of one file, so about a day; then the next one's turn comes, and people can send this one by hand."""
 CATCH_UP: Final = timedelta(days=7)
-"""After a time without workers, files that are older than this are not made any more."""
+"""After a time without workers the file that was due first is made, and then those of this time."""
 AT_ONCE = 5
 _OF_ATTEMPT: Final = (
     *("status", "attempts", "fault", "asked_by", "sent_to", "stored_as", "entries", "calls"),
@@ -81,12 +81,14 @@ def send_again(*, sent: SentFile, actor: Actor) -> SentFile:
 
     Raises:
         PermissionDenied: the actor may not export.
-        Conflict: it was sent, or its schedule is gone.
+        Conflict: it was sent, was for one person alone, or its schedule is gone.
         InvalidInput: it is being made by somebody else right now.
     """
     require(actor, Permission.EXPORT_AUDIT, workspace_id=sent.workspace_id)
     _check_unsent(sent)
-    if sent.schedule is None or sent.is_trial:
+    if sent.is_trial:
+        raise Conflict(_("This file was for the person who asked for it alone."))
+    if sent.schedule is None:
         raise Conflict(_("Its schedule no longer exists, so nobody is there to get it."))
     _run_by_hand(sent.schedule, sent, asked_by=actor.label[:254])
     return sent
@@ -151,7 +153,8 @@ def _run_due(schedule: ReportSchedule) -> None:
     """Make the file whose time has come, or the one before it that could not be sent yet: no file is lost to a later one."""
     draft = draft_of(schedule)
     rows = SentFile.objects.for_workspace(schedule.workspace_id).filter(schedule=schedule)
-    waiting = rows.filter(status=_Status.WAITING, is_trial=False)
+    # Those by hand have no due time: where their process died, nobody tries again.
+    waiting = rows.filter(status=_Status.WAITING, due_at__isnull=False)
     sent = waiting.select_related("workspace").order_by("created_at").first()
     if sent is None:
         sent = making.file_of(draft, schedule.workspace, schedule.next_run_at)
@@ -164,6 +167,7 @@ def _run_due(schedule: ReportSchedule) -> None:
         sent.save(update_fields=_OF_ATTEMPT)
     else:
         is_last = sent.attempts + 1 >= MOST_ATTEMPTS
+        sent.asked_by = ""  # somebody may have tried by hand before
         _attempt(sent, draft, maker=schedule.made_by, gives_up=is_last)
     if sent.status == _Status.WAITING:
         _note(schedule, sent, next_run_at=database_now() + RETRY)
@@ -173,8 +177,8 @@ def _run_due(schedule: ReportSchedule) -> None:
 
 def _after(sent: SentFile, draft: ScheduleDraft) -> datetime:
     """Give when the next file is due: what came due while this one was tried again is made at the next look."""
-    oldest = database_now() - CATCH_UP
-    return draft.next_run(max(sent.due_at or oldest, oldest))
+    assert sent.due_at is not None
+    return draft.next_run(max(sent.due_at, database_now() - CATCH_UP))
 
 
 def _run_by_hand(schedule: ReportSchedule, sent: SentFile, *, asked_by: str) -> None:
@@ -195,10 +199,10 @@ def _run_by_hand(schedule: ReportSchedule, sent: SentFile, *, asked_by: str) -> 
     was_waiting = sent.status == _Status.WAITING and sent.due_at is not None
     _attempt(sent, draft_of(schedule), maker=schedule.made_by, gives_up=not was_waiting)
     is_done = was_waiting and sent.status == _Status.SENT
-    _note(schedule, sent, **({"next_run_at": _after(sent, draft_of(schedule))} if is_done else {}))
+    _note(schedule, sent, next_run_at=_after(sent, draft_of(schedule)) if is_done else None)
 
 
-def _note(schedule: ReportSchedule, sent: SentFile, **changes: object) -> None:
+def _note(schedule: ReportSchedule, sent: SentFile, *, next_run_at: datetime | None) -> None:
     """Let go of a schedule, and say at it how its last file went."""
     is_ok = sent.status == _Status.SENT
     _let_go(
@@ -206,12 +210,16 @@ def _note(schedule: ReportSchedule, sent: SentFile, **changes: object) -> None:
         last_run_at=database_now(),
         last_ok=is_ok,
         last_result=(result_in_words(sent) if is_ok else sent.fault)[:500],
-        **changes,
+        next_run_at=next_run_at,
     )
 
 
-def _let_go(schedule: ReportSchedule, **changes: object) -> None:
+def _let_go(
+    schedule: ReportSchedule, *, next_run_at: datetime | None = None, **changes: object
+) -> None:
     rows = ReportSchedule.objects.for_workspace(schedule.workspace_id).filter(pk=schedule.pk)
+    if next_run_at is not None:  # unless somebody chose another time while the file was made
+        rows.filter(next_run_at=schedule.next_run_at).update(next_run_at=next_run_at)
     if rows.update(claimed_until=None, **changes):  # else it was deleted meanwhile
         schedule.refresh_from_db()
 
@@ -251,8 +259,14 @@ def _attempt(sent: SentFile, draft: ScheduleDraft, *, maker: User, gives_up: boo
     if not fault:
         sent.status, sent.sent_at = _Status.SENT, database_now()
     else:
-        sent.status = _Status.FAILED if gives_up else _Status.WAITING
+        sent.status = _Status.FAILED if gives_up or _is_stopped(sent) else _Status.WAITING
     sent.save(update_fields=_OF_ATTEMPT)
+
+
+def _is_stopped(sent: SentFile) -> bool:
+    """Whether the schedule was paused or deleted while the file was made."""
+    rows = ReportSchedule.objects.for_workspace(sent.workspace_id)
+    return not rows.filter(is_active=True, sent_files=sent.pk).exists()
 
 
 def _send(sent: SentFile, draft: ScheduleDraft, maker: User) -> None:

@@ -186,12 +186,14 @@ def faults_of(draft: ScheduleDraft, *, workspace_id: UUID, now: datetime) -> dic
 def pause_schedule(
     *, schedule: ReportSchedule, actor: Actor, is_paused: bool, now: datetime
 ) -> None:
-    """Stop, or go on with the next one.
+    """Stop, or go on with the next one; one that is so already stays as it is, with what it could not send yet.
 
     Raises:
         PermissionDenied: the actor may not export.
     """
     require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
+    if schedule.is_active is not is_paused:
+        return
     with tracked_change(schedule, actor=actor):
         schedule.is_active = not is_paused
         # Nor does it go on with what it could not send before it stopped in another way.

@@ -91,7 +91,9 @@ def trim_sent_files() -> int:
     now = database_now()
     held = LegalHold.objects.across_workspaces().filter(released_at=None).values("workspace_id")
     rows = SentFile.objects.across_workspaces().exclude(workspace_id__in=held)
-    rows = rows.exclude(status=SentFile.Status.WAITING, schedule__isnull=False)
+    rows = rows.exclude(
+        status=SentFile.Status.WAITING, schedule__isnull=False, due_at__isnull=False
+    )
     count: int = rows.filter(created_at__lt=now - timedelta(days=KEEP_DAYS)).delete()[0]
     shorter = AuditPolicy.objects.across_workspaces().filter(keep_days__lt=KEEP_DAYS)
     for policy in shorter.order_by("pk"):

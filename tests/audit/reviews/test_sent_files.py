@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -40,7 +41,7 @@ def actions(tenant: Tenant, action: Action) -> Any:
 
 
 @pytest.fixture
-def mail_is_down(monkeypatch: pytest.MonkeyPatch) -> Any:
+def mail_is_down() -> Iterator[Any]:
     """No mail leaves until it is called."""
     with pytest.MonkeyPatch.context() as patched:
 
@@ -174,6 +175,74 @@ def test_a_process_that_died_leaves_its_file_to_the_next_one(tenant: Tenant) -> 
     row.refresh_from_db()
     assert row.status == "failed"
     assert "ended each time" in row.fault
+
+
+def test_one_by_hand_whose_process_died_is_not_taken_for_the_one_that_is_due(
+    tenant: Tenant,
+) -> None:
+    """REL-1215: it has no due time, so nothing follows from it; the due file is sent, and the next comes in its time."""
+    schedule = a_schedule(tenant)
+    lost = SentFile.objects.create(
+        workspace=tenant.workspace,
+        schedule=schedule,
+        name=schedule.name,
+        query=schedule.query,
+        format="csv",
+        time_zone="UTC",
+        since=timezone.now() - timedelta(days=2),
+        until=timezone.now() - timedelta(days=1),
+        asked_by="somebody",
+    )
+    assert send_due() == 1
+    lost.refresh_from_db()
+    assert lost.status == "waiting"
+    made = files(tenant).exclude(pk=lost.pk).get()
+    assert (made.status, made.due_at) == ("sent", schedule.next_run_at)
+    schedule.refresh_from_db()
+    assert schedule.next_run_at > timezone.now()
+
+
+def test_another_time_chosen_while_a_file_is_made_stays(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1215: what was worked out from the times of before does not overwrite it."""
+    schedule = a_schedule(tenant)
+    chosen = timezone.now() + timedelta(days=3)
+
+    def change(*_args: object, **_kwargs: object) -> None:
+        rows = ReportSchedule.objects.for_workspace(tenant.workspace)
+        rows.filter(pk=schedule.pk).update(next_run_at=chosen)
+
+    monkeypatch.setattr(scheduled_exports, "_send", change)
+    assert send_due() == 1
+    schedule.refresh_from_db()
+    assert (schedule.next_run_at, schedule.last_ok, schedule.claimed_until) == (chosen, True, None)
+
+
+def test_a_pause_while_a_file_is_made_ends_its_attempts(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1215: a file that fails then is not tried again, since nobody would; going on twice gives up nothing."""
+    schedule = a_schedule(tenant)
+    actor = tenant.actor("auditor")
+
+    def fail(*_args: object, **_kwargs: object) -> None:
+        if files(tenant).count() == 1:
+            row = ReportSchedule.objects.for_workspace(tenant.workspace).get()
+            pause_schedule(schedule=row, actor=actor, is_paused=True, now=timezone.now())
+        raise OSError("down")
+
+    monkeypatch.setattr(scheduled_exports, "_send", fail)
+    send_due()
+    assert files(tenant).get().status == "failed"
+    schedule.refresh_from_db()
+    pause_schedule(schedule=schedule, actor=actor, is_paused=False, now=timezone.now())
+    due_again(schedule)
+    send_due()
+    assert [one.status for one in files(tenant)] == ["failed", "waiting"]
+    schedule.refresh_from_db()
+    pause_schedule(schedule=schedule, actor=actor, is_paused=False, now=timezone.now())
+    assert files(tenant).last().status == "waiting"
 
 
 def test_a_schedule_that_is_deleted_while_its_file_is_made_leaves_its_record(
