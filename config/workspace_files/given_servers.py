@@ -13,6 +13,7 @@ from mcp_servers.client.values import Effect
 from mcp_servers.models import ActionRule, GlobalServer, McpServer, ServerScope, meta_tools
 from mcp_servers.registry.scopes.platform import switch_off, switch_on
 from mcp_servers.registry.services.actions import remove_action_rule, set_action_rule
+from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceQuerySet
 
 
@@ -69,6 +70,9 @@ def put_given_server(place: Place, wanted: GivenServerFile) -> None:
         elif row is not None and row.global_server is not None and not wanted.is_on:
             switch_off(workspace_id=place.pk, global_server=row.global_server, actor=place.actor)
             return
+        elif row is not None and not wanted.is_on:
+            told = _("A provider gives this server. Uninstall it on the servers page.")
+            raise InvalidInput(fields={"is_on": [told]})
     if row is None:
         if wanted.is_on:
             told = _("“%(name)s” is not here. Install it, then apply the file again.")
@@ -83,6 +87,12 @@ def _put_actions(place: Place, server: McpServer, wanted: GivenServerFile, where
     now = {rule.key: rule for rule in rules.select_related("server__workspace")}
     kept = {_key_of(one): one for one in wanted.actions}
     with faults_at(f"{where}.actions"):
+        if len(kept) < len(wanted.actions):
+            raise InvalidInput(_("An action is named twice."))
+        # Those that go make room for those that come.
+        for key, rule in now.items():
+            if key not in kept:
+                remove_action_rule(rule=rule, actor=place.actor)
         for key, one in kept.items():
             if key not in now or now[key].effect != one.effect.value:
                 set_action_rule(
@@ -93,9 +103,6 @@ def _put_actions(place: Place, server: McpServer, wanted: GivenServerFile, where
                     effect=one.effect,
                     actor=place.actor,
                 )
-        for key, rule in now.items():
-            if key not in kept:
-                remove_action_rule(rule=rule, actor=place.actor)
 
 
 def _key_of(one: ActionFile) -> str:

@@ -152,6 +152,18 @@ def test_rules_on_actions_are_those_of_the_file(tenant: Tenant) -> None:
     assert apply() == {}
 
 
+def test_what_a_file_cannot_do_to_a_providers_server_is_told(tenant: Tenant) -> None:
+    """REL-1236: it is neither switched off, nor has it two rules for one action; nothing of the file is applied."""
+    server = hosted(tenant)
+    rules = ActionRule.objects.for_workspace(tenant.workspace).filter(server=server)
+    twice = [{"action": "send", "effect": "deny"}, {"action": "Send", "effect": "confirm"}]
+    for said in ({"is_on": False}, {"actions": twice}):
+        with pytest.raises(InvalidInput) as refused:
+            apply_file(place_of(tenant), {"given_servers": [{"name": "Gmail", **said}]})
+        assert all(name.startswith("given_servers.Gmail") for name in refused.value.fields)
+    assert not rules.exists()
+
+
 def test_a_required_server_stays_and_stands_in_the_file_only_with_decisions(
     tenant: Tenant,
 ) -> None:

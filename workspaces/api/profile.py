@@ -102,7 +102,9 @@ class PictureParser(UploadParser):
 
 
 class PictureInput(serializers.Serializer[Any]):
-    picture = serializers.FileField(help_text="PNG, JPEG, WebP or GIF, at most 10 MB.")
+    picture = serializers.FileField(
+        help_text=f"PNG, JPEG, WebP or GIF, at most {MOST_BYTES // 1024**2} MB."
+    )
 
 
 class ProfileViewSet(WorkspaceViewSet):

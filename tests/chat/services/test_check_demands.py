@@ -280,7 +280,7 @@ def test_apply_runs_checks_and_insists(demanding: Chat, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="--run-checks"):
         run()
     demanding.model.say("good day")
-    with pytest.raises(CommandError, match="Not all checks have passed"):
+    with pytest.raises(CommandError, match="Not all checks have run and passed"):
         run("--run-checks")
     demanding.model.say("hi")
     assert "1 of 1 passed." in run("--run-checks")
