@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -124,7 +125,7 @@ def start_run(
             )
     except IntegrityError as error:
         raise Conflict(_BUSY) from error
-    advance_run(run)
+    transaction.on_commit(partial(advance_run, run))
     run.refresh_from_db()
     return run
 

@@ -38,6 +38,16 @@ class AppliedOutput(serializers.Serializer[Any]):
     )
 
 
+class BegunChecksOutput(serializers.Serializer[Any]):
+    """Checks that run with a document."""
+
+    runs = CheckRunOutput(many=True)
+    notes = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Buds whose checks did not begin, and why. Send the document again later.",
+    )
+
+
 class ConfigViewSet(WorkspaceViewSet):
     """Rules, providers, servers, buds, alerts, streams, views and schedules of the workspace, without anything secret."""
 
@@ -91,15 +101,14 @@ class ConfigViewSet(WorkspaceViewSet):
         )
         return self.answer(applied)
 
-    @extend_schema(
-        request=OpenApiTypes.OBJECT, responses={201: CheckRunOutput(many=True)}, filters=False
-    )
+    @extend_schema(request=OpenApiTypes.OBJECT, responses={201: BegunChecksOutput}, filters=False)
     @action(detail=False, methods=["post"], url_path="check-runs", pagination_class=None)
     def check_runs(self, request: Request) -> Response:
         """Begin the checks that buds demand before they take what the document says. Nothing else is changed."""
         place = Place(self.workspace, self.actor)
         runs = check_buds(place, request.data, person=self.person)
-        return Response([run_json(run, self.actor) for run in runs], status=201)
+        answer = {"runs": [run_json(run, self.actor) for run in runs], "notes": place.notes}
+        return Response(answer, status=201)
 
 
 def _is_asked(request: Request, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -196,8 +196,15 @@ def check_buds(place: Place, document: object, *, person: User) -> list[CheckRun
         PermissionDenied: the actor does not own the workspace.
     """
     require(place.actor, Permission.MANAGE_WORKSPACE, workspace_id=place.pk)
-    begun: list[CheckRun] = []
-    for read in read_document(document).buds:
+    with transaction.atomic():  # of all buds, or of none
+        begun = list(_begin_checks(place, read_document(document).buds, person))
+    if not begun and not place.notes:
+        raise InvalidInput(_("No bud demands that checks pass with this file. Apply it."))
+    return begun
+
+
+def _begin_checks(place: Place, buds: Iterable[BudFile], person: User) -> Iterator[CheckRun]:
+    for read in buds:
         bud = shared_bud(read, place.pk)
         if (
             bud is None
@@ -207,12 +214,11 @@ def check_buds(place: Place, document: object, *, person: User) -> list[CheckRun
             continue
         with faults_at(f"buds.{read.slug}"):
             try:
-                begun.append(check_read(read, bud=bud, person=person, actor=place.actor))
+                run = check_read(read, bud=bud, person=person, actor=place.actor)
             except Conflict as error:
                 place.notes.append(f"{bud.name}: {error.message}")
-    if not begun and not place.notes:
-        raise InvalidInput(_("No bud demands that checks pass with this file. Apply it."))
-    return begun
+                continue
+        yield run
 
 
 def _note_unknown_tools(place: Place, wanted: WorkspaceFile) -> None:

@@ -17,9 +17,10 @@ from audit.models import AuditEntry
 from chat.models import Bud, CheckRun
 from chat.services.bud_versions import restore_version
 from chat.services.bud_yaml import apply_bud, write_bud
-from chat.services.buds import put_server_into_buds, update_bud
+from chat.services.buds import create_bud, put_server_into_buds, update_bud
 from chat.services.check_demands import ChecksNotPassed
 from chat.services.check_plans import change_plan, plan_of
+from chat.services.checks import add_check
 from chat.services.checks_ahead import check_file, check_version
 from config.workspace_files import ChecksMissing, Place, apply_file, check_buds, write_workspace
 from tests.chat.conftest import Chat
@@ -202,6 +203,22 @@ def test_the_checks_of_a_workspaces_file_run_beforehand(demanding: Chat) -> None
         check_buds(Place(place.workspace, demanding.tenant.actor("admin")), file, person=person)
 
 
+def test_no_checks_of_a_workspaces_file_run_if_one_bud_is_refused(demanding: Chat) -> None:
+    """REL-1225: a file is checked as a whole; nobody pays for half of it."""
+    place, file = servus(demanding)
+    actor = demanding.tenant.actor("admin")
+    second = create_bud(
+        workspace_id=place.pk, actor=actor, values={"slug": "second", "name": "Second"}
+    )
+    add_check(bud=second, values={"question": "Say hi", "contains": ["hi"]}, actor=actor)
+    change_plan(bud=second, actor=actor, before_saving=True)
+    wanted = {"slug": "second", "name": "Second", "provider": "nowhere"}
+    with pytest.raises(InvalidInput) as refused:
+        check_buds(place, {**file, "buds": [*file["buds"], wanted]}, person=demanding.tenant.owner)
+    assert list(refused.value.fields) == ["buds.second.provider"]
+    assert not CheckRun.objects.for_workspace(place.pk).exists()
+
+
 def test_who_insists_on_a_workspaces_file_is_in_the_log(demanding: Chat) -> None:
     """REL-1226, SEC-577: the refusal says that one can; then the whole file applies."""
     place, file = servus(demanding)
@@ -255,8 +272,10 @@ def test_checks_of_a_workspaces_file_begin_over_rest_and_on_its_page(demanding: 
     finish(demanding, run)
     demanding.model.say("hi")
     begun = client.post("/api/config/check-runs/", file, content_type="application/json")
-    assert (begun.status_code, len(begun.json())) == (201, 1)
-    finish(demanding, CheckRun.objects.for_workspace(place.pk).get(pk=begun.json()[0]["id"]))
+    assert (begun.status_code, len(begun.json()["runs"]), begun.json()["notes"]) == (201, 1, [])
+    finish(
+        demanding, CheckRun.objects.for_workspace(place.pk).get(pk=begun.json()["runs"][0]["id"])
+    )
     admin = demanding.tenant.client("admin", headers={"X-Workspace": place.workspace.slug})
     denied = admin.post("/api/config/check-runs/", file, content_type="application/json")
     assert denied.status_code == 403
