@@ -1,4 +1,4 @@
-import { Fragment } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { boot, buds, place, runningTurn } from "../app";
 import t from "../texts/choosing";
@@ -43,20 +43,11 @@ export function AnswerLine({ bud: named, model: used }: { bud: string; model: st
   const bud = answeringBud.value;
   const words = used ? `${named} · ${used}` : named;
   if (!bud || boot.is_kept) return <p class="chat-subtitle">{words}</p>;
-  const isBusy = runningTurn.value !== null;
   return (
-    <button
-      type="button"
-      class="chat-subtitle chat-answers"
-      aria-label={t.change(named, used ?? bud.model.name)}
-      aria-haspopup="dialog"
-      title={isBusy ? t.waitForAnswer : t.title}
-      disabled={isBusy}
-      onClick={openChooser}
-    >
+    <ChoiceButton class="chat-subtitle chat-answers" bud={named} model={used ?? bud.model.name}>
       <span class="truncate">{words}</span>
       <Icon name="chevronDown" />
-    </button>
+    </ChoiceButton>
   );
 }
 
@@ -65,23 +56,39 @@ export function ChoiceChip({ class: more = "" }: { class?: string }) {
   const bud = answeringBud.value;
   if (!bud) return null;
   const model = answeringModel.value?.name ?? bud.model.name;
-  const isBusy = runningTurn.value !== null;
   return (
-    <button
-      type="button"
-      class={`btn btn-sm btn-quiet choice-chip ${more}`}
-      aria-label={t.change(bud.name, model)}
-      aria-haspopup="dialog"
-      title={isBusy ? t.waitForAnswer : t.title}
-      disabled={isBusy}
-      onClick={openChooser}
-    >
+    <ChoiceButton class={`btn btn-sm btn-quiet choice-chip ${more}`} bud={bud.name} model={model}>
       <span aria-hidden="true">{bud.avatar || "🌱"}</span>
       <span class="truncate">{bud.name}</span>
       {(!bud.model.is_demo || answeringModel.value) && (
         <span class="truncate text-(--quiet) choice-model">{model}</span>
       )}
       <Icon name="chevronsUpDown" class="text-(--quiet)" />
+    </ChoiceButton>
+  );
+}
+
+interface ChoiceButtonProps {
+  class: string;
+  bud: string;
+  model: string;
+  children: ComponentChildren;
+}
+
+/** Opens the choice; not while an answer is on its way. */
+function ChoiceButton({ class: look, bud, model, children }: ChoiceButtonProps) {
+  const isBusy = runningTurn.value !== null;
+  return (
+    <button
+      type="button"
+      class={look}
+      aria-label={t.change(bud, model)}
+      aria-haspopup="dialog"
+      title={isBusy ? t.waitForAnswer : t.title}
+      disabled={isBusy}
+      onClick={openChooser}
+    >
+      {children}
     </button>
   );
 }

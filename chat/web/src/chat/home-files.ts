@@ -1,5 +1,5 @@
 /** Files that are chosen for a chat which has not begun: kept in this browser until it begins, so that a reload loses none. */
-import { effect } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { createStore, del, get, set, type UseStore } from "idb-keyval";
 import { boot } from "../app";
 import { FILES } from "../forgetting";
@@ -28,15 +28,18 @@ const store: UseStore = (mode, work) => {
 let last: Promise<unknown> = Promise.resolve();
 let changes = 0;
 
+/** What the browser has kept; undefined while it is about to keep something else, or could not. */
+const stored = signal<readonly File[] | undefined>(undefined);
+
 function keep(files: readonly File[]): void {
-  areKept.value = false;
+  stored.value = undefined;
   changes += 1;
   const mine = changes;
   last = last
     .then(() => (files.length > 0 ? set(KEY, files, store) : del(KEY, store)))
     .then(
       () => {
-        if (mine === changes) areKept.value = true;
+        if (mine === changes) stored.value = files;
       },
       () => undefined, // no room, or none is given: then the browser asks before it leaves the page
     );
@@ -44,24 +47,29 @@ function keep(files: readonly File[]): void {
 
 /** Take what was chosen before the page was closed, and keep what is chosen from now on. */
 export async function followHomeFiles(): Promise<void> {
+  let waiting: readonly File[];
   try {
-    const before = (await get<File[]>(KEY, store)) ?? [];
-    if (before.length > 0 && !isNextTemporary.peek() && uploadsOf(HOME).length === 0)
-      takeFiles(HOME, undefined, before);
+    waiting = (await get<File[]>(KEY, store)) ?? [];
   } catch {
     return;
   }
-  let kept = uploadsOf(HOME).map((one) => one.file);
-  areKept.value = true;
+  let kept = waiting;
+  stored.value = kept;
   effect(() => {
-    // What is for a temporary chat is kept nowhere.
-    const files = isNextTemporary.value
-      ? []
-      : uploadsOf(HOME)
-          .filter((one) => !one.error)
-          .map((one) => one.file);
-    if (files.length === kept.length && files.every((file, at) => file === kept[at])) return;
-    kept = files;
-    keep(files);
+    const chosen = uploadsOf(HOME).filter((one) => !one.error);
+    const isTemporary = isNextTemporary.value;
+    if (!isTemporary && waiting.length > 0) {
+      const back = waiting;
+      waiting = [];
+      takeFiles(HOME, undefined, back); // which comes back here
+      return;
+    }
+    // What is for a temporary chat is kept nowhere; what was kept before it waits for the next usual one.
+    const files = isTemporary ? waiting : chosen.map((one) => one.file);
+    if (files.length !== kept.length || files.some((file, at) => file !== kept[at])) {
+      kept = files;
+      keep(files);
+    }
+    areKept.value = !isTemporary && stored.value === kept;
   });
 }
