@@ -323,8 +323,9 @@ def _jobs(part: str) -> Finding:
 
     found = read_jobs()
     if found.problem:
-        is_new = all(one.state is JobState.WAITING for one in found.jobs)
-        return _ok(part, found.problem) if is_new else _look(part, found.problem, _JOBS_ADVICE)
+        if found.has_begun:
+            return _look(part, found.problem, _JOBS_ADVICE)
+        return _ok(part, found.problem)
     if found.failed or found.late:
         told = [
             f"“{one.what}” {'failed' if one.state is JobState.FAILED else 'is late'}"

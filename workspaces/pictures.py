@@ -10,12 +10,13 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from django.utils.translation import gettext as _
+
 if TYPE_CHECKING:
     from PIL import Image
 
 
 MAX_PIXELS: Final = 25_000_000
-_TOO_MANY: Final = f"it has more than {MAX_PIXELS // 1_000_000} million pixels"
 MAX_SIDE: Final = 2_048
 """Longer sides are scaled down to this."""
 
@@ -60,7 +61,7 @@ def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
     try:
         raw = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Unshowable("it is damaged") from error
+        raise Unshowable(_("it is damaged")) from error
     from PIL import Image, UnidentifiedImageError  # heavy, and few results hold pictures
 
     try:
@@ -71,19 +72,23 @@ def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
     except Unshowable:
         raise
     except UnidentifiedImageError as error:
-        raise Unshowable("it is of no known kind") from error
+        raise Unshowable(_("it is of no known kind")) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise Unshowable(_TOO_MANY) from error
+        raise Unshowable(_too_many()) from error
     except (*_DAMAGED, MemoryError) as error:
-        raise Unshowable("it is damaged") from error
+        raise Unshowable(_("it is damaged")) from error
+
+
+def _too_many() -> str:
+    return _("it has more than %(most)s million pixels") % {"most": MAX_PIXELS // 1_000_000}
 
 
 def _encode(image: Image.Image, max_pixels: int) -> Picture:
     width, height = image.size
     if width * height > MAX_PIXELS:
-        raise Unshowable(_TOO_MANY)
+        raise Unshowable(_too_many())
     if width * height > max_pixels:
-        raise Unshowable("the pictures of this result are too large together")
+        raise Unshowable(_("the pictures of this result are too large together"))
     image.draft("RGB", (MAX_SIDE, MAX_SIDE))
     image.load()
     is_photo = image.format == "JPEG"

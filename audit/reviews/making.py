@@ -185,7 +185,7 @@ def time_in_words(draft: ScheduleDraft) -> str:
 def numbers_in_words(numbers: Numbers) -> str:
     """Say in a sentence how much a file holds."""
     if not numbers.entries:
-        return _("Nothing in the log fits, so the file is empty.")
+        return _("Nothing in the log fits, so the file holds no entries.")
     entries = ngettext("%(number)s entry", "%(number)s entries", numbers.entries) % {
         "number": whole(numbers.entries)
     }

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from django.db.models import Q, Window
+from django.db.models.functions import RowNumber
 from django.urls import reverse
 
 from audit.filters import EntryFilter
@@ -18,12 +20,13 @@ from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
+    from workspaces.models import User
     from workspaces.scoping import WorkspaceQuerySet
 
 KEEP_DAYS: Final = 400
 """More than a year, so that a file of each month is there to be compared. A log that is kept shorter shortens it."""
 MOST_SIGNERS: Final = 20
-"""Of one file, in a list."""
+"""Shown of one file."""
 
 
 def sent_files(workspace_id: UUID, *, actor: Actor) -> WorkspaceQuerySet[SentFile]:
@@ -65,13 +68,17 @@ def log_query_of(sent: SentFile) -> str:
 
 
 def sign_offs_of(
-    workspace_id: UUID, sent: Iterable[SentFile]
+    workspace_id: UUID, sent: Iterable[SentFile], *, reader: User
 ) -> Mapping[UUID | None, list[SignOff]]:
-    """Give who signed off each of some files, the first one first."""
+    """Give who signed off each of some files: the first ones, and the reader wherever they stand among them."""
     ids = [row.pk for row in sent]
     found: dict[UUID | None, list[SignOff]] = {}
     rows = SignOff.objects.for_workspace(workspace_id).filter(sent_file_id__in=ids)
-    for row in rows.order_by("signed_at")[: MOST_SIGNERS * max(1, len(ids))]:
+    place = Window(RowNumber(), partition_by="sent_file_id", order_by=("signed_at", "pk"))
+    shown = rows.annotate(place=place).filter(
+        Q(place__lte=MOST_SIGNERS) | Q(signed_by_id=reader.pk)
+    )
+    for row in shown.order_by("signed_at", "pk"):
         found.setdefault(row.sent_file_id, []).append(row)
     return found
 

@@ -155,7 +155,7 @@ def schedule_page(
         ReportSchedule.objects.for_workspace(workspace).select_related("made_by").fetch(schedule_id)
     )
     page = page_in_address(rows.filter(schedule=schedule), request.GET, by="-created_at")
-    signed = sent_files.sign_offs_of(workspace.pk, page.rows)
+    signed = sent_files.sign_offs_of(workspace.pk, page.rows, reader=request.user)
     people = schedules.people_of(workspace.pk, schedule.recipients)
     audit_url = reverse("audit:entries", args=[workspace_slug])
     context: dict[str, Any] = {

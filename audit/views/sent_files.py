@@ -86,8 +86,9 @@ def looked_through(request: WorkspaceRequest, wanted: EntryFilter) -> dict[str, 
     own = read_filter(QueryDict(sent_files.log_query_of(sent)).dict(), now=timezone.now())
     if own.typed != wanted.typed:
         return None
-    signed = sent_files.sign_offs_of(workspace.pk, [sent]).get(sent.pk, [])
-    return shown_file(sent, signed, reverse("audit:entries", args=[workspace.slug]), request.user)
+    signed = sent_files.sign_offs_of(workspace.pk, [sent], reader=request.user)
+    audit_url = reverse("audit:entries", args=[workspace.slug])
+    return shown_file(sent, signed.get(sent.pk, []), audit_url, request.user)
 
 
 def shown_file(

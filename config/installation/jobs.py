@@ -93,6 +93,8 @@ class JobsReport:
     workers: list[Worker]
     waiting: int | None
     """Tasks that no worker has taken; None: the queue does not answer."""
+    has_begun: bool
+    """Whether jobs have had the time to run; not so in the first minutes of an installation."""
     problem: str
     """Why no job runs, and what to do; empty: they run."""
 
@@ -150,6 +152,7 @@ def read_jobs() -> JobsReport:
         jobs=jobs,
         workers=workers,
         waiting=waiting,
+        has_begun=has_begun,
         problem="" if awake else _problem(workers, waiting, has_begun=has_begun),
     )
 

@@ -49,7 +49,7 @@ class Files:
     is_partial: bool = False
     """There are more."""
     newest_at: datetime | None = None
-    """Of backups: when the last one was made."""
+    """Of backups: when the last one was made. None: there are none, or more files than are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ def _files_of_folders() -> Iterator[Files]:
             size=size,
             where=str(folder),
             is_partial=is_partial,
-            newest_at=newest if is_backup else None,
+            newest_at=newest if is_backup and not is_partial else None,
         )
     spool = spool_size()
     yield Files(

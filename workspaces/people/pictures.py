@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -15,6 +15,9 @@ from django.utils.translation import gettext as _
 from workspaces.errors import InvalidInput
 from workspaces.models import Membership, PersonPicture, User, Workspace
 from workspaces.pictures import Unshowable, clean_picture
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
 
 MOST_BYTES: Final = 10 * 1024 * 1024
 """Of the file that somebody chooses."""
@@ -57,15 +60,13 @@ def too_large() -> str:
 
 def own_picture(user: User) -> bytes | None:
     """A person's picture; None: they gave none."""
-    content = PersonPicture.objects.filter(user=user).values_list("content", flat=True).first()
-    return bytes(content) if content is not None else None
+    return _content(PersonPicture.objects.filter(user=user))
 
 
 def picture_of_member(workspace: Workspace, user_id: UUID) -> bytes | None:
     """The picture of somebody in the workspace; None: they gave none, or are not in it."""
-    member = Membership.objects.also_suspended(workspace).filter(user_id=user_id)
-    row = member.select_related("user").first()
-    return own_picture(row.user) if row is not None else None
+    members = Membership.objects.also_suspended(workspace).values("user_id")
+    return _content(PersonPicture.objects.filter(user_id=user_id, user_id__in=members))
 
 
 def own_address(user: User) -> str:
@@ -80,6 +81,11 @@ def address_for_members(user: User, workspace: Workspace) -> str:
         return ""
     place = reverse("workspaces:member_picture", args=[workspace.slug, user.pk])
     return f"{place}?v={user.picture_digest}"
+
+
+def _content(pictures: QuerySet[PersonPicture]) -> bytes | None:
+    content = pictures.values_list("content", flat=True).first()
+    return bytes(content) if content is not None else None
 
 
 def _note(user: User, digest: str) -> User:

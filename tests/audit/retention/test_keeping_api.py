@@ -134,7 +134,7 @@ def test_views_schedules_and_sign_offs_are_kept_over_rest(two_workspaces: TwoTen
     told = ask(tenant, "post", "audit-schedules/preview/", daily, role="auditor").json()
     assert (told["entries"], told["until"][11:16]) == (0, "00:00")
     page = tenant.client("auditor").post("/w/a/audit/schedules/", {**daily, "preview": "1"})
-    assert "Nothing in the log fits, so the file is empty." in page.content.decode()
+    assert "Nothing in the log fits, so the file holds no entries." in page.content.decode()
     wrong = {**daily, "query": "outcom:refused", "preview": "1"}
     page = tenant.client("auditor").post("/w/a/audit/schedules/", wrong)
     assert page.status_code == 422

@@ -19,7 +19,7 @@ from audit.models import AuditEntry, AuditPolicy, LegalHold, ReportSchedule, Sen
 from audit.reviews import scheduled_exports
 from audit.reviews.scheduled_exports import send_due
 from audit.reviews.schedules import pause_schedule
-from audit.reviews.sent_files import KEEP_DAYS, trim_sent_files
+from audit.reviews.sent_files import KEEP_DAYS, MOST_SIGNERS, trim_sent_files
 from audit.reviews.timing import next_run
 from tests.audit.exports.test_files import a_schedule, yesterday
 from tests.audit.retention.test_keeping_api import ask
@@ -261,15 +261,19 @@ def test_a_schedule_that_is_deleted_while_its_file_is_made_leaves_its_record(
     assert not ReportSchedule.objects.for_workspace(tenant.workspace).exists()
 
 
-def test_after_long_no_file_of_long_ago_is_made(tenant: Tenant) -> None:
-    """REL-1215: files of the last week are made up for, older ones are not."""
+def test_after_long_the_file_that_was_due_and_those_of_the_last_week_are_made(
+    tenant: Tenant,
+) -> None:
+    """REL-1215: what was due comes, however late; of those behind it only the last week's."""
     schedule = a_schedule(tenant, next_run_at=database_now() - timedelta(days=40), hour=0)
     assert send_due() == scheduled_exports.AT_ONCE
     assert send_due() > 0
     assert send_due() == 0
     made = list(files(tenant))
     assert len(made) in {8, 9}
-    assert made[1].until > timezone.now() - timedelta(days=9)
+    now = timezone.now()
+    assert made[0].until < now - timedelta(days=39)
+    assert all(row.until > now - timedelta(days=9) for row in made[1:])
     schedule.refresh_from_db()
     assert schedule.next_run_at > timezone.now()
 
@@ -343,6 +347,27 @@ def test_a_mail_leads_to_its_entries_and_a_click_signs_them_off(tenant: Tenant) 
     listed = client.get(url(tenant, "reviews/")).content.decode()
     assert f"the file “{row.name}”" in listed
     assert "tool=echo" in listed
+
+
+def test_who_signed_off_a_file_is_told_so_behind_many_others(tenant: Tenant) -> None:
+    """REL-1216: a list is cut for each file, and never before the reader."""
+    row, link = sent_and_opened(tenant)
+    SignOff.objects.bulk_create(
+        SignOff(
+            workspace_id=tenant.workspace.pk,
+            sent_file_id=row.pk,
+            since=row.since,
+            until=row.until,
+            signed_by_id=uuid4(),
+            signed_by="somebody@example.com",
+            entry_id=uuid4(),
+        )
+        for _number in range(MOST_SIGNERS + 1)
+    )
+    client = tenant.client("auditor")
+    client.post(link, {"note": "Seen"}, follow=True)
+    looked = client.get(link, follow=True).context["looked"]
+    assert (len(looked["signed"]), looked["may_sign"]) == (MOST_SIGNERS + 1, False)
 
 
 def test_a_note_that_is_too_long_signs_nothing_off(tenant: Tenant) -> None:
