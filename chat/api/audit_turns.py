@@ -31,6 +31,10 @@ class SentMessageOutput(serializers.Serializer[Any]):
     role = serializers.CharField()
     text = serializers.CharField(allow_blank=True)
     calls = serializers.ListField(child=serializers.CharField())
+    request = serializers.IntegerField(
+        allow_null=True,
+        help_text="Which request of the turn this message answers; the request held all messages before it. Null: none.",
+    )
 
 
 class ContentsOutput(serializers.Serializer[Any]):

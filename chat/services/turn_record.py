@@ -42,6 +42,11 @@ class SentMessage:
     text: str
     calls: Sequence[str] = ()
     """Tools that the model asked for in it."""
+    request: int | None = None
+    """Which request of the turn it answers, counted from one; None: it is no answer of this turn.
+
+    That request held all messages before it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +60,11 @@ class Contents:
     """Older messages of the prompt that are not shown."""
     is_bud_changed: bool
     """The bud was changed after the turn, so its instructions may have been others."""
+
+    @property
+    def has_earlier_requests(self) -> bool:
+        """Whether the model was asked before the last request, which the prompt is of."""
+        return any(message.request for message in self.prompt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +218,14 @@ def prompt_of(turn: Turn) -> list[SentMessage]:
     knowledge = knowledge_of(bud) if facts.gets_tools else ()
     own = with_knowledge(with_mention(_instructions_of(turn)[0], turn), knowledge)
     prompt = with_instructions(own, toolset.instructions)
-    return [_sent(message) for message in native_messages(prompt, fitted.turns, {})]
+    earlier = native_messages(prompt, fitted.turns[:-1], {})
+    sent = [_sent(message) for message in earlier]
+    request = 0
+    for message in native_messages("", fitted.turns[-1:], {}):
+        is_answer = message["role"] == "assistant"
+        request += is_answer
+        sent.append(_sent(message, request if is_answer else None))
+    return sent
 
 
 def _instructions_of(turn: Turn) -> tuple[str, bool]:
@@ -222,12 +239,13 @@ def _instructions_of(turn: Turn) -> tuple[str, bool]:
     return str(then.values.get("system_prompt", "")), False
 
 
-def _sent(message: Mapping[str, Any]) -> SentMessage:
+def _sent(message: Mapping[str, Any], request: int | None = None) -> SentMessage:
     calls = [one["function"] for one in message.get("tool_calls", ())]
     return SentMessage(
         role=str(message["role"]),
         text=str(message["content"] or ""),
         calls=[f"{one['name']}({one['arguments']})" for one in calls],
+        request=request,
     )
 
 

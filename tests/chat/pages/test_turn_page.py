@@ -38,6 +38,10 @@ def test_a_turn_shows_question_prompt_times_and_calls(chat: Chat) -> None:
     sent = chat.model.requests[-1]["messages"]
     assert [one.role for one in found.contents.prompt] == [one["role"] for one in sent]
     assert found.contents.prompt[-1].text == sent[-1]["content"]
+    [first] = [at for at, one in enumerate(found.contents.prompt) if one.request == 1]
+    earlier = [one["role"] for one in chat.model.requests[0]["messages"]]
+    assert [one.role for one in found.contents.prompt[:first]] == earlier
+    assert "answer to request 1" in page.content.decode()
     assert [span.kind for span in found.spans] == ["model", "tool", "model"]
     call = chat.calls()[0]
     assert f"audit/calls/{call.pk}/" in page.content.decode()
