@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -37,8 +38,10 @@ from workspaces.pages.model_admin import (
 from workspaces.pages.row_actions import Question, given_reason, row_action
 from workspaces.people.inviting import MOST as MOST_INVITED
 from workspaces.people.inviting import resend_invitation
+from workspaces.people.pictures import inline_picture
 from workspaces.people.platform import (
     WORKSPACE_RULES,
+    remove_picture_of,
     resume_workspace,
     save_account,
     save_workspace,
@@ -508,13 +511,13 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
     ordering = ["email"]
     filter_horizontal = []
     fieldsets = [
-        (None, {"fields": ["email", "name", "password"]}),
+        (None, {"fields": ["email", "name", "picture", "password"]}),
         (_("Rights"), {"fields": ["is_active", "is_superuser"]}),
         (_("Times"), {"fields": ["last_login", "created_at"]}),
     ]
-    readonly_fields = ["last_login", "created_at"]
+    readonly_fields = ["picture", "last_login", "created_at"]
     add_fieldsets = [(None, {"fields": ["email", "name", "password1", "password2"]})]
-    actions = ["switch_off", "switch_on"]
+    actions = ["switch_off", "switch_on", "remove_picture"]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> Any:
         """The account; to those who administer a workspace, the person's page there. Many pages link to it."""
@@ -564,6 +567,34 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
     )
     def switch_on(self, request: HttpRequest, row: User) -> None:
         switch_account(account=row, is_active=True, actor=actor_of(request))
+
+    @row_action(
+        _("Remove the picture"),
+        done=ngettext_lazy("%(count)s picture removed.", "%(count)s pictures removed.", "count"),
+        question=Question(
+            asked=ngettext_lazy(
+                "Remove the picture of %(count)s person?",
+                "Remove the pictures of %(count)s people?",
+                "count",
+            ),
+            consequence=_(
+                "Pages show the first letter of their name instead. Trellis keeps no copy. They can choose another picture"
+                " in their settings."
+            ),
+            verb=_("Remove"),
+        ),
+        permissions=["change"],
+    )
+    def remove_picture(self, request: HttpRequest, row: User) -> None:
+        remove_picture_of(account=row, actor=actor_of(request))
+
+    @admin.display(description=_("picture"))
+    def picture(self, account: User) -> str:
+        """As pages show it. Whoever owns the platform need not be in a workspace of theirs."""
+        shown = inline_picture(account)
+        if not shown:
+            return str(_("None. Pages show the first letter of the name."))
+        return format_html('<img src="{}" width="96" height="96" alt="">', shown)
 
 
 @admin.register(ApiToken)

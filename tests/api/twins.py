@@ -244,6 +244,7 @@ ADMIN: Final[Mapping[str, Operations]] = {
     "workspaces.Workspace suspend": "POST platform/workspaces/{id}/suspend/",
     "workspaces.Workspace open_again": "POST platform/workspaces/{id}/resume/",
     "workspaces.User switch_off": "PATCH platform/accounts/{id}/",
+    "workspaces.User remove_picture": "DELETE platform/accounts/{id}/picture/",
     "workspaces.User switch_on": "PATCH platform/accounts/{id}/",
     "workspaces.Workspace add": "POST platform/workspaces/",
     "workspaces.Workspace change": {

@@ -20,6 +20,7 @@ from workspaces.models import User, Workspace
 from workspaces.people.platform import (
     WORKSPACE_RULES,
     add_account,
+    remove_picture_of,
     resume_workspace,
     save_account,
     save_workspace,
@@ -128,10 +129,13 @@ class PlatformWorkspaceViewSet(ListRows, RetrieveRow, PlatformViewSet):
 class PlatformAccountOutput(serializers.ModelSerializer[User]):
     """An account. Its password is not shown, and is set on its page alone."""
 
+    has_picture = serializers.BooleanField(source="picture_digest", help_text="Of themselves.")
+
     class Meta:
         model = User
         fields = (
-            *("id", "email", "is_address_confirmed", "name", "is_active", "is_superuser"),
+            *("id", "email", "is_address_confirmed", "name", "has_picture"),
+            *("is_active", "is_superuser"),
             *("last_login", "created_at", "updated_at"),
         )
         read_only_fields = fields
@@ -194,6 +198,13 @@ class PlatformAccountViewSet(ListRows, RetrieveRow, PlatformViewSet):
                 setattr(account, name, value)
             is_moved = save_account(account=account, actor=self.actor)
         return self._mailed(account) if is_moved else self.answer(account)
+
+    @extend_schema(request=None, responses=PlatformAccountOutput)
+    @action(detail=True, methods=["delete"])
+    def picture(self, request: Request, pk: str) -> Response:
+        """Take down the picture that a person gave of themselves. They can give another one."""
+        with transaction.atomic():
+            return self.answer(remove_picture_of(account=self.get_held(), actor=self.actor))
 
     def _mailed(self, account: User, status: int = 200) -> Response:
         send_verification_email_to_address(self._http_request, account.keep_address())

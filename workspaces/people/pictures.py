@@ -69,6 +69,12 @@ def picture_of_member(workspace: Workspace, user_id: UUID) -> bytes | None:
     return _content(PersonPicture.objects.filter(user_id=user_id, user_id__in=members))
 
 
+def inline_picture(user: User) -> str:
+    """A person's picture as an address that holds it; empty: they gave none."""
+    content = own_picture(user) if user.picture_digest else None
+    return f"data:{MIME_TYPE};base64,{base64.b64encode(content).decode()}" if content else ""
+
+
 def own_address(user: User) -> str:
     """Where a person finds their own picture; empty: they gave none. It changes with the picture."""
     digest = user.picture_digest

@@ -13,6 +13,7 @@ from workspaces.actors import Actor
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import User, Workspace
+from workspaces.people.pictures import remove_picture
 from workspaces.people.sessions import end_access
 from workspaces.roles import require_person, require_platform_owner
 
@@ -115,6 +116,21 @@ def switch_account(*, account: User, is_active: bool, actor: Actor) -> User:
     account.is_active = is_active
     save_account(account=account, actor=actor)
     return account
+
+
+@transaction.atomic
+def remove_picture_of(*, account: User, actor: Actor) -> User:
+    """Take down the picture that a person gave of themselves, as where it offends others. They can give another one.
+
+    Raises:
+        PermissionDenied: the actor does not own the platform.
+        Conflict: there is none.
+    """
+    require_platform_owner(actor)
+    if not account.picture_digest:
+        raise Conflict(_("%(email)s has no picture.") % {"email": account.email})
+    with tracked_change(account, actor=actor):
+        return remove_picture(user=account)
 
 
 @transaction.atomic

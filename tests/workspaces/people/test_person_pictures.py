@@ -12,8 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from PIL import Image
 
+from audit.models import AuditEntry
 from tests import documents
 from tests.factories import Tenant, TwoTenants
+from tests.row_actions import act, told
 from workspaces.errors import InvalidInput
 from workspaces.models import Membership, PersonPicture
 from workspaces.people import pictures
@@ -113,6 +115,33 @@ def test_people_of_ones_workspaces_see_it_and_nobody_else(two_workspaces: TwoTen
     assert Client().get(place).status_code == 302
     Membership.objects.for_workspace(ours.workspace).filter(user=ours.member).delete()
     assert ours.client("admin").get(place).status_code == 404
+
+
+def test_the_platforms_owner_takes_a_picture_down(tenant: Tenant) -> None:
+    """REL-1238: seen on the person's page, removed in the list of accounts or over REST, and in the log."""
+    owner = tenant.owner
+    owner.is_superuser = True
+    owner.save(update_fields=["is_superuser"])
+    people = [tenant.member, tenant.auditor]
+    for person in people:
+        keep_picture(user=person, content=documents.png(30, 30))
+    client = tenant.client("owner")
+    page = reverse("admin:workspaces_user_change", args=[tenant.member.pk])
+    assert "data:image/jpeg;base64," in client.get(page).content.decode()
+    listed = reverse("admin:workspaces_user_changelist")
+    asked = act(client, listed, "remove_picture", *people, confirmed=False)
+    assert "Remove the pictures of 2 people?" in asked.content.decode()
+    texts = told(act(client, listed, "remove_picture", *people, owner))
+    assert texts == ["2 pictures removed.", f"{owner}: {owner.email} has no picture."]
+    assert not PersonPicture.objects.exists()
+    assert "data:image" not in client.get(page).content.decode()
+    removed = AuditEntry.objects.across_workspaces().filter(details__after__picture_digest="")
+    assert removed.count() == 2
+    keep_picture(user=tenant.member, content=documents.png(30, 30))
+    api = f"/api/platform/accounts/{tenant.member.pk}/"
+    assert client.get(api).json()["has_picture"] is True
+    assert client.delete(f"{api}picture/").json()["has_picture"] is False
+    assert client.delete(f"{api}picture/").status_code == 409
 
 
 def test_a_list_of_people_asks_no_more_for_their_pictures(tenant: Tenant) -> None:
