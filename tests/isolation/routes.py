@@ -72,6 +72,10 @@ def _own_workspace(side: Side) -> dict[str, Any]:
     return {"pk": side.tenant.workspace.pk}
 
 
+def _member(side: Side) -> dict[str, Any]:
+    return {"pk": side.tenant.member.pk}
+
+
 def _pk(name: str) -> Ids:
     return lambda side: {"pk": side[name].pk}
 
@@ -800,10 +804,11 @@ SAMPLES: dict[str, Sample] = {
         bodies=(_body(email="=new@example.org", password="=correct horse battery"),), reads=False
     ),
     "api:platform-accounts-detail": Sample(
-        ids=lambda side: {"pk": side.tenant.member.pk},
+        ids=_member,
         bodies=(lambda _: {"is_superuser": True},),
         reads=False,
     ),
+    "api:platform-accounts-picture": Sample(ids=_member, reads=False),
     "api:platform-programs-detail": Sample(
         ids=_pk("server"), bodies=(lambda _: {"is_enabled": True},), reads=False
     ),
