@@ -1,11 +1,14 @@
 """Tasks carry the ids of whoever handed them out: request, turn, call and workspace for log lines, the trace for spans.
 
+They say when they were handed out, too, which tells how long they wait (`config.queues`).
+
 A task is the platform's own job, so it reaches every tenant's rows.
 """
 
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import Any, Final
 
 import structlog
@@ -15,6 +18,7 @@ from opentelemetry import trace
 from opentelemetry.propagate import extract, inject
 from opentelemetry.trace import SpanKind
 
+from config.queues import HANDED_OUT
 from workspaces.database.row_security import EVERYTHING, current_reach, set_reach
 from workspaces.process.tracing import mark_failed
 
@@ -28,9 +32,10 @@ _reaches: dict[str, str] = {}
 
 @before_task_publish.connect
 def _give(headers: dict[str, Any] | None = None, **_kwargs: Any) -> None:
-    """Into the message: ids only, and nothing of what was said."""
+    """Into the message: the time and ids only, and nothing of what was said."""
     if headers is None:
         return
+    headers[HANDED_OUT] = time.time()
     known = structlog.contextvars.get_contextvars()
     carried: dict[str, str] = {name: str(known[name]) for name in IDS if name in known}
     inject(carried)

@@ -47,6 +47,7 @@ CLOCK_SECONDS: Final = 2.0
 ROOM_BYTES: Final = 1024**3
 LEAST_ROOM_BYTES: Final = 100 * 1024**2
 QUEUE_LENGTH: Final = 1_000
+QUEUE_SECONDS: Final = 600
 SEALING_SECONDS: Final = 300
 VERIFIED: Final = timedelta(days=3)
 """The nightly verification may miss a night or two before somebody has to look."""
@@ -284,17 +285,16 @@ def _triggers(part: str) -> Finding:
 def _queues(part: str) -> Finding:
     told = []
     if settings.TRELLIS.redis_url is not None:
-        from config.metrics import queue_lengths
+        from config.queues import read_queue
 
-        waiting = sum(queue_lengths().values())
-        if waiting > QUEUE_LENGTH:
-            return _look(
-                part,
-                ngettext("%s task waits for a worker", "%s tasks wait for a worker", waiting)
-                % whole(waiting),
-                "Start workers, or start more of them.",
-            )
-        told.append(ngettext("%s task waits", "%s tasks wait", waiting) % whole(waiting))
+        waiting = read_queue()
+        tasks = ngettext("%s task waits", "%s tasks wait", waiting.tasks) % whole(waiting.tasks)
+        if waiting.tasks > QUEUE_LENGTH or waiting.seconds > QUEUE_SECONDS:
+            is_late = waiting.seconds >= QUEUE_SECONDS
+            since = f", the oldest for {whole(waiting.seconds / 60)} minutes" if is_late else ""
+            advice = "Start workers, or start more of them."
+            return _look(part, f"{tasks} for a worker{since}", advice)
+        told.append(tasks)
     spool = spool_size()
     if spool.files:
         return _look(

@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus, the count of HTTP requests, and the lengths of Celery's queues."""
+"""`/metrics` for Prometheus, the count of HTTP requests, and what waits in Celery's queue."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from config.queues import QUEUE, read_queue
 from workspaces.middleware import client_address
 from workspaces.process import metrics
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_QUEUES: Final = ("celery",)
 
 
 @require_safe
@@ -72,19 +72,12 @@ def register() -> None:
         metrics.gauge(
             "trellis_celery_queue_length",
             "Tasks that no worker has taken.",
-            lambda: (((name,), float(length)) for name, length in queue_lengths().items()),
+            lambda: [((QUEUE,), float(read_queue().tasks))],
             labels=["queue"],
         )
-
-
-def queue_lengths() -> dict[str, int]:
-    """How many tasks wait in each queue.
-
-    Raises:
-        redis.RedisError: it does not answer.
-    """
-    import redis
-
-    url = str(settings.TRELLIS.redis_url)
-    with redis.Redis.from_url(url, socket_connect_timeout=1, socket_timeout=1) as client:
-        return {name: int(client.llen(name)) for name in _QUEUES}
+        metrics.gauge(
+            "trellis_celery_oldest_task_seconds",
+            "How long the oldest task has waited for a worker.",
+            lambda: [((QUEUE,), read_queue().seconds)],
+            labels=["queue"],
+        )

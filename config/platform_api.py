@@ -128,6 +128,9 @@ class JobsOutput(serializers.Serializer[Any]):
     waiting = serializers.IntegerField(
         allow_null=True, help_text="Tasks that no worker has taken. Null: Redis does not answer."
     )
+    waiting_since = serializers.DateTimeField(
+        allow_null=True, help_text="When the oldest of them was handed out. Null: none waits."
+    )
     failed = serializers.IntegerField(help_text="Jobs whose last run failed.")
     late = serializers.IntegerField(help_text="Jobs that should have run.")
     failures = serializers.IntegerField(help_text="Runs that failed in the last 24 hours.")

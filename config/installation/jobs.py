@@ -8,14 +8,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from audit.actions import Action
 from audit.services import EntryDraft, record
-from config.metrics import queue_lengths
+from config.queues import Waiting, read_queue
 from config.task_modules import load_tasks
 from workspaces.errors import Conflict, NotFound
 from workspaces.formats import decimal, moment_and_zone, whole
@@ -34,7 +33,6 @@ _SLACK: Final = timedelta(minutes=2)
 _HOURLY_SLACK: Final = timedelta(minutes=15)
 _DAILY_SLACK: Final = timedelta(days=2)
 """A night or two may be missed before somebody has to look."""
-_QUEUE: Final = "celery"
 
 
 class JobState(StrEnum):
@@ -91,12 +89,22 @@ class JobsReport:
 
     jobs: list[JobReport]
     workers: list[Worker]
-    waiting: int | None
-    """Tasks that no worker has taken; None: the queue does not answer."""
+    queue: Waiting | None
+    """None: it does not answer."""
     has_begun: bool
     """Whether jobs have had the time to run; not so in the first minutes of an installation."""
     problem: str
     """Why no job runs, and what to do; empty: they run."""
+
+    @property
+    def waiting(self) -> int | None:
+        """Tasks that no worker has taken; None: the queue does not answer."""
+        return self.queue.tasks if self.queue else None
+
+    @property
+    def waiting_since(self) -> datetime | None:
+        """When the oldest of them was handed out; None: none waits, or the queue does not answer."""
+        return self.queue.since if self.queue else None
 
     @property
     def alive(self) -> int:
@@ -141,7 +149,7 @@ def read_jobs() -> JobsReport:
     # Nothing was due before somebody was there to do it: the machine may have been off, or asleep.
     awake = min((one.since for one in workers if one.is_alive), default=None)
     known = awake or (newest.since if newest else None)
-    waiting = _waiting()
+    queue = _waiting()
     jobs = [
         _report(job, rows.get(job.name), known=known, now=now, is_run=awake is not None)
         for job in all_jobs().values()
@@ -151,9 +159,9 @@ def read_jobs() -> JobsReport:
     return JobsReport(
         jobs=jobs,
         workers=workers,
-        waiting=waiting,
+        queue=queue,
         has_begun=has_begun,
-        problem="" if awake else _problem(workers, waiting, has_begun=has_begun),
+        problem="" if awake else _problem(workers, queue, has_begun=has_begun),
     )
 
 
@@ -272,21 +280,16 @@ def duration(seconds: float | None) -> str:
     return _("%(number)s min") % {"number": decimal(seconds / 60, 1)}
 
 
-def _waiting() -> int | None:
+def _waiting() -> Waiting | None:
     import redis
 
-    if settings.TRELLIS.redis_url is None:
-        from kombu.transport.memory import Channel
-
-        queue = Channel.queues.get(_QUEUE)
-        return int(queue.qsize()) if queue is not None else 0
     try:
-        return sum(queue_lengths().values())
+        return read_queue()
     except (redis.RedisError, OSError):
         return None
 
 
-def _problem(workers: Sequence[Worker], waiting: int | None, *, has_begun: bool) -> str:
+def _problem(workers: Sequence[Worker], queue: Waiting | None, *, has_begun: bool) -> str:
     if not has_begun:
         return _("No job has run yet. The first ones run within a minute.")
     told = [
@@ -294,15 +297,15 @@ def _problem(workers: Sequence[Worker], waiting: int | None, *, has_begun: bool)
         if workers
         else _("No job has run lately.")
     ]
-    if waiting is None:
+    if queue is None:
         told.append(_("Redis does not answer, so no job is handed out. Start it."))
-    elif waiting:
+    elif queue.tasks:
         tasks = ngettext(
             "%(number)s task waits, and no worker takes it. Start a worker.",
             "%(number)s tasks wait, and no worker takes them. Start a worker.",
-            waiting,
+            queue.tasks,
         )
-        told.append(tasks % {"number": whole(waiting)})
+        told.append(tasks % {"number": whole(queue.tasks)})
     else:
         told.append(_("Check that the scheduler (celery beat) and a worker run."))
     return " ".join(told)

@@ -171,7 +171,10 @@ def test_dashboard_and_rules_name_metrics_that_exist(name: str) -> None:
     text = (OPERATIONS / name).read_text()
     used = set(_NAME.findall(text))
     assert len(used) > 8
-    exported = set(metrics._known) | {"trellis_celery_queue_length"}
+    exported = set(metrics._known) | {
+        "trellis_celery_queue_length",
+        "trellis_celery_oldest_task_seconds",
+    }
     for metric in (*_COUNTERS, *_HISTOGRAMS):
         exported |= {f"{metric._name}{end}" for end in ("_total", "_bucket", "_count", "_sum")}
     assert used <= exported, f"not exported: {sorted(used - exported)}"

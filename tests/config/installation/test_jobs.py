@@ -18,6 +18,7 @@ from config import doctor
 from config.celery import app
 from config.installation import jobs
 from config.installation.jobs import JobState, all_jobs, read_jobs, run_now
+from config.queues import Waiting
 from tests.factories import Tenant
 from tests.platform_api import Api, faults, in_browser
 from workspaces.errors import Conflict, NotFound
@@ -155,7 +156,7 @@ def test_without_workers_the_report_says_what_to_do(
     assert {one.next_at for one in report.jobs} == {None}
     found = doctor.examine_part("background jobs")
     assert (found.state, found.text) == (doctor.State.LOOK, report.problem)
-    monkeypatch.setattr(jobs, "_waiting", lambda: 3)
+    monkeypatch.setattr(jobs, "_waiting", lambda: Waiting(tasks=3, since=None))
     assert "3 tasks wait, and no worker takes them" in read_jobs().problem
     monkeypatch.undo()
     # Nothing listens there.
@@ -236,6 +237,34 @@ def test_the_owner_has_a_job_run_now(root: Api, superuser: User) -> None:
         .order_by("pk")
     ]
     assert told == [(OFTEN, superuser.email, None), (HOURLY, superuser.email, None)]
+
+
+def test_it_says_how_long_tasks_wait(
+    root: Api, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1239: by the oldest one, on the page, over REST, in the metrics and to the doctor."""
+    assert read_jobs().waiting_since is None
+    before = timezone.now()
+    for name in (OFTEN, HOURLY):
+        app.send_task(name)
+    between = timezone.now()
+    app.send_task(DAILY)
+    report = read_jobs()
+    assert report.waiting == 3
+    assert report.waiting_since is not None
+    assert before <= report.waiting_since <= between
+    assert "The oldest since" in root.client.get(URL).content.decode()
+    told = datetime.fromisoformat(root.get("jobs/").json()["waiting_since"])
+    assert told == report.waiting_since
+    if settings.TRELLIS.redis_url is None:
+        return
+    assert doctor.examine_part("queues").state is doctor.State.OK
+    monkeypatch.setattr(doctor, "QUEUE_SECONDS", 0)
+    found = doctor.examine_part("queues")
+    assert (found.state, found.advice) == (
+        doctor.State.LOOK,
+        "Start workers, or start more of them.",
+    )
 
 
 def test_only_jobs_run(root: Api, tenant: Tenant) -> None:
