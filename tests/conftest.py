@@ -291,6 +291,15 @@ def no_connection_outlives_the_tests(
         connection.close_pool()  # type: ignore[attr-defined]  # PostgreSQL's alone
 
 
+@pytest.fixture
+def no_known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks nothing that an earlier test has made a secret: the memory lives as long as the process."""
+    from workspaces import secret_memory
+
+    monkeypatch.setattr(secret_memory, "_memories", {})
+    monkeypatch.setattr(secret_memory, "_everything", secret_memory._Index())
+
+
 @pytest.fixture(autouse=True)
 def fresh_cache() -> None:
     """Give each test its own counters for rate limits."""

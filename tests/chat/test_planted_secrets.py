@@ -36,8 +36,12 @@ from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, usage
 from tests.mcp_servers.factories import http_server, looked_at, tool_of, zoo_server
 from tests.workspaces.api.test_foundation import bearer, token_of
 
-# What people and models write into a conversation is kept there, for them; it is nowhere else.
-CONVERSATION = {"chat_message", "chat_toolcall", "snapshot"}
+# What people and models write into a conversation is kept there and in the index of its words, for them; it is nowhere else.
+CONVERSATION = {
+    *("chat_message", "chat_toolcall", "snapshot"),
+    *("chat_message_words", "chat_message_words_content"),
+    *("chat_beside_words", "chat_beside_words_content"),
+}
 # A server's address is a setting that administrators read and change, with its query.
 ADDRESSES = {"mcp_servers_mcpserver", "settings"}
 
@@ -102,6 +106,7 @@ def _as_text(value: object) -> str:
     return raw.decode("utf-8", "replace") if raw is not None else str(value)
 
 
+@pytest.mark.both_engines
 def test_no_planted_secret_is_written_anywhere(
     tenant: Tenant, model: ScriptedModel, counting: CountingServer, written: io.StringIO
 ) -> None:

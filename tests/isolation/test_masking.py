@@ -28,7 +28,7 @@ from workspaces import secret_memory
 from workspaces.redaction import MASK, remember_secret
 from workspaces.secrets import EncryptedJSONField, EncryptedTextField, Secret, encrypted_fields
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_known_secrets")]
 
 WORDS = f"{CANARY} question about the yearly figures"
 """Ordinary words of the other side, which somebody of this side calls a secret."""
@@ -42,13 +42,6 @@ def secret_fields() -> Iterator[tuple[type[models.Model], EncryptedTextField]]:
 
 
 FIELDS = {f"{model._meta.label}.{field.name}": (model, field) for model, field in secret_fields()}
-
-
-@pytest.fixture(autouse=True)
-def memories(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memories of the test's own: the world outlives it, and secrets are kept by workspace."""
-    monkeypatch.setattr(secret_memory, "_memories", {})
-    monkeypatch.setattr(secret_memory, "_everything", secret_memory._Index())
 
 
 def in_result(side: Side) -> str:

@@ -20,7 +20,10 @@ from workspaces.models import IdempotentRequest
 from workspaces.redaction import EVERY_WORKSPACE, is_secret_key, redact_known
 from workspaces.secrets import encrypted_fields
 
-pytestmark = pytest.mark.django_db(transaction=True)  # some calls commit in another thread
+pytestmark = [
+    pytest.mark.django_db(transaction=True),  # some calls commit in another thread
+    pytest.mark.usefixtures("no_known_secrets"),
+]
 POSTED = [name for name in route_names() if name.startswith("api:") and name in SAMPLES]
 RANDOM = re.compile(r"[A-Za-z0-9_-]{24,}")
 """What looks like a token."""

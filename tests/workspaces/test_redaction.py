@@ -21,14 +21,8 @@ from workspaces.redaction import (
 )
 from workspaces.secret_memory import holding_secrets, is_plain, secrets_in_url
 
+pytestmark = pytest.mark.usefixtures("no_known_secrets")
 OURS, THEIRS = "ours", "theirs"
-
-
-@pytest.fixture(autouse=True)
-def memories(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memories of the test's own."""
-    monkeypatch.setattr(secret_memory, "_memories", {})
-    monkeypatch.setattr(secret_memory, "_everything", secret_memory._Index())
 
 
 def remember(plain: str) -> None:
