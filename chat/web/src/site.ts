@@ -17,6 +17,7 @@ import common from "./texts/common";
 import t from "./texts/pages";
 import { applyTheme, chosenTheme, isTheme } from "./theme";
 import { localTimes, relativeTimes } from "./times";
+import { startUnfolding } from "./unfolding";
 
 function showTheme(): void {
   const theme = chosenTheme();
@@ -153,6 +154,7 @@ void startPush();
 startLiveCounts();
 startReadingNotices();
 startAtAnswer();
+startUnfolding();
 
 showTheme();
 leadBack();

@@ -132,6 +132,16 @@ def test_the_editor_tells_faults_at_the_field_and_keeps_what_was_typed(tenant: T
         assert client.post(editor(tenant, bud), form_of(**wrong)).status_code == 422, wrong
 
 
+@pytest.mark.parametrize("name", ["temperature", "top_p", "max_tokens", "tool_protocol"])
+def test_the_folded_part_is_open_where_a_fault_is_in_it(tenant: Tenant, name: str) -> None:
+    """REL-1260."""
+    client = tenant.client("admin")
+    assert '<details class="more" >' in client.get(editor(tenant)).content.decode()
+    answer = client.post(editor(tenant), form_of(**{name: "-9"}))
+    assert answer.status_code == 422
+    assert '<details class="more" open>' in answer.content.decode()
+
+
 def test_tools_that_went_while_the_editor_was_open_take_no_other_choice_with_them(
     tenant: Tenant,
 ) -> None:
