@@ -11,6 +11,7 @@ import { startLiveCounts } from "./live-counts";
 import "./menus";
 import { startPush } from "./push";
 import { startReadingNotices } from "./reading-notices";
+import { refusalOf } from "./refusals";
 import { pressed } from "./shortcuts/own";
 import { onSignedIn, startSignIn } from "./sign-in";
 import common from "./texts/common";
@@ -106,11 +107,8 @@ document.addEventListener("change", (event) => {
   if (field.matches("[data-submit]")) field.closest("form")?.requestSubmit();
 });
 
-for (const name of ["htmx:response:error", "htmx:error"]) {
-  document.addEventListener(name, () => {
-    notify(t.requestFailed);
-  });
-}
+document.addEventListener("htmx:response:error", (event) => notify(refusalOf(event as CustomEvent)));
+document.addEventListener("htmx:error", () => notify(t.requestFailed));
 
 // Of more tabs than a narrow page shows, the one that is open is among those.
 document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
