@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
@@ -45,11 +46,15 @@ def _answer(
             {"type": kind, "errors": errors}, status=status, headers=_headers(status)
         )
     request_id = str(getattr(request, "request_id", ""))
-    context = {"status": status, "title": text, "request_id": request_id}
+    context = {
+        "status": status,
+        "title": text,
+        "request_id": request_id,
+        "back": _page_before(request) if request.method == "POST" and status < 500 else "",
+    }
     names = [f"{status}.html", "400.html" if status < 500 else "500.html"]
     if detail is not None and status < 500 and status not in _TEXTS.keys() - {400}:
         names.insert(0, "errors/refused.html")
-        context["back"] = _page_before(request)
     try:
         body = render_to_string(names, context, request if status < 500 else None)
     except TemplateDoesNotExist:
@@ -62,9 +67,11 @@ def _answer(
 def _page_before(request: HttpRequest) -> str:
     """Give the address of the page of ours from which the request came; nothing for any other."""
     came_from = request.headers.get("Referer", "")
-    is_ours = url_has_allowed_host_and_scheme(
-        came_from, {request.get_host()}, require_https=request.is_secure()
-    )
+    try:
+        host = request.get_host()
+    except DisallowedHost:
+        return ""
+    is_ours = url_has_allowed_host_and_scheme(came_from, {host}, require_https=request.is_secure())
     return came_from if is_ours else ""
 
 
