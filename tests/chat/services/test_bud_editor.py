@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry, OutsideWrite
-from chat.models import Bud, BudVersion, Conversation
+from chat.models import Bud, BudVersion, Conversation, Turn
 from chat.pages.bud_picker import MOST_IN_PAGE
 from chat.services.bud_drafts import forget_old_drafts
 from chat.services.bud_versions import duplicate_bud, restore_version
@@ -386,6 +387,35 @@ def test_quality_counts_a_buds_turns_and_faulty_tools(chat: Chat) -> None:
     head = {"X-Workspace": tenant.workspace.slug}
     told = tenant.client("admin").get(f"/api/buds/{chat.bud.pk}/quality/", headers=head).json()
     assert told["tools"][0]["tool"] == "fail"
+
+
+def test_quality_keeps_what_failed_under_an_earlier_name(chat: Chat) -> None:
+    """REL-1268: the page counts the same calls as the log that it leads to."""
+    chat.model.call(("counting__fail", {"text": "no"}))
+    chat.model.say("It failed")
+    chat.ask()
+    update_bud(bud=chat.bud, actor=chat.tenant.actor("admin"), values={"name": "Renamed"})
+    page = chat.tenant.client("admin").get(editor(chat.tenant, chat.bud, "quality/"))
+    assert [(one.tool, one.failed) for one in page.context["found"].tools] == [("fail", 1)]
+
+
+def test_quality_tells_the_cost_as_other_pages_do(chat: Chat) -> None:
+    """REL-1268: in the person's way of writing numbers, and what it leaves out."""
+    turns = [chat.ask(), chat.ask(), chat.ask()]
+    client = chat.tenant.client("admin")
+
+    def page() -> str:
+        return str(client.get(editor(chat.tenant, chat.bud, "quality/")).content.decode())
+
+    rows = Turn.objects.for_workspace(chat.tenant.workspace)
+    rows.update(cost=None, prompt_tokens=5)
+    assert "<dt>Cost</dt><dd>unknown</dd>" in page()
+    rows.filter(pk=turns[0].pk).update(cost=Decimal("1234.5"))
+    assert "<dt>Cost</dt><dd>1,234.5000</dd>" in page()
+    assert "The cost leaves out 2 questions whose models have no known price." in page()
+    rows.update(cost=Decimal("0.25"))
+    assert "<dt>Cost</dt><dd>0.7500</dd>" in page()
+    assert "The cost leaves out" not in page()
 
 
 def test_programs_do_what_the_editor_does(tenant: Tenant) -> None:
