@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from audit.actions import Action, Outcome
+from audit.actions import Action, Outcome, RefusedBy
 from audit.services import EntryDraft, record
 from chat.models import ModelProvider
 from config import dashboard
@@ -87,6 +87,38 @@ def test_every_number_leads_to_its_page(tenant: Tenant) -> None:
         page = client.get(tile.url)
         assert page.status_code == 200, tile.label
         assert not page.context.get("filter_text_errors"), tile.label
+
+
+def test_a_number_counts_what_its_page_lists(tenant: Tenant) -> None:
+    """REL-1269: refused calls without refused resources, calls that still wait, invitations that are open."""
+    for action in (Action.TOOL_CALL_REFUSED, Action.RESOURCE_READ_REFUSED):
+        draft = EntryDraft(
+            action=action,
+            actor=tenant.actor(),
+            workspace_id=tenant.workspace.pk,
+            refused_by=RefusedBy.POLICY,
+        )
+        record(draft)
+    draft = EntryDraft(
+        action=Action.APPROVAL_REQUESTED, actor=tenant.actor(), workspace_id=tenant.workspace.pk
+    )
+    record(draft)
+    of = {"workspace": tenant.workspace, "invited_by": tenant.owner}
+    until = timezone.now() + timedelta(days=1)
+    for email, ended in (("new@example.org", None), ("old@example.org", timezone.now())):
+        Invitation.objects.create(
+            **of, email=email, token_hash=email, expires_at=until, revoked_at=ended
+        )
+    shown, client = tiles(tenant), tenant.client()
+    listed = client.get(shown["Refused today"].url).context["overview"]
+    assert shown["Refused today"].value == str(listed.entries) == "1"
+    waiting = shown["Calls that wait for approval"]
+    assert waiting.value == "0"
+    assert client.get(waiting.url).context["waiting"] == []
+    invitations = shown["Open invitations"]
+    rows = client.get(invitations.url).context["invitations"]
+    assert [one.email for one in rows] == ["new@example.org"]
+    assert invitations.value == "1"
 
 
 def test_it_asks_the_same_few_statements_however_much_there_is(tenant: Tenant) -> None:
