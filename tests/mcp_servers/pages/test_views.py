@@ -121,7 +121,8 @@ def test_adding_looks_at_the_server(page: Client, tenant: Tenant, counting: Coun
         ({"url": "ftp://example.org"}, "not a plain"),
         ({"name": ""}, "required"),
         ({"headers": "no separator"}, "one name"),
-        ({"auth_type": "bearer"}, "needs token"),
+        ({"auth_type": "bearer"}, "Bearer token is not complete. Enter the token."),
+        ({"auth_type": "basic"}, "Enter the user name and the password."),
         ({"url": "https://user:pw@example.org/"}, "not a plain"),
     ],
 )
