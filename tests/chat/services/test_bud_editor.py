@@ -79,6 +79,36 @@ def test_a_version_names_what_changed_as_the_editor_does(tenant: Tenant) -> None
     assert "system_prompt" not in page
 
 
+def test_a_version_tells_tools_and_switches_as_people_know_them(tenant: Tenant) -> None:
+    """REL-1272: servers by their names, as on the page of another person's change; what is gone keeps its id."""
+    server, gone = (
+        http_server(tenant, f"https://{name}.example.org/mcp", name=name)
+        for name in ("garden", "gone")
+    )
+    stored_tool(server)
+    bud = make_bud(tenant)
+    config = {"servers": [str(server.pk)], "disabled_tools": [f"{server.pk}.echo"]}
+    values = {"mcp_config": config, "takes_all_tools": False}
+    update_bud(bud=bud, actor=tenant.actor("owner"), values=values)
+    update_bud(
+        bud=bud, actor=tenant.actor("owner"), values={"mcp_config": {"servers": [str(gone.pk)]}}
+    )
+    gone_id = str(gone.pk)
+    gone.delete()
+    client = tenant.client("admin")
+    versions = client.get(editor(tenant, bud, "versions/"))
+    changed = client.post(editor(tenant, bud), form_of(base_version="1")).context["changed"]
+    first = versions.context["versions"][1]["changes"]
+    for changes in (first, changed["fields"]):
+        told = {one["label"]: "\n".join("".join(line) for line in one["lines"]) for one in changes}
+        everything = told["Use every server of the workspace, also those added later"]
+        assert everything.splitlines() == ["-yes", "+no"]
+    assert '"garden"' in str(first)
+    assert '"garden.echo"' in str(first)
+    assert str(server.pk) not in versions.content.decode()
+    assert gone_id in versions.content.decode()
+
+
 def test_a_bud_from_before_versions_keeps_what_it_was(tenant: Tenant) -> None:
     """REL-445."""
     bud = Bud.objects.create(
