@@ -185,7 +185,8 @@ def _calls(workspace: Workspace) -> list[Tile]:
 
 
 def _compared(now: int, before: int) -> str:
-    told = _("%(number)s by this time last week") % {"number": whole(before)}
+    """Say what it was a week ago, and up to when: hours are counted whole."""
+    told = _("%(number)s by the end of this hour a week ago") % {"number": whole(before)}
     return told if now or before else ""
 
 

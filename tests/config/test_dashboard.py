@@ -179,6 +179,24 @@ def test_today_begins_where_the_person_is(
     assert f"since={quote_plus(begins)}" in url
 
 
+def test_last_week_is_told_up_to_the_hour_that_was_counted(
+    tenant: Tenant, time_machine: Any
+) -> None:
+    """REL-1269: hours are counted whole, so at five past one it is what there was until two."""
+    for day, hour, minute in ((19, 1, 50), (19, 2, 10), (26, 1, 1)):
+        time_machine.move_to(datetime(2026, 11, day, hour, minute, tzinfo=UTC))
+        draft = EntryDraft(
+            action=Action.TOOL_CALL_FINISHED,
+            actor=tenant.actor(),
+            workspace_id=tenant.workspace.pk,
+            outcome=Outcome.OK,
+        )
+        record(draft)
+    time_machine.move_to(datetime(2026, 11, 26, 1, 5, tzinfo=UTC))
+    note = tiles(tenant)["Tool calls today"].note
+    assert note == "1 by the end of this hour a week ago"
+
+
 def test_a_page_asks_once_whether_its_person_is_an_admin(tenant: Tenant) -> None:
     """Ours: Django, the theme and the header each want to know."""
     client = tenant.client("admin")
