@@ -12,7 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from audit.actions import outcome_in_words, title_of
 from audit.models import AuditEntry
-from audit.views.words import Words, choice_in_words, ended, source_in_words
+from audit.reports.filter_words import Words, choice_in_words, source_in_words
+from audit.views.words import ended
 from workspaces.pages.admin_sections import Section
 from workspaces.pages.model_admin import WorkspaceModelAdmin
 from workspaces.roles import Permission

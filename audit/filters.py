@@ -177,6 +177,11 @@ KEYS: Final[Mapping[str, language.Key]] = {
     "sort": language.Key(help=gettext_noop("Order by"), read=language.one_of("sort", SORTS)),
 }
 """What can be typed, by name. Names that stand in addresses are kept in NAMES."""
+_TOGETHER: Final = (
+    ("user", "label"),
+    *((f"{name}_min", f"{name}_max") for name in NUMBERS),
+)
+"""Parameters that one typed filter sets, this one or that."""
 _WHOLE = frozenset({"created_at", "action"})
 MOST_NUMBER: Final = 2**63 - 1
 
@@ -276,7 +281,7 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     text = given.get("q", "").replace("\x00", "").strip()
     read = language.read_typed(text, KEYS, words="words")
     # Typed is what was meant last: it takes the place of what stands in the address.
-    given = {**given, **read.values}
+    given = {**given, **dict.fromkeys(_beside(read.values), ""), **read.values}
     typed = {name: given.get(name, "").strip()[:MAX_LENGTH].replace("\x00", "") for name in NAMES}
     chosen = typed["range"] or DEFAULT_RANGE
     if chosen not in RANGES:
@@ -338,6 +343,11 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
         typed=typed,
         errors=tuple(errors),
     )
+
+
+def _beside(typed: Mapping[str, str]) -> set[str]:
+    """Give what else the filters that were typed could have set: a person by their name, the other end of a range."""
+    return {name for names in _TOGETHER if any(one in typed for one in names) for name in names}
 
 
 def _faults_of(read: language.Typed, errors: list[str]) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
@@ -19,6 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from audit.actions import Action
 from audit.models import Alert
 from audit.reports.providers import usage_of
 from audit.reports.today import calls_between
@@ -29,7 +29,7 @@ from chat.reporting import spending_report
 from chat.services.changed_models import UsedModel, ending, gone, used_models
 from chat.values import ToolCallStatus
 from mcp_servers.models import McpServer, McpTool, ServerStatus
-from workspaces.formats import day, decimal, money, whole
+from workspaces.formats import day, money, whole
 from workspaces.models import AccessRequest, Invitation, Membership, RequestStatus
 from workspaces.roles import Permission, has_permission
 
@@ -131,7 +131,7 @@ def _servers(workspace: Workspace) -> Tile:
         notes.append(_("All healthy."))
     return Tile(
         label=_("Servers"),
-        value=str(counts["all"]),
+        value=whole(counts["all"]),
         note=", ".join(notes),
         url=reverse("mcp_servers:servers", args=[workspace.slug]),
         is_bad=bool(bad),
@@ -147,7 +147,7 @@ def _tools_to_review(workspace: Workspace) -> Tile:
     )
     return Tile(
         label=_("Tools to review"),
-        value=str(number),
+        value=whole(number),
         note=_("New or changed, and not used until somebody accepts them.") if number else "",
         url=reverse("mcp_servers:servers", args=[workspace.slug]),
         is_bad=bool(number),
@@ -164,28 +164,30 @@ def _calls(workspace: Workspace) -> list[Tile]:
     return [
         Tile(
             label=_("Tool calls today"),
-            value=str(today.ended),
+            value=whole(today.ended),
             note=_compared(today.ended, before.ended),
             url=_log(workspace, midnight, outcome="ended"),
         ),
         Tile(
             label=_("Failed today"),
-            value=str(today.failed),
+            value=whole(today.failed),
             note=_compared(today.failed, before.failed),
             url=_log(workspace, midnight, outcome="failed"),
             is_bad=today.failed > before.failed,
         ),
         Tile(
             label=_("Refused today"),
-            value=str(today.refused),
+            value=whole(today.refused),
             note=_compared(today.refused, before.refused),
-            url=_log(workspace, midnight, outcome="refused"),
+            url=_log(workspace, midnight, action=Action.TOOL_CALL_REFUSED.value),
         ),
     ]
 
 
 def _compared(now: int, before: int) -> str:
-    return _("%(number)d by this time last week") % {"number": before} if now or before else ""
+    """Say what it was a week ago, and up to when: hours are counted whole."""
+    told = _("%(number)s by the end of this hour a week ago") % {"number": whole(before)}
+    return told if now or before else ""
 
 
 def _log(workspace: Workspace, since: datetime, **wanted: str) -> str:
@@ -211,9 +213,9 @@ def _waiting(workspace: Workspace) -> Tile:
         )
     return Tile(
         label=_("Calls that wait for approval"),
-        value=str(found["number"]),
+        value=whole(found["number"]),
         note=note,
-        url=f"{reverse('audit:entries', args=[workspace.slug])}?{urlencode({'action': 'approval.requested', 'range': 'all'})}",
+        url=f"{reverse('audit:overview', args=[workspace.slug])}#approvals",
     )
 
 
@@ -221,7 +223,7 @@ def _alerts(workspace: Workspace) -> Tile:
     number = Alert.objects.for_workspace(workspace).filter(ended_at=None).count()
     return Tile(
         label=_("Active alerts"),
-        value=str(number),
+        value=whole(number),
         url=reverse("audit:alerts", args=[workspace.slug]),
         is_bad=bool(number),
     )
@@ -235,7 +237,9 @@ def _usage(workspace: Workspace) -> list[Tile]:
     tile = Tile(
         label=_("Tokens in seven days"),
         value=whole(tokens),
-        note=_("Cost: %(cost)s, where prices are known") % {"cost": _money(costs)} if costs else "",
+        note=_("Cost: %(cost)s, where prices are known") % {"cost": money(sum(costs))}
+        if costs
+        else "",
         url=reverse("audit:reports", args=[workspace.slug]),
     )
     return [tile]
@@ -265,10 +269,6 @@ def _spending(workspace: Workspace) -> Tile:
     )
 
 
-def _money(costs: Sequence[Decimal]) -> str:
-    return f"${decimal(sum(costs), 2)}"
-
-
 def _changed_models(workspace: Workspace) -> list[Tile]:
     """Only while a model that buds use ends soon, has ended, or is missing in its provider's list."""
     used = used_models(workspace.pk)
@@ -278,7 +278,7 @@ def _changed_models(workspace: Workspace) -> list[Tile]:
         tiles.append(
             Tile(
                 label=_("Models that end"),
-                value=str(len(found)),
+                value=whole(len(found)),
                 note=_("Choose others for your buds and providers: %(names)s") % {"names": names},
                 url=reverse("admin:chat_bud_changelist"),
                 is_bad=True,
@@ -303,7 +303,7 @@ def _requests(workspace: Workspace) -> list[Tile]:
     number = rows.filter(status=RequestStatus.OPEN).count()
     url = reverse("workspaces:requests", args=[workspace.slug])
     note = _("A member waits for your answer.")
-    tile = Tile(label=_("Requests"), value=str(number), note=note, url=url, is_bad=True)
+    tile = Tile(label=_("Requests"), value=whole(number), note=note, url=url, is_bad=True)
     return [tile] if number else []
 
 
@@ -315,8 +315,8 @@ def _invitations(workspace: Workspace) -> Tile:
     )
     return Tile(
         label=_("Open invitations"),
-        value=str(number),
-        url=reverse("admin:workspaces_invitation_changelist"),
+        value=whole(number),
+        url=f"{reverse('workspaces:invite', args=[workspace.slug])}#open-heading",
     )
 
 

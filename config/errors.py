@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
 from django.utils.html import format_html
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -44,15 +46,33 @@ def _answer(
             {"type": kind, "errors": errors}, status=status, headers=_headers(status)
         )
     request_id = str(getattr(request, "request_id", ""))
-    context = {"status": status, "title": text, "request_id": request_id}
+    context = {
+        "status": status,
+        "title": text,
+        "request_id": request_id,
+        "back": _page_before(request) if request.method == "POST" and status < 500 else "",
+    }
+    names = [f"{status}.html", "400.html" if status < 500 else "500.html"]
+    if detail is not None and status < 500 and status not in _TEXTS.keys() - {400}:
+        names.insert(0, "errors/refused.html")
     try:
-        names = [f"{status}.html", "400.html" if status < 500 else "500.html"]
         body = render_to_string(names, context, request if status < 500 else None)
     except TemplateDoesNotExist:
         body = format_html(
             "<!doctype html><title>{}</title><p>{}</p><p>{}</p>", status, text, request_id
         )
     return HttpResponse(body, status=status, headers=_headers(status))
+
+
+def _page_before(request: HttpRequest) -> str:
+    """Give the address of the page of ours from which the request came; nothing for any other."""
+    came_from = request.headers.get("Referer", "")
+    try:
+        host = request.get_host()
+    except DisallowedHost:
+        return ""
+    is_ours = url_has_allowed_host_and_scheme(came_from, {host}, require_https=request.is_secure())
+    return came_from if is_ours else ""
 
 
 def _headers(status: int) -> dict[str, str]:
@@ -83,7 +103,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def domain_error(request: HttpRequest, error: DomainError) -> HttpResponse:
-    """The status and words of an expected failure."""
+    """The status and words of an expected failure; the words alone for a part of a page, which shows them as a notice."""
+    if request.headers.get("HX-Request"):
+        return HttpResponse(
+            error.message,
+            status=error.status,
+            content_type="text/plain; charset=utf-8",
+            headers=_headers(error.status),
+        )
     return _answer(request, error.status, detail=error.message, code=error.code)
 
 

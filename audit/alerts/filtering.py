@@ -14,9 +14,8 @@ from django.utils.translation import gettext as _
 from audit.actions import Action, Outcome, RefusedBy
 from audit.filters import ENTRIES, FAILED, REFUSED, EntryFilter
 from audit.models import Alert, AlertRule
-from audit.reports import person_named
+from audit.reports.filter_words import names_in, set_filters
 from audit.reviews.stored_filters import LONGEST, is_address, read_stored
-from audit.views.filtering import set_filters
 
 _C = AlertRule.Condition
 UNFILTERED: Final = frozenset({_C.TAMPERING.value, _C.SPENDING.value})
@@ -147,9 +146,7 @@ def filter_in_words(rule: AlertRule, *, now: datetime) -> str:
     if rule.condition in UNFILTERED:
         return ""
     wanted = filter_of(rule, now=now)
-    people = {}
-    if wanted.user_id is not None:
-        people[wanted.user] = person_named(rule.workspace_id, wanted.user_id) or wanted.user
+    people = names_in(wanted, rule.workspace_id)
     # Names may have line breaks; this is part of one line.
     shown = (f"{one.label}: {one.value}" for one in set_filters(wanted, people, usual="all"))
     return " · ".join(" ".join(text.split()) for text in shown)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
@@ -13,11 +14,12 @@ from django.utils.translation import gettext as _
 from audit.actions import layer_name
 from audit.exports.formats import FORMATS
 from audit.exports.pdf import MEDIA_TYPE, Chart, Document, Figure, Series, Table, as_pdf
-from audit.filters import LABELS, EntryFilter
+from audit.filters import EntryFilter
 from audit.reports import facts, providers
 from audit.reports.charts import labels_of, unit_in_words
 from audit.reports.entries import entries_of
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
+from audit.reports.filter_words import names_in, set_filters
 from audit.reports.report import BY, Line, Report, report_of
 from audit.reports.searching import matching
 from workspaces.formats import decimal, moment_in, whole
@@ -35,12 +37,12 @@ SCHEDULED: Final[Mapping[str, tuple[str, str]]] = {
 _NO_FILTER = frozenset({"range", "since", "until", "sort", "order", "show"})
 
 
-def filter_lines(wanted: EntryFilter) -> list[tuple[str, str]]:
-    """Give the filters that are set as name and value; their time stands elsewhere."""
+def filter_lines(wanted: EntryFilter, workspace_id: UUID) -> list[tuple[str, str]]:
+    """Give the filters that are set as name and value, in words; their time stands elsewhere."""
     return [
-        (gettext(LABELS.get(name, name)), value)
-        for name, value in wanted.typed.items()
-        if value and name not in _NO_FILTER
+        (one.label, one.value)
+        for one in set_filters(wanted, names_in(wanted, workspace_id), usual=wanted.range)
+        if one.name not in _NO_FILTER
     ]
 
 
@@ -122,7 +124,7 @@ def report_document(
         title=_("Audit report"),
         workspace=workspace.name,
         period=period,
-        filters=filter_lines(wanted),
+        filters=filter_lines(wanted, workspace.pk),
         made_by=actor.label,
         made_at=now,
         zone=zone,

@@ -23,6 +23,7 @@ from audit.retention.tasks import continue_erasure
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.formats import whole
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission, has_permission, require
 from workspaces.row_pages import page_in_address, ways_from
@@ -47,9 +48,15 @@ def settings(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 workspace_id=workspace.pk, change=form.change(), actor=request.actor
             )
         except InvalidInput as error:
-            form.add_error(None, error.message)
+            _put_faults(form, error)
         else:
-            messages.success(request, _("Saved. What is too old by it goes within the hour."))
+            stands = retention.active_hold(workspace.pk) is not None
+            told = (
+                _("Saved. Nothing is removed while the legal hold stands.")
+                if stands
+                else _("Saved. What is too old by it goes within the hour.")
+            )
+            messages.success(request, told)
             return redirect("audit:settings", workspace_slug)
     return _page(request, policy_form=form)
 
@@ -67,7 +74,7 @@ def place_hold(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 actor=request.actor,
             )
         except InvalidInput as error:
-            form.add_error(None, error.message)
+            _put_faults(form, error)
         except Conflict as error:
             messages.error(request, error.message)
             return redirect("audit:settings", workspace_slug)
@@ -107,6 +114,8 @@ def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 reason=form.cleaned_data["reason"],
                 actor=request.actor,
             )
+        except InvalidInput as error:
+            _put_faults(form, error)
         except DomainError as error:
             form.add_error(None, error.message)
         else:
@@ -119,9 +128,15 @@ def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                     "Erased in %(count)s entries; the entries stay. The rest follows in the background."
                 )
             )
-            messages.success(request, text % {"count": done.erased})
+            messages.success(request, text % {"count": whole(done.erased)})
             return redirect("audit:settings", workspace_slug)
     return _page(request, erasure_form=form)
+
+
+def _put_faults(form: Form, error: InvalidInput) -> None:
+    for name, texts in (error.fields or {"": [error.message]}).items():
+        for text in texts:
+            form.add_error(name if name in form.fields else None, text)
 
 
 def _page(request: WorkspaceRequest, **forms: Form) -> HttpResponse:

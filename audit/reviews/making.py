@@ -148,7 +148,7 @@ def mail_of(
         }
         told = [_("Attached is the audit log of %(workspace)s for %(period)s (%(zone)s).") % values]
         told[0] += f" {numbers_in_words(numbers)}"
-        wanted = filter_lines(filter_of_file(sent, now=sent.until))
+        wanted = filter_lines(filter_of_file(sent, now=sent.until), sent.workspace_id)
         if wanted:
             filters = "; ".join(f"{name}: {_line(value)}" for name, value in wanted)
             told.append(_("Filters: %(filters)s") % {"filters": filters})

@@ -17,7 +17,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from audit import reports
-from audit.filters import ENDED, FAILED, REFUSED, read_filter
+from audit.actions import Action
+from audit.filters import ENDED, FAILED, read_filter
 from audit.health import health
 from audit.models import PLATFORM_CHAIN, AuditEntry
 from audit.reports.overview import PLATFORM_DAYS, PlatformRow, platform_entries, platform_rows
@@ -132,10 +133,17 @@ def platform(request: WorkspaceRequest) -> HttpResponse:
 def _tenant(workspace: Workspace, numbers: PlatformRow | None) -> dict[str, Any]:
     """One workspace of the platform's page; each number leads to the entries that it counts."""
     log = reverse("audit:entries", args=[workspace.slug]) if workspace.is_active else ""
-    outcomes = {"entries": "", "calls": ENDED, "failed": FAILED, "refused": REFUSED}
+    # By what it is and not by its outcome: resources and prompts are refused, too.
+    refused = {"action": Action.TOOL_CALL_REFUSED.value}
+    filters = {
+        "entries": {},
+        "calls": {"outcome": ENDED},
+        "failed": {"outcome": FAILED},
+        "refused": refused,
+    }
     figures = []
-    for name, outcome in outcomes.items():
-        wanted = {"range": "7d", **({"outcome": outcome} if outcome else {})}
+    for name, chosen in filters.items():
+        wanted = {"range": "7d", **chosen}
         figures.append(
             {
                 "count": getattr(numbers, name) if numbers else 0,

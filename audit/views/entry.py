@@ -20,9 +20,9 @@ from audit.actions import Action, layer_name, outcome_in_words
 from audit.bodies import read_body
 from audit.filters import ENTRIES
 from audit.models import AuditEntry, AuditSeal, PendingSeal
+from audit.reports.filter_words import source_in_words
 from audit.services import EntryDraft, record
 from audit.views.parts import around, call_url, described, found_by, workspace_of
-from audit.views.words import source_in_words
 from workspaces.formats import whole
 from workspaces.secrets import SecretUnreadable
 

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext
 
 from audit import reports
-from audit.actions import Action, Outcome, outcome_in_words
+from audit.actions import Action, Outcome
 from audit.filters import (
     CHOICES,
     DEFAULT_RANGE,
-    ENDED,
-    FAILED,
     GROUPS,
     KEYS,
     LABELS,
     NUMBERS,
     RANGES,
-    REFUSED,
     SORTS,
     SUCCEEDED,
     EntryFilter,
 )
-from audit.views.words import choice_in_words
-from workspaces.formats import moment_in_utc
+from audit.reports.filter_words import OUTCOME_CHOICES, choice_in_words, set_filters
 
 MOST_IN_LIST: Final = 200
 """Of values in a list of the panel; the search field takes and completes the others."""
 _ORDER = ("sort", "order")
-_OUTCOME_CHOICES = [
-    *((outcome.value, outcome_in_words(outcome)) for outcome in Outcome),
-    (REFUSED, gettext_noop("Refused")),
-    (FAILED, gettext_noop("Failed in any way")),
-    (ENDED, gettext_noop("Ended in any way, or refused")),
-]
 
 
 def filter_context(
@@ -93,7 +82,7 @@ def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str,
     typed = wanted.typed
     selects: dict[str, tuple[str, Sequence[tuple[str, str]]]] = {
         "action": (gettext("Everything"), [(one.value, gettext(one.label)) for one in Action]),
-        "outcome": (gettext("Any"), [(one, gettext(words)) for one, words in _OUTCOME_CHOICES]),
+        "outcome": (gettext("Any"), [(one, gettext(words)) for one, words in OUTCOME_CHOICES]),
         "server": (gettext("Any"), choices.servers),
         "tool": (gettext("Any"), choices.tools),
         "user": (gettext("Anybody"), choices.users),
@@ -140,51 +129,6 @@ def _chips(
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetFilter:
-    """A filter that is set, in words."""
-
-    name: str
-    label: str
-    value: str
-
-
-def set_filters(wanted: EntryFilter, people: Mapping[str, str], *, usual: str) -> list[SetFilter]:
-    """Give the filters that are set, in words.
-
-    Args:
-        people: name by id.
-        usual: the time that is not told.
-    """
-    outcomes = {value: gettext(words) for value, words in _OUTCOME_CHOICES}
-    actions = {one.value: gettext(one.label) for one in Action}
-    found = []
-    for name, value in wanted.typed.items():
-        if not value or name in {"order", "show"} or (name == "sort" and value == "time"):
-            continue
-        is_range = name == "range"
-        if (is_range and value in {"custom", usual}) or (
-            name in {"since", "until"} and wanted.range != "custom"
-        ):
-            continue
-        words = {
-            "range": gettext(RANGES[wanted.range][0]),
-            "user": people.get(value, value),
-            "outcome": outcomes.get(value, value),
-            "action": actions.get(value, value),
-            "sort": gettext(SORTS.get(value, (value,))[0]).lower(),
-            "since": _moment_in_words(wanted.since) or value,
-            "until": _moment_in_words(wanted.until) or value,
-        }.get(name, choice_in_words(name, value))
-        found.append(SetFilter(name=name, label=gettext(LABELS[name]), value=words))
-    return found
-
-
-def _moment_in_words(moment: datetime | None) -> str:
-    """The zone is that of the two fields beside it."""
-    return f"{moment_in_utc(moment)} UTC" if moment else ""
-
-
 def known_filters(workspace_id: UUID, *, without: frozenset[str]) -> dict[str, Any]:
     """Give what a field for filters offers, with the values that the log holds, except for some names."""
     known = _known(reports.choices_of(workspace_id, None))
@@ -202,7 +146,7 @@ def _known(choices: reports.Choices) -> dict[str, Any]:
             "bud": list(choices.buds),
             "model": list(choices.models),
             "outcome": [
-                SUCCEEDED if value == Outcome.OK else value for value, _ in _OUTCOME_CHOICES
+                SUCCEEDED if value == Outcome.OK else value for value, _ in OUTCOME_CHOICES
             ],
             "action": [one.value for one in Action],
             "since": ["1h", "24h", "7d", "30d"],

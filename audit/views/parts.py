@@ -14,7 +14,8 @@ from django.utils.translation import gettext
 from audit.actions import sentence_of, title_of
 from audit.filters import ENTRIES
 from audit.models import AuditEntry
-from audit.views.words import ended, layer_in_words, source_in_words
+from audit.reports.filter_words import source_in_words
+from audit.views.words import ended, layer_in_words
 from workspaces.formats import percent
 
 if TYPE_CHECKING:

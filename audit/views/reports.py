@@ -19,8 +19,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from audit import exports, reports
-from audit.actions import Action, layer_name
-from audit.filters import EntryFilter, read_filter
+from audit.actions import Action, Outcome, layer_name
+from audit.filters import ENDED, FAILED, REFUSED, EntryFilter, read_filter
 from audit.models import SavedView
 from audit.reports import facts, providers
 from audit.reports.charts import labels_of, unit_in_words
@@ -116,7 +116,7 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "never_used": facts.never_used(workspace.pk, report.used) if not wanted.is_narrowed else [],
         "changes": facts.definition_changes(narrowed, span),
         "changes_url": log.to(action=Action.CONFIG_CHANGED.value),
-        **_around(workspace.pk, span, log),
+        **_around(workspace.pk, span, log.url),
         "may_limit": has_permission(
             request.actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk
         ),
@@ -159,29 +159,51 @@ def _filter_of(given: dict[str, str], now: datetime) -> EntryFilter:
 
 
 class _Log:
-    """Ways into the log, with the report's time and filters."""
+    """Ways into the log, with the report's time and filters.
 
-    def __init__(self, url: str, span: Span, wanted: EntryFilter) -> None:
+    Args:
+        wanted: the filters; None: the time alone.
+    """
+
+    def __init__(self, url: str, span: Span, wanted: EntryFilter | None) -> None:
         self.url = url
+        typed = wanted.typed if wanted is not None else {}
         self._query = {
-            **{name: value for name, value in wanted.typed.items() if name not in _NO_FILTER},
+            **{name: value for name, value in typed.items() if name not in _NO_FILTER},
             "range": "custom",
             "since": f"{span.since:%Y-%m-%dT%H:%M}",
             "until": f"{span.until:%Y-%m-%dT%H:%M}",
         }
 
     def to(self, **more: str) -> str:
-        """Give the address of the entries behind a number."""
-        query = {name: value for name, value in {**self._query, **more}.items() if value}
+        """Give the address of the entries behind a number; nothing where the filters leave none of their kind."""
+        narrowed = _within(self._query.get("outcome", ""), more)
+        chosen = self._query.get("action", "")
+        if narrowed is None or chosen not in {"", narrowed.get("action", chosen)}:
+            return ""
+        query = {name: value for name, value in {**self._query, **narrowed}.items() if value}
         return f"{self.url}?{urlencode(query)}"
+
+
+def _within(chosen: str, more: dict[str, str]) -> dict[str, str] | None:
+    """Narrow calls that ended or failed to the outcome that the report is filtered by; None: they have another one."""
+    wanted = more.get("outcome", "")
+    if not wanted or chosen in {"", ENDED, wanted}:
+        return more
+    if wanted == FAILED and chosen in {Outcome.OK.value, REFUSED}:
+        return None
+    # Other things than calls of tools have these outcomes, too.
+    action = Action.TOOL_CALL_REFUSED if chosen == REFUSED else Action.TOOL_CALL_FINISHED
+    return {**more, "outcome": chosen, "action": action.value}
 
 
 def _query_of_log(span: Span, wanted: EntryFilter) -> str:
     return _Log("", span, wanted).to().removeprefix("?")
 
 
-def _around(workspace_id: UUID, span: Span, log: _Log) -> dict[str, Any]:
+def _around(workspace_id: UUID, span: Span, log_url: str) -> dict[str, Any]:
     """What is of the whole workspace, whatever the filters."""
+    log = _Log(log_url, span, None)
     usage = sorted(
         providers.usage_of(workspace_id, span.since, span.until), key=lambda row: -row.turns
     )

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from allauth.account.decorators import login_required
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -100,7 +101,8 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             return redirect("audit:reviews", workspace_slug=workspace_slug)
     rows = SignOff.objects.for_workspace(workspace)
     page = page_in_address(rows, request.GET, by="-signed_at")
-    newest = (page.rows[0] if page.rows else None) if page.is_first else rows.first()
+    # The next review begins where the last one of the whole log ended: a file may hold a part of it.
+    newest = rows.filter(Q(sent_file_id=None) | Q(query="")).first()
     last = newest.until if newest is not None else now - timedelta(days=7)
     audit_url = reverse("audit:entries", args=[workspace_slug])
     files = SentFile.objects.for_workspace(workspace)

@@ -16,8 +16,9 @@ from audit.actions import Action
 from audit.filters import ENTRIES
 from audit.reports import CallRow, CallState
 from audit.reports.figures import spoken_time
+from audit.reports.filter_words import Words
 from audit.views.parts import around, call_url, described, found_by
-from audit.views.words import Words, ended, layer_in_words
+from audit.views.words import ended, layer_in_words
 
 if TYPE_CHECKING:
     from audit.models import AuditEntry

@@ -21,13 +21,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from audit import exports
 from audit.exports.formats import Sample
 from audit.models import ReportSchedule, SavedView, SentFile
+from audit.reports.filter_words import names_in, set_filters
 from audit.reviews import making, previews, scheduled_exports, schedules, sent_files
 from audit.reviews.previews import Preview
 from audit.reviews.ready_views import READY, ready_view, usual_name
 from audit.reviews.schedules import ScheduleDraft
 from audit.reviews.stored_filters import filter_of, kept_query
 from audit.reviews.timing import USUAL_HOUR
-from audit.views.filtering import set_filters
 from audit.views.header import header_of
 from audit.views.header import saved_views as saved_views_of
 from audit.views.parts import workspace_of
@@ -127,7 +127,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         "delivery_choices": ReportSchedule.Delivery.choices,
         "view": chosen.view,
         "view_choices": _view_choices(request),
-        **_summary(chosen, now),
+        **_summary(chosen, workspace.pk, now),
         **header_of(request),
     }
     return render(request, "audit/schedules.html", context, status=422 if fault or faults else 200)
@@ -139,7 +139,7 @@ def schedule_summary(request: WorkspaceRequest, workspace_slug: str) -> HttpResp
     """What the choices of the form come to, in words, while a person makes them."""
     workspace = workspace_of(request)
     require(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
-    context = _summary(_read_choices(request, request.GET), timezone.now())
+    context = _summary(_read_choices(request, request.GET), workspace.pk, timezone.now())
     return render(request, "audit/_schedule_summary.html", context)
 
 
@@ -163,7 +163,7 @@ def schedule_page(
         "tab": "schedules",
         "schedule": _described(schedule, {str(user.pk): user for user in people}),
         "draft": schedules.draft_of(schedule),
-        "filters": _filters_in_words(schedule.query, timezone.now()),
+        "filters": _filters_in_words(schedule.query, workspace.pk, timezone.now()),
         "files": [
             shown_file(row, signed.get(row.pk, []), audit_url, reader=request.user)
             for row in page.rows
@@ -314,7 +314,7 @@ def _view_choices(request: WorkspaceRequest) -> list[tuple[str, list[tuple[str, 
     ]
 
 
-def _summary(chosen: _Chosen, now: datetime) -> dict[str, Any]:
+def _summary(chosen: _Chosen, workspace_id: UUID, now: datetime) -> dict[str, Any]:
     """Say in words what the choices come to; nothing of those that are none."""
     draft = chosen.draft
     is_time = (
@@ -328,7 +328,7 @@ def _summary(chosen: _Chosen, now: datetime) -> dict[str, Any]:
     first = making.period_in_words(*draft.period_before(runs[0]), zone) if runs else ""
     return {
         "view_help": chosen.view_help,
-        "filters": _filters_in_words(draft.query, now),
+        "filters": _filters_in_words(draft.query, workspace_id, now),
         "runs": [_weekday_and_moment(one, draft.time_zone) for one in runs],
         "zone": draft.time_zone,
         "first_days": first,
@@ -340,9 +340,9 @@ def _weekday_and_moment(at: datetime, time_zone: str) -> str:
     return f"{dateformat.format(at.astimezone(zone), 'D')} {moment_in(at, zone)}"
 
 
-def _filters_in_words(query: str, now: datetime) -> str:
+def _filters_in_words(query: str, workspace_id: UUID, now: datetime) -> str:
     wanted = filter_of(query, now=now)
-    shown = set_filters(wanted, {}, usual="all")
+    shown = set_filters(wanted, names_in(wanted, workspace_id), usual="all")
     return " · ".join(f"{one.label}: {one.value}" for one in shown)
 
 

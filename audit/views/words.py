@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from audit.actions import Outcome, RefusedBy, layer_name, outcome_in_words
-from workspaces.actors import ActorKind, Source
-
-Words = Promise | str
+from audit.actions import Outcome, RefusedBy, outcome_in_words
+from audit.reports.filter_words import Words
 
 _TONES: Final[dict[str, str]] = {
     Outcome.OK: "ok",
@@ -34,20 +31,6 @@ _LAYERS: Final[dict[str, Words]] = {
     RefusedBy.AUDIT: _("The log could not be written, so nothing was sent."),
     RefusedBy.SPENDING_LIMIT: _("A monthly spending limit is reached."),
 }
-_SOURCES: Final[dict[str, Words]] = {
-    Source.CHAT: _("Chat"),
-    Source.WEB: _("Web pages"),
-    Source.API: _("API"),
-    Source.ADMIN: _("Admin"),
-    Source.GATEWAY: _("Gateway"),
-    Source.TASK: _("Background job"),
-    Source.COMMAND: _("Command line"),
-}
-_KINDS: Final[dict[str, Words]] = {
-    ActorKind.USER: _("Person"),
-    ActorKind.SYSTEM: _("Trellis itself"),
-    ActorKind.ANONYMOUS: _("Not signed in"),
-}
 
 
 def ended(outcome: str, refused_by: str) -> tuple[Words, str]:
@@ -62,20 +45,3 @@ def ended(outcome: str, refused_by: str) -> tuple[Words, str]:
 def layer_in_words(layer: str) -> Words:
     """Say why a layer refuses; nothing for none."""
     return _LAYERS.get(layer, "")
-
-
-def source_in_words(source: str) -> Words:
-    """Say through which door somebody came; an unknown one stands as it is."""
-    return _SOURCES.get(source, source)
-
-
-def choice_in_words(name: str, value: str) -> str:
-    """Say what a value of a filter with fixed values means."""
-    match name:
-        case "refused_by":
-            return gettext(layer_name(value))
-        case "source":
-            return str(source_in_words(value))
-        case "kind":
-            return str(_KINDS.get(value, value))
-    return value

@@ -228,7 +228,12 @@ class BudQualityOutput(serializers.Serializer[Any]):
     stopped = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
-    cost = serializers.DecimalField(max_digits=20, decimal_places=6, allow_null=True)
+    cost = serializers.DecimalField(
+        max_digits=20, decimal_places=6, allow_null=True, help_text="Of what has a known price."
+    )
+    unpriced = serializers.IntegerField(
+        help_text="Questions that the cost leaves out, because a price is not known."
+    )
     liked = serializers.IntegerField()
     disliked = serializers.IntegerField()
     p50_ms = serializers.IntegerField(allow_null=True)

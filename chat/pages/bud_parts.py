@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from audit.views.parts import workspace_of
-from chat.models import Bud
+from chat.models import Bud, ModelProvider
 from chat.pages.bud_form import label_of
 from chat.services.bud_versions import changes_between
-from chat.services.buds import require_edit
+from chat.services.buds import offered_servers, require_edit
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.roles import Permission, has_permission
 
@@ -66,9 +66,48 @@ def told_by(error: InvalidInput | Conflict) -> str:
     return error.message
 
 
-def changes_in_words(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """How one version differs from an earlier one, by the names of the editor's fields."""
+def names_for(workspace_id: UUID) -> dict[str, str]:
+    """Give the names of what versions of buds name by ids: servers and model providers."""
+    providers = ModelProvider.objects.for_workspace(workspace_id)
+    rows = [*offered_servers(workspace_id).values_list("pk", "name")]
+    rows += providers.values_list("pk", "name")
+    return {str(pk): name for pk, name in rows}
+
+
+def changes_in_words(
+    before: Mapping[str, Any], after: Mapping[str, Any], names: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """How one version differs from an earlier one, by the names of the editor's fields.
+
+    Args:
+        names: see `names_for`. What is gone keeps its id.
+    """
+    told = [
+        {name: _told(name, value, names) for name, value in of.items()} for of in (before, after)
+    ]
     return [
         {"label": label_of(change.field), "lines": change.lines}
-        for change in changes_between(before, after)
+        for change in changes_between(*told)
     ]
+
+
+def _told(field: str, value: Any, names: Mapping[str, str]) -> Any:
+    """Give a value of a version as people know it."""
+    match value:
+        case bool():
+            return _("yes") if value else _("no")
+        case dict() | list() | str() if field in {"mcp_config", "provider_id"}:
+            return _named(value, names)
+    return value
+
+
+def _named(value: Any, names: Mapping[str, str]) -> Any:
+    match value:
+        case dict():
+            return {key: _named(one, names) for key, one in value.items()}
+        case list():
+            return [_named(one, names) for one in value]
+        case str():
+            known, dot, rest = value.partition(".")
+            return f"{names.get(known, known)}{dot}{rest}"
+    return value

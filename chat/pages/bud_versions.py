@@ -15,7 +15,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from chat.models import Bud, BudVersion
-from chat.pages.bud_parts import changes_in_words, context_of, editable_bud, told_by
+from chat.pages.bud_parts import (
+    changes_in_words,
+    context_of,
+    editable_bud,
+    names_for,
+    told_by,
+)
 from chat.services.bud_versions import restore_version
 from chat.services.check_demands import ChecksNotPassed
 from chat.services.check_showing import passed_of_versions
@@ -42,12 +48,12 @@ def _page(
     earlier = [*page.rows[1:]]
     if page.following:
         earlier += rows.filter(number__lt=page.rows[-1].number).order_by("-number")[:1]
-    checked = passed_of_versions(bud)
+    checked, names = passed_of_versions(bud), names_for(bud.workspace_id)
     shown = [
         {
             "version": version,
             "is_first": before is None,
-            "changes": changes_in_words(before.values, version.values)
+            "changes": changes_in_words(before.values, version.values, names)
             if before is not None
             else [],
             "checked": checked.get(version.number),

@@ -25,7 +25,14 @@ from chat.check_shapes import MOST_CHECKS
 from chat.models import Bud, BudColour, BudVersion
 from chat.pages.bud_form import BudEditorForm, initial_of, model_groups
 from chat.pages.bud_listing import WantedBuds, list_buds
-from chat.pages.bud_parts import changes_in_words, context_of, editable_bud, faults_of, told_by
+from chat.pages.bud_parts import (
+    changes_in_words,
+    context_of,
+    editable_bud,
+    faults_of,
+    names_for,
+    told_by,
+)
 from chat.pages.bud_picker import all_tools, picker_of
 from chat.providers.choosing import provider_for
 from chat.providers.errors import ProviderSwitchedOff
@@ -142,7 +149,9 @@ def _conflict(request: WorkspaceRequest, form: BudEditorForm, bud: Bud, base: in
     newest = rows.filter(number=bud.version).first()
     changed = {
         "by": newest.made_by if newest else "",
-        "fields": changes_in_words(seen.values, values_of(bud)) if seen is not None else [],
+        "fields": changes_in_words(seen.values, values_of(bud), names_for(bud.workspace_id))
+        if seen is not None
+        else [],
     }
     form.data = {**request.POST.dict(), "base_version": str(bud.version)}
     return _editor(request, form, bud, changed=changed, status=409)

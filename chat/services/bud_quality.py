@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
-from chat.models import Bud, Turn
+from chat.models import Bud, BudVersion, Turn
 from chat.services.buds import require_edit
 from chat.values import Rating, TurnStatus
 from workspaces.actors import Actor
@@ -20,6 +20,8 @@ from workspaces.actors import Actor
 DAYS: Final = 30
 MOST: Final = 10
 MOST_TIMES: Final = 20_000
+_READ: Final = Q(prompt_tokens__gt=0)
+_WRITTEN: Final = Q(completion_tokens__gt=0)
 _BAD: Final = (TurnStatus.FAILED.value, TurnStatus.INTERRUPTED.value)
 
 
@@ -46,6 +48,9 @@ class BudQuality:
     prompt_tokens: int
     completion_tokens: int
     cost: Decimal | None
+    """Of what has a known price; None: nothing has."""
+    unpriced: int
+    """Questions that the cost leaves out, because a price is not known."""
     liked: int
     """Answers that people rated as good."""
     disliked: int
@@ -67,6 +72,8 @@ def quality_of(*, bud: Bud, actor: Actor) -> BudQuality:
     turns = Turn.objects.for_workspace(bud.workspace_id).answered_by(bud)
     turns = turns.filter(created_at__gte=since)
     sums = turns.aggregate(
+        # First: below, these names are the sums.
+        unpriced=Count("pk", filter=Q(cost=None) & (_READ | _WRITTEN)),
         turns=Count("pk"),
         people=Count("asked_by", distinct=True),
         failed=Count("pk", filter=Q(status__in=_BAD)),
@@ -88,6 +95,7 @@ def quality_of(*, bud: Bud, actor: Actor) -> BudQuality:
         prompt_tokens=sums["prompt_tokens"] or 0,
         completion_tokens=sums["completion_tokens"] or 0,
         cost=sums["cost"],
+        unpriced=sums["unpriced"],
         liked=sums["liked"],
         disliked=sums["disliked"],
         p50_ms=_share(times, 0.5),
@@ -96,12 +104,18 @@ def quality_of(*, bud: Bud, actor: Actor) -> BudQuality:
     )
 
 
+def _names_of(bud: Bud) -> set[str]:
+    """Give what the bud is and was called: the log keeps the name of the time, and finds entries by it."""
+    versions = BudVersion.objects.for_workspace(bud.workspace_id).filter(bud=bud)
+    return {bud.name, *filter(None, versions.values_list("values__name", flat=True))}
+
+
 def _faults(bud: Bud, since: object) -> list[ToolFaults]:
     refused = Q(action=Action.TOOL_CALL_REFUSED.value)
     ended = Q(action=Action.TOOL_CALL_FINISHED.value)
     rows = (
         AuditEntry.objects.for_workspace(bud.workspace_id)
-        .filter(refused | ended, bud_name=bud.name, bud_id=bud.pk, created_at__gte=since)
+        .filter(refused | ended, bud_name__in=_names_of(bud), bud_id=bud.pk, created_at__gte=since)
         .order_by()
         .values("server_name", "tool_name")
         .annotate(

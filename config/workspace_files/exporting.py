@@ -11,7 +11,13 @@ from chat.models import Bud
 from chat.services.bud_yaml import BudFile, bud_document, files_left_out
 from config.workspace_files.call_rules import call_rule_files
 from config.workspace_files.given_servers import given_server_files
-from config.workspace_files.log import alert_files, schedule_files, stream_files, view_files
+from config.workspace_files.log import (
+    alert_files,
+    schedule_files,
+    schedules_left_out,
+    stream_files,
+    view_files,
+)
 from config.workspace_files.place import Place
 from config.workspace_files.providers import provider_files
 from config.workspace_files.servers import server_files
@@ -62,4 +68,4 @@ def write_workspace(place: Place) -> str:
         PermissionDenied: the actor does not own the workspace.
     """
     document = write_yaml(workspace_document(place))
-    return files_left_out(_buds_of(place)) + document
+    return files_left_out(_buds_of(place)) + schedules_left_out(place) + document

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from audit.alerts.services import RuleDraft, create_rule, switch_rule, update_rule
 from audit.models import AlertRule, AuditStream, ReportSchedule, SavedView
@@ -153,9 +154,28 @@ def put_view(place: Place, wanted: ViewFile, present: Mapping[tuple[str, str], V
         change_view(view=view, actor=place.actor, query=wanted.query)
 
 
+def schedules_left_out(place: Place) -> str:
+    """Say in a comment that the file has no schedules, because whoever takes it may not export the log."""
+    if _may_export(place):
+        return ""
+    number = ReportSchedule.objects.for_workspace(place.pk).count()
+    if not number:
+        return ""
+    told = ngettext("%(number)s schedule of the log", "%(number)s schedules of the log", number)
+    return (
+        _("# Not in this file: %(schedules)s. It takes the auditor right to read them.")
+        % {"schedules": told % {"number": number}}
+        + "\n"
+    )
+
+
+def _may_export(place: Place) -> bool:
+    return has_permission(place.actor, Permission.EXPORT_AUDIT, workspace_id=place.pk)
+
+
 def schedule_files(place: Place) -> list[ScheduleFile]:
     """Every schedule, with the addresses of who gets it."""
-    if not has_permission(place.actor, Permission.EXPORT_AUDIT, workspace_id=place.pk):
+    if not _may_export(place):
         return []
     rows = list(ReportSchedule.objects.for_workspace(place.pk).order_by("name", "id"))
     people = {pk for row in rows for pk in row.recipients}

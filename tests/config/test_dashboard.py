@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from audit.actions import Action, Outcome
+from audit.actions import Action, Outcome, RefusedBy
 from audit.services import EntryDraft, record
 from chat.models import ModelProvider
 from config import dashboard
@@ -89,6 +89,38 @@ def test_every_number_leads_to_its_page(tenant: Tenant) -> None:
         assert not page.context.get("filter_text_errors"), tile.label
 
 
+def test_a_number_counts_what_its_page_lists(tenant: Tenant) -> None:
+    """REL-1269: refused calls without refused resources, calls that still wait, invitations that are open."""
+    for action in (Action.TOOL_CALL_REFUSED, Action.RESOURCE_READ_REFUSED):
+        draft = EntryDraft(
+            action=action,
+            actor=tenant.actor(),
+            workspace_id=tenant.workspace.pk,
+            refused_by=RefusedBy.POLICY,
+        )
+        record(draft)
+    draft = EntryDraft(
+        action=Action.APPROVAL_REQUESTED, actor=tenant.actor(), workspace_id=tenant.workspace.pk
+    )
+    record(draft)
+    of = {"workspace": tenant.workspace, "invited_by": tenant.owner}
+    until = timezone.now() + timedelta(days=1)
+    for email, ended in (("new@example.org", None), ("old@example.org", timezone.now())):
+        Invitation.objects.create(
+            **of, email=email, token_hash=email, expires_at=until, revoked_at=ended
+        )
+    shown, client = tiles(tenant), tenant.client()
+    listed = client.get(shown["Refused today"].url).context["overview"]
+    assert shown["Refused today"].value == str(listed.entries) == "1"
+    waiting = shown["Calls that wait for approval"]
+    assert waiting.value == "0"
+    assert client.get(waiting.url).context["waiting"] == []
+    invitations = shown["Open invitations"]
+    rows = client.get(invitations.url).context["invitations"]
+    assert [one.email for one in rows] == ["new@example.org"]
+    assert invitations.value == "1"
+
+
 def test_it_asks_the_same_few_statements_however_much_there_is(tenant: Tenant) -> None:
     """REL-394: counted, not listed."""
     actor = tenant.actor()
@@ -145,6 +177,24 @@ def test_today_begins_where_the_person_is(
     with timezone.override(ZoneInfo(time_zone)):
         url = tiles(tenant)["Tool calls today"].url
     assert f"since={quote_plus(begins)}" in url
+
+
+def test_last_week_is_told_up_to_the_hour_that_was_counted(
+    tenant: Tenant, time_machine: Any
+) -> None:
+    """REL-1269: hours are counted whole, so at five past one it is what there was until two."""
+    for day, hour, minute in ((19, 1, 50), (19, 2, 10), (26, 1, 1)):
+        time_machine.move_to(datetime(2026, 11, day, hour, minute, tzinfo=UTC))
+        draft = EntryDraft(
+            action=Action.TOOL_CALL_FINISHED,
+            actor=tenant.actor(),
+            workspace_id=tenant.workspace.pk,
+            outcome=Outcome.OK,
+        )
+        record(draft)
+    time_machine.move_to(datetime(2026, 11, 26, 1, 5, tzinfo=UTC))
+    note = tiles(tenant)["Tool calls today"].note
+    assert note == "1 by the end of this hour a week ago"
 
 
 def test_a_page_asks_once_whether_its_person_is_an_admin(tenant: Tenant) -> None:

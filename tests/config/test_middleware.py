@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 import structlog
 from django.core.cache import cache
@@ -52,6 +54,22 @@ def test_an_expected_failure_in_a_page_is_a_page(tenant: Tenant) -> None:
     answer = tenant.client("member").get(f"/w/{tenant.workspace.slug}/audit/")
     assert answer.status_code == 403
     assert b"Traceback" not in answer.content
+
+
+def test_a_form_whose_row_is_gone_leads_back_to_its_page(tenant: Tenant) -> None:
+    """REL-1265: somebody else has deleted it while the page stood; only a page of ours is led to."""
+    base = f"/w/{tenant.workspace.slug}/requests/"
+    client = tenant.client("admin")
+    for referer, is_ours in (
+        (f"http://testserver{base}", True),
+        ("https://elsewhere.example/", False),
+    ):
+        gone = client.post(f"{base}{uuid4()}/grant/", headers={"Referer": referer})
+        assert gone.status_code == 404
+        assert (f'href="{referer}">Go back' in gone.content.decode()) == is_ours
+    odd = client.post(base, headers={"Host": "elsewhere.example", "Referer": "http://testserver/"})
+    assert odd.status_code == 400
+    assert b"Go back</a>" not in odd.content
 
 
 def test_login_is_rate_limited_and_tells_nothing_of_accounts(

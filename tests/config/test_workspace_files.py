@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -112,6 +113,20 @@ def test_what_is_so_already_is_not_touched(tenant: Tenant) -> None:
     applied = apply_file(place, read_yaml(write_workspace(place)))
     assert applied.diff == ""
     assert AuditEntry.objects.for_workspace(place.pk).count() == entries
+
+
+def test_a_file_says_that_schedules_are_missing_and_why(tenant: Tenant) -> None:
+    """REL-1266: an owner without the auditor right may not read them; applied, the file leaves them as they are."""
+    place = furnished(tenant)
+    whole = write_workspace(place)
+    assert "schedules:" in whole
+    assert "# Not in this file" not in whole
+    owner = Place(place.workspace, replace(place.actor, is_auditor=False))
+    text = write_workspace(owner)
+    assert "schedules:" not in text
+    assert text.startswith("# Not in this file: 1 schedule of the log. It takes the auditor right")
+    assert apply_file(owner, read_yaml(text)).diff == ""
+    assert ReportSchedule.objects.for_workspace(place.pk).count() == 1
 
 
 def test_a_dry_run_tells_what_would_change_and_changes_nothing(tenant: Tenant) -> None:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from workspaces.actors import Role
-from workspaces.errors import DomainError, InvalidInput
+from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.mails import public_url
 from workspaces.models import ROLE_CHOICES, Invitation, JoinLink, Workspace
 from workspaces.pages.forms import JoinLinkForm
@@ -142,11 +142,15 @@ def make_link(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 def revoke_link(request: WorkspaceRequest, workspace_slug: str, link_id: UUID) -> HttpResponse:
     """End a join link."""
     workspace = workspace_of(request, Permission.MANAGE_MEMBERS)
-    link: JoinLink = _open_links(workspace).fetch(link_id)
-    revoke_join_link(link=link, actor=request.actor)
-    messages.success(
-        request, _("The link for @%(name)s no longer works.") % {"name": link.email_domain}
-    )
+    link: JoinLink = JoinLink.objects.for_workspace(workspace).fetch(link_id)
+    try:
+        revoke_join_link(link=link, actor=request.actor)
+    except Conflict as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(
+            request, _("The link for @%(name)s no longer works.") % {"name": link.email_domain}
+        )
     return redirect("workspaces:invite", workspace_slug=workspace_slug)
 
 

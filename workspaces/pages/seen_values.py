@@ -117,7 +117,7 @@ class NoticesOthers(forms.BaseForm):
         if isinstance(widget, forms.CheckboxInput):
             return str(bool(value))
         if not _is_plain(widget):
-            return json.dumps(value, default=str, sort_keys=True)
+            return _as_json(value)
         shown = widget.format_value(value)
         return _plain(shown[0] if isinstance(shown, list) and shown else shown or "")
 
@@ -158,6 +158,15 @@ def _is_plain(widget: forms.Widget) -> bool:
 
 def _plain(value: Any) -> str:
     return "" if value is None else str(value).replace("\r\n", "\n").strip()
+
+
+def digest_of(value: Any) -> str:
+    """The digest of a value that is not one text."""
+    return _digest(_as_json(value))
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, default=str, sort_keys=True)
 
 
 def _digest(text: str) -> str:

@@ -77,8 +77,15 @@ def make_join_link(
 
 @transaction.atomic
 def revoke_join_link(*, link: JoinLink, actor: Actor) -> None:
-    """Let nobody in by it any more; whoever came by it stays."""
+    """Let nobody in by it any more; whoever came by it stays.
+
+    Raises:
+        PermissionDenied: the actor may not manage members.
+        Conflict: it is revoked already.
+    """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=link.workspace_id)
+    if link.revoked_at is not None:
+        raise Conflict(_("This link is revoked already."))
     with tracked_change(link, actor=actor):
         link.revoked_at = timezone.now()
         link.save(update_fields=["revoked_at", "updated_at"])

@@ -11,12 +11,14 @@ import { startLiveCounts } from "./live-counts";
 import "./menus";
 import { startPush } from "./push";
 import { startReadingNotices } from "./reading-notices";
+import { refusalOf } from "./refusals";
 import { pressed } from "./shortcuts/own";
 import { onSignedIn, startSignIn } from "./sign-in";
 import common from "./texts/common";
 import t from "./texts/pages";
 import { applyTheme, chosenTheme, isTheme } from "./theme";
 import { localTimes, relativeTimes } from "./times";
+import { startUnfolding } from "./unfolding";
 
 function showTheme(): void {
   const theme = chosenTheme();
@@ -105,11 +107,8 @@ document.addEventListener("change", (event) => {
   if (field.matches("[data-submit]")) field.closest("form")?.requestSubmit();
 });
 
-for (const name of ["htmx:response:error", "htmx:error"]) {
-  document.addEventListener(name, () => {
-    notify(t.requestFailed);
-  });
-}
+document.addEventListener("htmx:response:error", (event) => notify(refusalOf(event as CustomEvent)));
+document.addEventListener("htmx:error", () => notify(t.requestFailed));
 
 // Of more tabs than a narrow page shows, the one that is open is among those.
 document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
@@ -153,6 +152,7 @@ void startPush();
 startLiveCounts();
 startReadingNotices();
 startAtAnswer();
+startUnfolding();
 
 showTheme();
 leadBack();

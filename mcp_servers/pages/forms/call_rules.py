@@ -19,10 +19,11 @@ from mcp_servers.models.rule_conditions import (
     Operator,
     read_conditions,
 )
+from mcp_servers.registry.consent.rule_words import conditions_in_words
 from mcp_servers.registry.services.call_rules import RuleDraft
 from workspaces.actors import Role
 from workspaces.errors import InvalidInput
-from workspaces.pages.seen_values import NoticesOthers
+from workspaces.pages.seen_values import NoticesOthers, digest_of
 
 _FREE_ROWS: Final = 2
 _WITH_STARS: Final = {
@@ -127,6 +128,8 @@ class CallRuleForm(NoticesOthers, forms.Form):
         help_text=_("People read it on the card, and the model when a call is refused."),
     )
     is_enabled = forms.BooleanField(label=_("On"), required=False)
+    conditions = forms.Field(required=False, widget=forms.HiddenInput)
+    """Stands for the rows, so that others' changes of them are noticed."""
 
     def __init__(self, *args: Any, rule: CallRule, given: dict[str, str], **options: Any) -> None:
         """Show the rule.
@@ -143,31 +146,40 @@ class CallRuleForm(NoticesOthers, forms.Form):
             "roles": rule.roles,
             "reason": given.get("reason", "") if is_new else rule.reason,
             "is_enabled": rule.is_enabled,
+            "conditions": _known_conditions(rule),
         }
         if is_new:
             options["initial"]["name"] = given.get("name", "")
         super().__init__(*args, **options)
+        self._rule = rule
         conditions = _known_conditions(rule)
         if is_new and given.get("path"):
             conditions = [{name: given.get(name, "") for name in ("path", "operator", "value")}]
-        data = args[0] if args else None
-        if data is None:
-            count = min(len(conditions) + _FREE_ROWS, MOST_CONDITIONS)
-        else:
-            count = sum(f"condition-{number}-path" in data for number in range(MOST_CONDITIONS))
-        self.rows = [
-            ConditionRow(
-                data,
-                prefix=f"condition-{number}",
-                initial=conditions[number] if number < len(conditions) else None,
-            )
-            for number in range(count)
-        ]
+        self.rows = _rows(args[0] if args else None, conditions)
 
     def is_valid(self) -> bool:
         """Whether the rule and all its rows are."""
         rows = [row.is_valid() for row in self.rows]
         return super().is_valid() and all(rows)
+
+    def _submitted(self, name: str) -> Any:
+        return _sent(self.rows) if name == "conditions" else super()._submitted(name)
+
+    def _is_untouched(self, name: str, seen: str) -> bool:
+        if name == "conditions":
+            return digest_of(_sent(self.rows)) == seen
+        return super()._is_untouched(name, seen)
+
+    def _show_theirs(self, name: str) -> None:
+        if name == "conditions":
+            self.rows = _rows(None, _known_conditions(self._rule))
+        else:
+            super()._show_theirs(name)
+
+    def _in_words(self, name: str) -> str:
+        if name == "conditions":
+            return conditions_in_words(self._rule) or _now("nothing")
+        return super()._in_words(name)
 
     def draft(self) -> RuleDraft:
         """What was entered, once it is valid."""
@@ -232,6 +244,28 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def _rows(data: Any, conditions: list[dict[str, str]]) -> list[ConditionRow]:
+    """Give the rows that were sent, or one for each condition and some that are free."""
+    if data is None:
+        count = min(len(conditions) + _FREE_ROWS, MOST_CONDITIONS)
+    else:
+        count = sum(f"condition-{number}-path" in data for number in range(MOST_CONDITIONS))
+    return [
+        ConditionRow(
+            data,
+            prefix=f"condition-{number}",
+            initial=conditions[number] if number < len(conditions) else None,
+        )
+        for number in range(count)
+    ]
+
+
+def _sent(rows: list[ConditionRow]) -> list[dict[str, str]]:
+    """Give the conditions that were sent, as they would be stored."""
+    sent = [{name: str(row[name].data or "") for name in row.fields} for row in rows]
+    return [{**one, "path": one["path"].strip()} for one in sent if one["path"].strip()]
 
 
 def _lines(names: object) -> str:

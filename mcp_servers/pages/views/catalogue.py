@@ -77,7 +77,7 @@ def uninstall(
         actor=request.actor,
     )
     messages.success(request, _("Uninstalled. What it did stays in the audit log."))
-    return redirect(_home(request))
+    return redirect(_home_as_filtered(request))
 
 
 @require_POST
@@ -93,7 +93,7 @@ def set_audience(
         is_for_everybody=switch(request, "is_for_everybody"),
         actor=request.actor,
     )
-    return redirect(f"{_home(request)}#{source}-{entry_slug}")
+    return redirect(f"{_home_as_filtered(request)}#{source}-{entry_slug}")
 
 
 def _page(request: WorkspaceRequest, *, error: str = "", status: int = 200) -> HttpResponse:
@@ -124,3 +124,9 @@ def _page(request: WorkspaceRequest, *, error: str = "", status: int = 200) -> H
 
 def _home(request: WorkspaceRequest) -> str:
     return reverse("mcp_servers:catalogue", args=[workspace_of(request).slug])
+
+
+def _home_as_filtered(request: WorkspaceRequest) -> str:
+    """The catalogue as the person has searched and narrowed it."""
+    query = request.GET.urlencode()
+    return f"{_home(request)}?{query}" if query else _home(request)

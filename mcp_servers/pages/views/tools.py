@@ -84,10 +84,16 @@ def accept_tool(
 ) -> HttpResponse:
     """Accept a tool's present definition."""
     tool = tool_of(request, server_id, tool_id)
-    services.accept_definition(
-        tool=tool, actor=request.actor, seen_hash=request.POST.get("definition_hash") or None
-    )
-    if request.POST.get("back") == "review":
+    is_review = request.POST.get("back") == "review"
+    try:
+        services.accept_definition(
+            tool=tool, actor=request.actor, seen_hash=request.POST.get("definition_hash") or None
+        )
+    except Conflict as error:
+        if not is_review:
+            raise
+        messages.error(request, error.message)
+    if is_review:
         return redirect("mcp_servers:review", workspace_slug, server_id)
     return card(request, tool.server)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer
@@ -22,6 +23,17 @@ _AUTH_FIELDS: Final = {
     AuthType.BASIC: ("username", "password"),
     AuthType.OAUTH: ("client_id", "client_secret", "private_key"),
     AuthType.OAUTH_CLIENT: ("client_id", "client_secret", "private_key"),
+}
+
+
+_WORDS: Final = {
+    "token": gettext_lazy("token"),
+    "header": gettext_lazy("name of the header"),
+    "value": gettext_lazy("key"),
+    "username": gettext_lazy("user name"),
+    "password": gettext_lazy("password"),
+    "client_id": gettext_lazy("client ID"),
+    "client_secret": gettext_lazy("client secret"),
 }
 
 
@@ -122,8 +134,11 @@ def check_auth(server: McpServer, *, may_lack: bool = False) -> None:
         raise InvalidInput(
             fields={
                 "auth": [
-                    _("%(label)s needs %(missing)s.")
-                    % {"label": AuthType(server.auth_type).label, "missing": ", ".join(missing)}
+                    _("%(label)s is not complete. Enter the %(missing)s.")
+                    % {
+                        "label": AuthType(server.auth_type).label,
+                        "missing": _(" and the ").join(str(_WORDS[name]) for name in missing),
+                    }
                 ]
             }
         )

@@ -113,6 +113,24 @@ def test_an_age_stays_one_in_what_is_kept() -> None:
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.parametrize(
+    ("address", "text", "values"),
+    [
+        ({"user": ID}, "person:ada", {"label": "ada*"}),
+        ({"label": "ada*"}, f"person:{ID}", {"user": ID}),
+        ({"duration_max": "100"}, "duration:>500", {"duration_min": "501"}),
+        ({"arguments_size_min": "9"}, "arguments:<5", {"arguments_size_max": "4"}),
+        ({"user": ID, "duration_max": "9"}, "tool:a", {"user": ID, "duration_max": "9"}),
+    ],
+)
+def test_a_typed_filter_takes_the_place_of_the_one_in_the_address(
+    address: dict[str, str], text: str, values: dict[str, str]
+) -> None:
+    """REL-1263: also where the address says it with another parameter."""
+    typed = read_filter({**address, "q": text}, now=NOW).typed
+    assert {name: typed[name] for name in typed if typed[name] and name != "tool"} == values
+
+
 def test_the_page_reads_what_is_typed_and_shows_it_as_chips(tenant: Tenant) -> None:
     """REL-402: each can be removed, and what stands in the address is kept."""
     a_call(tenant)

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
@@ -27,9 +27,11 @@ from audit.reports.report import BY, Figure, report_of
 from audit.rollups.pieces import begin_of
 from audit.services import EntryDraft, record
 from bench.invented_log import generate
+from mcp_servers.models import HealthCheck
 from tests.audit.sealed import seal_all
 from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import CANARY, Tenant, TwoTenants
+from tests.mcp_servers.factories import http_server
 from workspaces.actors import Actor, Source
 
 pytestmark = pytest.mark.django_db
@@ -413,6 +415,59 @@ def test_a_number_leads_to_exactly_its_entries(tenant: Tenant, tile: str, query:
         now=timezone.now(),
     )
     assert report.figures[tile].now == found.count() > 0
+
+
+@pytest.mark.parametrize("action", ["", "tool_call.finished", "tool_call.refused"])
+@pytest.mark.parametrize("outcome", ["", "ended", "failed", "refused", "ok", "timeout"])
+def test_a_number_of_a_filtered_report_leads_to_its_entries_only(
+    tenant: Tenant, outcome: str, action: str
+) -> None:
+    """REL-1261: a number does not lead past the report's own filters."""
+    for kind, ended, layer in (
+        (Action.TOOL_CALL_FINISHED, Outcome.OK, None),
+        (Action.TOOL_CALL_FINISHED, Outcome.TIMEOUT, None),
+        (Action.TOOL_CALL_FINISHED, Outcome.TOOL_ERROR, None),
+        (Action.TOOL_CALL_REFUSED, None, RefusedBy.POLICY),
+        (Action.RESOURCE_READ_FINISHED, Outcome.TIMEOUT, None),
+        (Action.RESOURCE_READ_REFUSED, None, RefusedBy.POLICY),
+        (Action.APPROVAL_REQUESTED, None, None),
+        (Action.CONFIG_CHANGED, None, None),
+    ):
+        draft = EntryDraft(
+            action=kind,
+            outcome=ended,
+            refused_by=layer,
+            actor=tenant.actor("member"),
+            workspace_id=tenant.workspace.pk,
+        )
+        record(draft)
+    chosen = urlencode({"range": "24h", "outcome": outcome, "action": action})
+    page = tenant.client("auditor").get(url(tenant, f"reports/?{chosen}"))
+    rows = entries_of(tenant.workspace.pk, actor=tenant.actor("owner"))
+    for figure in page.context["figures"]:
+        if figure["name"] not in {"calls", "failed", "refused", "asked", "changes"}:
+            continue
+        if not figure["url"]:
+            assert figure["value"] == "0", figure
+            continue
+        given = dict(parse_qsl(urlsplit(figure["url"]).query))
+        wanted = read_filter(given, now=timezone.now())
+        assert not wanted.errors
+        found = matching(rows, wanted, actor=tenant.actor("owner")).count()
+        assert figure["value"] == str(found), figure
+
+
+def test_what_is_of_the_whole_workspace_leads_past_the_filters(tenant: Tenant) -> None:
+    """REL-1261: the strips of servers count every tool's failures, whatever the report is filtered by."""
+    server = http_server(tenant, "https://tools.example.org/mcp", name="garden")
+    HealthCheck.objects.create(
+        workspace=tenant.workspace, server=server, checked_at=timezone.now(), is_ok=False
+    )
+    page = tenant.client("auditor").get(url(tenant, "reports/?range=24h&tool=echo"))
+    [strip] = page.context["strips"]
+    query = parse_qs(urlsplit(strip["url"]).query)
+    assert (query["server"], query["action"]) == ([server.name], ["server.error"])
+    assert "tool" not in query
 
 
 def test_active_people_are_people(tenant: Tenant) -> None:

@@ -13,6 +13,7 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome
 from audit.bodies import read_body
+from audit.bodies.masking import MOST_PATHS
 from audit.models import (
     AuditBody,
     AuditCheckpoint,
@@ -369,6 +370,27 @@ def test_what_makes_no_sense_is_said_at_the_field(
     assert answer.status_code == 422
     assert words in answer.content.decode()
     assert not AuditPolicy.unscoped.exists()
+
+
+def test_what_the_service_refuses_is_said_at_the_field(tenant: Tenant) -> None:
+    """REL-1270."""
+    paths = "\n".join(f"$.a{number}" for number in range(MOST_PATHS + 1))
+    answer = signed_in(tenant, "owner").post(url(tenant), {**VALUES, "masked_paths": paths})
+    assert answer.status_code == 422
+    assert "paths can be masked" in str(answer.context["policy_form"].errors["masked_paths"])
+
+
+def test_nothing_is_said_to_go_while_a_hold_stands(tenant: Tenant) -> None:
+    """REL-1270: neither when settings are saved, nor where it is asked first."""
+    owner = signed_in(tenant, "owner")
+    free = owner.post(url(tenant), VALUES, follow=True).content.decode()
+    assert "What is too old by it goes within the hour." in free
+    assert "removed for good within the hour. Save?" in free
+    owner.post(url(tenant, "hold/"), {"reason": "Matter 7"})
+    held = owner.post(url(tenant), {**VALUES, "keep_days": "30"}, follow=True).content.decode()
+    assert "Nothing is removed while the legal hold stands." in held
+    assert "removed for good as soon as the legal hold is released. Save?" in held
+    assert "within the hour" not in held
 
 
 @pytest.mark.parametrize(("role", "status"), [("admin", 200), ("auditor", 200), ("member", 403)])

@@ -23,7 +23,7 @@ from audit.reviews.stored_filters import filter_of
 from audit.reviews.timing import next_run, next_runs, period_before
 from tests.audit.exports.test_files import a_schedule, yesterday
 from tests.audit.exports.test_report_files import pages_of
-from tests.audit.views.test_pages import SECRET_ARGUMENT, url
+from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, url
 from tests.engines import ENDLESS
 from tests.factories import Tenant, TwoTenants
 from workspaces.models import Membership
@@ -181,6 +181,32 @@ def test_filters_of_the_log_lead_to_the_form_with_the_same_view(tenant: Tenant) 
     assert b"Send this regularly" in client.get(f"{url(tenant)}?tool=echo").content
     page = tenant.client("admin").get(f"{url(tenant)}?tool=echo").content
     assert b"Send this regularly" not in page
+
+
+@pytest.mark.parametrize("extension", ["csv", exports.PDF])
+def test_filters_are_told_in_words_and_people_by_name(tenant: Tenant, extension: str) -> None:
+    """REL-1262: on the form, in the preview, in the mail, on the schedule's page and in the PDF."""
+    a_call(tenant)
+    person = tenant.member
+    query = f"user={person.pk}&outcome=failed"
+    client = tenant.client("auditor")
+    asked = choices(tenant, view="", query=query, format=extension, name="Theirs", time_zone="UTC")
+    in_words = ("Outcome: Failed in any way", f"Person: {person.email}")
+    summary = client.get(url(tenant, "schedules/summary/"), asked).content.decode()
+    preview = client.post(url(tenant, "schedules/"), {**asked, "preview": "1"}).context["preview"]
+    client.post(url(tenant, "schedules/"), {**asked, "to_me": "1"})
+    client.post(url(tenant, "schedules/"), asked)
+    row = ReportSchedule.objects.for_workspace(tenant.workspace).get()
+    page = client.get(url(tenant, f"schedules/{row.pk}/")).content.decode()
+    [message] = mail.outbox
+    for told in (summary, preview.text, str(message.body), page):
+        assert all(one in told for one in in_words), told
+    if extension == exports.PDF:
+        _name, content, _kind = message.attachments[0]
+        text = " ".join("\n".join(pages_of(content)).split())
+        assert "Failed in any way" in text
+        assert person.email in text
+        assert str(person.pk) not in text
 
 
 def kept_of(query: str) -> list[str]:

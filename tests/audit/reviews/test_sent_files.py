@@ -349,6 +349,21 @@ def test_a_mail_leads_to_its_entries_and_a_click_signs_them_off(tenant: Tenant) 
     assert "tool=echo" in listed
 
 
+def test_the_next_review_begins_where_the_whole_log_was_reviewed(tenant: Tenant) -> None:
+    """REL-1271: a file with filters was no review of everything else in its time."""
+    row, link = sent_and_opened(tenant)
+    client = tenant.client("auditor")
+    until = row.since - timedelta(days=2)
+    whole = {"since": f"{until - timedelta(days=1):%Y-%m-%dT%H:%M}", "note": ""}
+    client.post(url(tenant, "reviews/"), {**whole, "until": f"{until:%Y-%m-%dT%H:%M}"})
+    client.post(link, {"note": "One tool"})
+    form = client.get(url(tenant, "reviews/")).context["form"]
+    assert form["since"] == f"{until:%Y-%m-%dT%H:%M}"
+    SignOff.unscoped.filter(sent_file_id=row.pk).update(query="")
+    form = client.get(url(tenant, "reviews/")).context["form"]
+    assert form["since"] == f"{row.until:%Y-%m-%dT%H:%M}"
+
+
 def test_who_signed_off_a_file_is_told_so_behind_many_others(tenant: Tenant) -> None:
     """REL-1216: a list is cut for each file, and never before the reader."""
     row, link = sent_and_opened(tenant)

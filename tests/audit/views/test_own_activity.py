@@ -40,7 +40,16 @@ def test_members_see_their_own_entries_and_bodies(tenant: Tenant) -> None:
 
 def test_the_platforms_page_is_its_owners_and_holds_no_bodies(two_workspaces: TwoTenants) -> None:
     """REL-721: metadata of all workspaces, bodies of none; each number leads to its entries."""
-    filled(two_workspaces.a)
+    tenant = two_workspaces.a
+    for kind in (Action.TOOL_CALL_REFUSED, Action.RESOURCE_READ_REFUSED):
+        draft = EntryDraft(
+            action=kind,
+            actor=tenant.actor("admin"),
+            workspace_id=tenant.workspace.pk,
+            refused_by=RefusedBy.POLICY,
+        )
+        record(draft)
+    filled(tenant)
     for role in ("owner", "admin", "auditor"):
         assert two_workspaces.a.client(role).get("/platform/audit/").status_code == 404
     owner = UserFactory.create(email="root@example.org", is_superuser=True)
@@ -52,8 +61,10 @@ def test_the_platforms_page_is_its_owners_and_holds_no_bodies(two_workspaces: Tw
     assert SECRET_ARGUMENT.encode() not in page.content
     links = re.findall(r'class="figure-link" href="([^"]+)">(\d+)<', page.content.decode())
     log = url(two_workspaces.a)
-    outcomes = ("", "&amp;outcome=ended", "&amp;outcome=failed")
-    assert [link for link, _ in links] == [f"{log}?range=7d{outcome}" for outcome in outcomes]
+    chosen = ("", "outcome=ended", "outcome=failed", "action=tool_call.refused")
+    assert [link for link, _ in links] == [
+        f"{log}?range=7d{f'&amp;{one}' if one else ''}" for one in chosen
+    ]
     for link, count in links:  # of sealed entries, and the log has newer ones
         listed = client.get(link.replace("&amp;", "&"))
         assert listed.context["overview"].entries >= int(count) > 0

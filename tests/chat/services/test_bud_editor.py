@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry, OutsideWrite
-from chat.models import Bud, BudVersion, Conversation
+from chat.models import Bud, BudVersion, Conversation, Turn
 from chat.pages.bud_picker import MOST_IN_PAGE
 from chat.services.bud_drafts import forget_old_drafts
 from chat.services.bud_versions import duplicate_bud, restore_version
@@ -78,6 +79,36 @@ def test_a_version_names_what_changed_as_the_editor_does(tenant: Tenant) -> None
     assert "system_prompt" not in page
 
 
+def test_a_version_tells_tools_and_switches_as_people_know_them(tenant: Tenant) -> None:
+    """REL-1272: servers by their names, as on the page of another person's change; what is gone keeps its id."""
+    server, gone = (
+        http_server(tenant, f"https://{name}.example.org/mcp", name=name)
+        for name in ("garden", "gone")
+    )
+    stored_tool(server)
+    bud = make_bud(tenant)
+    config = {"servers": [str(server.pk)], "disabled_tools": [f"{server.pk}.echo"]}
+    values = {"mcp_config": config, "takes_all_tools": False}
+    update_bud(bud=bud, actor=tenant.actor("owner"), values=values)
+    update_bud(
+        bud=bud, actor=tenant.actor("owner"), values={"mcp_config": {"servers": [str(gone.pk)]}}
+    )
+    gone_id = str(gone.pk)
+    gone.delete()
+    client = tenant.client("admin")
+    versions = client.get(editor(tenant, bud, "versions/"))
+    changed = client.post(editor(tenant, bud), form_of(base_version="1")).context["changed"]
+    first = versions.context["versions"][1]["changes"]
+    for changes in (first, changed["fields"]):
+        told = {one["label"]: "\n".join("".join(line) for line in one["lines"]) for one in changes}
+        everything = told["Use every server of the workspace, also those added later"]
+        assert everything.splitlines() == ["-yes", "+no"]
+    assert '"garden"' in str(first)
+    assert '"garden.echo"' in str(first)
+    assert str(server.pk) not in versions.content.decode()
+    assert gone_id in versions.content.decode()
+
+
 def test_a_bud_from_before_versions_keeps_what_it_was(tenant: Tenant) -> None:
     """REL-445."""
     bud = Bud.objects.create(
@@ -130,6 +161,16 @@ def test_the_editor_tells_faults_at_the_field_and_keeps_what_was_typed(tenant: T
     assert "New words" in answer.content.decode()
     for wrong in ({"mcp_config": "[1]"}, {"model": "x|y"}, {"temperature": "9"}, {"colour": "x"}):
         assert client.post(editor(tenant, bud), form_of(**wrong)).status_code == 422, wrong
+
+
+@pytest.mark.parametrize("name", ["temperature", "top_p", "max_tokens", "tool_protocol"])
+def test_the_folded_part_is_open_where_a_fault_is_in_it(tenant: Tenant, name: str) -> None:
+    """REL-1260."""
+    client = tenant.client("admin")
+    assert '<details class="more" >' in client.get(editor(tenant)).content.decode()
+    answer = client.post(editor(tenant), form_of(**{name: "-9"}))
+    assert answer.status_code == 422
+    assert '<details class="more" open>' in answer.content.decode()
 
 
 def test_tools_that_went_while_the_editor_was_open_take_no_other_choice_with_them(
@@ -376,6 +417,35 @@ def test_quality_counts_a_buds_turns_and_faulty_tools(chat: Chat) -> None:
     head = {"X-Workspace": tenant.workspace.slug}
     told = tenant.client("admin").get(f"/api/buds/{chat.bud.pk}/quality/", headers=head).json()
     assert told["tools"][0]["tool"] == "fail"
+
+
+def test_quality_keeps_what_failed_under_an_earlier_name(chat: Chat) -> None:
+    """REL-1268: the page counts the same calls as the log that it leads to."""
+    chat.model.call(("counting__fail", {"text": "no"}))
+    chat.model.say("It failed")
+    chat.ask()
+    update_bud(bud=chat.bud, actor=chat.tenant.actor("admin"), values={"name": "Renamed"})
+    page = chat.tenant.client("admin").get(editor(chat.tenant, chat.bud, "quality/"))
+    assert [(one.tool, one.failed) for one in page.context["found"].tools] == [("fail", 1)]
+
+
+def test_quality_tells_the_cost_as_other_pages_do(chat: Chat) -> None:
+    """REL-1268: in the person's way of writing numbers, and what it leaves out."""
+    turns = [chat.ask(), chat.ask(), chat.ask()]
+    client = chat.tenant.client("admin")
+
+    def page() -> str:
+        return str(client.get(editor(chat.tenant, chat.bud, "quality/")).content.decode())
+
+    rows = Turn.objects.for_workspace(chat.tenant.workspace)
+    rows.update(cost=None, prompt_tokens=5)
+    assert "<dt>Cost</dt><dd>unknown</dd>" in page()
+    rows.filter(pk=turns[0].pk).update(cost=Decimal("1234.5"))
+    assert "<dt>Cost</dt><dd>1,234.5000</dd>" in page()
+    assert "The cost leaves out 2 questions whose models have no known price." in page()
+    rows.update(cost=Decimal("0.25"))
+    assert "<dt>Cost</dt><dd>0.7500</dd>" in page()
+    assert "The cost leaves out" not in page()
 
 
 def test_programs_do_what_the_editor_does(tenant: Tenant) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 import pytest
@@ -84,6 +85,38 @@ def test_a_rule_is_changed_switched_and_deleted_on_its_pages(tenant: Tenant) -> 
     assert rule.is_enabled
     assert client.post(f"{path}delete/").status_code == 302
     assert rules(tenant) == []
+
+
+def test_conditions_that_somebody_else_changed_meanwhile_are_not_lost(tenant: Tenant) -> None:
+    """REL-1264: they are shown first, at the conditions; saving again takes what the form has then."""
+    one, other = browser(tenant, "admin"), browser(tenant, "owner")
+    assert one.post(url(tenant, "add/"), FORM).status_code == 302
+    (rule,) = rules(tenant)
+    path = url(tenant, f"{rule.pk}/")
+
+    def seen(client: Client, answer: Any = None) -> str:
+        page = (answer or client.get(path)).content.decode()
+        return html.unescape(page.partition('name="seen" value="')[2].partition('"')[0])
+
+    first = seen(one)
+    theirs = {**FORM, "condition-1-path": "to", "condition-1-value": "ann@example.org"}
+    assert other.post(path, {**theirs, "seen": seen(other)}).status_code == 302
+    for changes, told, value in (
+        ({"reason": "Mine"}, "Their value is shown.", "ann@example.org"),
+        ({"condition-0-value": "2000"}, "“sum” is greater than “1000” and “to” is", "2000"),
+    ):
+        late = one.post(path, {**FORM, **changes, "seen": first})
+        assert late.status_code == 422
+        text = html.unescape(late.content.decode())
+        assert "Somebody else changed this" in text
+        assert told in text
+        assert f'value="{value}"' in text
+        rule.refresh_from_db()
+        assert len(rule.conditions) == 2
+    again = {**FORM, "condition-0-value": "2000", "seen": seen(one, late)}
+    assert one.post(path, again).status_code == 302
+    rule.refresh_from_db()
+    assert rule.conditions == [{"path": "sum", "operator": "greater", "value": "2000"}]
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,8 @@ def test_adding_looks_at_the_server(page: Client, tenant: Tenant, counting: Coun
         ({"url": "ftp://example.org"}, "not a plain"),
         ({"name": ""}, "required"),
         ({"headers": "no separator"}, "one name"),
-        ({"auth_type": "bearer"}, "needs token"),
+        ({"auth_type": "bearer"}, "Bearer token is not complete. Enter the token."),
+        ({"auth_type": "basic"}, "Enter the user name and the password."),
         ({"url": "https://user:pw@example.org/"}, "not a plain"),
     ],
 )
@@ -411,8 +412,38 @@ def test_a_tool_with_a_warning_is_accepted_by_itself(page: Client, trusted: McpS
     shown = f"{echo.pk} {echo.definition_hash}"
     assert page.post(address, {"tool": [shown]}).status_code == 409
     body = {"definition_hash": echo.definition_hash, "back": "review"}
-    answer = page.post(f"{BASE}{trusted.pk}/tools/{echo.pk}/accept/", body)
+    accept = f"{BASE}{trusted.pk}/tools/{echo.pk}/accept/"
+    stale = page.post(accept, {**body, "definition_hash": "0" * 64}, follow=True)
+    assert stale.redirect_chain[-1][0] == address
+    assert "The definition has changed again." in stale.content.decode()
+    answer = page.post(accept, body)
     assert answer["Location"] == address
+
+
+def test_what_was_refused_says_why_and_leads_back(page: Client, trusted: McpServer) -> None:
+    """REL-1265: as a page, or as the text of a notice where a part of a page asked."""
+    (echo,) = _hold(trusted, "echo")
+    accept = f"{BASE}{trusted.pk}/tools/{echo.pk}/accept/"
+    reason = "The definition has changed again. Review it once more."
+    for referer, is_ours in (
+        ("http://testserver/w/acme/servers/", True),
+        ("https://elsewhere.example/", False),
+        ("", False),
+    ):
+        answer = page.post(accept, {"definition_hash": "0" * 64}, headers={"Referer": referer})
+        text = answer.content.decode()
+        assert answer.status_code == 409
+        assert reason in text
+        assert "Error 409" in text
+        assert "damaged" not in text
+        assert (f'href="{referer}">Go back' in text) == is_ours
+        assert ("Go to Trellis" in text) != is_ours
+        assert "elsewhere" not in text
+    part = page.post(accept, {"definition_hash": "0" * 64}, headers={"HX-Request": "true"})
+    assert (part.status_code, part.content.decode()) == (409, reason)
+    assert part["Content-Type"] == "text/plain; charset=utf-8"
+    head = page.get(BASE).content.decode()
+    assert '"noSwap": [204, 304, "4xx", "5xx"]' in head, "no error lands inside a card"
 
 
 def test_many_servers_are_rows_that_are_found_and_paged(page: Client, tenant: Tenant) -> None:

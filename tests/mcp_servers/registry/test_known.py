@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,26 @@ def test_a_workspace_without_own_servers_opens_nothing(
     member = tenant.client("member")
     assert "does not allow personal servers" in member.get(HOME).content.decode()
     assert install(member, "open", "me").status_code == 403
+    assert rows() == []
+
+
+def test_what_is_done_to_an_entry_keeps_the_list_as_it_is_filtered(
+    tenant: Tenant, shelf: Path
+) -> None:
+    """REL-1273: choosing who may install it, a refused installation, and taking it away again."""
+    client = tenant.client("admin")
+    page = client.get(f"{HOME}?q=o&category=").content.decode()
+    actions = re.findall(r'action="([^"]+/(?:audience|install)/[^"]*)"', page)
+    assert actions
+    assert all(one.endswith("/?q=o&amp;category=") for one in actions)
+    answer = client.post(f"{HOME}known/open/audience/?q=o", {"is_for_everybody": "on"})
+    assert answer["Location"] == f"{HOME}?q=o#known-open"
+    refused = client.post(f"{HOME}known/zoo/install/?q=o", {"for": "workspace"})
+    assert (refused.status_code, refused.context["query"]) == (409, "o")
+    assert install(client, "open").status_code == 302
+    (row,) = rows()
+    answer = client.post(f"{HOME}known/open/{row.pk}/uninstall/?q=o")
+    assert answer["Location"] == f"{HOME}?q=o"
     assert rows() == []
 
 

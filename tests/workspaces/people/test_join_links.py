@@ -155,6 +155,8 @@ def test_a_link_is_made_listed_and_revoked(two_workspaces: TwoTenants) -> None:
         "@firm.example.org"
         not in client.get(f"{base}invite/").content.decode().partition("Join links")[2]
     )
+    again = client.post(f"{base}link/{link.pk}/revoke/", follow=True)
+    assert "This link is revoked already." in again.content.decode()
     head = {"X-Workspace": tenant.workspace.slug}
     body = json.dumps({"email_domain": "firm.example.org"})
     answer = client.post("/api/join-links/", body, content_type="application/json", headers=head)
@@ -166,4 +168,5 @@ def test_a_link_is_made_listed_and_revoked(two_workspaces: TwoTenants) -> None:
     )
     assert foreign.status_code == 404
     assert client.delete(f"/api/join-links/{pk}/", headers=head).status_code == 204
+    assert client.delete(f"/api/join-links/{pk}/", headers=head).status_code == 409
     assert tenant.client("member").get("/api/join-links/", headers=head).status_code == 403

@@ -1,5 +1,5 @@
 /** The form of one check. */
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import t from "../texts/checks";
 import common from "../texts/common";
 import type { BudCheck } from "../wire";
@@ -10,13 +10,27 @@ interface FormProps {
   check: BudCheck | null;
   problems: Problems;
   isBusy: boolean;
+  /** Whether something was typed that is not saved; the page asks before it goes. */
+  unsaved: { current: boolean };
   onSave: (typed: Typed) => void;
   onCancel: () => void;
 }
 
-export function CheckForm({ check, problems, isBusy, onSave, onCancel }: FormProps) {
+export function CheckForm({ check, problems, isBusy, unsaved, onSave, onCancel }: FormProps) {
   const id = useId();
   const [typed, setTyped] = useState(() => typedOf(check));
+  const begun = useRef(JSON.stringify(typed));
+  useEffect(() => {
+    if (JSON.stringify(typed) === begun.current) return;
+    unsaved.current = true;
+    // Saving the bud leaves the page, too.
+    const ask = (event: Event) => event.preventDefault();
+    addEventListener("beforeunload", ask);
+    return () => {
+      unsaved.current = false;
+      removeEventListener("beforeunload", ask);
+    };
+  }, [typed]);
   const first = useRef<HTMLTextAreaElement>(null);
   // Before the browser paints: a later focus would take the keys of somebody who types elsewhere by then.
   useLayoutEffect(() => first.current?.focus(), []);

@@ -40,6 +40,7 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
   const add = useRef<HTMLButtonElement>(null);
   const gate = useRef<Gate | null>(null);
   const saving = useRef<Promise<void>>(Promise.resolve());
+  const unsaved = useRef(false);
   const wanted = useRef(false);
   wanted.current = Boolean(plan.before_saving) && checks.length > 0;
   const skipping = () => editor.elements.namedItem("skip_checks") as HTMLInputElement | null;
@@ -208,8 +209,13 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
 
   const resultOf = (check: BudCheck) => run?.results?.find((one) => one.check_id === check.id);
   const edit = (which: string) => {
-    setProblems({});
-    setOpen(which);
+    const begin = () => {
+      setProblems({});
+      setOpen(which);
+    };
+    if (which === open) return;
+    if (unsaved.current) askFirst(t.unsavedCheck, t.discardCheck, begin);
+    else begin();
   };
   return (
     <>
@@ -262,6 +268,7 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
                       check={check}
                       problems={problems}
                       isBusy={isBusy}
+                      unsaved={unsaved}
                       onSave={(typed) => (saving.current = save(check, typed))}
                       onCancel={() => setOpen(null)}
                     />
@@ -310,6 +317,7 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
             check={null}
             problems={problems}
             isBusy={isBusy}
+            unsaved={unsaved}
             onSave={(typed) => (saving.current = save(null, typed))}
             onCancel={() => {
               setOpen(null);

@@ -29,6 +29,8 @@ const checks = {
   editOf: (question: string) => `Edit ${question}`,
   removeOf: (question: string) => `Remove ${question}`,
   sure: (question: string) => `Remove the check “${question.slice(0, 100)}”? Results of earlier runs stay.`,
+  unsavedCheck: "The check that you are writing is not saved. Open the other one without it?",
+  discardCheck: "Open without saving",
   saved: "The check was saved.",
   removed: "The check was removed.",
   newCheck: "New check",
