@@ -67,6 +67,11 @@ export function messageAt(field: string, error: unknown): string {
   return message.startsWith(name) ? message.slice(name.length) : message;
 }
 
+/** The same where no field is shown that it could be about. */
+export function messageAlone(error: unknown): string {
+  return error instanceof ApiProblem ? messageAt(error.field, error) : messageOf(error);
+}
+
 // -- where we are ------------------------------------------------------------------------------------------------
 
 const home = `/w/${boot.workspace.slug}/`;
@@ -255,7 +260,7 @@ export function forget(id: string): void {
 export async function changeConversation(
   id: string,
   change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived" | "folder_id">>,
-): Promise<void> {
+): Promise<boolean> {
   try {
     placeInList(await api.changeConversation(id, change));
     if (change.is_archived !== undefined) {
@@ -263,8 +268,10 @@ export async function changeConversation(
       const undo = { label: shell.undo, run: () => void changeConversation(id, { is_archived }) };
       toast(change.is_archived ? shell.archived : shell.unarchived, "ok", undo, UNDO_MS);
     }
+    return true;
   } catch (error) {
-    toast(messageOf(error), "bad");
+    toast(messageAlone(error), "bad");
+    return false;
   }
 }
 

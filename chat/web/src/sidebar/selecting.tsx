@@ -5,7 +5,7 @@ import {
   boot,
   forget,
   list,
-  messageOf,
+  messageAlone,
   placeInList,
   showsArchived,
   toast,
@@ -40,7 +40,7 @@ async function change(ids: string[], what: keyof typeof WAY_BACK | "restore"): P
     else rows.forEach(placeInList);
     return true;
   } catch (error) {
-    toast(messageOf(error), "bad");
+    toast(messageAlone(error), "bad");
     return false;
   }
 }
