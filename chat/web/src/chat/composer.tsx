@@ -8,6 +8,7 @@ import t from "../texts/chat";
 import compareTexts from "../texts/comparing";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
+import { isTouch } from "../ui/refocus";
 import type { Prompt, WhenBusy } from "../wire";
 import { PickedChips } from "./attachment-chips";
 import { answeringBud, chooser } from "./choice";
@@ -36,13 +37,12 @@ interface ComposerProps {
   /** `whenBusy`: what shall become of it while an answer is being written. `asked`: who answers it this once. */
   /** False: it was not taken, and stands in the field again. */
   onSend: (text: string, whenBusy: WhenBusy, asked: Asked) => Promise<boolean | void>;
-  onStop?: () => void;
+  /** False: something goes on, so that one can ask again. */
+  onStop?: () => Promise<boolean>;
   hint?: string;
   /** Absent: the conversation begins with the next message. */
   conversationId?: string;
 }
-
-const isTouch = (): boolean => matchMedia("(pointer: coarse)").matches;
 
 export function Composer(props: ComposerProps) {
   const { draftKey, isRunning = false, isDisabled = false, onSend, onStop } = props;
@@ -247,7 +247,7 @@ export function Composer(props: ComposerProps) {
             disabled={isStopping}
             onClick={() => {
               setStopping(true);
-              onStop?.();
+              void onStop?.().then((isAsked) => setStopping(isAsked));
             }}
           >
             <span class="stop-square" aria-hidden="true" />

@@ -238,7 +238,9 @@ export function ConversationView({ id }: { id: string }) {
             jump();
             return sendMessage(text, whenBusy, asked);
           }}
-          onStop={() => runningTurns.value.forEach((one) => void stopTurn(one.id))}
+          onStop={async () =>
+            (await Promise.all(runningTurns.value.map((one) => stopTurn(one.id)))).every(Boolean)
+          }
         />
         <p class="chat-small">{t.smallPrint}</p>
       </div>

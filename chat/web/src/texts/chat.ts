@@ -98,6 +98,7 @@ const chat = {
   queuedHeld: "Not sent because the previous answer failed.",
   queuedSoon: "Sent when the answer is complete:",
   queuedMessage: "Waiting message",
+  queuedGone: "The message that you were changing is no longer waiting. Your change is in the message field.",
   queuedNext: "next, once this stops",
   sendNow: "Send now",
   sendNowTitle: "Send this",
