@@ -149,6 +149,22 @@ def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
     expect(member.locator("article.tool-card")).to_have_count(1)
 
 
+def test_tools_that_are_switched_quickly_all_stay_so(member: Page) -> None:
+    """REL-1249: the second one before the first has been kept."""
+    member.goto("/w/demo/")
+    open_chat(member, "Notes", "Which notes do I have?")
+    expect_idle(member)
+    member.get_by_role("button", name="Add to this message").click()
+    member.get_by_role("button", name="Servers and tools…").click()
+    dialog = member.get_by_role("dialog", name="Servers and tools of this chat")
+    dialog.get_by_role("button", name="Tools of notes").click()
+    boxes = dialog.locator(".check input[type=checkbox]")
+    boxes.evaluate_all("boxes => boxes.slice(0, 2).forEach((box) => box.click())")
+    expect(dialog).to_contain_text("4 of 6 tools")
+    for at, is_on in enumerate((False, False, True)):
+        expect(boxes.nth(at)).to_be_checked(checked=is_on)
+
+
 def test_the_next_chat_uses_prompts_and_tools_of_a_server_that_was_just_added(
     member: Page,
 ) -> None:

@@ -106,12 +106,18 @@ export function Composer(props: ComposerProps) {
     else if (offer.kind === "bud") mention(draftKey, offer.bud);
     else takeAlong(draftKey, offer.one);
   };
-  /** Begin to type after a sign, as somebody would who knows it. */
+  /** Begin to type after a sign, as somebody would who knows it; what is written already stays. */
   const type = (sign: string) => {
-    const next = sign === "/" || text === "" || text.endsWith(" ") ? text : `${text} `;
-    setText(sign === "/" ? sign : next + sign);
-    setCaret(sign === "/" ? 1 : next.length + 1);
-    field.current?.focus();
+    const isFirst = sign === "/"; // a command stands at the beginning, a name at the end
+    const before = isFirst || text === "" || text.endsWith(" ") ? text : `${text} `;
+    const next = isFirst ? [sign, text].filter(Boolean).join(" ") : before + sign;
+    const at = isFirst ? sign.length : next.length;
+    setText(next);
+    setCaret(at);
+    const area = field.current;
+    area?.focus();
+    // After the field has its new words.
+    setTimeout(() => area?.setSelectionRange(at, at));
   };
   /** While the menu is open the keys are its; true where one was taken. */
   const walkOffers = (event: KeyboardEvent): boolean => {
@@ -270,7 +276,7 @@ export function Composer(props: ComposerProps) {
         conversationId={props.conversationId}
         onClose={() => setDialog(null)}
         onText={(next) => {
-          setText(next);
+          setText([next, draftOf(draftKey)].filter(Boolean).join("\n\n"));
           setTimeout(() => field.current?.focus());
         }}
       />

@@ -16,6 +16,12 @@ const PAUSE_MS = 200;
 
 type Faults = Readonly<Record<string, string>>;
 
+/** Stopped meanwhile, by an administrator or on another device. */
+function unlessGone(error: unknown): null {
+  if (error instanceof ApiProblem && error.status === 404) return null;
+  throw error;
+}
+
 function faultsOf(error: unknown): Faults {
   const field = error instanceof ApiProblem ? (error.field.split(".")[0] ?? "") : "";
   return { [field]: field ? messageAt(field, error) : messageOf(error) };
@@ -68,7 +74,9 @@ function People({ form, faults, onChange }: PartProps) {
     const timer = setTimeout(async () => {
       try {
         const people = await api.findPeople(words);
-        if (!isOld) setFound(people);
+        if (isOld) return;
+        setFound(people);
+        setProblem("");
       } catch (error) {
         if (!isOld) setProblem(messageOf(error));
       }
@@ -209,10 +217,11 @@ function State({ share, isBusy, onUpdate }: { share: Share; isBusy: boolean; onU
   );
 }
 
-function Stopping(props: { isBusy: boolean; onKeep: () => void; onStop: () => void }) {
+function Stopping(props: { isBusy: boolean; problem: string; onKeep: () => void; onStop: () => void }) {
   return (
     <div class="grid gap-3" role="alert">
       <p class="text-sm">{t.stopText}</p>
+      {props.problem && <p class="field-error">{props.problem}</p>}
       <div class="flex justify-end gap-2">
         <button type="button" class="btn btn-outline-quiet" autofocus onClick={props.onKeep}>
           {t.keep}
@@ -255,7 +264,7 @@ function Form({ about, first, onClose }: { about: Sharing; first: Share | null; 
     });
   const stop = () =>
     attempt(async () => {
-      await api.stopSharing(row.id);
+      await api.stopSharing(row.id).catch(unlessGone);
       toast(t.stopped, "ok");
       onClose();
     });
@@ -265,7 +274,15 @@ function Form({ about, first, onClose }: { about: Sharing; first: Share | null; 
   if (isStopping) {
     return (
       <div class="compare-form">
-        <Stopping isBusy={isBusy} onKeep={() => setStopping(false)} onStop={stop} />
+        <Stopping
+          isBusy={isBusy}
+          problem={Object.values(faults).join(" ")}
+          onKeep={() => {
+            setStopping(false);
+            setFaults({});
+          }}
+          onStop={stop}
+        />
       </div>
     );
   }
@@ -319,11 +336,10 @@ export function ShareDialog({ about, onClose }: { about: Sharing; onClose: () =>
   const [problem, setProblem] = useState("");
   useEffect(() => {
     if (!row.is_shared) return;
-    api.share(row.id).then(setShare, (error: unknown) => {
-      // Stopped meanwhile, by an administrator or on another device.
-      if (error instanceof ApiProblem && error.status === 404) setShare(null);
-      else setProblem(messageOf(error));
-    });
+    api
+      .share(row.id)
+      .catch(unlessGone)
+      .then(setShare, (error: unknown) => setProblem(messageOf(error)));
   }, [row.id]);
   return (
     <Dialog title={t.title} onClose={onClose}>

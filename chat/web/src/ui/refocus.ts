@@ -1,14 +1,20 @@
 import type { RefObject } from "preact";
 import { useLayoutEffect } from "preact/hooks";
+import { topmost } from "./modal";
 
 /** Whether a field that takes the focus brings up a keyboard over the page. */
 export const isTouch = (): boolean => matchMedia("(pointer: coarse)").matches;
 
-/** Go to where the next message is written; on a phone, whose keyboard nobody asked for, to the button beside it. */
+/** The field of the next message; on a phone, whose keyboard nobody asked for, the button beside it. */
+function composer(): HTMLElement | null | undefined {
+  if (isTouch()) return document.querySelector(".composer-bar")?.querySelector("button");
+  return document.getElementById("composer-text");
+}
+
+/** Go to where the next message is written, or stay in the dialog that lies over it. */
 export function toComposer(): void {
-  const field = document.getElementById("composer-text");
-  const place = isTouch() ? document.querySelector(".composer-bar")?.querySelector("button") : field;
-  place?.focus({ preventScroll: true });
+  const dialog = topmost();
+  (dialog ? dialog.querySelector("button") : composer())?.focus({ preventScroll: true });
 }
 
 /** Give the focus back to whatever had it, or where that has gone meanwhile, to the message field. */
