@@ -564,6 +564,7 @@ let wasOpen = false;
 
 export const socket = new LiveSocket({
   url: socketUrl(),
+  most_bytes: boot.max_frame_bytes,
   onEvent: take,
   onStatus: (status) => {
     socketStatus.value = status;

@@ -17,6 +17,7 @@ let focus: typeof import("../src/ui/refocus");
 
 beforeAll(async () => {
   openPage({
+    max_message_characters: 5,
     body: `${PLACE}<form class="composer-bar"><button>+</button></form><textarea id="composer-text">`,
   });
   vi.stubGlobal("fetch", async () => new Response("", { status: 500 }));
@@ -162,4 +163,23 @@ it("REL-1247: no keyboard of a phone comes up for a message field that nobody to
   focus.refocus(null);
   expect(document.activeElement?.textContent).toBe("+");
   vi.unstubAllGlobals();
+});
+
+it("REL-1255: a message that is too long stays in its field, and nothing of it is sent", () => {
+  app.toasts.value = [];
+  const onSend = vi.fn(async () => {});
+  const parts = { draftKey: "y", label: "Message", placeholder: "", onSend };
+  draw(<composer.Composer {...parts} />);
+  for (const [words, sends] of [
+    ["123456", 0],
+    ["😀😀😀😀😀", 1],
+  ] as const) {
+    type(words);
+    press("Enter");
+    expect(onSend).toHaveBeenCalledTimes(sends);
+    expect(field().value).toBe(sends ? "" : words);
+  }
+  expect(app.toasts.value.map((one) => one.text)).toEqual([
+    "This message is too long. It can have up to 5 characters. Shorten it, or attach it as a file.",
+  ]);
 });

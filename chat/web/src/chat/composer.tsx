@@ -1,7 +1,8 @@
 import { createPortal } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { boot, buds, picked, takeAlong } from "../app";
+import { boot, buds, picked, takeAlong, toast } from "../app";
 import { sizeWord } from "../artifacts/words";
+import { whole } from "../formats";
 import { isSearchOpen, newChat } from "../shortcuts/chat";
 import type { Asked } from "../store/conversation";
 import t from "../texts/chat";
@@ -44,6 +45,13 @@ interface ComposerProps {
   conversationId?: string;
 }
 
+/** Whether the server would not take it. A letter outside of the first 65,536 of Unicode is two for the browser, and one there. */
+function isTooLong(text: string): boolean {
+  const most = boot.max_message_characters;
+  const words = text.trim();
+  return words.length > most && [...words].length > most;
+}
+
 export function Composer(props: ComposerProps) {
   const { draftKey, isRunning = false, isDisabled = false, onSend, onStop } = props;
   const field = useRef<HTMLTextAreaElement>(null);
@@ -77,6 +85,7 @@ export function Composer(props: ComposerProps) {
   };
   const send = (whenBusy: WhenBusy = "queue") => {
     if (!canSend) return;
+    if (isTooLong(text)) return toast(t.tooLong(whole(boot.max_message_characters)), "bad");
     const words = text;
     const asked = { bud_id: mentionOf(draftKey)?.id ?? null, compare: comparedBy(draftKey) };
     setText("");

@@ -58,6 +58,8 @@ const chat = {
   editQuestion: "Edit this question",
   quote: "Quote",
   withAttachments: (titles: string) => `with ${titles}`,
+  tooLong: (most: string) =>
+    `This message is too long. It can have up to ${most} characters. Shorten it, or attach it as a file.`,
   notSent: (problem: string) => `Not sent: ${problem}`,
   sendAgain: "Send again",
   sendsLater: "Sends when the connection is back",
