@@ -16,7 +16,7 @@ import { Menu, MenuButton } from "../ui/menu";
 import { useRefocus } from "../ui/refocus";
 import type { Message, Rating, Turn, Wish } from "../wire";
 import { answeringBud, loadModels, models } from "./choice";
-import { factsOf } from "./choices";
+import { factsOf, otherModels } from "./choices";
 import { comparing } from "./comparing";
 import { plainText } from "./plain";
 import { sharing } from "./sharing";
@@ -89,7 +89,7 @@ export function OtherModels({ turn, canCompare }: { turn: Turn; canCompare: bool
     if (!models.value) void loadModels();
   }, []);
   if (answeringBud.value?.is_model_fixed) return null;
-  const others = (models.value ?? []).filter((model) => model.name !== turn.model);
+  const others = otherModels(models.value ?? [], turn.model);
   if (others.length === 0) return null;
   return (
     <>

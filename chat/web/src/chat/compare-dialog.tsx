@@ -9,7 +9,7 @@ import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { ChosenModel, Model, Turn } from "../wire";
 import { answeringBud, loadModels, models, modelsProblem } from "./choice";
-import { factsOf, isOfBud, isSameModel, matchingModels } from "./choices";
+import { factsOf, isOfBud, isSameModel, matchingModels, otherModels } from "./choices";
 import { type Comparing, compareNext, firstChoice, MOST_COMPARED } from "./comparing";
 
 const SEARCH_FROM = 8;
@@ -113,7 +113,7 @@ interface OtherModelProps {
 /** Another model answers, beside an answer or in place of it: a click, and it begins. */
 function OtherModel({ turn, isInPlace, all, onClose }: OtherModelProps) {
   const [typed, setTyped] = useState("");
-  const others = all.filter((model) => model.name !== turn.model);
+  const others = otherModels(all, turn.model);
   const shown = matchingModels(others, typed);
   return (
     <div class="compare-form">
