@@ -237,6 +237,7 @@ export async function refreshConversation(id: string): Promise<void> {
   if (deleting.has(id)) return;
   try {
     placeInList(await api.conversation(id));
+    if (place.value === id && openProblem.value) void openAgain(); // it was restored elsewhere
   } catch (error) {
     if (!(error instanceof ApiProblem) || error.status !== 404) return;
     const wasHere = place.value === id;
@@ -388,11 +389,17 @@ async function subscribe(id: string): Promise<void> {
   const isKnown = state.seq !== null && !state.stale;
   try {
     await socket.ask({ type: "subscribe", conversation_id: id, ...(isKnown && { seq: state.seq ?? 0 }) });
+    if (place.value === id) openProblem.value = null;
   } catch (error) {
     if (!(error instanceof CommandError) || place.value !== id) return;
     if (error.code === "offline" || error.code === "timeout") return;
     openProblem.value = error.code === "not_found" ? shell.noAccess : error.message;
   }
+}
+
+/** Ask once more for the open conversation, which could not be shown. */
+export async function openAgain(): Promise<void> {
+  if (place.value) await subscribe(place.value);
 }
 
 export function local(event: LocalEvent): void {

@@ -17,7 +17,12 @@ let answers: Record<string, (body: string) => Response | Promise<Response>>;
 
 beforeAll(async () => {
   openPage({ body: PLACE });
-  // Neither is known to the page of these tests.
+  // None of these is known to the page of these tests.
+  globalThis.ResizeObserver ??= class {
+    observe() {}
+    unobserve() {}
+    disconnect() {}
+  };
   Element.prototype.scrollIntoView = () => {};
   HTMLElement.prototype.hidePopover = () => {};
   vi.resetModules();
@@ -106,4 +111,30 @@ it("REL-1253: after a decision in a dialog the focus stays in it", () => {
   expect(document.activeElement?.textContent).toBe("Close");
   leave();
   dialog.remove();
+});
+
+it("REL-1258: a chat that could not be shown for a moment is shown once it can be", async () => {
+  const app = await import("../src/app");
+  const { CommandError } = await import("../src/net/socket");
+  const { ConversationView } = await import("../src/chat/conversation");
+  const { emptyConversation } = await import("../src/store/conversation");
+  const id = conversation().id;
+  app.place.value = id;
+  app.openState.value = emptyConversation(id);
+  vi.spyOn(app.socket, "isOpen", "get").mockReturnValue(true);
+  const ask = vi.spyOn(app.socket, "ask").mockRejectedValue(new CommandError("unavailable", "Not now."));
+  await app.openAgain();
+  draw(<ConversationView id={id} />);
+  expect(at().textContent).toContain("Not now.");
+  ask.mockResolvedValue({ type: "accepted", ref: "r" });
+  await act(async () => named("Try again").click());
+  await vi.waitFor(() => expect(app.openProblem.value).toBeNull());
+  ask.mockRejectedValue(new CommandError("not_found", "Not found."));
+  await act(() => app.openAgain());
+  expect(named("Try again")).toBeUndefined();
+  ask.mockResolvedValue({ type: "accepted", ref: "r" });
+  answers[`GET /api/conversations/${id}/`] = () => json(conversation());
+  await act(() => app.refreshConversation(id));
+  await vi.waitFor(() => expect(app.openProblem.value).toBeNull());
+  vi.restoreAllMocks();
 });

@@ -4,6 +4,7 @@ import {
   buds,
   go,
   homePath,
+  openAgain,
   openExcerpt,
   openProblem,
   openState,
@@ -68,9 +69,16 @@ function Problem({ text }: { text: string }) {
       <Icon name="alert" />
       <h2>{t.cannotShow}</h2>
       <p>{text}</p>
-      <button type="button" class="btn btn-primary btn-sm" onClick={() => go(homePath)}>
-        {t.startNew}
-      </button>
+      <div class="flex flex-wrap justify-center gap-2">
+        {text !== shell.noAccess && (
+          <button type="button" class="btn btn-outline-quiet btn-sm" onClick={() => void openAgain()}>
+            {common.tryAgain}
+          </button>
+        )}
+        <button type="button" class="btn btn-primary btn-sm" onClick={() => go(homePath)}>
+          {t.startNew}
+        </button>
+      </div>
     </div>
   );
 }
