@@ -21,6 +21,7 @@ from uuid_utils.compat import uuid7
 from chat.events import CloseCode
 from chat.hub import hub
 from chat.models import Message, ToolCall
+from chat.services.conversations import delete_conversation, restore_conversation
 from chat.services.turns import LONGEST_MESSAGE
 from chat.sockets import send_queue
 from chat.sockets.consumer import COMMAND_BURST
@@ -165,6 +166,27 @@ async def test_a_page_of_somebody_else_sends_nothing(chat: Chat) -> None:
     async with opened(tenant, query=f"?person={tenant.member.pk}") as socket:
         snapshot = await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
         assert snapshot["type"] == "snapshot"
+
+
+async def test_a_deleted_chat_is_not_there(chat: Chat) -> None:
+    """SEC-600: it is neither read nor gone on with, also by a page that was open before, until it is restored."""
+    row, actor = chat.conversation, chat.actor
+    of_chat = {"conversation_id": str(row.pk)}
+    chat.model.say("Good")
+    async with opened(chat.tenant) as socket:
+        assert (await socket.answer(type="subscribe", **of_chat))["type"] == "snapshot"
+        await sync_to_async(delete_conversation)(conversation=row, actor=actor)
+        for command in (
+            {"type": "subscribe", **of_chat},
+            {"type": "send", **of_chat, "client_id": "c1", "text": "hi"},
+            {"type": "seen", **of_chat, "until": "2026-11-21T08:00:00Z"},
+        ):
+            told = await socket.answer(**command)
+            assert (told["type"], told["code"]) == ("error", "not_found"), command
+        await sync_to_async(row.refresh_from_db)()
+        await sync_to_async(restore_conversation)(conversation=row, actor=actor)
+        assert (await socket.answer(type="subscribe", **of_chat))["type"] == "snapshot"
+    assert await sync_to_async(Message.unscoped.count)() == 0
 
 
 async def test_a_turn_over_the_socket(chat: Chat) -> None:
