@@ -231,6 +231,32 @@ def test_who_answers_is_chosen_in_the_head_of_the_chat(new_context: NewContext, 
     expect(head.get_by_role("button", name=re.compile("^Bud and model: Clock"))).to_be_visible()
 
 
+def test_words_typed_while_a_chat_begins_go_along(member: Page) -> None:
+    """REL-1259: on a slow network people have written on when the new chat opens."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "POST":
+            held.append(route)
+        else:
+            route.continue_()
+
+    member.goto("/w/demo/")
+    member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
+    member.route("**/api/conversations/", hold)
+    say(member, "What time is it in Tokyo?")
+    field = member.get_by_role("textbox", name="Message").first
+    expect(field).to_have_value("")
+    field.press_sequentially("And in Rome?")
+    held[0].continue_()
+    member.wait_for_url("**/c/**")
+    expect(member.locator(".user-message")).to_contain_text("What time is it in Tokyo?")
+    expect(field).to_have_value("And in Rome?")
+    expect_idle(member)
+    member.goto("/w/demo/")
+    expect(field).to_have_value("")
+
+
 def test_words_that_begin_no_chat_stand_in_the_field_again(member: Page) -> None:
     """REL-750, REL-752: a chosen server has gone since; the person is told, and sends them once more."""
     member.goto("/w/demo/")
