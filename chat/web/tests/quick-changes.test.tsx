@@ -91,6 +91,19 @@ describe("a shared chat", () => {
     await act(async () => named("Stop sharing").click());
     await vi.waitFor(() => expect(onClose).toHaveBeenCalled());
   });
+
+  it("SEC-601: that was unshared elsewhere is not shared again by a dialog that is still open", async () => {
+    const app = await import("../src/app");
+    answers[`GET ${url}`] = () => json({ ...shared, is_open: true, is_current: true } as unknown as Share);
+    app.list.value = [row];
+    draw(<share.ShareDialog about={{ row }} onClose={() => {}} />);
+    await shows("Stop sharing");
+    expect(named("Update")).toBeDefined();
+    act(() => app.placeInList({ ...row, is_shared: false }));
+    await shows("Readers see your messages");
+    expect(named("Update")).toBeUndefined();
+    expect(named("Stop sharing")).toBeUndefined();
+  });
 });
 
 it("REL-1252: models that could not be read are asked for again", async () => {

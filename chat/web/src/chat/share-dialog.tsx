@@ -1,5 +1,5 @@
-import { useEffect, useId, useState } from "preact/hooks";
-import { api, boot, messageAt, messageOf, toast } from "../app";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { api, boot, list, messageAt, messageOf, openState, toast } from "../app";
 import { moment, typed } from "../formats";
 import { describedBy, FieldNotes } from "../forms/frame";
 import { ApiProblem } from "../net/api";
@@ -8,7 +8,7 @@ import t from "../texts/sharing";
 import { CopyButton } from "../ui/copy";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
-import type { Person, Share } from "../wire";
+import type { Conversation, Person, Share } from "../wire";
 import { choiceOf, formOf, isSameForm, type ShareForm, type Sharing } from "./sharing";
 
 /** Between the last letter and the search for people. */
@@ -234,6 +234,13 @@ function Stopping(props: { isBusy: boolean; problem: string; onKeep: () => void;
   );
 }
 
+/** Whether it is shared, as far as the page has heard by now. */
+function isSharedNow(row: Conversation): boolean {
+  const open = openState.value?.conversation;
+  const now = open?.id === row.id ? open : list.value?.find((one) => one.id === row.id);
+  return (now ?? row).is_shared;
+}
+
 function Form({ about, first, onClose }: { about: Sharing; first: Share | null; onClose: () => void }) {
   const { row, until } = about;
   const [share, setShare] = useState(first);
@@ -241,6 +248,17 @@ function Form({ about, first, onClose }: { about: Sharing; first: Share | null; 
   const [faults, setFaults] = useState<Faults>({});
   const [isBusy, setBusy] = useState(false);
   const [isStopping, setStopping] = useState(false);
+  const isShared = isSharedNow(row);
+  const wasShared = useRef(isShared);
+  useEffect(() => {
+    // Else "Update" would share it again, against the person's own word.
+    if (wasShared.current && !isShared && share && !isBusy) {
+      setShare(null);
+      setStopping(false);
+      toast(t.stoppedElsewhere, "bad");
+    }
+    wasShared.current = isShared;
+  }, [isShared]);
   const change = (part: Partial<ShareForm>) => {
     setForm({ ...form, ...part });
     setFaults({});
