@@ -27,7 +27,12 @@ export interface Toast {
   id: number;
   tone: "info" | "ok" | "bad";
   text: string;
-  action: { label: string; run: () => void } | null;
+  action: {
+    label: string;
+    run: () => void;
+    /** The chats that it would change. */
+    about?: readonly string[];
+  } | null;
 }
 
 export const toasts = signal<Toast[]>([]);
@@ -54,6 +59,11 @@ addEventListener(COPY_BLOCKED, () => toast(common.copyBlocked, "bad"));
 
 export function dismissToast(id: number): void {
   toasts.value = toasts.value.filter((t) => t.id !== id);
+}
+
+/** Offer no way back any more that is about a chat which is gone: nothing can change it now. */
+export function dropActionsAbout(ids: readonly string[]): void {
+  toasts.value = toasts.value.filter((one) => !one.action?.about?.some((id) => ids.includes(id)));
 }
 
 export function messageOf(error: unknown): string {
@@ -248,7 +258,7 @@ export async function refreshConversation(id: string): Promise<void> {
       toast(shell.temporaryGone, "bad");
       return;
     }
-    const undo = { label: shell.undo, run: () => void restoreConversation(id, true) };
+    const undo = { label: shell.undo, run: () => void restoreConversation(id, true), about: [id] };
     toast(shell.deletedElsewhere, "bad", boot.deleted_days > 0 ? undo : null, UNDO_MS);
   }
 }
@@ -266,7 +276,11 @@ export async function changeConversation(
     placeInList(await api.changeConversation(id, change));
     if (change.is_archived !== undefined) {
       const is_archived = !change.is_archived;
-      const undo = { label: shell.undo, run: () => void changeConversation(id, { is_archived }) };
+      const undo = {
+        label: shell.undo,
+        run: () => void changeConversation(id, { is_archived }),
+        about: [id],
+      };
       toast(change.is_archived ? shell.archived : shell.unarchived, "ok", undo, UNDO_MS);
     }
     return true;
@@ -281,9 +295,8 @@ export async function deleteConversation({ id, is_temporary }: Conversation): Pr
     const wasHere = place.value === id;
     await whileDeleting([id], () => api.deleteConversation(id));
     forget(id);
-    // What could be undone before may be about this conversation, and there is no way to change it now.
-    toasts.value = toasts.value.filter((other) => other.action === null);
-    const undo = { label: shell.undo, run: () => void restoreConversation(id, wasHere) };
+    dropActionsAbout([id]);
+    const undo = { label: shell.undo, run: () => void restoreConversation(id, wasHere), about: [id] };
     if (boot.deleted_days > 0 && !is_temporary) toast(shell.deleted, "ok", undo, UNDO_MS);
     else toast(shell.erased, "ok");
   } catch (error) {

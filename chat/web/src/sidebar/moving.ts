@@ -44,7 +44,8 @@ async function moveMany(rows: Conversation[], folderId: string | null): Promise<
   const run = () => {
     for (const [before, some] of Map.groupBy(rows, (row) => row.folder_id)) void put(some, before);
   };
-  toast(t.moved(rows.length), "ok", { label: shell.undo, run }, UNDO_MS);
+  const about = rows.map((row) => row.id);
+  toast(t.moved(rows.length), "ok", { label: shell.undo, run, about }, UNDO_MS);
 }
 
 /** Move chats, with a way back. */
@@ -54,5 +55,5 @@ export async function move(rows: Conversation[], folderId: string | null): Promi
   if (rows.length > 1) return moveMany(rows, folderId);
   if (!(await changeConversation(only.id, { folder_id: folderId }))) return;
   const run = () => void changeConversation(only.id, { folder_id: only.folder_id });
-  toast(t.moved(1), "ok", { label: shell.undo, run }, UNDO_MS);
+  toast(t.moved(1), "ok", { label: shell.undo, run, about: [only.id] }, UNDO_MS);
 }

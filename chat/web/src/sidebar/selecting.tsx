@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import {
   api,
   boot,
+  dropActionsAbout,
   forget,
   list,
   messageAlone,
@@ -49,9 +50,10 @@ async function changeSelected(what: keyof typeof WAY_BACK): Promise<void> {
   const ids = [...(selected.value ?? [])];
   if (ids.length === 0 || !(await change(ids, what))) return;
   stopSelecting();
+  if (what === "delete") dropActionsAbout(ids);
   if (what === "delete" && boot.deleted_days === 0) return toast(shell.erased, "ok");
   const run = () => void change(ids, WAY_BACK[what]);
-  toast(t.done[what](ids.length), "ok", { label: shell.undo, run }, UNDO_MS);
+  toast(t.done[what](ids.length), "ok", { label: shell.undo, run, about: ids }, UNDO_MS);
 }
 
 export function SelectionBar() {
