@@ -126,3 +126,18 @@ describe("folders", () => {
     expect(app.list.value?.map((row) => row.folder_id)).toEqual([null]);
   });
 });
+
+it("REL-1241: a title that could not be kept stays in its dialog", async () => {
+  const { ConversationDialogs, task } = await import("../src/sidebar/row");
+  task.value = { kind: "rename", row: conversation({ id: "one" }) };
+  act(() => render(<ConversationDialogs />, at()));
+  const field = at().querySelector("#rename-title") as HTMLInputElement;
+  field.value = "A careful title";
+  const save = () => act(async () => field.form?.requestSubmit());
+  await save();
+  await vi.waitFor(() => expect(button("Save").disabled).toBe(false));
+  expect((at().querySelector("#rename-title") as HTMLInputElement).value).toBe("A careful title");
+  answers["/api/conversations/one/"] = () => Response.json(conversation({ id: "one", title: field.value }));
+  await save();
+  await vi.waitFor(() => expect(at().querySelector("#rename-title")).toBeNull());
+});
