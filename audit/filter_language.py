@@ -65,10 +65,15 @@ def one_of(name: str, known: Iterable[str]) -> Callable[[str], Mapping[str, str]
             return {name: value}
         return _("has no value “%(value)s”.%(value_2)s") % {
             "value": value,
-            "value_2": _meant(value, values) or " It is one of: " + ", ".join(values) + ".",
+            "value_2": _meant(value, values) or _choice(values),
         }
 
     return read
+
+
+def _choice(values: Iterable[str]) -> str:
+    listed = ", ".join(values)
+    return f" It is one of: {listed}." if listed else _(" There is none yet.")
 
 
 def number(name: str, *, is_time: bool = False) -> Callable[[str], Mapping[str, str] | str]:

@@ -19,7 +19,9 @@ from typing_extensions import TypedDict
 from chat.models import Conversation
 from chat.providers.choosing import platform_provider
 from chat.services.conversation_sweeps import temporary_hours
+from chat.services.turns import LONGEST_MESSAGE
 from chat.services.waiting import waiting_for
+from chat.sockets.frames import LARGEST_FRAME_BYTES
 from mcp_servers.registry.icons import icon_addresses
 from workspaces.errors import NotFound
 from workspaces.people.asking import may_decide
@@ -112,6 +114,9 @@ class Boot(TypedDict):
     csrf_token: str
     demo_model: bool
     max_file_bytes: int
+    max_message_characters: int
+    max_frame_bytes: int
+    """Of a message on the socket; the server hangs up on whoever sends a larger one."""
     server_icons: dict[str, str]
     """Addresses of the icons that servers gave of themselves, by server."""
     deleted_days: int
@@ -277,6 +282,8 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
         "csrf_token": get_token(request),
         "demo_model": platform_provider().is_demo,
         "max_file_bytes": settings.TRELLIS.artifact_max_bytes,
+        "max_message_characters": LONGEST_MESSAGE,
+        "max_frame_bytes": LARGEST_FRAME_BYTES,
         "server_icons": icon_addresses(workspace, user),
         "deleted_days": settings.TRELLIS.deleted_conversation_days,
         "temporary_hours": temporary_hours(),

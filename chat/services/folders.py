@@ -11,10 +11,13 @@ from django.utils.translation import gettext as _
 from chat.models import Folder
 from chat.values import FolderColour
 from workspaces.actors import Actor
+from workspaces.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, require
 
+CHANGED: Final = "folder.changed"
+"""A person's folders are others; what is open of theirs lists them anew."""
 MOST_FOLDERS: Final = 100
 LONGEST_NAME: Final = 60
 
@@ -53,7 +56,10 @@ def update_folder(
 def delete_folder(*, folder: Folder, actor: Actor) -> None:
     """Delete a folder; its conversations stay, in no folder."""
     require(actor, Permission.USE_CHAT, workspace_id=folder.workspace_id)
-    folder.delete()
+    pk = folder.pk
+    with transaction.atomic():
+        folder.delete()
+        _tell(folder, pk)
 
 
 def _save(folder: Folder, name: str) -> Folder:
@@ -67,7 +73,13 @@ def _save(folder: Folder, name: str) -> Folder:
     try:
         with transaction.atomic():
             folder.save()
+            _tell(folder, folder.pk)
     except IntegrityError as error:
         taken = _("You have a folder of this name already.")
         raise InvalidInput(fields={"name": [taken]}) from error
     return folder
+
+
+def _tell(folder: Folder, pk: UUID) -> None:
+    told = Announcement(kind=CHANGED, id=str(pk), user_id=str(folder.owner_id))
+    announce(folder.workspace_id, told)

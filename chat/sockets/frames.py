@@ -14,7 +14,8 @@ from mcp_servers.client.errors import InvalidJson
 from workspaces.errors import InvalidInput
 from workspaces.text_values import DoubledKey, object_of
 
-LARGEST_FRAME_BYTES = 64 * 1024
+LARGEST_FRAME_BYTES = 512 * 1024
+"""The longest message fits in it, in whatever script."""
 _DELTAS = ('{"type":"text.delta"', '{"type":"reasoning.delta"')
 
 

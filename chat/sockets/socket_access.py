@@ -150,6 +150,7 @@ def _own_conversation(workspace_id: UUID, user_id: UUID, pk: UUID) -> Any:
     rows = Conversation.objects.for_workspace(workspace_id).filter(
         pk=pk,
         owner_id=user_id,
+        deleted_at=None,
         owner__is_active=True,
         owner__memberships__workspace_id=workspace_id,
         owner__memberships__suspended_at=None,

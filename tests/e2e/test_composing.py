@@ -149,6 +149,22 @@ def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
     expect(member.locator("article.tool-card")).to_have_count(1)
 
 
+def test_tools_that_are_switched_quickly_all_stay_so(member: Page) -> None:
+    """REL-1249: the second one before the first has been kept."""
+    member.goto("/w/demo/")
+    open_chat(member, "Notes", "Which notes do I have?")
+    expect_idle(member)
+    member.get_by_role("button", name="Add to this message").click()
+    member.get_by_role("button", name="Servers and tools…").click()
+    dialog = member.get_by_role("dialog", name="Servers and tools of this chat")
+    dialog.get_by_role("button", name="Tools of notes").click()
+    boxes = dialog.locator(".check input[type=checkbox]")
+    boxes.evaluate_all("boxes => boxes.slice(0, 2).forEach((box) => box.click())")
+    expect(dialog).to_contain_text("4 of 6 tools")
+    for at, is_on in enumerate((False, False, True)):
+        expect(boxes.nth(at)).to_be_checked(checked=is_on)
+
+
 def test_the_next_chat_uses_prompts_and_tools_of_a_server_that_was_just_added(
     member: Page,
 ) -> None:
@@ -213,6 +229,32 @@ def test_who_answers_is_chosen_in_the_head_of_the_chat(new_context: NewContext, 
     head.get_by_role("button", name=re.compile("^Bud and model: Writer")).click()
     choosing.get_by_role("option", name=re.compile("Clock")).click()
     expect(head.get_by_role("button", name=re.compile("^Bud and model: Clock"))).to_be_visible()
+
+
+def test_words_typed_while_a_chat_begins_go_along(member: Page) -> None:
+    """REL-1259: on a slow network people have written on when the new chat opens."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "POST":
+            held.append(route)
+        else:
+            route.continue_()
+
+    member.goto("/w/demo/")
+    member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
+    member.route("**/api/conversations/", hold)
+    say(member, "What time is it in Tokyo?")
+    field = member.get_by_role("textbox", name="Message").first
+    expect(field).to_have_value("")
+    field.press_sequentially("And in Rome?")
+    held[0].continue_()
+    member.wait_for_url("**/c/**")
+    expect(member.locator(".user-message")).to_contain_text("What time is it in Tokyo?")
+    expect(field).to_have_value("And in Rome?")
+    expect_idle(member)
+    member.goto("/w/demo/")
+    expect(field).to_have_value("")
 
 
 def test_words_that_begin_no_chat_stand_in_the_field_again(member: Page) -> None:

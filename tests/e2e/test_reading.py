@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pypdfium2
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
@@ -24,6 +25,31 @@ async (text) => {
   return await answer;
 }
 """
+
+
+EDGES = """
+(box) => {
+  const text = box.firstChild, at = document.createRange();
+  const left = (from) => (at.setStart(text, from), at.setEnd(text, from + 1), at.getBoundingClientRect().left);
+  return [left(0), left(text.length - 1)];
+}
+"""
+"""Where the first and the last letter of a message stand."""
+
+
+@pytest.mark.parametrize(
+    ("words", "runs_from_the_right"), [("مرحبا بكم.", True), ("Hello all.", False)]
+)
+def test_a_message_runs_as_its_letters_do(
+    page: Page, words: str, runs_from_the_right: bool
+) -> None:
+    """REL-1248: its full stop stands at its end."""
+    enter(page, MEMBER)
+    open_chat(page, "Clock", words)
+    bubble = page.locator(".user-message .bubble").last
+    expect(bubble).to_have_text(words)
+    first, last = bubble.evaluate(EDGES)
+    assert (last < first) == runs_from_the_right
 
 
 def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:

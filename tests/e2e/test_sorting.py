@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
+from tests.e2e.people import HOME, MEMBER, enter, expect_idle, open_chat
 
 
 def test_chats_are_sorted_selected_and_found_by_filters(page: Page) -> None:
-    """REL-427, REL-428, REL-429, REL-755: a folder and its name once more, a move, an archive of several and its undo, a filter and its typo."""
+    """REL-427, REL-428, REL-429, REL-755, REL-1242: a folder, in another tab too, and its name once more, a move, an archive of several and its undo, a filter and its typo."""
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Madrid?")
     expect_idle(page)
+    other = page.context.new_page()
+    other.goto(HOME)
+    expect(other.locator("#sidebar li.chat-row").first).to_be_visible()
     page.get_by_role("button", name="New folder").click()
     dialog = page.get_by_role("dialog", name="New folder")
     dialog.get_by_label("Name").fill("Far away")
     dialog.get_by_role("button", name="Save").click()
+    expect(other.get_by_role("button", name="Far away", exact=True)).to_be_visible()
+    other.close()
     page.get_by_role("button", name="New folder").click()
     dialog.get_by_label("Name").fill("Far away")
     dialog.get_by_role("button", name="Save").click()

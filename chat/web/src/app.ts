@@ -27,7 +27,12 @@ export interface Toast {
   id: number;
   tone: "info" | "ok" | "bad";
   text: string;
-  action: { label: string; run: () => void } | null;
+  action: {
+    label: string;
+    run: () => void;
+    /** The chats that it would change. */
+    about?: readonly string[];
+  } | null;
 }
 
 export const toasts = signal<Toast[]>([]);
@@ -56,6 +61,11 @@ export function dismissToast(id: number): void {
   toasts.value = toasts.value.filter((t) => t.id !== id);
 }
 
+/** Offer no way back any more that is about a chat which is gone: nothing can change it now. */
+export function dropActionsAbout(ids: readonly string[]): void {
+  toasts.value = toasts.value.filter((one) => !one.action?.about?.some((id) => ids.includes(id)));
+}
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : common.failed;
 }
@@ -65,6 +75,11 @@ export function messageAt(field: string, error: unknown): string {
   const name = common.fieldProblem(field, "");
   const message = messageOf(error);
   return message.startsWith(name) ? message.slice(name.length) : message;
+}
+
+/** The same where no field is shown that it could be about. */
+export function messageAlone(error: unknown): string {
+  return error instanceof ApiProblem ? messageAt(error.field, error) : messageOf(error);
 }
 
 // -- where we are ------------------------------------------------------------------------------------------------
@@ -232,6 +247,7 @@ export async function refreshConversation(id: string): Promise<void> {
   if (deleting.has(id)) return;
   try {
     placeInList(await api.conversation(id));
+    if (place.value === id && openProblem.value) void openAgain(); // it was restored elsewhere
   } catch (error) {
     if (!(error instanceof ApiProblem) || error.status !== 404) return;
     const wasHere = place.value === id;
@@ -242,7 +258,7 @@ export async function refreshConversation(id: string): Promise<void> {
       toast(shell.temporaryGone, "bad");
       return;
     }
-    const undo = { label: shell.undo, run: () => void restoreConversation(id, true) };
+    const undo = { label: shell.undo, run: () => void restoreConversation(id, true), about: [id] };
     toast(shell.deletedElsewhere, "bad", boot.deleted_days > 0 ? undo : null, UNDO_MS);
   }
 }
@@ -255,16 +271,22 @@ export function forget(id: string): void {
 export async function changeConversation(
   id: string,
   change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived" | "folder_id">>,
-): Promise<void> {
+): Promise<boolean> {
   try {
     placeInList(await api.changeConversation(id, change));
     if (change.is_archived !== undefined) {
       const is_archived = !change.is_archived;
-      const undo = { label: shell.undo, run: () => void changeConversation(id, { is_archived }) };
+      const undo = {
+        label: shell.undo,
+        run: () => void changeConversation(id, { is_archived }),
+        about: [id],
+      };
       toast(change.is_archived ? shell.archived : shell.unarchived, "ok", undo, UNDO_MS);
     }
+    return true;
   } catch (error) {
-    toast(messageOf(error), "bad");
+    toast(messageAlone(error), "bad");
+    return false;
   }
 }
 
@@ -273,9 +295,8 @@ export async function deleteConversation({ id, is_temporary }: Conversation): Pr
     const wasHere = place.value === id;
     await whileDeleting([id], () => api.deleteConversation(id));
     forget(id);
-    // What could be undone before may be about this conversation, and there is no way to change it now.
-    toasts.value = toasts.value.filter((other) => other.action === null);
-    const undo = { label: shell.undo, run: () => void restoreConversation(id, wasHere) };
+    dropActionsAbout([id]);
+    const undo = { label: shell.undo, run: () => void restoreConversation(id, wasHere), about: [id] };
     if (boot.deleted_days > 0 && !is_temporary) toast(shell.deleted, "ok", undo, UNDO_MS);
     else toast(shell.erased, "ok");
   } catch (error) {
@@ -381,11 +402,17 @@ async function subscribe(id: string): Promise<void> {
   const isKnown = state.seq !== null && !state.stale;
   try {
     await socket.ask({ type: "subscribe", conversation_id: id, ...(isKnown && { seq: state.seq ?? 0 }) });
+    if (place.value === id) openProblem.value = null;
   } catch (error) {
     if (!(error instanceof CommandError) || place.value !== id) return;
     if (error.code === "offline" || error.code === "timeout") return;
     openProblem.value = error.code === "not_found" ? shell.noAccess : error.message;
   }
+}
+
+/** Ask once more for the open conversation, which could not be shown. */
+export async function openAgain(): Promise<void> {
+  if (place.value) await subscribe(place.value);
 }
 
 export function local(event: LocalEvent): void {
@@ -557,6 +584,7 @@ let wasOpen = false;
 
 export const socket = new LiveSocket({
   url: socketUrl(),
+  most_bytes: boot.max_frame_bytes,
   onEvent: take,
   onStatus: (status) => {
     socketStatus.value = status;

@@ -19,6 +19,7 @@ import { noteChat } from "./last-chat";
 import { followConnection } from "./sending";
 import { followServerIcons } from "./server-icons";
 import { closeSearch, HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
+import { followFolders } from "./sidebar/folders";
 import { isSidebarHidden } from "./sidebar/hiding";
 import { ConversationDialogs } from "./sidebar/row";
 import { Sidebar } from "./sidebar/sidebar";
@@ -120,6 +121,7 @@ if (root) {
   effect(() => noteChat(place.value ? conversationPath(place.value) : homePath));
   watchWaiting();
   followServerIcons();
+  followFolders();
   openWanted();
   followConnection();
   startApp();

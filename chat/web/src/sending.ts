@@ -133,7 +133,10 @@ async function begin({ begins, ...message }: Unsent): Promise<void> {
     outbox.keep({ ...message, conversation_id: row.id });
     const isLast = outbox.of(NEW).length === 0;
     if (place.value === null && isLast && draftOf(HOME) === "") go(conversationPath(row.id));
-    else toast(chat.begun, "ok", { label: chat.openChat, run: () => go(conversationPath(row.id)) });
+    else {
+      const open = { label: chat.openChat, run: () => go(conversationPath(row.id)), about: [row.id] };
+      toast(chat.begun, "ok", open);
+    }
     await deliver(client_id);
   } catch (error) {
     if (!(error instanceof ApiProblem && error.code === "offline")) outbox.mark(client_id, messageOf(error));

@@ -477,6 +477,8 @@ export interface Boot {
   csrf_token: string;
   demo_model: boolean;
   max_file_bytes: number;
+  max_message_characters: number;
+  max_frame_bytes: number;
   server_icons: { [key: string]: string };
   deleted_days: number;
   temporary_hours: number;

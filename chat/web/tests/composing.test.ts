@@ -44,6 +44,8 @@ describe("commands", () => {
   it("begin with a slash at the beginning, and end with the first space", () => {
     expect(typedAt("/", 1)).toMatchObject({ sign: "/", word: "" });
     expect(typedAt("/Sum", 4)).toMatchObject({ sign: "/", word: "sum" });
+    expect(typedAt("/sum up", 4)).toMatchObject({ sign: "/", word: "sum", end: 4 });
+    expect(withoutTyped("/sum up", { sign: "/", word: "sum", start: 0, end: 4 })).toBe("up");
     for (const text of ["", "hello /", "/sum up", "//", "/usr/bin"])
       expect(typedAt(text, text.length), text).toBeNull();
   });

@@ -38,3 +38,39 @@ it("REL-950: who takes a file back by key goes on in the message", () => {
   expect(at().querySelector(".chip")).toBeNull();
   expect(document.activeElement?.id).toBe("composer-text");
 });
+
+it("REL-1256: files stand in the order in which they were chosen, whichever arrives first", async () => {
+  const app = await import("../src/app");
+  const waiting: { request: { onload?: () => void; status: number; responseText: string }; name: string }[] =
+    [];
+  vi.stubGlobal(
+    "XMLHttpRequest",
+    class {
+      upload = {};
+      status = 0;
+      responseText = "";
+      open() {}
+      setRequestHeader() {}
+      abort() {}
+      send(form: FormData) {
+        waiting.push({ request: this, name: String(form.get("name")) });
+      }
+    },
+  );
+  const arrive = (name: string) => {
+    const one = waiting.find((other) => other.name === name);
+    if (!one) throw new Error(name);
+    const version = { number: 1, kind: "text", size: 1 };
+    Object.assign(one.request, { status: 201, responseText: JSON.stringify({ id: name, name, version }) });
+    one.request.onload?.();
+  };
+  const names = ["first.txt", "second.txt", "third.txt"];
+  uploads.takeFiles(
+    "c",
+    "c",
+    names.map((name) => new File(["x"], name)),
+  );
+  for (const name of ["third.txt", "first.txt", "second.txt"]) arrive(name);
+  await vi.waitFor(() => expect(app.picked.value.c?.map((one) => one.title)).toEqual(names));
+  vi.unstubAllGlobals();
+});

@@ -152,6 +152,12 @@ describe("MarkdownStream", () => {
     expect(new Set(settled).size).toBe(grown.children.length);
   });
 
+  it("REL-1248: lets each block run as its first letters do", () => {
+    const root = document.createElement("div");
+    new MarkdownStream(root, () => undefined).update("مرحبا بكم.\n\n- واحد\n\nHello.", true);
+    expect([...root.children].map((block) => (block as HTMLElement).dir)).toEqual(["auto", "auto", "auto"]);
+  });
+
   it("starts over when the text is another one", () => {
     const root = document.createElement("div");
     const stream = new MarkdownStream(root, () => undefined);

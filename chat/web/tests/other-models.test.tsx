@@ -54,4 +54,12 @@ describe("REL-911: every model can answer again", () => {
     act(() => named("model-30").click());
     expect(onClose).toHaveBeenCalled();
   });
+
+  it("REL-1257: one of the same name at another provider is offered too", () => {
+    offer(2);
+    const [first] = choice.models.value ?? [];
+    choice.models.value = [...(choice.models.value ?? []), { ...first, provider_id: "q" } as Model];
+    draw(<actions.OtherModels turn={{ ...turn, model: "model-00" } as Turn} canCompare={false} />);
+    expect(buttons()).toHaveLength(3);
+  });
 });

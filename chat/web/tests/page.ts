@@ -11,7 +11,9 @@ export function openPage({ urls = {}, body = "", ...more }: PageParts = {}): voi
     csrf_token: "t",
     ...more,
   };
-  // The page of these tests has no top layer.
+  // The page of these tests knows no screen and has no top layer.
+  globalThis.matchMedia ??= () =>
+    ({ matches: false, addEventListener: () => {} }) as unknown as MediaQueryList;
   HTMLDialogElement.prototype.showModal = () => {};
   HTMLDialogElement.prototype.close = () => {};
   document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script>${body}`;

@@ -50,6 +50,7 @@ describe("LiveSocket", () => {
     opened = 0;
     live = new LiveSocket({
       url: "ws://test/ws/w/demo/",
+      most_bytes: 1000,
       onEvent: (event) => events.push(event),
       onStatus: (status) => statuses.push(status),
       onOpen: () => {
@@ -64,6 +65,15 @@ describe("LiveSocket", () => {
   afterEach(() => {
     live.stop();
     vi.unstubAllGlobals();
+  });
+
+  it("REL-1255: sends nothing that the server would hang up on", async () => {
+    newest().accept();
+    const send = (text: string) => live.ask({ type: "send", conversation_id: "c", client_id: "k", text });
+    await expect(send("語".repeat(400))).rejects.toMatchObject({ code: "too_long" });
+    expect(newest().sent).toEqual([]);
+    send("x".repeat(400)).catch(() => undefined);
+    expect(newest().sent).toHaveLength(1);
   });
 
   it("matches replies to commands", async () => {

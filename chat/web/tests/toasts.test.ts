@@ -2,6 +2,7 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import { ApiProblem } from "../src/net/api";
 import { openPage } from "./page";
+import { conversation } from "./rows";
 
 let app: typeof import("../src/app");
 
@@ -31,6 +32,21 @@ it("REL-756: keeps each way back", () => {
   app.toast("Moved.", "ok", undo);
   app.toast("Moved.", "ok", undo);
   expect(texts()).toEqual(["Moved.", "Moved."]);
+});
+
+it("REL-756: keeps each way back while another chat is deleted, and none to change a chat that is gone", async () => {
+  vi.stubGlobal("fetch", async (_: string, init?: RequestInit) =>
+    init?.method === "DELETE"
+      ? new Response(null, { status: 204 })
+      : Response.json(conversation({ id: "b" })),
+  );
+  await app.deleteConversation(conversation({ id: "a" }));
+  await app.changeConversation("b", { is_archived: true });
+  expect(texts()).toEqual(["Deleted.", "Archived."]);
+  await app.deleteConversation(conversation({ id: "b" }));
+  expect(app.toasts.value.map((one) => one.action?.about)).toEqual([["a"], ["b"]]);
+  expect(texts()).toEqual(["Deleted.", "Deleted."]);
+  vi.unstubAllGlobals();
 });
 
 it("REL-755: leaves out the field's name in the request, and that field's alone", () => {

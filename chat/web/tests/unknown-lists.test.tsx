@@ -170,3 +170,24 @@ it("REL-1166: says in which tool call or file words were found, marks them, and 
   act(() => document.querySelector<HTMLElement>("#found-m2")?.click());
   expect(app.wanted.value).toBe("m2");
 });
+
+it("REL-873: nothing is said to be found only once the search has answered", async () => {
+  answers["/api/search/?q=zzz"] = [];
+  answers["/api/search/?q=orchid"] = [row({ title: "Orchids" })];
+  draw(<search.SearchDialog onClose={() => {}} />);
+  const field = document.querySelector<HTMLInputElement>(".search-input");
+  const type = (words: string) =>
+    act(async () => {
+      if (field) field.value = words;
+      field?.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+  vi.useFakeTimers();
+  await type("zzz");
+  await act(async () => void (await vi.advanceTimersByTimeAsync(500)));
+  expect(at().textContent).toContain("Nothing found for “zzz”");
+  await type("orchid");
+  expect(at().textContent).not.toContain("Nothing found");
+  await act(async () => void (await vi.advanceTimersByTimeAsync(500)));
+  expect(at().textContent).toContain("Orchids");
+  vi.useRealTimers();
+});

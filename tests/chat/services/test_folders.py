@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
 
 from chat.models import Bud, Conversation, Folder, Message, ToolCall, Turn
+from chat.services import folders
 from chat.services.conversations import change_conversations, update_conversation
 from chat.services.folders import MOST_FOLDERS, create_folder, delete_folder, update_folder
 from chat.services.search import search
@@ -161,7 +163,8 @@ def test_filters_narrow_what_is_found(tenant: Tenant) -> None:
     [
         ("frm:clerk", "Did you mean “from”?"),
         ("is:archvied", "Did you mean “archived”?"),
-        ("in:nowhere", "has no value “nowhere”"),
+        ("in:nowhere", "has no value “nowhere”. There is none yet."),
+        ("is:xyz", "It is one of: archived, pinned."),
         ("has:", "needs a value"),
         ("before:yesterday", "takes a date, such as 2026-11-01"),
         ("after:2026-13-01", "takes a date"),
@@ -180,6 +183,20 @@ def test_a_filter_that_cannot_be_read_is_told(tenant: Tenant, query: str, told: 
     assert answer.json()["errors"][0]["attr"] == "q"
     for words in ("https://example.org/x", '"note: this"', "10:30"):
         search(workspace=tenant.workspace, person=tenant.member, query=words)
+
+
+def test_open_pages_of_the_owner_hear_of_other_folders(tenant: Tenant) -> None:
+    """REL-1242: of a new one, another name and a deletion; a name that is refused is told to nobody."""
+    with patch.object(folders, "announce") as told:
+        plans = folder_of(tenant, "Plans")
+        update_folder(folder=plans, actor=tenant.actor("member"), name="Later")
+        with pytest.raises(InvalidInput):
+            folder_of(tenant, "Later")
+        pk = str(plans.pk)
+        delete_folder(folder=plans, actor=tenant.actor("member"))
+    nudges = [call.args[1] for call in told.call_args_list]
+    assert [(nudge.kind, nudge.id) for nudge in nudges] == [("folder.changed", pk)] * 3
+    assert {nudge.user_id for nudge in nudges} == {str(tenant.member.pk)}
 
 
 def test_folders_over_rest(tenant: Tenant) -> None:

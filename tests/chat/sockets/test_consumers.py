@@ -21,6 +21,8 @@ from uuid_utils.compat import uuid7
 from chat.events import CloseCode
 from chat.hub import hub
 from chat.models import Message, ToolCall
+from chat.services.conversations import delete_conversation, restore_conversation
+from chat.services.turns import LONGEST_MESSAGE
 from chat.sockets import send_queue
 from chat.sockets.consumer import COMMAND_BURST
 from chat.sockets.rounds import Rights, look
@@ -164,6 +166,27 @@ async def test_a_page_of_somebody_else_sends_nothing(chat: Chat) -> None:
     async with opened(tenant, query=f"?person={tenant.member.pk}") as socket:
         snapshot = await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
         assert snapshot["type"] == "snapshot"
+
+
+async def test_a_deleted_chat_is_not_there(chat: Chat) -> None:
+    """SEC-600: it is neither read nor gone on with, also by a page that was open before, until it is restored."""
+    row, actor = chat.conversation, chat.actor
+    of_chat = {"conversation_id": str(row.pk)}
+    chat.model.say("Good")
+    async with opened(chat.tenant) as socket:
+        assert (await socket.answer(type="subscribe", **of_chat))["type"] == "snapshot"
+        await sync_to_async(delete_conversation)(conversation=row, actor=actor)
+        for command in (
+            {"type": "subscribe", **of_chat},
+            {"type": "send", **of_chat, "client_id": "c1", "text": "hi"},
+            {"type": "seen", **of_chat, "until": "2026-11-21T08:00:00Z"},
+        ):
+            told = await socket.answer(**command)
+            assert (told["type"], told["code"]) == ("error", "not_found"), command
+        await sync_to_async(row.refresh_from_db)()
+        await sync_to_async(restore_conversation)(conversation=row, actor=actor)
+        assert (await socket.answer(type="subscribe", **of_chat))["type"] == "snapshot"
+    assert await sync_to_async(Message.unscoped.count)() == 0
 
 
 async def test_a_turn_over_the_socket(chat: Chat) -> None:
@@ -368,6 +391,29 @@ async def test_nothing_but_our_commands_is_understood(command: Any) -> None:
     assert await sync_to_async(Message.unscoped.count)() == 0
 
 
+@pytest.mark.parametrize("letter", ["x", "ü", "語", "😀", "\n"])
+async def test_the_longest_message_is_taken(chat: Chat, letter: str) -> None:
+    """REL-1254: and one that is longer is told so, with the connection as it was."""
+    chat.model.say("Good")
+    words = "x" + letter * (LONGEST_MESSAGE - 2) + "x"
+    command = {"type": "send", "conversation_id": str(chat.conversation.pk)}
+
+    async def send(ref: str, text: str) -> Event:
+        content = {**command, "client_id": ref, "ref": ref, "text": text}
+        # As browsers write it.
+        await socket.raw.send_to(text_data=json.dumps(content, ensure_ascii=False))
+        return await socket.until(lambda event: event.get("ref") == ref)
+
+    async with opened(chat.tenant) as socket:
+        await socket.answer(type="subscribe", conversation_id=command["conversation_id"])
+        too_long = await send("r1", words + "x")
+        assert (too_long["type"], too_long["code"]) == ("error", "invalid")
+        assert (await send("r2", words))["type"] == "accepted"
+        if not any(is_turn("completed")(event) for event in socket.events):
+            await socket.until(is_turn("completed"))
+    assert await sync_to_async(Message.unscoped.filter(text=words).count)() == 1
+
+
 @pytest.mark.django_db(transaction=True)
 async def test_a_message_with_one_key_twice_is_refused() -> None:
     """SEC-77: as over REST; which of two values is meant is nobody's to guess."""
@@ -380,7 +426,7 @@ async def test_a_message_with_one_key_twice_is_refused() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("text", ["{nope", "x" * 70_000, "[" * 50_000, '"' + "ü" * 40_000 + '"'])
+@pytest.mark.parametrize("text", ["{nope", "x" * 600_000, "[" * 50_000, '"' + "ü" * 300_000 + '"'])
 async def test_malformed_messages_close_the_socket(text: str) -> None:
     """SEC-77: a typed error, then 1008."""
     tenant = await sync_to_async(make_tenant)("acme")

@@ -13,9 +13,10 @@ import { CopyButton } from "../ui/copy";
 import { copyText } from "../ui/copy-text";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
+import { useRefocus } from "../ui/refocus";
 import type { Message, Rating, Turn, Wish } from "../wire";
 import { answeringBud, loadModels, models } from "./choice";
-import { factsOf } from "./choices";
+import { factsOf, otherModels } from "./choices";
 import { comparing } from "./comparing";
 import { plainText } from "./plain";
 import { sharing } from "./sharing";
@@ -88,7 +89,7 @@ export function OtherModels({ turn, canCompare }: { turn: Turn; canCompare: bool
     if (!models.value) void loadModels();
   }, []);
   if (answeringBud.value?.is_model_fixed) return null;
-  const others = (models.value ?? []).filter((model) => model.name !== turn.model);
+  const others = otherModels(models.value ?? [], turn.model);
   if (others.length === 0) return null;
   return (
     <>
@@ -154,26 +155,28 @@ function Thumb({ turn, rating }: { turn: Turn; rating: "good" | "bad" }) {
 /** Why: asked after the rating, which counts without it. */
 export function RatingForm({ turn }: { turn: Turn }) {
   const wanted = reasoned.value;
+  if (wanted?.turnId !== turn.id) return null;
+  return <ReasonForm key={wanted.rating} turn={turn} rating={wanted.rating} />;
+}
+
+function ReasonForm({ turn, rating }: { turn: Turn; rating: Rating }) {
+  const form = useRef<HTMLFormElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   const [reason, setReason] = useState("");
-  const isOpen = wanted?.turnId === turn.id;
-  useEffect(() => {
-    if (!isOpen) return;
-    setReason("");
-    field.current?.focus({ preventScroll: true });
-  }, [isOpen, wanted?.rating]);
-  if (!isOpen || !wanted) return null;
+  useRefocus(form);
+  useEffect(() => field.current?.focus({ preventScroll: true }), []);
   const close = () => {
     reasoned.value = null;
   };
   const send = async () => {
-    if (reason.trim() === "" || (await rateTurn(turn.id, wanted.rating, reason.trim()))) {
+    if (reason.trim() === "" || (await rateTurn(turn.id, rating, reason.trim()))) {
       close();
       toast(t.thanks, "ok");
     }
   };
   return (
     <form
+      ref={form}
       class="message-editor"
       onSubmit={(event) => {
         event.preventDefault();
@@ -181,7 +184,7 @@ export function RatingForm({ turn }: { turn: Turn }) {
       }}
     >
       <label class="text-sm" for={`why-${turn.id}`}>
-        {wanted.rating === "good" ? t.whyGood : t.whyBad}
+        {rating === "good" ? t.whyGood : t.whyBad}
       </label>
       <textarea
         ref={field}

@@ -8,6 +8,7 @@ import common from "../texts/common";
 import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
+import { toComposer } from "../ui/refocus";
 import { duration, useNow } from "../ui/time";
 import type { JsonObject, ToolCall } from "../wire";
 import { ArgumentEditor } from "./argument-editor";
@@ -63,7 +64,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     }
     const worked = await decide(call.id, decision, extra);
     if (!worked) setBusy(false);
-    else document.getElementById("composer-text")?.focus({ preventScroll: true });
+    else toComposer();
   };
   /** This call waits on: what is chosen is about those to come. */
   const askEachTime = async (toolId: string) => {

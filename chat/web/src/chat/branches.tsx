@@ -1,4 +1,5 @@
 /** Other wordings of a question, other answers to it: moving between them, making more, and going on elsewhere. */
+import { signal } from "@preact/signals";
 import { runningTurn } from "../app";
 import { editMessage, showBranch } from "../commands";
 import t from "../texts/chat";
@@ -52,10 +53,27 @@ export function BranchArrows({
   );
 }
 
+/** Questions that are being worded anew, by their ids. They outlive that another branch or chat is shown for a while. */
+const wordings = signal<Readonly<Record<string, string>>>({});
+
+export const isReworded = (message: Message): boolean => message.id in wordings.value;
+
+function keepWording(id: string, text: string): void {
+  wordings.value = { ...wordings.value, [id]: text };
+}
+
+function leaveWording(id: string): void {
+  const { [id]: _, ...others } = wordings.value;
+  wordings.value = others;
+}
+
 /** A question being worded anew: Ctrl+Enter asks, Escape leaves it. */
 export function MessageEditor({ message, onClose }: { message: Message; onClose: () => void }) {
+  const { id } = message;
   return (
     <TextEditor
+      kept={wordings.peek()[id]}
+      onType={(text) => keepWording(id, text)}
       id={`edit-${message.id}`}
       label={t.editedQuestion}
       text={message.text}
@@ -63,8 +81,11 @@ export function MessageEditor({ message, onClose }: { message: Message; onClose:
       mostRows={12}
       action={t.askAgain}
       note={t.earlierKept}
-      save={(text) => editMessage(message.id, text)}
-      onClose={onClose}
+      save={(text) => editMessage(id, text)}
+      onClose={() => {
+        leaveWording(id);
+        onClose();
+      }}
     />
   );
 }

@@ -220,16 +220,18 @@ async function dropUnusable(): Promise<void> {
 export async function changeOverrides(
   conversationId: string | undefined,
   mcp_config_overrides: McpConfigOverrides,
-): Promise<void> {
+): Promise<boolean> {
   if (!conversationId) {
     homeOverrides.value = mcp_config_overrides;
     await dropUnusable();
-    return;
+    return true;
   }
   try {
     await api.changeConversation(conversationId, { mcp_config_overrides });
+    return true;
   } catch (error) {
     toast(messageOf(error), "bad");
+    return false;
   }
 }
 

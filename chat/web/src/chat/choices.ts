@@ -44,6 +44,12 @@ export const withPin = (pins: readonly Pin[], pin: Pin, isIn: boolean): Pin[] =>
 export const isSameModel = (a: ChosenModel | null, b: ChosenModel | null): boolean =>
   a?.name === b?.name && a?.provider_id === b?.provider_id;
 
+/** Those that could answer in place of the one that did. Of models with one name, nobody can tell here which one that was. */
+export function otherModels(all: readonly Model[], answered: string | null): Model[] {
+  const isOne = all.filter((model) => model.name === answered).length < 2;
+  return all.filter((model) => !isOne || model.name !== answered);
+}
+
 export const isOfBud = (model: Model, bud: Bud): boolean =>
   model.is_demo ? bud.model.is_demo : isSameModel(model, bud.model);
 

@@ -8,8 +8,8 @@ import t from "../texts/comparing";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { ChosenModel, Model, Turn } from "../wire";
-import { answeringBud, loadModels, models } from "./choice";
-import { factsOf, isOfBud, isSameModel, matchingModels } from "./choices";
+import { answeringBud, loadModels, models, modelsProblem } from "./choice";
+import { factsOf, isOfBud, isSameModel, matchingModels, otherModels } from "./choices";
 import { type Comparing, compareNext, firstChoice, MOST_COMPARED } from "./comparing";
 
 const SEARCH_FROM = 8;
@@ -113,7 +113,7 @@ interface OtherModelProps {
 /** Another model answers, beside an answer or in place of it: a click, and it begins. */
 function OtherModel({ turn, isInPlace, all, onClose }: OtherModelProps) {
   const [typed, setTyped] = useState("");
-  const others = all.filter((model) => model.name !== turn.model);
+  const others = otherModels(all, turn.model);
   const shown = matchingModels(others, typed);
   return (
     <div class="compare-form">
@@ -152,7 +152,18 @@ export function CompareDialog({ about, onClose }: { about: Comparing; onClose: (
   const title = "draft" in about ? t.title : about.isInPlace ? answers.withModel : t.withTitle;
   return (
     <Dialog title={title} onClose={onClose}>
-      {!all ? (
+      {!all && modelsProblem.value ? (
+        <div class="compare-form text-sm">
+          <p role="alert">{modelsProblem.value}</p>
+          <button
+            type="button"
+            class="btn btn-sm btn-outline-quiet justify-self-start"
+            onClick={() => void loadModels()}
+          >
+            {common.tryAgain}
+          </button>
+        </div>
+      ) : !all ? (
         <div class="compare-form" aria-busy="true">
           <span class="sr-only">{t.loading}</span>
           <div class="skeleton-line w-11/12" />

@@ -1,13 +1,15 @@
 import { createPortal } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { boot, buds, picked, takeAlong } from "../app";
+import { boot, buds, picked, takeAlong, toast } from "../app";
 import { sizeWord } from "../artifacts/words";
+import { whole } from "../formats";
 import { isSearchOpen, newChat } from "../shortcuts/chat";
 import type { Asked } from "../store/conversation";
 import t from "../texts/chat";
 import compareTexts from "../texts/comparing";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
+import { isTouch } from "../ui/refocus";
 import type { Prompt, WhenBusy } from "../wire";
 import { PickedChips } from "./attachment-chips";
 import { answeringBud, chooser } from "./choice";
@@ -36,13 +38,19 @@ interface ComposerProps {
   /** `whenBusy`: what shall become of it while an answer is being written. `asked`: who answers it this once. */
   /** False: it was not taken, and stands in the field again. */
   onSend: (text: string, whenBusy: WhenBusy, asked: Asked) => Promise<boolean | void>;
-  onStop?: () => void;
+  /** False: something goes on, so that one can ask again. */
+  onStop?: () => Promise<boolean>;
   hint?: string;
   /** Absent: the conversation begins with the next message. */
   conversationId?: string;
 }
 
-const isTouch = (): boolean => matchMedia("(pointer: coarse)").matches;
+/** Whether the server would not take it. A letter outside of the first 65,536 of Unicode is two for the browser, and one there. */
+function isTooLong(text: string): boolean {
+  const most = boot.max_message_characters;
+  const words = text.trim();
+  return words.length > most && [...words].length > most;
+}
 
 export function Composer(props: ComposerProps) {
   const { draftKey, isRunning = false, isDisabled = false, onSend, onStop } = props;
@@ -77,6 +85,7 @@ export function Composer(props: ComposerProps) {
   };
   const send = (whenBusy: WhenBusy = "queue") => {
     if (!canSend) return;
+    if (isTooLong(text)) return toast(t.tooLong(whole(boot.max_message_characters)), "bad");
     const words = text;
     const asked = { bud_id: mentionOf(draftKey)?.id ?? null, compare: comparedBy(draftKey) };
     setText("");
@@ -106,12 +115,18 @@ export function Composer(props: ComposerProps) {
     else if (offer.kind === "bud") mention(draftKey, offer.bud);
     else takeAlong(draftKey, offer.one);
   };
-  /** Begin to type after a sign, as somebody would who knows it. */
+  /** Begin to type after a sign, as somebody would who knows it; what is written already stays. */
   const type = (sign: string) => {
-    const next = sign === "/" || text === "" || text.endsWith(" ") ? text : `${text} `;
-    setText(sign === "/" ? sign : next + sign);
-    setCaret(sign === "/" ? 1 : next.length + 1);
-    field.current?.focus();
+    const isFirst = sign === "/"; // a command stands at the beginning, a name at the end
+    const before = isFirst || text === "" || text.endsWith(" ") ? text : `${text} `;
+    const next = isFirst ? [sign, text].filter(Boolean).join(" ") : before + sign;
+    const at = isFirst ? sign.length : next.length;
+    setText(next);
+    setCaret(at);
+    const area = field.current;
+    area?.focus();
+    // After the field has its new words.
+    setTimeout(() => area?.setSelectionRange(at, at));
   };
   /** While the menu is open the keys are its; true where one was taken. */
   const walkOffers = (event: KeyboardEvent): boolean => {
@@ -247,7 +262,7 @@ export function Composer(props: ComposerProps) {
             disabled={isStopping}
             onClick={() => {
               setStopping(true);
-              onStop?.();
+              void onStop?.().then((isAsked) => setStopping(isAsked));
             }}
           >
             <span class="stop-square" aria-hidden="true" />
@@ -270,7 +285,7 @@ export function Composer(props: ComposerProps) {
         conversationId={props.conversationId}
         onClose={() => setDialog(null)}
         onText={(next) => {
-          setText(next);
+          setText([next, draftOf(draftKey)].filter(Boolean).join("\n\n"));
           setTimeout(() => field.current?.focus());
         }}
       />

@@ -4,6 +4,7 @@ import {
   buds,
   go,
   homePath,
+  openAgain,
   openExcerpt,
   openProblem,
   openState,
@@ -68,9 +69,16 @@ function Problem({ text }: { text: string }) {
       <Icon name="alert" />
       <h2>{t.cannotShow}</h2>
       <p>{text}</p>
-      <button type="button" class="btn btn-primary btn-sm" onClick={() => go(homePath)}>
-        {t.startNew}
-      </button>
+      <div class="flex flex-wrap justify-center gap-2">
+        {text !== shell.noAccess && (
+          <button type="button" class="btn btn-outline-quiet btn-sm" onClick={() => void openAgain()}>
+            {common.tryAgain}
+          </button>
+        )}
+        <button type="button" class="btn btn-primary btn-sm" onClick={() => go(homePath)}>
+          {t.startNew}
+        </button>
+      </div>
     </div>
   );
 }
@@ -238,7 +246,9 @@ export function ConversationView({ id }: { id: string }) {
             jump();
             return sendMessage(text, whenBusy, asked);
           }}
-          onStop={() => runningTurns.value.forEach((one) => void stopTurn(one.id))}
+          onStop={async () =>
+            (await Promise.all(runningTurns.value.map((one) => stopTurn(one.id)))).every(Boolean)
+          }
         />
         <p class="chat-small">{t.smallPrint}</p>
       </div>

@@ -231,6 +231,14 @@ export function keepDraft(name: string, text: string): void {
   written.value += 1;
 }
 
+/** Take what was typed on the start page while a chat began along into that chat. */
+export function moveTyped(to: string): void {
+  const { text } = read(HOME);
+  if (text === "") return;
+  change(HOME, { text: "" });
+  keepDraft(to, [draftOf(to), text].filter(Boolean).join("\n\n"));
+}
+
 /** Take what is written on the start page along, while `move` says whether the chat that begins there is temporary. */
 export function moveHomeDraft(move: () => void): void {
   const draft = read(HOME);

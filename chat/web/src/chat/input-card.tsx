@@ -16,6 +16,7 @@ import common from "../texts/common";
 import { filled } from "../texts/language";
 import t from "../texts/questions";
 import { Icon, type IconName } from "../ui/icon";
+import { toComposer } from "../ui/refocus";
 import { duration, useNow } from "../ui/time";
 import {
   type InputAction,
@@ -230,10 +231,6 @@ function Heading({ request }: { request: InputRequest }) {
   const isAway = request.kind === "sign_in" && request.sign_in?.may_connect === false;
   const server = <span class="break-words">{request.server.name}</span>;
   return <>{filled(isAway ? t.notConnected : t.asks[request.kind], { server })}</>;
-}
-
-function toComposer(): void {
-  document.getElementById("composer-text")?.focus({ preventScroll: true });
 }
 
 /** What a server asks while one of its tools works: always with its name, and with a way to say no. */

@@ -14,7 +14,7 @@ import type { Message } from "../wire";
 import { AnswerActions, CopyAnswer, ForkButton, RatingForm } from "./answer-actions";
 import { AnswerBody, isDone, messagesOf, textOf } from "./answer-body";
 import { AttachmentChips } from "./attachment-chips";
-import { BranchArrows, MessageEditor } from "./branches";
+import { BranchArrows, isReworded, MessageEditor } from "./branches";
 import { Comparison } from "./comparison";
 import { namedBud } from "./mentions";
 import { NewerMessages, OlderMessages } from "./older";
@@ -23,7 +23,7 @@ import { Written } from "./quote";
 import { SummaryCard } from "./summary-card";
 
 const UserMessage = memo(({ message, versions }: { message: Message; versions: readonly string[] }) => {
-  const [isEditing, setEditing] = useState(false);
+  const [isEditing, setEditing] = useState(() => isReworded(message));
   return (
     <article class="user-message" aria-label={t.you} data-messages={message.id}>
       <h2 class="sr-only">{t.youSaid}</h2>

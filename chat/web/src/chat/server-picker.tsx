@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { boot, messageOf } from "../app";
 import { onSignedIn, openSignIn } from "../sign-in";
 import t from "../texts/chat";
@@ -9,6 +9,9 @@ import { ServerTile } from "../ui/server-tile";
 import type { EffectiveServer, McpConfigOverrides, Servers } from "../wire";
 import { changeOverrides, loadServers } from "./choice";
 import { choiceOf, choiceValue, fittingServers, toolChoices } from "./choices";
+
+/** What becomes of the choice as it is by then. */
+type Change = (now: McpConfigOverrides) => Partial<McpConfigOverrides>;
 
 /** Servers of which one finds the right one by looking. */
 const MOST_WITHOUT_SEARCH = 7;
@@ -41,7 +44,7 @@ function Tools({
 }: {
   server: EffectiveServer;
   overrides: McpConfigOverrides;
-  onChange: (next: Partial<McpConfigOverrides>) => void;
+  onChange: (how: Change) => void;
 }) {
   const [search, setSearch] = useState("");
   const words = search.toLowerCase();
@@ -71,8 +74,10 @@ function Tools({
                   disabled={isLocked}
                   onChange={(event) => {
                     const isOn = event.currentTarget.checked;
-                    const rest = overrides.disabled_tools.filter((one) => one !== tool.id);
-                    onChange({ disabled_tools: toggled(rest, name, !isOn) });
+                    onChange(({ disabled_tools }) => {
+                      const rest = disabled_tools.filter((one) => one !== tool.id);
+                      return { disabled_tools: toggled(rest, name, !isOn) };
+                    });
                   }}
                 />
                 <span class="min-w-0 break-words">
@@ -96,7 +101,7 @@ function Row({
 }: {
   server: EffectiveServer;
   overrides: McpConfigOverrides;
-  onChange: (next: Partial<McpConfigOverrides>) => void;
+  onChange: (how: Change) => void;
 }) {
   const [isOpen, setOpen] = useState(false);
   const { icon, tone, word } = face(server);
@@ -105,10 +110,12 @@ function Row({
     server.source !== "required" && (server.is_usable || server.code === "off_here" || isAdded);
   const isOn = server.is_usable;
   const on = server.tools.filter((tool) => tool.is_on).length;
-  const flip = (next: boolean) => {
-    if (isAdded) onChange({ additional_servers: toggled(overrides.additional_servers, server.id, next) });
-    else onChange({ disabled_servers: toggled(overrides.disabled_servers, server.id, !next) });
-  };
+  const flip = (next: boolean) =>
+    onChange((now) =>
+      isAdded
+        ? { additional_servers: toggled(now.additional_servers, server.id, next) }
+        : { disabled_servers: toggled(now.disabled_servers, server.id, !next) },
+    );
   return (
     <li class="server-row">
       <div class="flex items-center gap-2.5">
@@ -173,13 +180,7 @@ const CHOICES: Readonly<Record<string, string>> = {
 };
 
 /** Which tools the model is made to call. */
-function Choice({
-  state,
-  onChange,
-}: {
-  state: Servers;
-  onChange: (next: Partial<McpConfigOverrides>) => void;
-}) {
+function Choice({ state, onChange }: { state: Servers; onChange: (how: Change) => void }) {
   const current = state.overrides.tool_choice;
   return (
     <div class="field">
@@ -187,7 +188,10 @@ function Choice({
       <select
         id="chat-tool-choice"
         value={choiceValue(current)}
-        onChange={(event) => onChange({ tool_choice: choiceOf(event.currentTarget.value) })}
+        onChange={({ currentTarget }) => {
+          const tool_choice = choiceOf(currentTarget.value);
+          onChange(() => ({ tool_choice }));
+        }}
       >
         {toolChoices(state.servers, current).map(([value, tool]) => (
           <option key={value} value={value}>
@@ -214,9 +218,15 @@ export function ServerPicker({
   const servers = fittingServers(state?.servers ?? [], search);
   const addable = fittingServers(state?.addable ?? [], search);
   const isMuch = state !== null && state.servers.length + state.addable.length > MOST_WITHOUT_SEARCH;
+  /** What is known, also where it is not shown yet since other changes wait. */
+  const latest = useRef<Servers | null>(null);
+  const turn = useRef<Promise<void>>(Promise.resolve());
+  const waiting = useRef(0);
   const load = async () => {
     try {
-      setState(await loadServers(conversationId));
+      latest.current = await loadServers(conversationId);
+      if (waiting.current > 0) return;
+      setState(latest.current);
       setProblem(null);
     } catch (error) {
       setProblem(messageOf(error));
@@ -224,10 +234,18 @@ export function ServerPicker({
   };
   useEffect(() => void load(), [conversationId]);
   useEffect(() => onSignedIn(() => void load()), [conversationId]);
-  const change = async (next: Partial<McpConfigOverrides>) => {
-    if (!state) return;
-    await changeOverrides(conversationId, { ...state.overrides, ...next });
+  const apply = async (how: Change) => {
+    const now = latest.current;
+    waiting.current -= 1;
+    if (!now) return;
+    const overrides = { ...now.overrides, ...how(now.overrides) };
+    if (await changeOverrides(conversationId, overrides)) latest.current = { ...now, overrides };
     await load();
+  };
+  /** One change after the other, each to what the one before has left: quick ones do not undo each other. */
+  const change = (how: Change) => {
+    waiting.current += 1;
+    turn.current = turn.current.then(() => apply(how));
   };
   return (
     <Dialog title={t.servers} onClose={onClose}>
@@ -273,9 +291,9 @@ export function ServerPicker({
                         type="button"
                         class="pick-row"
                         onClick={() =>
-                          change({
-                            additional_servers: [...state.overrides.additional_servers, server.id],
-                          })
+                          change(({ additional_servers }) => ({
+                            additional_servers: toggled(additional_servers, server.id, true),
+                          }))
                         }
                       >
                         <Icon name="plus" class="text-(--quiet)" />

@@ -1,5 +1,5 @@
-import { useEffect, useId, useState } from "preact/hooks";
-import { api, boot, messageAt, messageOf, toast } from "../app";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { api, boot, list, messageAt, messageOf, openState, toast } from "../app";
 import { moment, typed } from "../formats";
 import { describedBy, FieldNotes } from "../forms/frame";
 import { ApiProblem } from "../net/api";
@@ -8,13 +8,19 @@ import t from "../texts/sharing";
 import { CopyButton } from "../ui/copy";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
-import type { Person, Share } from "../wire";
+import type { Conversation, Person, Share } from "../wire";
 import { choiceOf, formOf, isSameForm, type ShareForm, type Sharing } from "./sharing";
 
 /** Between the last letter and the search for people. */
 const PAUSE_MS = 200;
 
 type Faults = Readonly<Record<string, string>>;
+
+/** Stopped meanwhile, by an administrator or on another device. */
+function unlessGone(error: unknown): null {
+  if (error instanceof ApiProblem && error.status === 404) return null;
+  throw error;
+}
 
 function faultsOf(error: unknown): Faults {
   const field = error instanceof ApiProblem ? (error.field.split(".")[0] ?? "") : "";
@@ -68,7 +74,9 @@ function People({ form, faults, onChange }: PartProps) {
     const timer = setTimeout(async () => {
       try {
         const people = await api.findPeople(words);
-        if (!isOld) setFound(people);
+        if (isOld) return;
+        setFound(people);
+        setProblem("");
       } catch (error) {
         if (!isOld) setProblem(messageOf(error));
       }
@@ -209,10 +217,11 @@ function State({ share, isBusy, onUpdate }: { share: Share; isBusy: boolean; onU
   );
 }
 
-function Stopping(props: { isBusy: boolean; onKeep: () => void; onStop: () => void }) {
+function Stopping(props: { isBusy: boolean; problem: string; onKeep: () => void; onStop: () => void }) {
   return (
     <div class="grid gap-3" role="alert">
       <p class="text-sm">{t.stopText}</p>
+      {props.problem && <p class="field-error">{props.problem}</p>}
       <div class="flex justify-end gap-2">
         <button type="button" class="btn btn-outline-quiet" autofocus onClick={props.onKeep}>
           {t.keep}
@@ -225,6 +234,13 @@ function Stopping(props: { isBusy: boolean; onKeep: () => void; onStop: () => vo
   );
 }
 
+/** Whether it is shared, as far as the page has heard by now. */
+function isSharedNow(row: Conversation): boolean {
+  const open = openState.value?.conversation;
+  const now = open?.id === row.id ? open : list.value?.find((one) => one.id === row.id);
+  return (now ?? row).is_shared;
+}
+
 function Form({ about, first, onClose }: { about: Sharing; first: Share | null; onClose: () => void }) {
   const { row, until } = about;
   const [share, setShare] = useState(first);
@@ -232,6 +248,17 @@ function Form({ about, first, onClose }: { about: Sharing; first: Share | null; 
   const [faults, setFaults] = useState<Faults>({});
   const [isBusy, setBusy] = useState(false);
   const [isStopping, setStopping] = useState(false);
+  const isShared = isSharedNow(row);
+  const wasShared = useRef(isShared);
+  useEffect(() => {
+    // Else "Update" would share it again, against the person's own word.
+    if (wasShared.current && !isShared && share && !isBusy) {
+      setShare(null);
+      setStopping(false);
+      toast(t.stoppedElsewhere, "bad");
+    }
+    wasShared.current = isShared;
+  }, [isShared]);
   const change = (part: Partial<ShareForm>) => {
     setForm({ ...form, ...part });
     setFaults({});
@@ -255,7 +282,7 @@ function Form({ about, first, onClose }: { about: Sharing; first: Share | null; 
     });
   const stop = () =>
     attempt(async () => {
-      await api.stopSharing(row.id);
+      await api.stopSharing(row.id).catch(unlessGone);
       toast(t.stopped, "ok");
       onClose();
     });
@@ -265,7 +292,15 @@ function Form({ about, first, onClose }: { about: Sharing; first: Share | null; 
   if (isStopping) {
     return (
       <div class="compare-form">
-        <Stopping isBusy={isBusy} onKeep={() => setStopping(false)} onStop={stop} />
+        <Stopping
+          isBusy={isBusy}
+          problem={Object.values(faults).join(" ")}
+          onKeep={() => {
+            setStopping(false);
+            setFaults({});
+          }}
+          onStop={stop}
+        />
       </div>
     );
   }
@@ -319,11 +354,10 @@ export function ShareDialog({ about, onClose }: { about: Sharing; onClose: () =>
   const [problem, setProblem] = useState("");
   useEffect(() => {
     if (!row.is_shared) return;
-    api.share(row.id).then(setShare, (error: unknown) => {
-      // Stopped meanwhile, by an administrator or on another device.
-      if (error instanceof ApiProblem && error.status === 404) setShare(null);
-      else setProblem(messageOf(error));
-    });
+    api
+      .share(row.id)
+      .catch(unlessGone)
+      .then(setShare, (error: unknown) => setProblem(messageOf(error)));
   }, [row.id]);
   return (
     <Dialog title={t.title} onClose={onClose}>

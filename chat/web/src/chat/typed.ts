@@ -11,14 +11,14 @@ export interface Typed {
   end: number;
 }
 
-const COMMAND = /^\/([^\s/]*)$/;
+const COMMAND = /^\/([^\s/]*)(?=\s|$)/;
 const NAME = /(?:^|\s)([@#])([\p{L}\p{N}._-]{0,40})$/u;
 
-/** What is being typed before the caret. A command stands alone; a name stands anywhere behind a space. */
+/** What is being typed before the caret. A command stands at the beginning; a name stands anywhere behind a space. */
 export function typedAt(text: string, caret: number): Typed | null {
   const command = COMMAND.exec(text);
-  if (command) {
-    return { sign: "/", word: (command[1] ?? "").toLowerCase(), start: 0, end: text.length };
+  if (command && caret <= command[0].length) {
+    return { sign: "/", word: (command[1] ?? "").toLowerCase(), start: 0, end: command[0].length };
   }
   const before = text.slice(0, caret);
   const name = NAME.exec(before);

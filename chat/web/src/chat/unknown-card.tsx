@@ -6,6 +6,7 @@ import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
+import { toComposer } from "../ui/refocus";
 import type { Resolution, ToolCall } from "../wire";
 import { isFocusFree } from "./focus";
 import { JsonView } from "./json-tree";
@@ -23,7 +24,8 @@ export function UnknownCard({ call }: { call: ToolCall }) {
   const say = async (resolution: Resolution) => {
     setBusy(true);
     const words = note.current?.value.trim();
-    if (!(await resolveCall(call.id, resolution, words))) setBusy(false);
+    if (await resolveCall(call.id, resolution, words)) toComposer();
+    else setBusy(false);
   };
   return (
     <div

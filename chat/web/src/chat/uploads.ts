@@ -6,7 +6,7 @@ import { ApiProblem, problemOf } from "../net/api";
 import t from "../texts/chat";
 import common from "../texts/common";
 import type { Artifact } from "../wire";
-import { MOST_PICKED, pickFile } from "./attachments";
+import { isFile, MOST_PICKED, type Picked, pickFile } from "./attachments";
 import { HOME } from "./draft";
 
 export interface Upload {
@@ -32,6 +32,19 @@ addEventListener("beforeunload", (event) => {
   const all = Object.entries(uploads.value).filter(([draft]) => draft !== HOME || !areKept.value);
   if (all.some(([, list]) => list.some((one) => !one.error))) event.preventDefault();
 });
+
+/** In which order files that have arrived were chosen, by the ids of what came of them. */
+const places = new Map<string, number>();
+
+/** Files stand in the order in which they were chosen, whichever was quicker: people write of "the first picture". */
+function sortChosen(draft: string): void {
+  const list = picked.value[draft] ?? [];
+  const placeOf = (one: Picked) => (isFile(one) ? places.get(one.artifact_id) : undefined);
+  const files = list.filter((one) => placeOf(one) !== undefined);
+  files.sort((a, b) => (placeOf(a) ?? 0) - (placeOf(b) ?? 0));
+  const sorted = list.map((one) => (placeOf(one) === undefined ? one : (files.shift() ?? one)));
+  if (sorted.some((one, at) => one !== list[at])) picked.value = { ...picked.value, [draft]: sorted };
+}
 
 export const uploadsOf = (draft: string): readonly Upload[] => uploads.value[draft] ?? [];
 
@@ -91,7 +104,11 @@ async function send(draft: string, conversationId: string, one: Upload): Promise
   try {
     const artifact = await post(conversationId, one, (progress) => change(draft, one.key, { progress }));
     dropUpload(draft, one.key);
-    if (artifact) takeAlong(conversationId, pickFile(artifact));
+    if (artifact) {
+      places.set(artifact.id, one.key);
+      takeAlong(conversationId, pickFile(artifact));
+      sortChosen(conversationId);
+    }
     return artifact !== null;
   } catch (error) {
     change(draft, one.key, { error: messageOf(error), progress: null });

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { boot, buds, budsProblem, loadBuds } from "../app";
+import { boot, buds, budsProblem, loadBuds, place } from "../app";
 import {
   answeringModel,
   chooseHomeBud,
@@ -10,10 +10,11 @@ import {
 } from "../chat/choice";
 import { AnswerLine } from "../chat/chooser";
 import { Composer } from "../chat/composer";
-import { HOME } from "../chat/draft";
+import { HOME, moveTyped } from "../chat/draft";
 import { DemoLabel, Header, TemporaryLine } from "../chat/header";
 import { OutgoingMessage } from "../chat/outgoing";
 import { isNextTemporary } from "../chat/temporary";
+import { uploadsOf } from "../chat/uploads";
 import { hourOf } from "../formats";
 import { type Beginning, beginnings, keepBeginning, startConversation } from "../sending";
 import { focusComposer } from "../shortcuts/chat";
@@ -210,7 +211,12 @@ export function Home() {
             placeholder={chosen ? chat.messageTo(chosen.name) : chat.message}
             isDisabled={!chosen && !boot.is_kept}
             onSend={async (text, _, asked) => {
-              if (chosen) return (await begin(chosen, text, asked)) !== "failed";
+              if (chosen) {
+                const beginning = await begin(chosen, text, asked);
+                if (beginning === "begun" && place.value && uploadsOf(place.value).length === 0)
+                  moveTyped(place.value);
+                return beginning !== "failed";
+              }
               keepBeginning(text, null, isNextTemporary.value ? { is_temporary: true } : {}, asked);
               setNextTemporary(false);
               return true;

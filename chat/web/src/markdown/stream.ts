@@ -42,6 +42,7 @@ export class MarkdownStream {
     let box = this.root.children[at] as HTMLElement | undefined;
     if (!box) {
       box = document.createElement("div");
+      box.dir = "auto"; // each block runs as its first letters do
       this.root.append(box);
     }
     if (this.seen[at] !== html) {

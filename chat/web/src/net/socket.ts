@@ -31,6 +31,8 @@ export interface LiveSocketOptions {
   onOpen: () => void;
   open?: (url: string) => WebSocket;
   random?: () => number;
+  /** That a command may have: the server hangs up on larger ones. */
+  most_bytes?: number;
 }
 
 const PING_EVERY_MS = 25_000;
@@ -75,9 +77,18 @@ export class LiveSocket {
 
   /** Send and forget; false when there is no connection to send it on. */
   tell(command: Command): boolean {
+    return this.write(JSON.stringify(command));
+  }
+
+  private write(text: string): boolean {
     if (!this.isOpen) return false;
-    this.socket?.send(JSON.stringify(command));
+    this.socket?.send(text);
     return true;
+  }
+
+  private isTooLong(text: string): boolean {
+    const most = this.options.most_bytes ?? Number.POSITIVE_INFINITY;
+    return text.length * 3 > most && new TextEncoder().encode(text).length > most;
   }
 
   /** Send and wait for the server's word on it. */
@@ -85,7 +96,12 @@ export class LiveSocket {
     this.counter += 1;
     const ref = `r${this.counter}`;
     return new Promise((resolve, reject) => {
-      if (!this.tell({ ...command, ref })) {
+      const text = JSON.stringify({ ...command, ref });
+      if (this.isTooLong(text)) {
+        reject(new CommandError("too_long", common.failedWith[413] ?? common.failed));
+        return;
+      }
+      if (!this.write(text)) {
         reject(new CommandError("offline", common.notConnected));
         return;
       }

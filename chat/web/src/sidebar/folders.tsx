@@ -1,7 +1,20 @@
 /** Folders: one level, each with a colour. A click lists what is in one; the menu of a chat moves it. */
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { api, loadList, messageAt, messageOf, openFolder, setOpenFolder, toast } from "../app";
+import { useRef, useState } from "preact/hooks";
+import {
+  api,
+  boot,
+  hearOfChanges,
+  hearOfReturn,
+  list,
+  loadList,
+  messageAt,
+  messageOf,
+  nudge,
+  openFolder,
+  setOpenFolder,
+  toast,
+} from "../app";
 import type { FolderColour } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/folders";
@@ -16,12 +29,35 @@ const COLOURS = ["green", "blue", "yellow", "red", "purple", "teal", "lime", "pi
 
 export const folders = signal<Folder[]>([]);
 
+let request = 0;
+
 export async function loadFolders(): Promise<void> {
+  request += 1;
+  const mine = request;
   try {
-    folders.value = await api.folders();
+    const found = await api.folders();
+    if (mine !== request) return;
+    folders.value = found;
+    leaveDeleted();
   } catch {
     // The list of chats says what is wrong with the connection.
   }
+}
+
+/** Show nothing of a folder that has gone: it may be the open one, or that of chats in the list. */
+function leaveDeleted(): void {
+  const isThere = (id: string | null) => id === null || folders.value.some((one) => one.id === id);
+  if (!isThere(openFolder.value)) setOpenFolder(null);
+  else if (list.value && !list.value.every((row) => isThere(row.folder_id))) void loadList();
+}
+
+/** At once, and whenever they change on another device or in another tab. */
+export function followFolders(): void {
+  hearOfChanges((kind) => {
+    if (kind === "folder.changed" || kind === "import.changed") nudge("folders", loadFolders);
+  });
+  hearOfReturn(() => void loadFolders());
+  if (!boot.is_kept) void loadFolders();
 }
 
 const byName = (a: Folder, b: Folder): number => a.name.localeCompare(b.name);
@@ -45,7 +81,6 @@ export function Dot({ colour }: { colour: FolderColour }) {
 }
 
 export function FolderList() {
-  useEffect(() => void loadFolders(), []);
   return (
     <section aria-label={t.folders}>
       <div class="folders-head">

@@ -1,6 +1,6 @@
 /** Chats on their way into a folder, one or several chosen ones. */
-import { signal } from "@preact/signals";
-import { api, changeConversation, messageOf, placeInList, toast, UNDO_MS } from "../app";
+import { effect, signal } from "@preact/signals";
+import { api, changeConversation, list, messageAlone, placeInList, toast, UNDO_MS } from "../app";
 import t from "../texts/folders";
 import shell from "../texts/shell";
 import type { Conversation } from "../wire";
@@ -11,6 +11,16 @@ export const selected = signal<ReadonlySet<string> | null>(null);
 export function stopSelecting(): void {
   selected.value = null;
 }
+
+/** Only what is listed can be seen, and so be chosen: not what went elsewhere or was deleted on another device. */
+effect(() => {
+  const ids = selected.value;
+  const rows = list.value;
+  if (!ids?.size || !rows) return;
+  const shown = new Set(rows.map((row) => row.id));
+  const left = [...ids].filter((id) => shown.has(id));
+  if (left.length < ids.size) selected.value = new Set(left);
+});
 
 /** Move chats; undone, each goes back to where it was. */
 async function moveMany(rows: Conversation[], folderId: string | null): Promise<void> {
@@ -25,7 +35,7 @@ async function moveMany(rows: Conversation[], folderId: string | null): Promise<
       ).forEach(placeInList);
       return true;
     } catch (error) {
-      toast(messageOf(error), "bad");
+      toast(messageAlone(error), "bad");
       return false;
     }
   };
@@ -34,7 +44,8 @@ async function moveMany(rows: Conversation[], folderId: string | null): Promise<
   const run = () => {
     for (const [before, some] of Map.groupBy(rows, (row) => row.folder_id)) void put(some, before);
   };
-  toast(t.moved(rows.length), "ok", { label: shell.undo, run }, UNDO_MS);
+  const about = rows.map((row) => row.id);
+  toast(t.moved(rows.length), "ok", { label: shell.undo, run, about }, UNDO_MS);
 }
 
 /** Move chats, with a way back. */
@@ -42,7 +53,7 @@ export async function move(rows: Conversation[], folderId: string | null): Promi
   const [only] = rows;
   if (!only) return;
   if (rows.length > 1) return moveMany(rows, folderId);
-  await changeConversation(only.id, { folder_id: folderId });
+  if (!(await changeConversation(only.id, { folder_id: folderId }))) return;
   const run = () => void changeConversation(only.id, { folder_id: only.folder_id });
-  toast(t.moved(1), "ok", { label: shell.undo, run }, UNDO_MS);
+  toast(t.moved(1), "ok", { label: shell.undo, run, about: [only.id] }, UNDO_MS);
 }

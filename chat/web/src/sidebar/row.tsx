@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import {
   boot,
   changeConversation,
@@ -164,15 +164,19 @@ export function ConversationRow({ row }: { row: Conversation }) {
 
 function RenameDialog({ row, onClose }: { row: Conversation; onClose: () => void }) {
   const input = useRef<HTMLInputElement>(null);
+  const [isBusy, setBusy] = useState(false);
   return (
     <Dialog title={t.renameTitle} onClose={onClose}>
       <form
         class="grid gap-4 p-5 pt-3"
-        onSubmit={(event) => {
+        onSubmit={async (event) => {
           event.preventDefault();
           const title = input.current?.value.trim();
-          if (title && title !== row.title) void changeConversation(row.id, { title });
-          onClose();
+          if (!title || title === row.title) return onClose();
+          setBusy(true);
+          // Where it could not be kept it stays here, to be kept later.
+          if (await changeConversation(row.id, { title })) onClose();
+          else setBusy(false);
         }}
       >
         <div class="field">
@@ -183,7 +187,7 @@ function RenameDialog({ row, onClose }: { row: Conversation; onClose: () => void
           <button type="button" class="btn btn-outline-quiet" onClick={onClose}>
             {common.cancel}
           </button>
-          <button type="submit" class="btn btn-primary">
+          <button type="submit" class="btn btn-primary" disabled={isBusy}>
             {common.save}
           </button>
         </div>

@@ -190,7 +190,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
             ))}
           </p>
         )}
-        {!problem && rows && found.length === 0 && (
+        {!problem && rows && found.length === 0 && foundFor === query && (
           <p class="p-6 text-center text-sm text-(--quiet)">{query ? t.nothingFound(query) : t.noChats}</p>
         )}
         <div id="search-results" role="listbox" aria-label={t.chats}>

@@ -3,9 +3,10 @@ import { useEffect, useState } from "preact/hooks";
 import {
   api,
   boot,
+  dropActionsAbout,
   forget,
   list,
-  messageOf,
+  messageAlone,
   placeInList,
   showsArchived,
   toast,
@@ -40,7 +41,7 @@ async function change(ids: string[], what: keyof typeof WAY_BACK | "restore"): P
     else rows.forEach(placeInList);
     return true;
   } catch (error) {
-    toast(messageOf(error), "bad");
+    toast(messageAlone(error), "bad");
     return false;
   }
 }
@@ -49,9 +50,10 @@ async function changeSelected(what: keyof typeof WAY_BACK): Promise<void> {
   const ids = [...(selected.value ?? [])];
   if (ids.length === 0 || !(await change(ids, what))) return;
   stopSelecting();
+  if (what === "delete") dropActionsAbout(ids);
   if (what === "delete" && boot.deleted_days === 0) return toast(shell.erased, "ok");
   const run = () => void change(ids, WAY_BACK[what]);
-  toast(t.done[what](ids.length), "ok", { label: shell.undo, run }, UNDO_MS);
+  toast(t.done[what](ids.length), "ok", { label: shell.undo, run, about: ids }, UNDO_MS);
 }
 
 export function SelectionBar() {

@@ -58,6 +58,8 @@ const chat = {
   editQuestion: "Edit this question",
   quote: "Quote",
   withAttachments: (titles: string) => `with ${titles}`,
+  tooLong: (most: string) =>
+    `This message is too long. It can have up to ${most} characters. Shorten it, or attach it as a file.`,
   notSent: (problem: string) => `Not sent: ${problem}`,
   sendAgain: "Send again",
   sendsLater: "Sends when the connection is back",
@@ -98,6 +100,7 @@ const chat = {
   queuedHeld: "Not sent because the previous answer failed.",
   queuedSoon: "Sent when the answer is complete:",
   queuedMessage: "Waiting message",
+  queuedGone: "The message that you were changing is no longer waiting. Your change is in the message field.",
   queuedNext: "next, once this stops",
   sendNow: "Send now",
   sendNowTitle: "Send this",

@@ -52,6 +52,7 @@ const sharing = {
   saved: "Saved.",
   updated: "Updated. Readers see the chat as it is now.",
   stopped: "Stopped. The link no longer works.",
+  stoppedElsewhere: "This chat was unshared in another window or on another device.",
   loading: "Loading",
   mine: "All my shared chats",
 };

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import common from "../texts/common";
+import { useRefocus } from "./refocus";
 
 interface TextEditorProps {
   id: string;
@@ -17,14 +18,20 @@ interface TextEditorProps {
   /** False: it was refused, and the editor stays. */
   save: (text: string) => Promise<boolean>;
   onClose: () => void;
+  /** What was typed before, where whoever shows the editor keeps it while it is out of sight. */
+  kept?: string | undefined;
+  onType?: (text: string) => void;
 }
 
 export function TextEditor(props: TextEditorProps) {
-  const { id, text: before, save, onClose } = props;
+  const { id, text: before, kept, save, onClose } = props;
+  const form = useRef<HTMLFormElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
-  const [text, setText] = useState(before);
+  const [text, setText] = useState(kept ?? before);
   const [isBusy, setBusy] = useState(false);
+  useRefocus(form);
   useLayoutEffect(() => {
+    if (kept !== undefined) return; // somebody came back to the page around it
     field.current?.focus();
     field.current?.setSelectionRange(before.length, before.length);
   }, []);
@@ -36,6 +43,7 @@ export function TextEditor(props: TextEditorProps) {
   };
   return (
     <form
+      ref={form}
       class="message-editor"
       onSubmit={(event) => {
         event.preventDefault();
@@ -51,7 +59,10 @@ export function TextEditor(props: TextEditorProps) {
         rows={Math.min(props.mostRows, text.split("\n").length + props.moreRows)}
         maxLength={props.maxLength}
         value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          props.onType?.(event.currentTarget.value);
+        }}
         onKeyDown={(event) => {
           if (event.key === "Escape") onClose();
           else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {

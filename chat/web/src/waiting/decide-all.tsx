@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { decide } from "../commands";
 import t from "../texts/waiting";
 import { Icon } from "../ui/icon";
+import { toComposer } from "../ui/refocus";
 import type { ToolCall } from "../wire";
 import { loadWaiting } from "./state";
 
@@ -11,7 +12,9 @@ export function DecideAll({ calls }: { calls: readonly ToolCall[] }) {
   if (calls.length < 2) return null;
   const all = async (decision: "approve" | "refuse") => {
     setBusy(true);
-    for (const call of calls) if (!(await decide(call.id, decision))) break;
+    let isDone = true;
+    for (const call of calls) isDone &&= await decide(call.id, decision);
+    if (isDone) toComposer();
     setBusy(false);
     void loadWaiting();
   };

@@ -1,4 +1,4 @@
-import { useId, useRef, useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { toast } from "../app";
 import { decideRequest } from "../commands";
 import { moment } from "../formats";
@@ -6,6 +6,7 @@ import common from "../texts/common";
 import { filled } from "../texts/language";
 import t from "../texts/waiting";
 import { Icon } from "../ui/icon";
+import { toComposer } from "../ui/refocus";
 import { ago, useNow } from "../ui/time";
 import type { RequestToDecide } from "../wire";
 import { loadWaiting } from "./state";
@@ -16,7 +17,6 @@ const LONGEST_NOTE = 500;
 /** What a member asks for: granted or declined with a note, and the way to where it is set up. */
 export function RequestCard({ request }: { request: RequestToDecide }) {
   const id = useId();
-  const card = useRef<HTMLDivElement>(null);
   const [note, setNote] = useState("");
   const [isBusy, setBusy] = useState(false);
   const now = useNow(60_000);
@@ -27,14 +27,13 @@ export function RequestCard({ request }: { request: RequestToDecide }) {
     setBusy(false);
     if (worked) {
       toast(isGranted ? t.wasGranted(request.requester) : t.wasDeclined(request.requester), "ok");
-      // The card goes: the focus stays in the dialog.
-      card.current?.closest("dialog")?.querySelector<HTMLElement>("button")?.focus();
+      toComposer();
     }
     // Somebody else may have been quicker.
     void loadWaiting();
   };
   return (
-    <div role="group" ref={card} class="approval" data-kind="input" aria-labelledby={`${id}-title`}>
+    <div role="group" class="approval" data-kind="input" aria-labelledby={`${id}-title`}>
       <div class="approval-head flex items-start gap-3">
         <span class="approval-icon">
           <Icon name="question" />

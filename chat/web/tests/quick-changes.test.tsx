@@ -1,0 +1,153 @@
+/** Dialogs of a chat where the network is slow or away, or where people are quicker than it. */
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Share } from "../src/wire";
+import { at, openPage, PLACE } from "./page";
+import { conversation } from "./rows";
+
+let composer: typeof import("../src/chat/composer");
+let draft: typeof import("../src/chat/draft");
+let focus: typeof import("../src/ui/refocus");
+let modal: typeof import("../src/ui/modal");
+let share: typeof import("../src/chat/share-dialog");
+let compare: typeof import("../src/chat/compare-dialog");
+/** What the server answers, by method and path; without an answer it is broken. */
+let answers: Record<string, (body: string) => Response | Promise<Response>>;
+
+beforeAll(async () => {
+  openPage({ body: PLACE });
+  // None of these is known to the page of these tests.
+  globalThis.ResizeObserver ??= class {
+    observe() {}
+    unobserve() {}
+    disconnect() {}
+  };
+  Element.prototype.scrollIntoView = () => {};
+  HTMLElement.prototype.hidePopover = () => {};
+  vi.resetModules();
+  composer = await import("../src/chat/composer");
+  draft = await import("../src/chat/draft");
+  focus = await import("../src/ui/refocus");
+  modal = await import("../src/ui/modal");
+  share = await import("../src/chat/share-dialog");
+  compare = await import("../src/chat/compare-dialog");
+});
+beforeEach(() => {
+  answers = {};
+  vi.stubGlobal("fetch", async (url: string, { method, body }: RequestInit) => {
+    const path = url.replace(/\?$/, "");
+    return answers[`${method} ${path}`]?.(String(body ?? "")) ?? new Response("", { status: 500 });
+  });
+});
+afterEach(() => {
+  draw(null);
+  vi.unstubAllGlobals();
+  localStorage.clear();
+});
+
+const draw = (node: Parameters<typeof render>[0]): void => act(() => render(node, at())) as unknown as void;
+const settle = (): Promise<void> => act(() => new Promise((resolve) => setTimeout(resolve)));
+const json = (body: unknown): Response => new Response(JSON.stringify(body));
+const named = (name: string): HTMLButtonElement =>
+  [...at().querySelectorAll("button")].find(
+    (one) => one.textContent?.trim() === name || one.getAttribute("aria-label") === name,
+  ) as HTMLButtonElement;
+const shows = (text: string) =>
+  vi.waitFor(async () => void (await settle(), expect(at().textContent).toContain(text)));
+
+it("REL-1250: choosing to use a prompt keeps what is written already", () => {
+  draft.keepDraft("x", "My question");
+  const parts = { draftKey: "x", label: "Message", placeholder: "", onSend: async () => {} };
+  draw(<composer.Composer {...parts} />);
+  const menu = at().querySelector(".composer-bar [popover]");
+  act(() => void menu?.dispatchEvent(Object.assign(new Event("toggle"), { newState: "open" })));
+  act(() => named("Use a prompt").click());
+  expect(at().querySelector("textarea")?.value).toBe("/ My question");
+  expect(at().querySelector("[role=listbox]")).not.toBeNull();
+});
+
+describe("a shared chat", () => {
+  const row = conversation({ id: "c", is_shared: true });
+  const shared = {
+    link: "https://x.example/s/1",
+    audience: "workspace",
+    people: [],
+    shared_at: row.created_at,
+  };
+  const url = "/api/conversations/c/share/";
+
+  it("REL-1251: that could not be stopped says why, and one that was stopped elsewhere is stopped", async () => {
+    answers[`GET ${url}`] = () => json({ ...shared, is_open: true, is_current: true } as unknown as Share);
+    const onClose = vi.fn();
+    draw(<share.ShareDialog about={{ row }} onClose={onClose} />);
+    await shows("Stop sharing");
+    act(() => named("Stop sharing").click());
+    await act(async () => named("Stop sharing").click());
+    await shows("The server");
+    expect(at().querySelector(".field-error")?.textContent).toBeTruthy();
+    expect(onClose).not.toHaveBeenCalled();
+    answers[`DELETE ${url}`] = () => new Response("{}", { status: 404 });
+    await act(async () => named("Stop sharing").click());
+    await vi.waitFor(() => expect(onClose).toHaveBeenCalled());
+  });
+
+  it("SEC-601: that was unshared elsewhere is not shared again by a dialog that is still open", async () => {
+    const app = await import("../src/app");
+    answers[`GET ${url}`] = () => json({ ...shared, is_open: true, is_current: true } as unknown as Share);
+    app.list.value = [row];
+    draw(<share.ShareDialog about={{ row }} onClose={() => {}} />);
+    await shows("Stop sharing");
+    expect(named("Update")).toBeDefined();
+    act(() => app.placeInList({ ...row, is_shared: false }));
+    await shows("Readers see your messages");
+    expect(named("Update")).toBeUndefined();
+    expect(named("Stop sharing")).toBeUndefined();
+  });
+});
+
+it("REL-1252: models that could not be read are asked for again", async () => {
+  draw(<compare.CompareDialog about={{ draft: "x" }} onClose={() => {}} />);
+  await shows("Try again");
+  answers["GET /api/models/"] = () => json([]);
+  act(() => named("Try again").click());
+  await vi.waitFor(async () => void (await settle(), expect(named("Try again")).toBeUndefined()));
+});
+
+it("REL-1253: after a decision in a dialog the focus stays in it", () => {
+  const dialog = document.createElement("dialog");
+  dialog.open = true;
+  dialog.innerHTML = "<button>Close</button><button>Allow once</button>";
+  document.body.append(dialog);
+  const leave = modal.openModal(dialog);
+  focus.toComposer();
+  expect(document.activeElement?.textContent).toBe("Close");
+  leave();
+  dialog.remove();
+});
+
+it("REL-1258: a chat that could not be shown for a moment is shown once it can be", async () => {
+  const app = await import("../src/app");
+  const { CommandError } = await import("../src/net/socket");
+  const { ConversationView } = await import("../src/chat/conversation");
+  const { emptyConversation } = await import("../src/store/conversation");
+  const id = conversation().id;
+  app.place.value = id;
+  app.openState.value = emptyConversation(id);
+  vi.spyOn(app.socket, "isOpen", "get").mockReturnValue(true);
+  const ask = vi.spyOn(app.socket, "ask").mockRejectedValue(new CommandError("unavailable", "Not now."));
+  await app.openAgain();
+  draw(<ConversationView id={id} />);
+  expect(at().textContent).toContain("Not now.");
+  ask.mockResolvedValue({ type: "accepted", ref: "r" });
+  await act(async () => named("Try again").click());
+  await vi.waitFor(() => expect(app.openProblem.value).toBeNull());
+  ask.mockRejectedValue(new CommandError("not_found", "Not found."));
+  await act(() => app.openAgain());
+  expect(named("Try again")).toBeUndefined();
+  ask.mockResolvedValue({ type: "accepted", ref: "r" });
+  answers[`GET /api/conversations/${id}/`] = () => json(conversation());
+  await act(() => app.refreshConversation(id));
+  await vi.waitFor(() => expect(app.openProblem.value).toBeNull());
+  vi.restoreAllMocks();
+});

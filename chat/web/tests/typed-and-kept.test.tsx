@@ -1,0 +1,185 @@
+/** What somebody has typed, and where they are on the page, while what they typed it for changes or goes. */
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { emptyConversation } from "../src/store/conversation";
+import type { QueuedMessage, Turn } from "../src/wire";
+import { at, openPage, PLACE } from "./page";
+import { CONVERSATION, message } from "./rows";
+
+let app: typeof import("../src/app");
+let branches: typeof import("../src/chat/branches");
+let queued: typeof import("../src/chat/queued");
+let composer: typeof import("../src/chat/composer");
+let actions: typeof import("../src/chat/answer-actions");
+let draft: typeof import("../src/chat/draft");
+let focus: typeof import("../src/ui/refocus");
+
+beforeAll(async () => {
+  openPage({
+    max_message_characters: 5,
+    body: `${PLACE}<form class="composer-bar"><button>+</button></form><textarea id="composer-text">`,
+  });
+  vi.stubGlobal("fetch", async () => new Response("", { status: 500 }));
+  vi.resetModules();
+  app = await import("../src/app");
+  branches = await import("../src/chat/branches");
+  queued = await import("../src/chat/queued");
+  composer = await import("../src/chat/composer");
+  actions = await import("../src/chat/answer-actions");
+  draft = await import("../src/chat/draft");
+  focus = await import("../src/ui/refocus");
+});
+afterEach(() => {
+  draw(null);
+  localStorage.clear();
+});
+
+const draw = (node: Parameters<typeof render>[0]): void => act(() => render(node, at())) as unknown as void;
+const named = (name: string): HTMLButtonElement =>
+  [...at().querySelectorAll("button")].find(
+    (one) => one.textContent === name || one.getAttribute("aria-label") === name,
+  ) as HTMLButtonElement;
+const field = (): HTMLTextAreaElement => at().querySelector("textarea") as HTMLTextAreaElement;
+const type = (text: string): void =>
+  act(() => {
+    field().value = text;
+    field().dispatchEvent(new Event("input", { bubbles: true }));
+  }) as unknown as void;
+const press = (key: string): void =>
+  act(
+    () => void field().dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })),
+  ) as unknown as void;
+
+describe("a question being worded anew", () => {
+  const question = message({ id: "q", role: "user", text: "Which day?" });
+  const editor = () => <branches.MessageEditor message={question} onClose={() => draw(null)} />;
+
+  it("REL-1243: keeps its words while another branch or chat is shown", () => {
+    draw(editor());
+    type("Which day, and why?");
+    draw(null);
+    expect(branches.isReworded(question)).toBe(true);
+    draw(editor());
+    expect(field().value).toBe("Which day, and why?");
+    press("Escape");
+    expect(branches.isReworded(question)).toBe(false);
+    draw(editor());
+    expect(field().value).toBe("Which day?");
+  });
+
+  it("REL-1245: gives the focus to the message field when it is left", () => {
+    draw(editor());
+    expect(document.activeElement).toBe(field());
+    press("Escape");
+    expect(document.activeElement?.id).toBe("composer-text");
+  });
+});
+
+describe("a waiting message being changed", () => {
+  const row: QueuedMessage = {
+    id: "w",
+    conversation_id: CONVERSATION,
+    client_id: "c",
+    text: "Later",
+    bud_id: null,
+    compare: [],
+    attachments: [],
+    is_next: false,
+    created_at: "2026-11-21T08:00:00Z",
+  };
+  const withRows = (...rows: QueuedMessage[]): void =>
+    act(() => {
+      app.openState.value = { ...emptyConversation(CONVERSATION), seq: 1, queue: rows };
+    }) as unknown as void;
+
+  it("REL-1244: that is sent meanwhile leaves what was typed in the message field, and says so", () => {
+    app.place.value = CONVERSATION;
+    app.toasts.value = [];
+    withRows(row);
+    draw(<queued.QueuedMessages />);
+    for (const words of ["Later", "Later, but in French"]) {
+      withRows(row);
+      act(() => named("Edit the waiting message").click());
+      expect(document.activeElement).toBe(field());
+      type(words);
+      withRows();
+      expect(at().querySelector("textarea")).toBeNull();
+    }
+    expect(draft.draftOf(CONVERSATION)).toBe("Later, but in French");
+    expect(app.toasts.value.map((one) => one.text)).toEqual([
+      "The message that you were changing is no longer waiting. Your change is in the message field.",
+    ]);
+  });
+
+  it("REL-1245: takes the focus each time, and gives it to the message field", () => {
+    app.place.value = CONVERSATION;
+    withRows(row);
+    draw(<queued.QueuedMessages />);
+    for (const _ of [1, 2]) {
+      act(() => named("Edit the waiting message").click());
+      expect(document.activeElement).toBe(field());
+      press("Escape");
+      expect(document.activeElement?.id).toBe("composer-text");
+    }
+  });
+});
+
+it("REL-1245: a reason for a rating that is left gives the focus to the message field", async () => {
+  const turn = { id: "t", rating: null } as Turn;
+  vi.spyOn(app.socket, "ask").mockResolvedValue({ type: "accepted", ref: "r" });
+  draw(
+    <>
+      <actions.AnswerActions turn={turn} last={undefined} text="" />
+      <actions.RatingForm turn={turn} />
+    </>,
+  );
+  await act(async () => {
+    named("Good answer").click();
+    await vi.waitFor(() => expect(app.socket.ask).toHaveResolved());
+  });
+  expect(document.activeElement).toBe(field());
+  press("Escape");
+  expect(document.activeElement?.id).toBe("composer-text");
+  vi.restoreAllMocks();
+});
+
+it("REL-1246: an answer that could not be stopped can be stopped again", async () => {
+  const answers = [false, true];
+  const onStop = vi.fn(async () => answers.shift() ?? true);
+  const parts = { draftKey: "x", label: "Message", placeholder: "", isRunning: true, onSend: async () => {} };
+  draw(<composer.Composer {...parts} onStop={onStop} />);
+  for (const isAsked of [false, true]) {
+    await act(async () => named("Stop").click());
+    expect(named("Stop").disabled).toBe(isAsked);
+  }
+  expect(onStop).toHaveBeenCalledTimes(2);
+});
+
+it("REL-1247: no keyboard of a phone comes up for a message field that nobody touched", () => {
+  vi.stubGlobal("matchMedia", () => ({ matches: true }));
+  focus.toComposer();
+  expect(document.activeElement?.textContent).toBe("+");
+  focus.refocus(null);
+  expect(document.activeElement?.textContent).toBe("+");
+  vi.unstubAllGlobals();
+});
+
+it("REL-1255: a message that is too long stays in its field, and nothing of it is sent", () => {
+  app.toasts.value = [];
+  const onSend = vi.fn(async () => {});
+  const parts = { draftKey: "y", label: "Message", placeholder: "", onSend };
+  draw(<composer.Composer {...parts} />);
+  for (const [words, sends] of [
+    ["123456", 0],
+    ["😀😀😀😀😀", 1],
+  ] as const) {
+    type(words);
+    press("Enter");
+    expect(onSend).toHaveBeenCalledTimes(sends);
+    expect(field().value).toBe(sends ? "" : words);
+  }
+  expect(app.toasts.value.map((one) => one.text)).toEqual([
+    "This message is too long. It can have up to 5 characters. Shorten it, or attach it as a file.",
+  ]);
+});
