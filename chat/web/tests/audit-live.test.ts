@@ -36,8 +36,10 @@ test("new rows come once it is switched on, and no more once it is off", async (
   await vi.waitFor(() => expect(get("#entries").textContent).toBe("new"));
   expect(button.getAttribute("aria-pressed")).toBe("true");
   button.click();
+  // Waiting moves the clock on, too, so on a busy machine it may have asked more than once until here.
+  const asked = ask.mock.calls.length;
   vi.advanceTimersByTime(EVERY_MS * 3);
-  expect(ask).toHaveBeenCalledTimes(1);
+  expect(ask).toHaveBeenCalledTimes(asked);
 });
 
 test("it stands still while a row is open", () => {
