@@ -36,7 +36,7 @@ from chat.values import Rating, TurnStatus, WhenBusy
 from mcp_servers.client.canonical import JsonValue, canonical_json
 from workspaces.actors import Actor
 from workspaces.database import database_now
-from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.roles import Permission, require
 
 LONGEST_MESSAGE = 100_000
@@ -109,6 +109,7 @@ def send_or_queue(
         compare: two or three models that answer it side by side, in place of one.
 
     Raises:
+        NotFound: the conversation was deleted meanwhile.
         InvalidInput: as above, there is no such bud or model, or the bud's model is fixed.
         Conflict: a turn runs and the message shall not wait, too many wait already, or the client id stands for
             something else.
@@ -122,6 +123,7 @@ def send_or_queue(
     digest = digest_of("send", text, [ref.as_json() for ref in attachments], *named)
     mentioned = find_mentioned(conversation, bud_id, actor)
     with changing(conversation.pk, conversation.workspace_id) as changes:
+        _must_be_there(changes)
         standing = standing_of(changes.conversation, client_id, mentioned)
         known = find_sent(conversation, client_id, digest) if standing.knows_message else None
         if known is not None:
@@ -394,9 +396,16 @@ def active_turn(conversation: Conversation) -> Turn | None:
 
 
 def must_be_idle(changes: Changes) -> None:
-    """Raise Conflict while the conversation is being answered."""
+    """Raise Conflict while the conversation is being answered, and NotFound if it was deleted meanwhile."""
+    _must_be_there(changes)
     if active_turn(changes.conversation) is not None:
         raise Conflict(_("Please wait until the answer is complete, or stop it."))
+
+
+def _must_be_there(changes: Changes) -> None:
+    """Raise NotFound if the conversation was deleted on the way here, as in another tab."""
+    if changes.conversation.deleted_at is not None:
+        raise NotFound(_("Conversation not found."))
 
 
 def active_turns(conversation: Conversation) -> list[Turn]:
@@ -406,7 +415,12 @@ def active_turns(conversation: Conversation) -> list[Turn]:
 
 
 def _may_go_on(turn: Turn, changes: Changes) -> bool:
-    """Whether a turn that has ended can be taken up again; one whose answer stands beside others always can."""
+    """Whether a turn that has ended can be taken up again; one whose answer stands beside others always can.
+
+    Raises:
+        NotFound: the conversation was deleted meanwhile.
+    """
+    _must_be_there(changes)
     comparison = changes.conversation.comparison
     if comparison is not None and turn.comparison == comparison:
         return True

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from pytest_django.fixtures import Settings
+from uuid_utils.compat import uuid7
 
-from chat.models import Bud, Conversation, Message
+from chat.models import Bud, Conversation, Message, Turn
+from chat.services.branches import edit_message, regenerate
 from chat.services.conversation_sweeps import delete_idle, erase_deleted
 from chat.services.conversations import (
     create_conversation,
@@ -18,10 +21,12 @@ from chat.services.conversations import (
     restore_conversation,
 )
 from chat.services.search import search
+from chat.services.turns import continue_turn
 from tests.chat.conftest import Chat
 from tests.chat.services.test_approvals import waiting_call
 from tests.factories import Tenant, TwoTenants
 from workspaces.database import database_now
+from workspaces.errors import NotFound
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +46,30 @@ def call(tenant: Tenant, method: str, path: str, role: str = "member") -> Any:
     return getattr(client, method)(
         f"/api/conversations/{path}", headers={"X-Workspace": tenant.workspace.slug}
     )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_sent_to_one_that_was_deleted_on_the_way(chat: Chat) -> None:
+    """SEC-600: whoever had it before asks for no answer any more, until it is restored."""
+    chat.model.say("Hello")
+    turn = chat.ask("Hi")
+    delete_conversation(conversation=chat.conversation, actor=chat.actor)
+    ways: list[Callable[[str], Any]] = [
+        lambda client_id: chat.send("And now?", client_id),
+        lambda client_id: edit_message(
+            message=turn.user_message, client_id=client_id, text="Ho", actor=chat.actor
+        ),
+        lambda client_id: regenerate(turn=turn, client_id=client_id, actor=chat.actor),
+        lambda _: continue_turn(turn=turn, actor=chat.actor),
+    ]
+    for way in ways:
+        with pytest.raises(NotFound):
+            way(str(uuid7()))
+    assert Turn.objects.for_workspace(chat.tenant.workspace).count() == 1
+    restore_conversation(conversation=chat.conversation, actor=chat.actor)
+    chat.model.say("Here I am")
+    chat.ask("And now?")
+    assert chat.answer() == "Here I am"
 
 
 def test_it_is_gone_from_everywhere_and_comes_back(two_workspaces: TwoTenants) -> None:
