@@ -182,6 +182,12 @@ function TemporarySwitch() {
 /** The demo model is told of beside the title. */
 const modelOf = (bud: Bud): string | undefined => (bud.model.is_demo ? undefined : bud.model.name);
 
+/** What the message field says before somebody writes; nobody can while there is no bud. */
+function placeholderFor(bud: Bud | null | undefined): string {
+  if (bud) return chat.messageTo(bud.name);
+  return buds.value?.length === 0 ? t.writeOnce : chat.message;
+}
+
 export function Home() {
   const chosen = homeBud.value;
   const isDemo = buds.value ? buds.value.some((bud) => bud.model.is_demo) : boot.demo_model;
@@ -208,7 +214,7 @@ export function Home() {
           <Composer
             draftKey={HOME}
             label={chosen ? chat.messageTo(chosen.name) : chat.message}
-            placeholder={chosen ? chat.messageTo(chosen.name) : chat.message}
+            placeholder={placeholderFor(chosen)}
             isDisabled={!chosen && !boot.is_kept}
             onSend={async (text, _, asked) => {
               if (chosen) {

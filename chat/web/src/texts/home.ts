@@ -7,6 +7,7 @@ const home = {
   budsOf: (workspace: string) => `Assistants (buds) of ${workspace}`,
   loadingBuds: "Loading the buds",
   noBuds: "No buds yet",
+  writeOnce: "You can write here as soon as there is a bud",
   noBudsText:
     "A bud is an assistant with its own instructions and tools. A workspace administrator creates them.",
   makeBud: "Make a bud",
