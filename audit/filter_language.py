@@ -163,6 +163,29 @@ def read_typed(text: str, keys: Mapping[str, Key], *, words: str) -> Typed:
     return Typed(values=values, errors=tuple(errors))
 
 
+def quoted(value: str) -> str:
+    """Give a value as it can be typed."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"' if any(one.isspace() or one == '"' for one in value) else value
+
+
+def with_value(text: str, name: str, before: str, after: str) -> str:
+    """Give the text with another value wherever a filter of this name has the one before; the rest stays as it was typed."""
+
+    def changed(term: re.Match[str]) -> str:
+        key, _quotes, _bare = term.groups()
+        if key is None or key.lower() != name or _value_of(term) != before:
+            return term[0]
+        return f"{key}:{quoted(after)}"
+
+    return _TERM.sub(changed, text)
+
+
+def _value_of(term: re.Match[str]) -> str:
+    _name, in_quotes, bare = term.groups()
+    return _ESCAPED.sub(r"\1", in_quotes) if in_quotes is not None else bare or ""
+
+
 def _split(text: str) -> tuple[list[tuple[str | None, str]], str]:
     """Give names with values, and what is wrong with the text if it cannot be split."""
     terms: list[tuple[str | None, str]] = []
@@ -179,9 +202,7 @@ def _split(text: str) -> tuple[list[tuple[str | None, str]], str]:
         if len(terms) == MOST_TERMS:
             return terms, _("There are more than %(most)s filters.") % {"most": MOST_TERMS}
         place = found.end()
-        name, quoted, bare = found.groups()
-        value = _ESCAPED.sub(r"\1", quoted) if quoted is not None else bare or ""
-        terms.append((name.lower() if name else None, value))
+        terms.append((found[1].lower() if found[1] else None, _value_of(found)))
     return terms, ""
 
 

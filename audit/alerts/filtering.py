@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from audit.actions import Action, Outcome, RefusedBy
+from audit.filter_language import quoted
 from audit.filters import ENTRIES, FAILED, REFUSED, EntryFilter
 from audit.models import Alert, AlertRule
 from audit.reports.filter_words import names_in, set_filters
@@ -132,13 +133,8 @@ def as_typed(rule: AlertRule, *, now: datetime) -> str:
         if is_address(query):
             query = f"{query}&{urlencode({name: value})}"
         else:
-            query = f"{name}:{_quoted(value)} {query}".strip()
+            query = f"{name}:{quoted(value)} {query}".strip()
     return query
-
-
-def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"' if any(one.isspace() or one == '"' for one in value) else value
 
 
 def filter_in_words(rule: AlertRule, *, now: datetime) -> str:

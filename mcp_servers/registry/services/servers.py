@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from audit.reviews.renames import follow_server
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer, ServerScope, ServerStatus
 from mcp_servers.oauth.grants import sign_in_of
@@ -174,9 +175,8 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
                 fields={"name": [_("There is a server of this name already.")]}
             ) from error
     if server.name != name and server.owner_id is None:
-        follow_new_name(
-            workspace_id=server.workspace_id, before=name, after=server.name, actor=actor
-        )
+        for follow in (follow_new_name, follow_server):
+            follow(workspace_id=server.workspace_id, before=name, after=server.name, actor=actor)
     server.state.write(**state)
     if signs_in is not None and sign_in_of(server) != signs_in:
         remove_grants_of_server(server, actor, why="The server's address or its sign-in changed.")
