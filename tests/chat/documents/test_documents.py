@@ -7,6 +7,8 @@ import io
 import json
 import subprocess
 import sys
+import tracemalloc
+import zipfile
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -18,7 +20,7 @@ from chat.documents import extracting
 from chat.documents.child import MEMORY_BYTES, MOST_CHARACTERS
 from chat.documents.extracting import Extracted, NotReadNow, Unreadable, extract
 from chat.documents.pictures import MOST_SIDE, for_model
-from chat.file_kinds import BINARY, find_type
+from chat.file_kinds import BINARY, find_type, is_broken_document
 from tests import documents
 
 
@@ -185,6 +187,25 @@ def test_archives_that_are_no_document_are_not_read() -> None:
     assert find_type(documents.archive(both), "a.docx") == BINARY
     assert find_type(documents.archive({"readme.txt": "x"}), "a.docx") == BINARY
     assert find_type(b"PK\x03\x04 and then nothing", "a.xlsx") == BINARY
+
+
+def test_an_archive_that_lists_very_many_files_is_not_opened() -> None:
+    """SEC-620: whoever sends it would keep the server busy for seconds, and fill its memory."""
+    entry = b"PK\x01\x02" + bytes(24) + (1).to_bytes(2, "little") + bytes(16) + b"a"
+    listed = entry * 50_000
+    length = len(listed).to_bytes(4, "little")
+    begin = b"PK\x03\x04" + bytes(26)
+    start = len(begin).to_bytes(4, "little")
+    content = begin + listed + b"PK\x05\x06" + bytes(8) + length + start + bytes(2)
+    with zipfile.ZipFile(io.BytesIO(content)) as opened:
+        assert len(opened.namelist()) == 50_000
+    tracemalloc.start()
+    try:
+        assert find_type(content, "a.docx") == BINARY
+        assert not is_broken_document(content)
+        assert tracemalloc.get_traced_memory()[1] < len(content)
+    finally:
+        tracemalloc.stop()
 
 
 def test_pictures_are_made_small_and_flat() -> None:
