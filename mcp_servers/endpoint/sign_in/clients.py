@@ -40,7 +40,7 @@ MOST_DOCUMENT_BYTES: Final = 64 * 1024
 
 def find(client_id: str) -> KnownClient | None:
     """The client that calls itself so."""
-    if not 0 < len(client_id) <= LONGEST_CLIENT_ID:
+    if not 0 < len(client_id) <= LONGEST_CLIENT_ID or "\x00" in client_id:
         return None
     with everywhere():
         return KnownClient.objects.filter(client_id=client_id).first()
