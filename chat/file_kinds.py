@@ -125,6 +125,11 @@ def as_text(content: bytes) -> str | None:
     return found[0] if found else None
 
 
+def text_within(content: bytes) -> str:
+    """What is text of content in UTF-8, without characters that no text holds."""
+    return _NOT_TEXT.sub("", content.decode("utf-8", "replace"))
+
+
 def charset_of(content: bytes) -> str | None:
     """The encoding of a text as browsers name it; None if it is no text."""
     found = _as_text(content)

@@ -20,7 +20,7 @@ from chat.documents import extracting
 from chat.documents.child import MEMORY_BYTES, MOST_CHARACTERS
 from chat.documents.extracting import Extracted, NotReadNow, Unreadable, extract
 from chat.documents.pictures import MOST_SIDE, for_model
-from chat.file_kinds import BINARY, find_type, is_broken_document
+from chat.file_kinds import BINARY, as_text, find_type, is_broken_document
 from tests import documents
 
 
@@ -34,6 +34,13 @@ def test_each_page_of_a_pdf_stands_under_its_number() -> None:
     found = read(documents.pdf(["The first page", "The second page"]))
     assert found.text.splitlines() == ["[Page 1]", "The first page", "[Page 2]", "The second page"]
     assert found.outline == (("Page 1", 1), ("Page 2", 3))
+
+
+def test_a_word_that_is_divided_at_the_end_of_a_line_is_one() -> None:
+    """REL-1280: PDFium tells such a place by a control character, and letters that it does not know by others."""
+    found = read(documents.pdf([r"An exam-) Tj 0 -14 Td (ple of\016ce work\013"]))
+    assert found.text == "[Page 1]\nAn example ofce work\n"
+    assert as_text(found.text.encode()) == found.text
 
 
 def test_headings_of_a_word_document_are_its_outline() -> None:
