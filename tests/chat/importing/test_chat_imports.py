@@ -359,6 +359,24 @@ def test_a_zip_that_lists_too_many_files_is_not_opened(
     assert "too many files" in bring(acme, zipped(files)).error
 
 
+def test_few_bytes_of_a_chat_do_not_become_a_text_without_end(
+    acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-621: names of tool calls and of files are far longer in a message than in a file."""
+
+    def own(key: str, **said: Any) -> dict[str, Any]:
+        message = {"role": "user", "text": "Hello", **said}
+        return {"id": key, "bud": "Bud", "title": key, "messages": [message] * 3}
+
+    assert bring(acme, [own("fits", tool_calls=[{}] * 20)]).imported == 1
+    monkeypatch.setattr(values, "MOST_FILES", 20)
+    row = bring(acme, [own("named", attachments=[{}] * 20), own("more", attachments=[{}] * 21)])
+    assert row.imported == 1
+    assert "more than 20 files" in row.reasons[0]["reason"]
+    monkeypatch.setattr("chat.importing.own.LONGEST_CHAT", 1_000)
+    assert "together" in bring(acme, [own("long", tool_calls=[{}] * 20)]).reasons[0]["reason"]
+
+
 def test_trees_that_bite_their_tails_are_left_out(acme: Tenant) -> None:
     """SEC-481: a circle of messages, of empty places, and ids that are none."""
     circle, empty, odd = chatgpt("1"), chatgpt("2"), chatgpt("3")
