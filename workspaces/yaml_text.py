@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
@@ -17,6 +19,8 @@ from workspaces.formats import whole
 LONGEST: Final = 2_000_000
 """Characters of one text."""
 _WIDTH: Final = 100
+_LARGEST: Final = 2**63
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _MOST_FAULTS: Final = 20
 _WORDS: Final = {
     "extra_forbidden": gettext_noop("There is no such field."),
@@ -45,6 +49,22 @@ class _Loader(yaml.SafeLoader):
             raise yaml.composer.ComposerError(None, None, "aliases are not read", mark)
         node: yaml.Node | None = super().compose_node(parent, index)
         return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        value: Any = super().construct_object(node, deep=deep)
+        if not _is_storable(value):
+            told = "neither JSON nor a database holds this value"
+            raise yaml.constructor.ConstructorError(None, None, told, node.start_mark)
+        return value
+
+
+def _is_storable(value: Any) -> bool:
+    """Whether a plain value may stand in JSON, as REST takes it; what holds others is asked for each of them."""
+    if isinstance(value, str):
+        return _UNSTORABLE.search(value) is None
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or -_LARGEST <= value < _LARGEST
 
 
 class _Dumper(yaml.SafeDumper):
