@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -299,6 +300,27 @@ def test_values_that_nothing_can_hold_are_refused(value: str) -> None:
         with pytest.raises(InvalidInput) as refused:
             read_document(read_yaml(text))
         assert "See line 2." in refused.value.fields["file"][0]
+
+
+def test_yaml_takes_neither_long_nor_much_of_the_stack() -> None:
+    """SEC-623: numbers of many parts, deep nesting, and two million characters."""
+    for text in ("a: " + "1:" * 200_000 + "1", "[" * 101 + "]" * 101, "- " * 150_000):
+        with pytest.raises(InvalidInput):
+            read_yaml(text)
+    assert read_yaml("[" * 100 + "]" * 100)
+    assert read_yaml("a: 1:30") == {"a": 90}
+    steps = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal steps
+        steps += event == "call"
+
+    sys.setprofile(count)
+    try:
+        assert len(read_yaml("[" + "a," * 2_000 + "]")) == 2_000
+    finally:
+        sys.setprofile(None)
+    assert steps / 2_000 < 20  # a reader in Python takes more than a hundred
 
 
 def test_secrets_are_never_written_and_stay_where_they_are_left_out(tenant: Tenant) -> None:
