@@ -43,6 +43,13 @@ def test_a_word_that_is_divided_at_the_end_of_a_line_is_one() -> None:
     assert as_text(found.text.encode()) == found.text
 
 
+def test_a_line_break_on_a_slide_is_one() -> None:
+    """REL-1280: in its title, and in its text."""
+    slide = read(documents.slides("Our\vplan", "What we do\vand when"))
+    assert slide.text == "[Slide 1: Our plan]\nOur\nplan\nWhat we do\nand when\n"
+    assert as_text(slide.text.encode()) == slide.text
+
+
 def test_headings_of_a_word_document_are_its_outline() -> None:
     """REL-320: the text is Markdown."""
     found = read(documents.docx("Plan", "We begin on Monday."))
