@@ -309,6 +309,27 @@ def test_one_rule_that_fails_keeps_no_other_from_its_look(tenant: Tenant) -> Non
     assert Alert.objects.for_workspace(tenant.workspace).get().rule.name == "good"
 
 
+def test_a_rule_that_changes_while_it_is_looked_at_tells_nobody_of_before(tenant: Tenant) -> None:
+    """REL-1282: neither a person who was taken out of it nor an address that was replaced; the next look tells."""
+    rule = make(tenant, _C.TIMEOUT, emails=["before@example.org"], tells_bell=False)
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    as_read = AlertRule.objects.for_workspace(tenant.workspace).select_related("workspace").get()
+    draft = RuleDraft(
+        name="a rule",
+        condition=_C.TIMEOUT,
+        threshold=1,
+        window_minutes=15,
+        emails=["after@example.org"],
+        tells_bell=False,
+    )
+    services.update_rule(rule=rule, actor=tenant.actor("owner"), draft=draft)
+    told = AlertDelivery.objects.for_workspace(tenant.workspace)
+    assert look(as_read) is None
+    assert not told.exists()
+    assert look(rule) is not None
+    assert told.get().target == "after@example.org"
+
+
 def test_counting_is_bounded(tenant: Tenant) -> None:
     """However many entries a minute brings, a look costs no more."""
     rule = make(tenant, _C.TIMEOUT)
