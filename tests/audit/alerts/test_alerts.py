@@ -26,6 +26,8 @@ from tests.factories import Tenant, TwoTenants
 from workspaces import outbox
 from workspaces.actors import Source
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.models import Membership
+from workspaces.people.services import remove_member
 
 pytestmark = pytest.mark.django_db
 _C = AlertRule.Condition
@@ -245,6 +247,25 @@ def test_a_message_that_fails_is_tried_again_later(tenant: Tenant, receiver: Htt
     delivery.deliver_due()
     waiting.refresh_from_db()
     assert waiting.status == AlertDelivery.Status.DELIVERED
+
+
+def test_a_message_that_waits_goes_to_nobody_who_was_taken_out(tenant: Tenant) -> None:
+    """SEC-624: out of the workspace, or out of the rule."""
+    addresses = [tenant.member.email, "gone@example.org", "stays@example.org"]
+    rule = make(tenant, _C.TIMEOUT, emails=addresses, tells_bell=False)
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    assert look(rule) is not None
+    remove_member(
+        membership=Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member),
+        actor=tenant.actor("owner"),
+    )
+    rule.refresh_from_db()
+    rule.emails.remove("gone@example.org")
+    rule.save()
+    assert delivery.deliver_due() == 1
+    assert [one.to for one in mail.outbox] == [["stays@example.org"]]
+    told = AlertDelivery.objects.for_workspace(tenant.workspace)
+    assert sorted(told.values_list("status", flat=True)) == ["delivered", "given_up", "given_up"]
 
 
 def test_recommended_rules_are_added_once(tenant: Tenant) -> None:
