@@ -14,6 +14,7 @@ import zipfile
 from enum import StrEnum
 from typing import Final
 
+from chat.archives import lists_more_than
 from chat.charsets import WIDE_MARKS, decoded
 from chat.file_names import ending_of
 from workspaces.pictures import Unshowable, clean_picture
@@ -124,6 +125,11 @@ def as_text(content: bytes) -> str | None:
     return found[0] if found else None
 
 
+def text_within(content: bytes) -> str:
+    """What is text of content in UTF-8, without characters that no text holds."""
+    return _NOT_TEXT.sub("", content.decode("utf-8", "replace"))
+
+
 def charset_of(content: bytes) -> str | None:
     """The encoding of a text as browsers name it; None if it is no text."""
     found = _as_text(content)
@@ -185,9 +191,9 @@ def _is_whole_picture(content: bytes, content_type: str) -> bool:
 
 
 def _archive_type(content: bytes) -> str:
-    names = _names_in(content)
-    if names is None or len(names) > _MOST_NAMES:
+    if lists_more_than(content, _MOST_NAMES):
         return BINARY
+    names = _names_in(content) or ()
     found = {_ARCHIVES[name] for name in names if name in _ARCHIVES}
     return found.pop() if len(found) == 1 else BINARY
 
@@ -195,7 +201,7 @@ def _archive_type(content: bytes) -> str:
 def is_broken_document(content: bytes) -> bool:
     """Whether content without a type begins as a PDF or an archive, and is cut off or damaged."""
     if content.startswith(_ARCHIVE_BEGINS):
-        return _names_in(content) is None
+        return not lists_more_than(content, _MOST_NAMES) and _names_in(content) is None
     return content.startswith(_PDF_BEGINS)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
@@ -17,6 +19,12 @@ from workspaces.formats import whole
 LONGEST: Final = 2_000_000
 """Characters of one text."""
 _WIDTH: Final = 100
+_LARGEST: Final = 2**63
+_DEEPEST: Final = 100
+_LONGEST_NUMBER: Final = 100
+"""Characters. In YAML a number may have parts such as minutes, which take long where there are very many."""
+_NUMBERS: Final = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _MOST_FAULTS: Final = 20
 _WORDS: Final = {
     "extra_forbidden": gettext_noop("There is no such field."),
@@ -36,15 +44,43 @@ _WORDS: Final = {
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads plain values. Aliases are refused: a few lines of them unfold to gigabytes."""
+class _Loader(yaml.CSafeLoader):
+    """Reads plain values in C: in Python, some hundred kilobytes take ten seconds."""
 
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(None, None, "aliases are not read", mark)
-        node: yaml.Node | None = super().compose_node(parent, index)
-        return node
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
+            raise _refusal("this number is too long", node.start_mark)
+        value: Any = super().construct_object(node, deep=deep)
+        if not _is_storable(value):
+            raise _refusal("neither JSON nor a database holds this value", node.start_mark)
+        return value
+
+
+def _refusal(told: str, mark: Any) -> yaml.MarkedYAMLError:
+    return yaml.constructor.ConstructorError(None, None, told, mark)
+
+
+def _check_form(text: str) -> None:
+    """Refuse aliases, of which a few lines unfold to gigabytes, and what would take more of the stack than there is."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise _refusal("aliases are not read", event.start_mark)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise _refusal("it is nested too deeply", event.start_mark)
+
+
+def _is_storable(value: Any) -> bool:
+    """Whether a plain value may stand in JSON, as REST takes it; what holds others is asked for each of them."""
+    if isinstance(value, str):
+        return _UNSTORABLE.search(value) is None
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or -_LARGEST <= value < _LARGEST
 
 
 class _Dumper(yaml.SafeDumper):
@@ -74,6 +110,7 @@ def read_yaml(text: str, *, longest: int = LONGEST) -> Any:
             }
         )
     try:
+        _check_form(text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)

@@ -12,6 +12,7 @@ from workspaces import outbox, webhooks
 from workspaces.database import wait_for
 from workspaces.errors import DomainError
 from workspaces.mails import compose
+from workspaces.people.memberships import suspended_addresses
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +25,9 @@ def deliver_due() -> int:
     tried = 0
     for claimed in outbox.rounds(_claim):
         for delivery in claimed:
+            if not _is_wanted(delivery):
+                outbox.note(delivery, _("The rule no longer names this address."), gives_up=True)
+                continue
             outbox.note(delivery, _send(delivery))
             tried += 1
     return tried
@@ -37,6 +41,14 @@ def trim_deliveries() -> int:
 def _claim() -> list[AlertDelivery]:
     due = outbox.due(AlertDelivery).select_related("rule")
     return outbox.claim(due.order_by("attempts", "next_attempt_at", "pk")[:_MOST_LOOKED_AT], most=1)
+
+
+def _is_wanted(delivery: AlertDelivery) -> bool:
+    """Whether the rule still names whoever is to be told: they may have left while it waited."""
+    rule, target = delivery.rule, delivery.target
+    if delivery.channel != AlertDelivery.Channel.EMAIL:
+        return target == rule.webhook_url
+    return target in rule.emails and target.lower() not in suspended_addresses(rule.workspace_id)
 
 
 def _send(delivery: AlertDelivery) -> str:

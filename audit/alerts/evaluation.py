@@ -51,12 +51,17 @@ def trim_alerts() -> int:
 
 
 def evaluate(rule: AlertRule, now: datetime) -> Alert | None:
-    """Measure one rule, and begin, go on with or end its alert; gives the open one."""
+    """Measure one rule, and begin, go on with or end its alert; gives the open one.
+
+    Args:
+        rule: as it was read for this look.
+    """
     value = measure(rule, now)
     with transaction.atomic():
         rules = AlertRule.objects.for_workspace(rule.workspace_id).select_for_update()
         locked = rules.filter(is_active=True).find(rule.pk)
-        if locked is None:
+        if locked is None or locked.updated_at != rule.updated_at:
+            # Somebody changed it since it was read. What it is now is looked at the next time.
             return None
         alert = open_alert(rule)
         if value < rule.threshold:

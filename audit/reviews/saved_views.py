@@ -46,7 +46,7 @@ def save_view(
     require(actor, Permission.VIEW_AUDIT, workspace_id=workspace_id)
     if actor.user_id is None:
         raise PermissionDenied
-    name = name.strip()
+    name = name.replace("\x00", "").strip()
     faults = faults_of_view(name=name, query=query)
     if page not in SavedView.Page.values:
         faults["page"] = [_("There is no such page.")]

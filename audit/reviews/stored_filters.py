@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from django.utils.translation import gettext as _
 
@@ -19,17 +19,12 @@ _NOT_STORED: Final = frozenset({"range", "since", "until", "sort", "order", "sho
 
 def is_address(query: str) -> bool:
     """Whether it is the part of an address after the question mark."""
-    from django.http import QueryDict
-
-    return any(name in {*NAMES, "q"} for name in QueryDict(query))
+    return any(name in {*NAMES, "q"} for name in _parameters(query))
 
 
 def values_of(query: str) -> dict[str, str]:
     """Give the parameters that the filters are in an address."""
-    from django.http import QueryDict
-
-    given: QueryDict = QueryDict(query)
-    return {name: given.get(name, "") for name in given} if is_address(query) else {"q": query}
+    return _parameters(query) if is_address(query) else {"q": query}
 
 
 def read_stored(query: str, *, now: datetime, no_time: str, no_order: str) -> EntryFilter:
@@ -69,6 +64,11 @@ def log_query(query: str, since: datetime, until: datetime, **more: str) -> str:
 def kept_query(query: str) -> str:
     """Give of an address of the log, after the question mark, what a schedule keeps."""
     return urlencode({name: value for name, value in _kept(values_of(query)).items() if value})
+
+
+def _parameters(query: str) -> dict[str, str]:
+    """Read an address. However many parameters it has: what is stored is short, and no request of whoever reads it."""
+    return dict(parse_qsl(query, keep_blank_values=True))
 
 
 def _kept(values: Mapping[str, str]) -> dict[str, str]:

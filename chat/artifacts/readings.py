@@ -29,6 +29,7 @@ from chat.file_kinds import (
     is_text,
     kind_of,
     picture_type,
+    text_within,
 )
 from chat.file_names import ending_of
 from chat.models import ArtifactVersion, FileReading
@@ -90,7 +91,10 @@ def text_of(reading: FileReading) -> str:
     """
     if not reading.text_path:
         raise Unreadable(reading.error or _("This is a picture. It has no text."))
-    return as_text(storage.read(reading.text_path)) or ""
+    content = storage.read(reading.text_path)
+    text = as_text(content)
+    # Of a document, anything may be kept; it is UTF-8.
+    return text_within(content) if text is None else text
 
 
 def overview(reading: FileReading, text: str) -> str:

@@ -35,6 +35,10 @@ _MOST_SECONDS = 40
 _OPEN_FILES = 64
 _NO_WORDS = ["script", "style", "noscript", "template", "svg", "iframe", "canvas"]
 """Elements of a page in which nothing is to be read."""
+_NO_LETTERS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+"""What no text holds. PDFs give such characters where a line ends within a word, and for letters of fonts of their own."""
+_LINE_BREAK = "\v"
+"""How `pptx` tells a line that ends within a paragraph."""
 _FORBIDDEN = re.compile(
     r"socket\.|subprocess\.|os\.(system|exec|posix_spawn|fork|remove|rename|mkdir)|ctypes\.dlopen"
 )
@@ -60,7 +64,7 @@ class Text:
 
     def add(self, text: str) -> bool:
         """Add a piece and a line end; false once there is no room for more."""
-        text = text[: MOST_CHARACTERS - self._size]
+        text = _NO_LETTERS.sub("", text)[: MOST_CHARACTERS - self._size]
         self._parts.append(text + "\n")
         self._size += len(text) + 1
         self._lines += text.count("\n") + 1
@@ -75,7 +79,8 @@ class Text:
     def note(self, title: str) -> None:
         """Put the place that comes next into the outline."""
         if len(self.outline) < MOST_OUTLINE:
-            self.outline.append((" ".join(title.split())[:200], self._lines))
+            title = " ".join(_NO_LETTERS.sub("", title).split())
+            self.outline.append((title[:200], self._lines))
 
     def __str__(self) -> str:
         return "".join(self._parts)
@@ -138,11 +143,12 @@ def read_pptx(content: bytes, text: Text) -> None:
     _check_archive(content)
     for number, slide in enumerate(pptx.Presentation(io.BytesIO(content)).slides, start=1):
         title = slide.shapes.title.text if slide.shapes.title is not None else ""
+        title = title.replace(_LINE_BREAK, " ")
         if not text.begin(f"Slide {number}: {title}" if title else f"Slide {number}"):
             return
         notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
         words = [*_words_of(slide.shapes), f"Notes: {notes.text}" if notes and notes.text else ""]
-        if not text.add("\n".join(filter(None, words))):
+        if not text.add("\n".join(filter(None, words)).replace(_LINE_BREAK, "\n")):
             return
 
 

@@ -11,6 +11,7 @@ from chat.importing.values import (
     ImportedChat,
     ImportedMessage,
     Node,
+    bounded,
     chat_of,
     clean,
     key_of,
@@ -34,7 +35,7 @@ def read_chatgpt(raw: Mapping[str, Any]) -> ImportedChat:
     """
     key = key_of(raw.get("conversation_id") or raw.get("id"))
     nodes: dict[str, Node] = {}
-    for name, value in mapping_of(raw.get("mapping")).items():
+    for name, value in bounded(mapping_of(raw.get("mapping"))).items():
         place = mapping_of(value)
         parent = place.get("parent")
         nodes[name] = Node(

@@ -11,6 +11,7 @@ from chat.importing.values import (
     ImportedChat,
     ImportedMessage,
     Node,
+    bounded,
     chat_of,
     clean,
     key_of,
@@ -31,7 +32,7 @@ def read_claude(raw: Mapping[str, Any]) -> ImportedChat:
         LeftOut: it has no id, or holds nothing, or too much.
     """
     key = key_of(raw.get("uuid"))
-    given = [mapping_of(one) for one in list_of(raw.get("chat_messages"))]
+    given = [mapping_of(one) for one in bounded(list_of(raw.get("chat_messages")))]
     names = [str(one.get("uuid") or f"place {place}") for place, one in enumerate(given)]
     is_tree = all(isinstance(one.get("parent_message_uuid"), str) for one in given)
     nodes: dict[str, Node] = {}

@@ -16,12 +16,15 @@ from django.utils.translation import gettext as _
 
 from chat.call_texts import call_in_markdown
 from chat.importing.values import (
+    LONGEST_CHAT,
     LONGEST_TEXT,
     ImportedChat,
     ImportedFile,
     ImportedFolder,
+    ImportedMessage,
     ImportedVersion,
     Node,
+    bounded,
     chat_of,
     clean,
     key_of,
@@ -29,11 +32,13 @@ from chat.importing.values import (
     mapping_of,
     message_of,
     moment_of,
+    too_long,
 )
 from chat.values import MessageRole
 
 _UPLOAD: Final = "upload"
 _LONGEST_NAME: Final = 256
+_BETWEEN: Final = "\n\n"
 _ROOM: Final = 1_000
 """Characters that stay free for what is said of what did not come."""
 
@@ -51,16 +56,22 @@ def read_own(raw: Mapping[str, Any], places: Container[str] = ()) -> ImportedCha
     told = [mapping_of(one) for one in list_of(raw.get("files"))]
     files = tuple(file for one in told if (file := _file(one, places)))
     had = sum(len(list_of(one.get("versions"))) for one in told)
-    given = [mapping_of(one) for one in list_of(raw.get("messages"))]
+    given = [mapping_of(one) for one in bounded(list_of(raw.get("messages")))]
     is_tree = bool(given) and all(_id(one.get("id")) for one in given)
     known = {(file.key, version.number) for file in files for version in file.versions}
     nodes: dict[str, Node] = {}
     above: str | None = None
+    room = LONGEST_CHAT
     for place, one in enumerate(given):
         name = str(one["id"]) if is_tree else f"place {place}"
         parent = _id(one.get("parent")) if is_tree else above
-        nodes[name] = Node(parent=parent, message=_message(name, one, known))
+        message = _message(name, one, known)
+        nodes[name] = Node(parent=parent, message=message)
         above = name
+        # A call of few bytes becomes a text of many: nothing is put together that is too much.
+        room -= len(message.text) if message is not None else 0
+        if room < 0:
+            raise too_long()
     chat = chat_of(
         key=key,
         title=clean(raw.get("title")),
@@ -113,7 +124,9 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def _message(key: str, raw: Mapping[str, Any], known: Container[tuple[str, int]]) -> Any:
+def _message(
+    key: str, raw: Mapping[str, Any], known: Container[tuple[str, int]]
+) -> ImportedMessage | None:
     role = next((one for one in MessageRole if one == raw.get("role")), None)
     names: list[str] = []
     attached: list[tuple[str, int]] = []
@@ -136,14 +149,18 @@ def _message(key: str, raw: Mapping[str, Any], known: Container[tuple[str, int]]
 
 def _with_calls(text: str, calls: Sequence[Any]) -> str:
     """An answer with its tool calls, as many as a message has room for."""
-    told = text.strip()
+    if not calls:
+        return text
+    told = list(filter(None, [text.strip()]))
+    room = LONGEST_TEXT - _ROOM - len(text)
     for place, one in enumerate(calls):
-        longer = "\n\n".join([*([told] if told else []), _call(mapping_of(one))])
-        if len(longer) > LONGEST_TEXT - _ROOM:
-            rest = _("[Further tool calls: %(number)s]") % {"number": len(calls) - place}
-            return f"{told}\n\n{rest}".strip()
-        told = longer
-    return told if calls else text
+        call = _call(mapping_of(one))
+        room -= len(call) + len(_BETWEEN)
+        if room < 0:
+            told.append(_("[Further tool calls: %(number)s]") % {"number": len(calls) - place})
+            break
+        told.append(call)
+    return _BETWEEN.join(told)
 
 
 def _call(raw: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from typing import IO, Any, Final
 
 from django.utils.translation import gettext as _
 
+from chat import archives
 from chat.importing.reading import RawChat, Unreadable, source_of
 
 MANIFEST: Final = "trellis.json"
@@ -46,8 +47,9 @@ _FAULTS: Final = (
 def is_copy(file: IO[bytes]) -> bool:
     """Whether a file is a copy of somebody's data, by its manifest; it is read from its beginning afterwards."""
     try:
-        with _opened(file) as packed, packed.open(MANIFEST) as entry:
-            told = json.loads(entry.read(_MOST_MANIFEST_BYTES))
+        with _opened(file) as packed:
+            entry = packed.getinfo(MANIFEST)
+            told = json.loads(archives.unpacked(packed, entry, _MOST_MANIFEST_BYTES))
         return isinstance(told, dict) and told.get("format") == FORMAT
     except (Unreadable, KeyError, RecursionError, *_FAULTS):
         return False
@@ -104,17 +106,13 @@ class PackedCopy:
         return RawChat(source_of(raw), raw, places)
 
     def _unpacked(self, entry: zipfile.ZipInfo) -> bytes:
-        with self._packed.open(entry) as file:
-            # With a limit, else all that it unpacks to is in memory before the rest is dropped.
-            return file.read(entry.file_size + 1)
+        # With a limit, else all that it unpacks to is in memory before the rest is dropped.
+        return archives.unpacked(self._packed, entry, entry.file_size + 1)
 
 
 def _opened(file: IO[bytes]) -> zipfile.ZipFile:
     _check_directory(file)
-    packed = zipfile.ZipFile(file)
-    if len(packed.infolist()) > MOST_ENTRIES:
-        raise Unreadable(_("This ZIP holds too many files."))
-    return packed
+    return zipfile.ZipFile(file)
 
 
 def _check_directory(file: IO[bytes]) -> None:
@@ -125,12 +123,19 @@ def _check_directory(file: IO[bytes]) -> None:
     at = tail.rfind(_END)
     if at < 0 or len(tail) < at + _END_BYTES:
         raise _damaged()
-    if int.from_bytes(tail[at + 12 : at + 16], "little") > _MOST_DIRECTORY_BYTES:
-        raise Unreadable(_("This ZIP holds too many files."))
-    # The form for more than that, which Trellis never writes.
-    if tail[max(0, at - 20) : at].startswith(_LARGE_END):
+    length = int.from_bytes(tail[at + 12 : at + 16], "little")
+    # The other form is for more than that, and Trellis never writes it.
+    is_larger = tail[max(0, at - 20) : at].startswith(_LARGE_END)
+    if is_larger or length > _MOST_DIRECTORY_BYTES or _lists_too_many(file, size, tail, at, length):
         raise Unreadable(_("This ZIP holds too many files."))
     file.seek(0)
+
+
+def _lists_too_many(file: IO[bytes], size: int, tail: bytes, at: int, length: int) -> bool:
+    """Whether the list, which is so long and ends where its end is told, has too many entries."""
+    end = size - len(tail) + at
+    file.seek(max(0, end - length))
+    return archives.lists_more_than(file.read(length), MOST_ENTRIES)
 
 
 def _damaged() -> Unreadable:

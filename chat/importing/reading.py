@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
+from chat import archives
 from chat.importing.chatgpt import read_chatgpt
 from chat.importing.claude import read_claude
 from chat.importing.own import read_own
@@ -103,6 +104,8 @@ def texts_of(content: bytes) -> list[str]:
     """
     if not content.startswith(b"PK"):
         return [_decoded(content)]
+    if archives.lists_more_than(content, _MOST_ENTRIES):
+        raise Unreadable(_("This ZIP holds too many files. Choose conversations.json alone."))
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             return [_decoded(one) for one in _unpacked(packed)]
@@ -114,16 +117,13 @@ def texts_of(content: bytes) -> list[str]:
 
 def _unpacked(packed: zipfile.ZipFile) -> Iterator[bytes]:
     entries = packed.infolist()
-    if len(entries) > _MOST_ENTRIES:
-        raise Unreadable(_("This ZIP holds too many files. Choose conversations.json alone."))
     named = [one for one in entries if _CONVERSATIONS.search(one.filename)]
     wanted = named or [one for one in entries if one.filename.endswith(".json")]
     if not wanted:
         raise Unreadable(_("This ZIP holds no conversations.json."))
     left = MOST_UNPACKED_BYTES
     for entry in sorted(wanted, key=lambda one: one.filename):
-        with packed.open(entry) as file:
-            content = file.read(left + 1)  # whatever the ZIP says of its size
+        content = archives.unpacked(packed, entry, left + 1)
         left -= len(content)
         if left < 0:
             raise Unreadable(

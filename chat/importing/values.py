@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 from django.utils.translation import gettext as _
 
 from chat.values import MessageRole
 from workspaces.text_values import read_moment
 
+Places = TypeVar("Places", bound=Sized)
+
 MOST_MESSAGES: Final = 5_000
 """Of one chat, which is stored whole or not at all."""
 LONGEST_TEXT: Final = 1_000_000
 """Characters of one message."""
+LONGEST_CHAT: Final = 50_000_000
+"""Characters of all its messages together."""
+MOST_FILES: Final = 1_000
+"""Of one message, that are named in it."""
 _LATEST_SECONDS: Final = 253_370_000_000
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
@@ -107,11 +114,8 @@ def chat_of(
     """
     if not any(node.message for node in nodes.values()):
         raise LeftOut(_("Nothing is said in it that Trellis can show."))
-    if (
-        len(nodes) > 4 * MOST_MESSAGES
-        or sum(bool(n.message) for n in nodes.values()) > MOST_MESSAGES
-    ):
-        raise LeftOut(_("It has more than %(most)s messages.") % {"most": MOST_MESSAGES})
+    if sum(bool(n.message) for n in bounded(nodes).values()) > MOST_MESSAGES:
+        raise _too_many_messages()
     messages = tuple(_in_order(nodes))
     shown = _Ways(nodes).nearest(leaf)
     return ImportedChat(
@@ -121,6 +125,28 @@ def chat_of(
         messages=messages,
         leaf=shown or messages[-1].key,
     )
+
+
+def bounded(places: Places) -> Places:
+    """The places of a tree, of which some have no message.
+
+    Raises:
+        LeftOut: there are more than a chat can have.
+    """
+    if len(places) > 4 * MOST_MESSAGES:
+        raise _too_many_messages()
+    return places
+
+
+def too_long() -> LeftOut:
+    """Why a chat is not imported whose messages are too much together."""
+    return LeftOut(
+        _("Its messages have more than %(most)s characters together.") % {"most": LONGEST_CHAT}
+    )
+
+
+def _too_many_messages() -> LeftOut:
+    return LeftOut(_("It has more than %(most)s messages.") % {"most": MOST_MESSAGES})
 
 
 class _Ways:
@@ -215,9 +241,12 @@ def message_of(
         attached: what comes along.
 
     Raises:
-        LeftOut: it is too long.
+        LeftOut: it is too long, or has too many files.
     """
-    text = with_files(clean(said), files)
+    names = list(islice(files, MOST_FILES + 1))
+    if len(names) > MOST_FILES:
+        raise LeftOut(_("A message in it has more than %(most)s files.") % {"most": MOST_FILES})
+    text = with_files(clean(said), names)
     if role is None or not (text.strip() or attached):
         return None
     return ImportedMessage(

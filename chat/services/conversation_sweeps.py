@@ -36,11 +36,16 @@ def erase_deleted() -> int:
     """Erase what was deleted so long ago that nobody can bring it back; gives how many."""
     oldest = database_now() - timedelta(days=settings.TRELLIS.deleted_conversation_days)
     rows = Conversation.objects.across_workspaces().filter(deleted_at__lt=oldest)
-    return _sweep("erase_deleted", rows.order_by("deleted_at"), _erase_one)
+    take = partial(_erase_if_deleted, oldest=oldest)
+    return _sweep("erase_deleted", rows.order_by("deleted_at"), take)
 
 
-def _erase_one(conversation: Conversation, actor: Actor) -> bool:
+def _erase_if_deleted(conversation: Conversation, actor: Actor, *, oldest: datetime) -> bool:
     with changing(conversation.pk, conversation.workspace_id) as changes:
+        deleted_at = changes.conversation.deleted_at
+        # Its owner may have brought it back since it was found.
+        if deleted_at is None or deleted_at >= oldest:
+            return False
         erase_with(changes, actor)
     return True
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from audit.filter_language import Key, one_of, plain, read_age, read_typed
-from chat.models import Bud, Folder
+from chat.models import Bud, Conversation, Folder
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput
 from workspaces.models import User, Workspace
@@ -71,7 +71,7 @@ def read_filters(query: str, *, workspace: Workspace, person: User) -> tuple[Fil
     words = _FILTER.sub(take, query)
     if not terms:
         return Filters(), query
-    buds = _named(Bud.objects.for_workspace(workspace).values_list("pk", "name", "slug"))
+    buds = _named(_known_buds(workspace, person).values_list("pk", "name", "slug"))
     folders = _named(
         Folder.objects.for_workspace(workspace).filter(owner=person).values_list("pk", "name")
     )
@@ -101,6 +101,13 @@ def read_filters(query: str, *, workspace: Workspace, person: User) -> tuple[Fil
         ),
         words.strip(),
     )
+
+
+def _known_buds(workspace: Workspace, person: User) -> Any:
+    """The buds that a person may know of: those that they see, and those that have answered in their chats."""
+    chats = Conversation.objects.for_workspace(workspace).filter(owner=person)
+    rows = Bud.objects.for_workspace(workspace)
+    return rows.usable_by(person.pk) | rows.filter(pk__in=chats.order_by().values("bud"))
 
 
 def _named(rows: object) -> dict[str, str]:

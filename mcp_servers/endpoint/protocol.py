@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import anyio
 import mcp_types
 import mcp_types.version
 from mcp.server.lowlevel import Server
@@ -81,7 +82,10 @@ async def answer(
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
-        return messages.pop() if messages else {"type": "http.disconnect"}
+        if not messages:
+            # The client is there until it has its answer. Else the SDK gives up what it would stream.
+            await anyio.sleep_forever()
+        return messages.pop()
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -14,7 +14,7 @@ from mcp_servers.client import results
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.connections import calls
 from mcp_servers.client.errors import InvalidArguments, ToolNotFound
-from mcp_servers.client.resource_addresses import may_be
+from mcp_servers.client.resource_addresses import may_be, without_query
 from mcp_servers.client.values import PromptOutcome, PromptRequest, ResourceOutcome, ResourceRequest
 from mcp_servers.gate.caller import Caller
 from mcp_servers.gate.operation import Out, ServerOperation
@@ -117,7 +117,8 @@ class ResourceRead(_Read[ResourceOutcome]):
         self.check_actor()
         self.reach(self.request.server_id)
         uri = self.name
-        if not uri.strip() or len(uri) > MAX_URI_LENGTH or any(sign < " " for sign in uri):
+        is_sound = uri == self.request.uri and not any(sign < " " for sign in uri)
+        if not uri.strip() or len(uri) > MAX_URI_LENGTH or not is_sound:
             error = InvalidArguments(_("This is not a valid address of a resource."))
             self.refuse(error, RefusedBy.ARGUMENTS, "resource.uri")
         self._values = {"uri": uri}
@@ -130,13 +131,16 @@ class ResourceRead(_Read[ResourceOutcome]):
             server=self.server
         )
         off = rows.filter(is_enabled=False).order_by().values_list("uri", "is_template")
+        listed = rows.filter(uri=self.name, is_template=False, is_enabled=True, removed_at=None)
+        names = {self.name, without_query(self.name)}
+        if len(names) > 1 and listed.exists():
+            names = {self.name}  # the server tells it from the one without
         meant = {
             is_template
             for known, is_template in off
-            if may_be(self.name, known, is_template=is_template)
+            if any(may_be(name, known, is_template=is_template) for name in names)
         }
         # What a template leads to may be listed by itself, and be on.
-        listed = rows.filter(uri=self.name, is_template=False, is_enabled=True, removed_at=None)
         is_listed = meant == {True} and listed.exists()
         if meant and not is_listed:
             reason = _("An administrator has switched this resource off.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from decimal import Decimal
 from io import StringIO
@@ -26,6 +27,7 @@ from config.workspace_files import (
     workspace_document,
     write_workspace,
 )
+from config.workspace_files.shapes import read_document
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool
 from mcp_servers.registry import services
 from tests.factories import CANARY, Tenant, TwoTenants, make_tenant
@@ -301,6 +303,39 @@ def test_texts_that_unfold_or_are_no_yaml_are_refused() -> None:
         with pytest.raises(InvalidInput) as refused:
             read_yaml(text)
         assert "YAML" in refused.value.fields["file"][0]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [f"0x{'f' * 5_000}", "9223372036854775808", ".nan", "-.inf", r'"a\0b"', r'"\ud800"'],
+)
+def test_values_that_nothing_can_hold_are_refused(value: str) -> None:
+    """REL-462: as REST refuses them, with their line; also as a name, and as a value of one."""
+    for text in (f"servers:\n- name: {value}", f"servers:\n- {value}: a", f"rules:\n  {value}: 1"):
+        with pytest.raises(InvalidInput) as refused:
+            read_document(read_yaml(text))
+        assert "See line 2." in refused.value.fields["file"][0]
+
+
+def test_yaml_takes_neither_long_nor_much_of_the_stack() -> None:
+    """SEC-623: numbers of many parts, deep nesting, and two million characters."""
+    for text in ("a: " + "1:" * 200_000 + "1", "[" * 101 + "]" * 101, "- " * 150_000):
+        with pytest.raises(InvalidInput):
+            read_yaml(text)
+    assert read_yaml("[" * 100 + "]" * 100)
+    assert read_yaml("a: 1:30") == {"a": 90}
+    steps = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal steps
+        steps += event == "call"
+
+    sys.setprofile(count)
+    try:
+        assert len(read_yaml("[" + "a," * 2_000 + "]")) == 2_000
+    finally:
+        sys.setprofile(None)
+    assert steps / 2_000 < 20  # a reader in Python takes more than a hundred
 
 
 def test_secrets_are_never_written_and_stay_where_they_are_left_out(tenant: Tenant) -> None:

@@ -22,7 +22,7 @@ from mcp_servers.oauth.reasons import SignInFailed
 from mcp_servers.oauth.requests import check_url, get_json
 from workspaces.database import database_now
 from workspaces.database.row_security import everywhere
-from workspaces.errors import InvalidInput, RateLimited
+from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DOCUMENT_AGE: Final = timedelta(hours=1)
 """An older document is read again before a person is asked."""
 MOST_UNUSED: Final = 1000
-"""Registered clients that nobody has allowed anything; further ones have to wait."""
+"""Registered clients that nobody has allowed anything; a further one takes the place of the oldest."""
 UNUSED_FOR: Final = timedelta(days=1)
 """After that, a client that nobody allowed anything is forgotten."""
 IDLE_FOR: Final = timedelta(days=90)
@@ -40,7 +40,7 @@ MOST_DOCUMENT_BYTES: Final = 64 * 1024
 
 def find(client_id: str) -> KnownClient | None:
     """The client that calls itself so."""
-    if not 0 < len(client_id) <= LONGEST_CLIENT_ID:
+    if not 0 < len(client_id) <= LONGEST_CLIENT_ID or "\x00" in client_id:
         return None
     with everywhere():
         return KnownClient.objects.filter(client_id=client_id).first()
@@ -59,13 +59,13 @@ def register(
 
     Raises:
         InvalidInput: an address for codes is not acceptable.
-        RateLimited: too many have registered that nobody let in.
     """
     addresses = _checked(redirect_uris)
     with everywhere():
         waiting = KnownClient.objects.filter(via=KnownVia.REGISTRATION, used_at=None)
-        if waiting.count() >= MOST_UNUSED:
-            raise RateLimited(_("Too many programs have registered. Try again tomorrow."))
+        # Were further ones refused, one stranger could keep everybody's out, at a leisurely pace.
+        oldest = waiting.order_by("-read_at", "-pk").values_list("pk", flat=True)[MOST_UNUSED - 1 :]
+        waiting.filter(pk__in=list(oldest)).delete()
         client = KnownClient.objects.create(
             client_id=client_id,
             via=KnownVia.REGISTRATION,

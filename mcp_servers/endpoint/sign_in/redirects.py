@@ -7,11 +7,15 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+from pydantic import AnyUrl, ValidationError
+
 from mcp_servers.models.client_sign_ins import LONGEST_REDIRECT
 
 MOST_REDIRECTS: Final = 10
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{1,60}\Z")
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f.:]+")
+"""A name or an address. Other characters have a meaning in the security policy of the page that leads there."""
 _NOT_OF_PROGRAMS: Final = frozenset(
     {
         *("about", "blob", "chrome", "content", "data", "file", "filesystem", "ftp", "intent"),
@@ -34,10 +38,12 @@ def is_acceptable(address: str) -> bool:
     if parts is None or not _SCHEME.match(parts.scheme) or "@" in parts.netloc:
         return False
     if parts.scheme == "https":
-        return bool(parts.hostname)
-    if parts.scheme == "http":
-        return parts.hostname in LOOPBACK
-    return parts.scheme not in _NOT_OF_PROGRAMS
+        is_fit = _HOST.fullmatch(parts.hostname or "") is not None
+    elif parts.scheme == "http":
+        is_fit = parts.hostname in LOOPBACK
+    else:
+        is_fit = parts.scheme not in _NOT_OF_PROGRAMS
+    return is_fit and _is_address_of_sdk(address)
 
 
 def is_one_of(address: str, known: Iterable[str]) -> bool:
@@ -84,6 +90,15 @@ def _split(address: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts
+
+
+def _is_address_of_sdk(address: str) -> bool:
+    """Whether the SDK reads it, which compares the client's addresses with the one that it is asked for."""
+    try:
+        AnyUrl(address)
+    except ValidationError:
+        return False
+    return True
 
 
 def _without_port(address: str) -> tuple[str, str, str] | None:

@@ -26,6 +26,8 @@ from tests.factories import Tenant, TwoTenants
 from workspaces import outbox
 from workspaces.actors import Source
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.models import Membership
+from workspaces.people.services import remove_member
 
 pytestmark = pytest.mark.django_db
 _C = AlertRule.Condition
@@ -247,6 +249,25 @@ def test_a_message_that_fails_is_tried_again_later(tenant: Tenant, receiver: Htt
     assert waiting.status == AlertDelivery.Status.DELIVERED
 
 
+def test_a_message_that_waits_goes_to_nobody_who_was_taken_out(tenant: Tenant) -> None:
+    """SEC-624: out of the workspace, or out of the rule."""
+    addresses = [tenant.member.email, "gone@example.org", "stays@example.org"]
+    rule = make(tenant, _C.TIMEOUT, emails=addresses, tells_bell=False)
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    assert look(rule) is not None
+    remove_member(
+        membership=Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member),
+        actor=tenant.actor("owner"),
+    )
+    rule.refresh_from_db()
+    rule.emails.remove("gone@example.org")
+    rule.save()
+    assert delivery.deliver_due() == 1
+    assert [one.to for one in mail.outbox] == [["stays@example.org"]]
+    told = AlertDelivery.objects.for_workspace(tenant.workspace)
+    assert sorted(told.values_list("status", flat=True)) == ["delivered", "given_up", "given_up"]
+
+
 def test_recommended_rules_are_added_once(tenant: Tenant) -> None:
     owner = tenant.actor("owner")
     assert services.add_recommended(workspace_id=tenant.workspace.pk, actor=owner) == len(
@@ -307,6 +328,27 @@ def test_one_rule_that_fails_keeps_no_other_from_its_look(tenant: Tenant) -> Non
     with patch.object(evaluation, "measure", broken):
         assert evaluation.evaluate_all() == 2
     assert Alert.objects.for_workspace(tenant.workspace).get().rule.name == "good"
+
+
+def test_a_rule_that_changes_while_it_is_looked_at_tells_nobody_of_before(tenant: Tenant) -> None:
+    """REL-1282: neither a person who was taken out of it nor an address that was replaced; the next look tells."""
+    rule = make(tenant, _C.TIMEOUT, emails=["before@example.org"], tells_bell=False)
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    as_read = AlertRule.objects.for_workspace(tenant.workspace).select_related("workspace").get()
+    draft = RuleDraft(
+        name="a rule",
+        condition=_C.TIMEOUT,
+        threshold=1,
+        window_minutes=15,
+        emails=["after@example.org"],
+        tells_bell=False,
+    )
+    services.update_rule(rule=rule, actor=tenant.actor("owner"), draft=draft)
+    told = AlertDelivery.objects.for_workspace(tenant.workspace)
+    assert look(as_read) is None
+    assert not told.exists()
+    assert look(rule) is not None
+    assert told.get().target == "after@example.org"
 
 
 def test_counting_is_bounded(tenant: Tenant) -> None:

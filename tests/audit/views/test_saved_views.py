@@ -31,6 +31,17 @@ def test_a_view_is_kept_shared_and_deleted_by_its_owner(tenant: Tenant) -> None:
     assert tenant.client("member").post(url(tenant, "views/"), draft).status_code == 403
 
 
+def test_an_odd_view_keeps_nobody_from_the_schedules(tenant: Tenant) -> None:
+    """Ours: the form looks among the shared views for the one whose filters it has."""
+    admin, auditor = tenant.client("admin"), tenant.client("auditor")
+    draft = {"page": "log", "name": "Od\x00d", "query": "&" * 4000, "is_shared": "on"}
+    assert admin.post(url(tenant, "views/"), draft).status_code == 302
+    assert SavedView.objects.for_workspace(tenant.workspace).get().name == "Odd"
+    form = auditor.get(url(tenant, "schedules/"), {"tool": "search"})
+    assert form.status_code == 200
+    assert b"tool=search" in form.content
+
+
 def test_a_private_view_is_its_owners_alone(tenant: Tenant) -> None:
     """Ours."""
     draft = {"page": "reports", "name": "Secret plans", "query": "tool=x"}

@@ -225,6 +225,18 @@ def test_of_a_file_that_is_read_in_part_both_are_told(chat: Chat) -> None:
     assert (chip["status"], chip["error"]) == ("ready", "Only its beginning could be read.")
 
 
+def test_one_odd_character_keeps_no_document_from_the_model(chat: Chat) -> None:
+    """REL-1280: also one that is kept with what was read of it."""
+    book = upload(chat, "book.pdf", documents.pdf(["An exam-) Tj 0 -14 Td (ple"]))
+    kept = upload(chat, "kept.xlsx", documents.xlsx("S", [[1]]))
+    version = ArtifactVersion.objects.for_workspace(chat.tenant.workspace).get(artifact=kept)
+    readings._keep(version, Extracted(text="[Sheet S]\nfor\x02ty"))
+    chat.model.say("Two")
+    send(chat, book, kept)
+    assert "> [Page 1]\n> An example\n" in asked(chat)
+    assert "> [Sheet S]\n> forty" in asked(chat)
+
+
 def test_what_cannot_be_read_says_why_to_both(chat: Chat) -> None:
     """REL-321, REL-716: on the chip and in the request, and the answer comes all the same."""
     chat.model.say("Send me its text")

@@ -7,6 +7,8 @@ import io
 import json
 import subprocess
 import sys
+import tracemalloc
+import zipfile
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -18,7 +20,7 @@ from chat.documents import extracting
 from chat.documents.child import MEMORY_BYTES, MOST_CHARACTERS
 from chat.documents.extracting import Extracted, NotReadNow, Unreadable, extract
 from chat.documents.pictures import MOST_SIDE, for_model
-from chat.file_kinds import BINARY, find_type
+from chat.file_kinds import BINARY, as_text, find_type, is_broken_document
 from tests import documents
 
 
@@ -32,6 +34,20 @@ def test_each_page_of_a_pdf_stands_under_its_number() -> None:
     found = read(documents.pdf(["The first page", "The second page"]))
     assert found.text.splitlines() == ["[Page 1]", "The first page", "[Page 2]", "The second page"]
     assert found.outline == (("Page 1", 1), ("Page 2", 3))
+
+
+def test_a_word_that_is_divided_at_the_end_of_a_line_is_one() -> None:
+    """REL-1280: PDFium tells such a place by a control character, and letters that it does not know by others."""
+    found = read(documents.pdf([r"An exam-) Tj 0 -14 Td (ple of\016ce work\013"]))
+    assert found.text == "[Page 1]\nAn example ofce work\n"
+    assert as_text(found.text.encode()) == found.text
+
+
+def test_a_line_break_on_a_slide_is_one() -> None:
+    """REL-1280: in its title, and in its text."""
+    slide = read(documents.slides("Our\vplan", "What we do\vand when"))
+    assert slide.text == "[Slide 1: Our plan]\nOur\nplan\nWhat we do\nand when\n"
+    assert as_text(slide.text.encode()) == slide.text
 
 
 def test_headings_of_a_word_document_are_its_outline() -> None:
@@ -185,6 +201,25 @@ def test_archives_that_are_no_document_are_not_read() -> None:
     assert find_type(documents.archive(both), "a.docx") == BINARY
     assert find_type(documents.archive({"readme.txt": "x"}), "a.docx") == BINARY
     assert find_type(b"PK\x03\x04 and then nothing", "a.xlsx") == BINARY
+
+
+def test_an_archive_that_lists_very_many_files_is_not_opened() -> None:
+    """SEC-620: whoever sends it would keep the server busy for seconds, and fill its memory."""
+    entry = b"PK\x01\x02" + bytes(24) + (1).to_bytes(2, "little") + bytes(16) + b"a"
+    listed = entry * 50_000
+    length = len(listed).to_bytes(4, "little")
+    begin = b"PK\x03\x04" + bytes(26)
+    start = len(begin).to_bytes(4, "little")
+    content = begin + listed + b"PK\x05\x06" + bytes(8) + length + start + bytes(2)
+    with zipfile.ZipFile(io.BytesIO(content)) as opened:
+        assert len(opened.namelist()) == 50_000
+    tracemalloc.start()
+    try:
+        assert find_type(content, "a.docx") == BINARY
+        assert not is_broken_document(content)
+        assert tracemalloc.get_traced_memory()[1] < len(content)
+    finally:
+        tracemalloc.stop()
 
 
 def test_pictures_are_made_small_and_flat() -> None:

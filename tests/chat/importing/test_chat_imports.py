@@ -40,9 +40,9 @@ from workspaces.models import Membership
 from workspaces.people.services import remove_member
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
+def zipped(files: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     kept = io.BytesIO()
-    with zipfile.ZipFile(kept, "w", zipfile.ZIP_DEFLATED) as packed:
+    with zipfile.ZipFile(kept, "w", method) as packed:
         for name, content in files.items():
             packed.writestr(name, content)
     return kept.getvalue()
@@ -340,6 +340,41 @@ def test_a_small_file_cannot_grow_without_end(
     settings.TRELLIS = settings.TRELLIS.model_copy(update={"artifact_max_bytes": 65_536})
     with pytest.raises(InvalidInput):
         begin(acme, b"[" + b" " * 70_000 + b"]")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_is_not_unpacked_without_a_limit(acme: Tenant, method: int) -> None:
+    """SEC-620: in these ways Python unpacks everything, however few bytes it is asked for."""
+    chats = json.dumps([claude()]).encode()
+    assert bring(acme, zipped({"conversations.json": chats})).imported == 1
+    assert "damaged" in bring(acme, zipped({"conversations.json": chats}, method)).error
+
+
+def test_a_zip_that_lists_too_many_files_is_not_opened(
+    acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-620: they are counted before Python makes an object of each."""
+    monkeypatch.setattr(reading, "_MOST_ENTRIES", 2)
+    files = {f"{number}/conversations.json": b"[]" for number in range(3)}
+    assert "too many files" in bring(acme, zipped(files)).error
+
+
+def test_few_bytes_of_a_chat_do_not_become_a_text_without_end(
+    acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-621: names of tool calls and of files are far longer in a message than in a file."""
+
+    def own(key: str, **said: Any) -> dict[str, Any]:
+        message = {"role": "user", "text": "Hello", **said}
+        return {"id": key, "bud": "Bud", "title": key, "messages": [message] * 3}
+
+    assert bring(acme, [own("fits", tool_calls=[{}] * 20)]).imported == 1
+    monkeypatch.setattr(values, "MOST_FILES", 20)
+    row = bring(acme, [own("named", attachments=[{}] * 20), own("more", attachments=[{}] * 21)])
+    assert row.imported == 1
+    assert "more than 20 files" in row.reasons[0]["reason"]
+    monkeypatch.setattr("chat.importing.own.LONGEST_CHAT", 1_000)
+    assert "together" in bring(acme, [own("long", tool_calls=[{}] * 20)]).reasons[0]["reason"]
 
 
 def test_trees_that_bite_their_tails_are_left_out(acme: Tenant) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import json
 import random
+import tempfile
+import tracemalloc
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -24,6 +27,8 @@ from chat.artifacts import storage
 from chat.artifacts.services import add_version, create_artifact
 from chat.artifacts.storage import artifact_storage
 from chat.artifacts.sweeping import sweep
+from chat.importing import packed
+from chat.importing.reading import Unreadable
 from chat.models import (
     ArtifactVersion,
     Attachment,
@@ -167,9 +172,9 @@ def opened(row: DataCopy) -> dict[str, bytes]:
     """All that is in its ZIPs."""
     found: dict[str, bytes] = {}
     for part in parts_of(row):
-        with zipfile.ZipFile(io.BytesIO(storage.read(part.path))) as packed:
-            assert packed.testzip() is None
-            found |= {one: packed.read(one) for one in packed.namelist()}
+        with zipfile.ZipFile(io.BytesIO(storage.read(part.path))) as opened_part:
+            assert opened_part.testzip() is None
+            found |= {one: opened_part.read(one) for one in opened_part.namelist()}
     return found
 
 
@@ -809,10 +814,62 @@ def test_a_hostile_copy_is_read_within_bounds(acme: Tenant, settings: Settings) 
         bring(acme, b"PK" + b"x" * 1_100_000)
 
 
-def zipped(files: Mapping[str, bytes], *, pack: bool = True) -> bytes:
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_copy_is_not_unpacked_without_a_limit(acme: Tenant, method: int) -> None:
+    """SEC-620: neither its manifest nor a chat in it."""
+    manifest = json.dumps({"format": packed.FORMAT}).encode()
+    spaces = b" " * 50_000_000
+    bomb = zipped({packed.MANIFEST: manifest + spaces}, method=method)
+    assert len(bomb) < 20_000
+    assert _memory_of(partial(packed.is_copy, io.BytesIO(bomb))) < 5_000_000
+    mixed = io.BytesIO(zipped({packed.MANIFEST: manifest}))
+    with zipfile.ZipFile(mixed, "a", method) as grown:
+        grown.writestr("chats/a/chat.json", b"{}" + spaces)
+    copy = packed.PackedCopy(mixed)
+    entry = copy._entries["chats/a/chat.json"]
+    entry.file_size = 100
+    assert _memory_of(partial(list, copy.chats())) < 5_000_000
+    assert [one.fault for one in copy.chats()] == ["It is damaged in the ZIP."]
+    assert copy.content_of("chats/a/chat.json", 1000) is None
+
+
+def _memory_of(work: Callable[[], object]) -> int:
+    """The most bytes that some work holds at once."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_copy_whose_places_lie_before_its_beginning_is_none() -> None:
+    """SEC-514: on a disk nobody can go there."""
+    content = bytearray(zipped({packed.MANIFEST: b"{}"}))
+    end = content.rfind(b"PK\x05\x06")
+    told = int.from_bytes(content[end + 16 : end + 20], "little")
+    content[end + 16 : end + 20] = (told + 100).to_bytes(4, "little")
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        assert not packed.is_copy(file)
+
+
+def test_a_copy_that_lists_too_many_files_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-620: they are counted before Python makes an object of each."""
+    monkeypatch.setattr(packed, "MOST_ENTRIES", 10)
+    file = io.BytesIO(zipped({f"{number}.txt": b"" for number in range(11)}))
+    with pytest.raises(Unreadable, match="too many files"):
+        packed.PackedCopy(file)
+    few = io.BytesIO(zipped({f"{number}.txt": b"" for number in range(10)}))
+    assert not list(packed.PackedCopy(few).chats())
+
+
+def zipped(
+    files: Mapping[str, bytes], *, pack: bool = True, method: int = zipfile.ZIP_DEFLATED
+) -> bytes:
     kept = io.BytesIO()
-    method = zipfile.ZIP_DEFLATED if pack else zipfile.ZIP_STORED
-    with zipfile.ZipFile(kept, "w", method) as packed:
+    method = method if pack else zipfile.ZIP_STORED
+    with zipfile.ZipFile(kept, "w", method) as written:
         for name, content in files.items():
-            packed.writestr(name, content)
+            written.writestr(name, content)
     return kept.getvalue()

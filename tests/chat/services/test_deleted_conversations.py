@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from pytest_django.fixtures import Settings
 from uuid_utils.compat import uuid7
 
 from chat.models import Bud, Conversation, Message, Turn
+from chat.services import conversation_sweeps
 from chat.services.branches import edit_message, regenerate
 from chat.services.conversation_sweeps import delete_idle, erase_deleted
 from chat.services.conversations import (
@@ -137,6 +139,24 @@ def test_it_is_erased_once_its_days_are_over(tenant: Tenant, settings: Settings)
     left = Conversation.objects.for_workspace(tenant.workspace)
     assert set(left.values_list("title", flat=True)) == {young.title, living.title}
     assert erase_deleted() == 0
+
+
+def test_one_that_was_brought_back_at_the_last_moment_stays(tenant: Tenant) -> None:
+    """REL-1281: the sweep finds many, and erases them one after the other."""
+    late, again = a_chat(tenant, "late"), a_chat(tenant, "again")
+    actor, oldest = tenant.actor("member"), database_now() - timedelta(days=1)
+    for row in (late, again):
+        delete_conversation(conversation=row, actor=actor)
+        Conversation.objects.for_workspace(tenant.workspace).filter(pk=row.pk).update(
+            deleted_at=oldest - timedelta(minutes=1)
+        )
+    found = list(Conversation.objects.for_workspace(tenant.workspace))
+    for row in (late, again):
+        restore_conversation(conversation=row, actor=actor)
+    delete_conversation(conversation=again, actor=actor)
+    take = partial(conversation_sweeps._erase_if_deleted, oldest=oldest)
+    assert conversation_sweeps._sweep("erase_deleted", found, take) == 0
+    assert Conversation.objects.for_workspace(tenant.workspace).count() == 2
 
 
 def test_a_conversation_that_nobody_uses_is_deleted_where_the_owner_says_so(

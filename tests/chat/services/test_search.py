@@ -38,6 +38,7 @@ from chat.services.word_index import FIRST_CHATS, MOST_CANDIDATES, MOST_NEWEST
 from chat.values import ArtifactOrigin, ToolCallStatus, TurnStatus
 from tests.factories import Tenant, make_tenant
 from workspaces.database.sql_files import read_statements
+from workspaces.errors import InvalidInput
 
 pytestmark = pytest.mark.both_engines
 
@@ -113,6 +114,29 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 def asks_for_all(captured: CaptureQueriesContext) -> bool:
     """Whether a statement compared all messages that hold the words with all that are wanted."""
     return any(re.search(r"chat_message\.(row)?id IN \(\s*SELECT", one["sql"]) for one in captured)
+
+
+def test_a_filter_names_no_bud_that_is_somebody_elses_alone(tenant: Tenant) -> None:
+    """SEC-622: neither as a value that may have been meant, nor by taking it. One that answered in a chat is known."""
+    talk(tenant, "member", "We plant in March.")
+    own = Bud.objects.create(
+        workspace=tenant.workspace,
+        slug="layoffs",
+        name="Layoffs in May",
+        owner=tenant.owner,
+        visibility="owner",
+    )
+
+    def told(query: str) -> str:
+        with pytest.raises(InvalidInput) as refused:
+            search(workspace=tenant.workspace, person=tenant.member, query=query)
+        return str(refused.value.fields)
+
+    assert "layoffs" not in told("from:nobody plant")
+    assert "layoffs" not in told("from:layofs plant")
+    assert "no value" in told("from:layoffs plant")
+    Conversation.objects.for_workspace(tenant.workspace).update(bud=own)
+    assert len(found(tenant, "from:layoffs plant")) == 1
 
 
 def found(tenant: Tenant, query: str, who: str = "member") -> list[str]:

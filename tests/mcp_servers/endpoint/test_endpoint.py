@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import httpx2
+import mcp_types
 import pytest
 from django.db import connection
 from django.test import Client
@@ -261,6 +262,14 @@ def test_headers_methods_and_origins_are_checked(tenant: Tenant, notes: McpServe
     assert another.status_code == 400
     assert another.json()["error"]["code"] == -32020
     assert old.post("tools/list", **{"Mcp-Protocol-Version": "1999-01-01"}).status_code == 400
+
+
+def test_what_an_endpoint_does_not_announce_is_no_method(tenant: Tenant) -> None:
+    """REL-1131: also what would be answered with a stream."""
+    client = McpClient(tenant, token_for(tenant), TODAYS)
+    answer = client.post("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] == mcp_types.METHOD_NOT_FOUND
 
 
 def test_nobody_is_told_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:

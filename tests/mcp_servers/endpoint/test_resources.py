@@ -145,8 +145,14 @@ def test_what_a_switched_off_template_leads_to_is_not_read(
     stored_resource(notes, "note://named/ideas", name="Ideas")
     assert off not in words("note://named/ideas")
     rows.filter(is_template=False).update(is_enabled=False)
-    for uri in ("note://all", "NOTE://all", "note://%61ll", "note://All", "note://named/ideas"):
+    for uri in (
+        *("note://all", "NOTE://all", "note://%61ll", "note://All", "note://named/ideas"),
+        *("note://./all", "note://named/../all/", "note://all?a=b", "note://all#c"),
+    ):
         assert off in words(uri), uri
+    stored_resource(notes, "note://all?a=b", name="Some of them")
+    assert off not in words("note://all?a=b")
+    assert "not a valid address" in words("note://all\x00")
 
 
 @pytest.mark.parametrize(
@@ -154,6 +160,15 @@ def test_what_a_switched_off_template_leads_to_is_not_read(
     [
         ("file:///a%20b", "file:///a b", False, True),
         ("file:///a/b", "file:///a", False, False),
+        ("file:///a/./b", "file:///a/b", False, True),
+        ("file:///c/..//a/b/?", "file:///a/b", False, True),
+        ("file:/a\\%2562", "file:///a/b", False, True),
+        ("file:///a/b%00.txt", "file:///a/b", False, True),
+        ("file:///a/b.txt", "file:///a/b", False, False),
+        ("file:///a/../c", "file:///a/b", False, False),
+        ("file:///a/b?c=1", "file:///a/b?c=2", False, False),
+        ("file:///a/./b", "file:///a/{name}", True, True),
+        ("file:///a/./b/c", "file:///a/{name}", True, False),
         ("x://{a}", "x://{a}", False, True),
         ("x://1/2", "x://{a}/{b}", True, True),
         ("X://1%2F2", "x://{a}", True, True),

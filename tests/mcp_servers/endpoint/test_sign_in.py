@@ -257,6 +257,8 @@ def test_a_program_on_the_computer_may_take_any_port(tenant: Tenant) -> None:
         "nothing",
         "http://127.0.0.1:99999/cb",
         "https://app.example/" + "x" * 500,
+        "https://app.example;script-src/cb",
+        "https://*/cb",
     ],
 )
 def test_a_client_names_only_safe_addresses(db: None, redirect: str) -> None:
@@ -291,6 +293,15 @@ def test_what_is_not_in_order_is_refused(
     assert "Back to the client" in text
     assert "iss=" in text
     assert 'name="answer"' not in text
+
+
+def test_an_id_that_no_database_takes_is_of_nobody(tenant: Tenant) -> None:
+    """SEC-532: whoever asks is told so, also without a session."""
+    begun = SigningIn(tenant, "no\x00body")
+    assert begun.page().status_code == 400
+    assert begun.ask_tokens(grant_type="refresh_token", refresh_token="trr_x").status_code == 401
+    sent = {"client_id": begun.client_id, "token": "trr_x"}
+    assert Client().post("/oauth/revoke", sent).status_code == 401
 
 
 def test_a_code_serves_once_and_soon(tenant: Tenant) -> None:
