@@ -25,20 +25,24 @@ from audit.streams.services import (
     pause_stream,
     update_stream,
 )
-from config.workspace_files.place import Place, faults_at
+from config.workspace_files.place import Place, faults_at, stored_or_given
 from config.workspace_files.shapes import AlertFile, ScheduleFile, StreamFile, ViewFile
 from workspaces.errors import InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, has_permission
+from workspaces.secret_memory import without_secrets
 
 _ALERT = tuple(name for name in AlertFile.model_fields if name != "is_active")
 
 
 def alert_files(place: Place) -> list[AlertFile]:
-    """Every alert rule, by name."""
+    """Every alert rule, by name; what is secret in an address is masked."""
     rows = AlertRule.objects.for_workspace(place.pk).order_by("name", "id")
-    return [
+    files = (
         AlertFile(**{name: getattr(row, name) for name in AlertFile.model_fields}) for row in rows
+    )
+    return [
+        one.model_copy(update={"webhook_url": without_secrets(one.webhook_url)}) for one in files
     ]
 
 
@@ -51,16 +55,25 @@ def put_alert(place: Place, wanted: AlertFile, present: Mapping[str, AlertFile])
     now = present.get(wanted.name)
     if wanted == now:
         return
-    draft = RuleDraft(**wanted.model_dump(mode="json", include=set(_ALERT)))
+    rows = AlertRule.objects.for_workspace(place.pk).filter(name=wanted.name).order_by("id")
+    rule = rows[0] if now is not None else None
     secret = ""
     with faults_at(f"alerts.{wanted.name}"):
-        if now is None:
+        draft = RuleDraft(
+            **{
+                **wanted.model_dump(mode="json", include=set(_ALERT)),
+                "webhook_url": stored_or_given(
+                    "webhook_url",
+                    wanted.webhook_url,
+                    now.webhook_url if now else None,
+                    rule.webhook_url if rule else None,
+                ),
+            }
+        )
+        if now is None or rule is None:
             rule, secret = create_rule(workspace_id=place.pk, actor=place.actor, draft=draft)
-        else:
-            rows = AlertRule.objects.for_workspace(place.pk).filter(name=wanted.name)
-            rule = rows.order_by("id")[0]
-            if any(getattr(wanted, name) != getattr(now, name) for name in _ALERT):
-                secret = update_rule(rule=rule, actor=place.actor, draft=draft)
+        elif any(getattr(wanted, name) != getattr(now, name) for name in _ALERT):
+            secret = update_rule(rule=rule, actor=place.actor, draft=draft)
         if rule.is_active != wanted.is_active:
             switch_rule(rule=rule, actor=place.actor, is_active=wanted.is_active)
     if secret:
@@ -68,10 +81,11 @@ def put_alert(place: Place, wanted: AlertFile, present: Mapping[str, AlertFile])
 
 
 def stream_files(place: Place) -> list[StreamFile]:
-    """Every stream of the workspace, by name."""
+    """Every stream of the workspace, by name; what is secret in an address is masked."""
     names = ("name", "kind", "target", "ca_certificates", "client_certificate", "is_paused")
     rows = AuditStream.objects.for_workspace(place.pk).order_by("name", "id")
-    return [StreamFile(**{name: getattr(row, name) for name in names}) for row in rows]
+    files = (StreamFile(**{name: getattr(row, name) for name in names}) for row in rows)
+    return [one.model_copy(update={"target": without_secrets(one.target)}) for one in files]
 
 
 def put_stream(place: Place, wanted: StreamFile, present: Mapping[str, StreamFile]) -> None:
@@ -81,16 +95,23 @@ def put_stream(place: Place, wanted: StreamFile, present: Mapping[str, StreamFil
         InvalidInput: with what is wrong at which field.
     """
     now = present.get(wanted.name)
-    draft = StreamDraft(
-        name=wanted.name,
-        target=wanted.target,
-        headers=wanted.headers,
-        ca_certificates=wanted.ca_certificates,
-        client_certificate=wanted.client_certificate,
-        client_key=wanted.client_key,
-    )
+    rows = AuditStream.objects.for_workspace(place.pk).filter(name=wanted.name).order_by("id")
+    stream = rows[0] if now is not None else None
     with faults_at(f"streams.{wanted.name}"):
-        if now is None:
+        draft = StreamDraft(
+            name=wanted.name,
+            target=stored_or_given(
+                "target",
+                wanted.target,
+                now.target if now else None,
+                stream.target if stream else None,
+            ),
+            headers=wanted.headers,
+            ca_certificates=wanted.ca_certificates,
+            client_certificate=wanted.client_certificate,
+            client_key=wanted.client_key,
+        )
+        if now is None or stream is None:
             stream, secret = create_stream(
                 workspace_id=place.pk,
                 actor=place.actor,
@@ -103,8 +124,6 @@ def put_stream(place: Place, wanted: StreamFile, present: Mapping[str, StreamFil
         else:
             if wanted.kind is not now.kind:
                 raise InvalidInput(fields={"kind": [_("A stream keeps its kind. Name a new one.")]})
-            rows = AuditStream.objects.for_workspace(place.pk).filter(name=wanted.name)
-            stream = rows.order_by("id")[0]
             if wanted.model_copy(update={"is_paused": now.is_paused}) != now:
                 stream = update_stream(stream=stream, actor=place.actor, draft=draft)
         if stream.is_paused != wanted.is_paused:

@@ -366,6 +366,40 @@ def test_secrets_are_never_written_and_stay_where_they_are_left_out(tenant: Tena
     assert "servers.far.url" in refused.value.fields
 
 
+def test_secrets_in_addresses_of_the_log_are_masked_and_stay(tenant: Tenant) -> None:
+    """SEC-360: of an alert's webhook and of a stream; the rest of them is changed all the same."""
+    place = place_of(tenant)
+    secret = f"?token=9f{CANARY}8e7d6c5b"
+    alert = AlertRule.objects.create(
+        workspace=tenant.workspace,
+        name="A",
+        condition="timeout",
+        threshold=1,
+        webhook_url=f"https://hook.example.org/{secret}",
+    )
+    stream = AuditStream.objects.create(
+        workspace=tenant.workspace,
+        name="S",
+        kind="webhook",
+        target=f"https://sink.example.org/{secret}",
+    )
+    written = write_workspace(place)
+    assert CANARY not in written
+    document = read_yaml(written)
+    document["alerts"][0]["threshold"] = 3
+    document["streams"][0]["is_paused"] = True
+    assert CANARY not in apply_file(place, document).diff
+    alert.refresh_from_db()
+    stream.refresh_from_db()
+    assert (alert.threshold, stream.is_paused) == (3, True)
+    assert (CANARY in alert.webhook_url, CANARY in stream.target) == (True, True)
+    other = place_of(make_tenant("other"))
+    for part, field in (("alerts", "alerts.A.webhook_url"), ("streams", "streams.S.target")):
+        with pytest.raises(InvalidInput) as refused:
+            apply_file(other, {part: document[part]})
+        assert field in refused.value.fields
+
+
 def test_only_owners_write_and_apply(two_workspaces: TwoTenants) -> None:
     """SEC-361: and the log's parts only for those who may read it."""
     for role in ("admin", "member", "auditor"):
