@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -204,7 +205,7 @@ def _read(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) ->
         call.arguments.get("source") is True and is_text(version.content_type)
     )
     text = _source_of(artifact, version) if is_source else _text_of(version)
-    lines = text.splitlines(keepends=True)
+    lines = _lines_of(text)
     head = f"{artifact.name}, version {version.number} of {artifact.newest}"
     wanted = call.arguments.get("search")
     if wanted is not None:
@@ -290,6 +291,16 @@ def _from_knowledge(text: str, files: Iterable[KnowledgeFile]) -> ToolCallOutcom
         content=(TextPart(text=text),),
         details={"knowledge": told, "from_outside": True},
     )
+
+
+def _lines_of(text: str) -> list[str]:
+    """Lines as the outline and other tools count them. A page break in a line or a sign of Unicode's ends none.
+
+    Only where there is no other end, a carriage return is one.
+    """
+    if "\n" not in text:
+        return text.splitlines(keepends=True)
+    return list(io.StringIO(text, newline="\n"))
 
 
 def _found(lines: Sequence[str], wanted: str) -> str:

@@ -105,6 +105,21 @@ def test_only_a_bud_that_makes_files_is_offered_the_tools(chat: Chat) -> None:
     assert alone == names - {"send_artifact_to_mcp", "retrieve_file_from_mcp"}
 
 
+def test_lines_are_those_of_the_outline(making: Chat) -> None:
+    """REL-324: a page break or another end of Unicode's within a line shifts none of those below it."""
+    model = making.model
+    model.call(
+        ("create_artifact", {"name": "a.md", "content": "one\f\u2028one\n# Two\n\x85three\n"})
+    )
+    model.call(("read_artifact", {"name": "a.md", "first_line": 2, "last_line": 2}))
+    model.call(("create_artifact", {"name": "b.txt", "content": "one\rtwo\rthree"}))
+    model.call(("read_artifact", {"name": "b.txt", "first_line": 2, "last_line": 2}))
+    model.say("done")
+    making.ask()
+    assert told(making)[1].endswith("lines 2 to 2 of 3:\n# Two\n")
+    assert told(making)[3].endswith("lines 2 to 2 of 3:\ntwo\r")
+
+
 def test_a_model_makes_reads_changes_and_lists_files(making: Chat) -> None:
     """Ours: each call is one version, shown on its card, and on record as requested and finished."""
     model = making.model
