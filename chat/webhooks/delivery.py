@@ -40,8 +40,7 @@ def deliver_due() -> int:
 
 
 def deliver_now(delivery: WebhookDelivery) -> WebhookDelivery:
-    """Send one event at once, for somebody who waits for the answer."""
-    delivery.attempts += 1
+    """Send an event that this process has claimed at once, for somebody who waits for the answer."""
     failures: list[webhooks.NotTaken | None] = []
 
     async def keep(_: WebhookDelivery, failure: webhooks.NotTaken | None) -> None:

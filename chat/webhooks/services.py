@@ -12,6 +12,7 @@ from chat.models import WebhookDelivery, WebhookEndpoint
 from chat.values import WebhookEvent
 from chat.webhooks.delivery import deliver_now, give_up_all
 from chat.webhooks.events import tell_test
+from workspaces import outbox
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError, InvalidInput
@@ -93,7 +94,10 @@ def delete_webhook(*, endpoint: WebhookEndpoint, actor: Actor) -> None:
 def try_webhook(*, endpoint: WebhookEndpoint, actor: Actor) -> WebhookDelivery:
     """Send an event that says nothing, once, and wait for what comes of it."""
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=endpoint.workspace_id)
-    return deliver_now(tell_test(endpoint))
+    with transaction.atomic():
+        # Ours before anybody sees it, else a worker may send it, too.
+        [delivery] = outbox.claim([tell_test(endpoint)], most=1)
+    return deliver_now(delivery)
 
 
 def _check(url: str, events: Sequence[str]) -> None:

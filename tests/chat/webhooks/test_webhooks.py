@@ -31,7 +31,7 @@ from config.celery import app
 from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import Listening
 from tests.patience import PATIENCE
-from tests.threads import giving_back
+from tests.threads import Threads, giving_back
 from workspaces import outbox, webhooks
 from workspaces.actors import Source
 from workspaces.database import database_now
@@ -199,6 +199,20 @@ def test_a_test_says_what_came_of_it(chat: Chat, program: Program, secret: str) 
     assert (failed.status, failed.last_error) == ("given_up", "It could not be reached.")
     old = renew_secret(endpoint=endpoint, actor=owner)
     assert old != secret
+
+
+@pytest.mark.usefixtures("secret")
+def test_no_worker_sends_a_test_that_is_on_its_way(chat: Chat, program: Program) -> None:
+    """SEC-34: whoever asked waits for it, so it comes once."""
+    program.let_go.clear()
+    endpoint, owner = deliveries_endpoint(chat), chat.tenant.actor("owner")
+    with Threads(1) as somebody:
+        tried = somebody.submit(try_webhook, endpoint=endpoint, actor=owner)
+        assert program.was_heard.wait(PATIENCE)
+        assert deliver_due() == 0
+        program.let_go.set()
+        assert tried.result(PATIENCE).status == "delivered"
+    assert (len(program.heard), deliveries(chat)[0].attempts) == (1, 1)
 
 
 def deliveries_endpoint(chat: Chat) -> Any:
