@@ -43,13 +43,17 @@ EDGES = """
 def test_a_message_runs_as_its_letters_do(
     page: Page, words: str, runs_from_the_right: bool
 ) -> None:
-    """REL-1248: its full stop stands at its end."""
+    """REL-1248: its full stop stands at its end, and so does the title that the chat has from it."""
     enter(page, MEMBER)
     open_chat(page, "Clock", words)
     bubble = page.locator(".user-message .bubble").last
     expect(bubble).to_have_text(words)
     first, last = bubble.evaluate(EDGES)
     assert (last < first) == runs_from_the_right
+    direction = "rtl" if runs_from_the_right else "ltr"
+    for title in (page.locator("h1.chat-title"), page.locator(".chat-row .truncate").first):
+        expect(title).to_have_text(words)
+        expect(title).to_have_css("direction", direction)
 
 
 def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:

@@ -139,7 +139,9 @@ export function ConversationView({ id }: { id: string }) {
           </span>
         )}
         <div class="min-w-0 grow">
-          <h1 class="chat-title">{title}</h1>
+          <h1 class="chat-title" dir="auto">
+            {title}
+          </h1>
           {conversation && <AnswerLine bud={conversation.bud.name} model={model} />}
         </div>
         {conversation?.is_archived && (

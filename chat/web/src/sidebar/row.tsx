@@ -116,7 +116,9 @@ export function ConversationRow({ row }: { row: Conversation }) {
             checked={selected.value.has(row.id)}
             onChange={() => select(row.id)}
           />
-          <span class="truncate grow">{title}</span>
+          <span class="truncate grow" dir="auto">
+            {title}
+          </span>
         </label>
       </li>
     );
@@ -134,7 +136,7 @@ export function ConversationRow({ row }: { row: Conversation }) {
         }}
       >
         {folder && <Dot colour={folder.colour} />}
-        <span class="truncate grow" title={row.title}>
+        <span class="truncate grow" dir="auto" title={row.title}>
           {row.title || common.newChat}
         </span>
         {!isHere && unsent.value.has(row.id) && (
@@ -181,7 +183,15 @@ function RenameDialog({ row, onClose }: { row: Conversation; onClose: () => void
       >
         <div class="field">
           <label for="rename-title">{t.title}</label>
-          <input ref={input} id="rename-title" defaultValue={row.title} maxLength={200} required autofocus />
+          <input
+            ref={input}
+            id="rename-title"
+            dir="auto"
+            defaultValue={row.title}
+            maxLength={200}
+            required
+            autofocus
+          />
         </div>
         <div class="flex justify-end gap-2">
           <button type="button" class="btn btn-outline-quiet" onClick={onClose}>

@@ -221,7 +221,9 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
             >
               <span aria-hidden="true">{row.avatar || "🌱"}</span>
               <span class="min-w-0 grow">
-                <span class="block truncate">{row.title || common.newChat}</span>
+                <span class="block truncate" dir="auto">
+                  {row.title || common.newChat}
+                </span>
                 <Excerpt row={row} />
               </span>
               {row.is_archived && <span class="text-xs text-(--quiet)">{t.inArchive}</span>}
