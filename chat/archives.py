@@ -23,12 +23,9 @@ def unpacked(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int) -> byte
     """What an entry holds, up to so many bytes, whatever it says of its size.
 
     Raises:
-        NotImplementedError: it is packed in a way that cannot be unpacked within bounds.
-        BadZipFile: it is damaged.
+        BadZipFile: it is damaged, or packed in a way that cannot be unpacked within bounds.
     """
-    if entry.compress_type not in _BOUNDED:
-        raise NotImplementedError
-    if entry.header_offset < 0:
+    if entry.compress_type not in _BOUNDED or entry.header_offset < 0:
         raise zipfile.BadZipFile
     with packed.open(entry) as file:
         return file.read(most)
