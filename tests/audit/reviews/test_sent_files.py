@@ -150,21 +150,27 @@ def test_what_waits_ends_with_its_schedule(tenant: Tenant, mail_is_down: Any) ->
     assert mail.outbox == []
 
 
-def test_a_process_that_died_leaves_its_file_to_the_next_one(tenant: Tenant) -> None:
-    """REL-1215: the same row, so the same Message-ID; and not for ever."""
-    schedule = a_schedule(tenant)
-    row = SentFile.objects.create(
-        workspace=tenant.workspace,
+def left_behind(schedule: ReportSchedule, **values: Any) -> SentFile:
+    """A file whose process died before it was sent."""
+    now = timezone.now()
+    row: SentFile = SentFile.objects.create(
+        workspace=schedule.workspace,
         schedule=schedule,
         name=schedule.name,
         query=schedule.query,
         format="csv",
         time_zone="UTC",
-        since=timezone.now() - timedelta(days=2),
-        until=timezone.now() - timedelta(days=1),
-        due_at=schedule.next_run_at,
-        attempts=1,
+        since=now - timedelta(days=2),
+        until=now - timedelta(days=1),
+        **values,
     )
+    return row
+
+
+def test_a_process_that_died_leaves_its_file_to_the_next_one(tenant: Tenant) -> None:
+    """REL-1215: the same row, so the same Message-ID; and not for ever."""
+    schedule = a_schedule(tenant)
+    row = left_behind(schedule, due_at=schedule.next_run_at, attempts=1)
     assert send_due() == 1
     row.refresh_from_db()
     assert (row.status, row.attempts) == ("sent", 2)
@@ -182,17 +188,7 @@ def test_one_by_hand_whose_process_died_is_not_taken_for_the_one_that_is_due(
 ) -> None:
     """REL-1215: it has no due time, so nothing follows from it; the due file is sent, and the next comes in its time."""
     schedule = a_schedule(tenant)
-    lost = SentFile.objects.create(
-        workspace=tenant.workspace,
-        schedule=schedule,
-        name=schedule.name,
-        query=schedule.query,
-        format="csv",
-        time_zone="UTC",
-        since=timezone.now() - timedelta(days=2),
-        until=timezone.now() - timedelta(days=1),
-        asked_by="somebody",
-    )
+    lost = left_behind(schedule, asked_by="somebody")
     assert send_due() == 1
     lost.refresh_from_db()
     assert lost.status == "waiting"
