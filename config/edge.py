@@ -208,7 +208,11 @@ def _is_too_long(value: bytes, most_bytes: int) -> bool:
 
 
 def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
-    """The same for Daphne, if this process is Daphne: it keeps a whole request on its disk before it calls anybody."""
+    """The same for Daphne, if this process is Daphne: it keeps a whole request on its disk before it calls anybody.
+
+    Nor does its library read the form in a body. It would do so on the event loop, before anybody knows who sent it,
+    and hold a file 13 times in memory; Django reads the form once more.
+    """
     protocol: Any = sys.modules.get("daphne.http_protocol")
     if protocol is None:
         return
@@ -218,6 +222,9 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
         _received = 0
         _most_bytes = 0
         _is_refused = False
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **{**kwargs, "parsePOSTFormSubmission": False})
 
         def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
             super().gotLength(length)
