@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -37,14 +37,17 @@ from chat.providers.spending import Bill
 from chat.recording import Changes
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
 from workspaces.database import database_now
+from workspaces.database.prepared import PreparedUpdate, Update
 from workspaces.database.prepared_writes import insert
 from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.redaction import redact_known
 
 MOST_TRIES = 5
 """How often one step's request is sent again because a process died with it."""
-_MOST_PARTIALS = 50
-"""Texts that one statement saves."""
+_PARTIALS_AT_ONCE: Final = (1, 2, 4, 8, 16, 32, 64)
+"""How many texts one statement saves."""
+_PARTIAL_KINDS: Final = (UUID, UUID, UUID, int, str, str)
+"""Message, workspace, turn, the lease's token, text and reasoning."""
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -151,8 +154,8 @@ def save_partials(partials: Sequence[Partial]) -> set[UUID]:
     One statement, so that a holder that was paused in between writes nothing.
     """
     kept: set[UUID] = set()
-    for start in range(0, len(partials), _MOST_PARTIALS):
-        some = partials[start : start + _MOST_PARTIALS]
+    for start in range(0, len(partials), _PARTIALS_AT_ONCE[-1]):
+        some = partials[start : start + _PARTIALS_AT_ONCE[-1]]
         if _save_partials(some) == len(some):
             kept |= {one.message_id for one in some}
         else:  # of one at least the turn has another holder, or the answer has ended
@@ -162,24 +165,37 @@ def save_partials(partials: Sequence[Partial]) -> set[UUID]:
 
 
 def _save_partials(some: Sequence[Partial]) -> int:
+    # The last one is named again until there are as many as one of few statements saves.
+    size = next(size for size in _PARTIALS_AT_ONCE if size >= len(some))
+    values: list[UUID | str | int] = []
+    for one in [*some, *[some[-1]] * (size - len(some))]:
+        lease = one.lease
+        values += [one.message_id, lease.workspace_id, lease.turn_id, lease.token]
+        values += [one.text, one.reasoning]
+    return _partials_update(size).run(*values)
+
+
+@cache
+def _partials_update(size: int) -> PreparedUpdate:
+    """The statement for so many answers."""
+    return PreparedUpdate(_update_of_partials, *_PARTIAL_KINDS * size)
+
+
+def _update_of_partials(*values: Any) -> Update:
     ours = Q()
-    for one in some:
-        held = Turn.objects.for_workspace(one.lease.workspace_id).filter(
-            pk=OuterRef("turn_id"), lease_token=one.lease.token
-        )
-        ours |= Q(
-            Exists(held.order_by()),
-            pk=one.message_id,
-            workspace_id=one.lease.workspace_id,
-            turn_id=one.lease.turn_id,
-        )
+    texts, reasonings = [], []
+    of_one = len(_PARTIAL_KINDS)
+    for start in range(0, len(values), of_one):
+        message, workspace, turn, token, text, reasoning = values[start : start + of_one]
+        turns = Turn.objects.for_workspace(workspace)
+        held = turns.filter(pk=OuterRef("turn_id"), lease_token=token).order_by()
+        ours |= Q(Exists(held), pk=message, workspace_id=workspace, turn_id=turn)
+        texts.append(When(pk=message, then=Value(text)))
+        reasonings.append(When(pk=message, then=Value(reasoning)))
     # No join: Django would look for the rows in a subquery, and PostgreSQL does not look there again once it has waited
     # for the answer's own commit. What was said until then would replace the whole answer.
     rows = Message.objects.across_workspaces().filter(ours, status=MessageStatus.STREAMING.value)
-    return rows.order_by().update(
-        text=Case(*(When(pk=one.message_id, then=Value(one.text)) for one in some)),
-        reasoning=Case(*(When(pk=one.message_id, then=Value(one.reasoning)) for one in some)),
-    )
+    return Update(rows.order_by(), {"text": Case(*texts), "reasoning": Case(*reasonings)})
 
 
 def _masked(lease: Lease, answer: AnsweredStep) -> tuple[str, str]:

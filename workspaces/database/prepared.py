@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import connection, models
 from django.db.models.query import ModelIterable, get_related_populators
+from django.db.models.sql import UpdateQuery
+from django.db.transaction import mark_for_rollback_on_error
 
 from workspaces.database import statement_cursor
 from workspaces.database.row_security import everywhere
@@ -41,7 +45,54 @@ class _Statement:
     """It asks for rows of every tenant."""
 
 
-class PreparedRows(Generic[_Row]):
+class _Prepared(ABC):
+    """A statement that differs only in ids, words and numbers, compiled once for each kind of database."""
+
+    def __init__(self, *kinds: type[UUID] | type[str] | type[int]) -> None:
+        self._kinds = kinds
+        self._marks = [_mark(kind, number) for number, kind in enumerate(kinds)]
+        self._uuid: models.UUIDField[Any, Any] = models.UUIDField()
+        self._statements: dict[str, _Statement] = {}
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def _compile(self) -> _Statement:
+        """Have Django compile it, with the marks in the place of values."""
+
+    def _statement(self) -> _Statement:
+        with self._lock:
+            statement = self._statements.get(connection.vendor)
+            if statement is None:
+                statement = self._statements[connection.vendor] = self._compile()
+            return statement
+
+    def _params(self, statement: _Statement, values: tuple[UUID | str | int, ...]) -> list[Any]:
+        assert len(values) == len(self._kinds)
+        params = list(statement.params)
+        for place, number in statement.places:
+            params[place] = self._as_param(values[number])
+        return params
+
+    def _compiled(self, compiler: Any, queryset: models.QuerySet[Any, Any]) -> _Statement:
+        # Rows of a tenant only through the door, here as everywhere.
+        getattr(queryset, "_must_be_scoped", lambda: None)()
+        sql, params = compiler.as_sql()
+        marks = [self._as_param(mark) for mark in self._marks]
+        places = [
+            (place, marks.index(param)) for place, param in enumerate(params) if param in marks
+        ]
+        gives_instances = issubclass(queryset._iterable_class, ModelIterable)
+        shape = _shape_of(compiler) if gives_instances and compiler.select else None
+        is_across = getattr(queryset, "is_across", False)
+        return _Statement(sql, tuple(params), tuple(places), shape, is_across)
+
+    def _as_param(self, value: UUID | str | int) -> Any:
+        if isinstance(value, str | int):
+            return value
+        return self._uuid.get_db_prep_value(value, connection)
+
+
+class PreparedRows(_Prepared, Generic[_Row]):
     """A queryset that differs only in ids and words, compiled once; its rows come as instances, with what it joins.
 
     Prefetched rows are not supported.
@@ -56,13 +107,9 @@ class PreparedRows(Generic[_Row]):
         build: Callable[..., models.QuerySet[_Row, Any]],
         *kinds: type[UUID] | type[str] | type[int],
     ) -> None:
+        super().__init__(*kinds)
         self._build = build
-        self._kinds = kinds
-        self._marks = [_mark(kind, number) for number, kind in enumerate(kinds)]
-        self._uuid: models.UUIDField[Any, Any] = models.UUIDField()
-        self._statements: dict[str, _Statement] = {}
         self._model: type[_Row]
-        self._lock = threading.Lock()
 
     def all(self, *values: UUID | str | int) -> list[_Row]:
         """The rows; inside a transaction, if the queryset locks them."""
@@ -84,14 +131,11 @@ class PreparedRows(Generic[_Row]):
     def _fetch(
         self, statement: _Statement, values: tuple[UUID | str | int, ...]
     ) -> list[tuple[Any, ...]]:
-        assert len(values) == len(self._kinds)
-        params = list(statement.params)
-        for place, number in statement.places:
-            params[place] = self._as_param(values[number])
-        if statement.is_across:
-            with everywhere():
-                return _run(statement.sql, params)
-        return _run(statement.sql, params)
+        params = self._params(statement, values)
+        with _reaching(statement), statement_cursor(connection) as cursor:
+            cursor.execute(statement.sql, params)
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
     def _instance(self, statement: _Statement, row: list[Any]) -> _Row:
         shape = statement.shape
@@ -106,40 +150,54 @@ class PreparedRows(Generic[_Row]):
             setattr(instance, name, row[place])
         return instance
 
-    def _statement(self) -> _Statement:
-        with self._lock:
-            statement = self._statements.get(connection.vendor)
-            if statement is None:
-                statement = self._statements[connection.vendor] = self._compile()
-            return statement
-
     def _compile(self) -> _Statement:
         queryset = self._build(*self._marks)
-        # Rows of a tenant only through the door, here as everywhere.
-        getattr(queryset, "_must_be_scoped", lambda: None)()
         self._model = queryset.model
-        compiler = queryset.query.get_compiler(connection=connection)
-        sql, params = compiler.as_sql()
-        marks = [self._as_param(mark) for mark in self._marks]
-        places = [
-            (place, marks.index(param)) for place, param in enumerate(params) if param in marks
-        ]
-        gives_instances = issubclass(queryset._iterable_class, ModelIterable)
-        shape = _shape_of(compiler) if gives_instances else None
-        is_across = getattr(queryset, "is_across", False)
-        return _Statement(sql, tuple(params), tuple(places), shape, is_across)
-
-    def _as_param(self, value: UUID | str | int) -> Any:
-        if isinstance(value, str | int):
-            return value
-        return self._uuid.get_db_prep_value(value, connection)
+        return self._compiled(queryset.query.get_compiler(connection=connection), queryset)
 
 
-def _run(sql: str, params: list[Any]) -> list[tuple[Any, ...]]:
-    with statement_cursor(connection) as cursor:
-        cursor.execute(sql, params)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
+class Update(NamedTuple):
+    """What a queryset's `update()` would be called with."""
+
+    rows: models.QuerySet[Any, Any]
+    values: Mapping[str, Any]
+
+
+class PreparedUpdate(_Prepared):
+    """An update that differs only in ids, words and numbers, compiled once.
+
+    Args:
+        build: makes it from a value of each kind; called once for each kind of database. It joins no table.
+        kinds: UUID, str or int.
+    """
+
+    def __init__(
+        self, build: Callable[..., Update], *kinds: type[UUID] | type[str] | type[int]
+    ) -> None:
+        super().__init__(*kinds)
+        self._build = build
+
+    def run(self, *values: UUID | str | int) -> int:
+        """How many rows were changed."""
+        statement = self._statement()
+        params = self._params(statement, values)
+        with (
+            _reaching(statement),
+            mark_for_rollback_on_error(connection.alias),
+            statement_cursor(connection) as cursor,
+        ):
+            cursor.execute(statement.sql, params)
+            return int(cursor.rowcount)
+
+    def _compile(self) -> _Statement:
+        rows, values = self._build(*self._marks)
+        query: Any = rows.query.chain(UpdateQuery)  # as QuerySet.update() does
+        query.add_update_values(values)
+        return self._compiled(query.get_compiler(connection=connection), rows)
+
+
+def _reaching(statement: _Statement) -> Any:
+    return everywhere() if statement.is_across else nullcontext()
 
 
 def _shape_of(compiler: Any) -> _Shape:
@@ -165,5 +223,5 @@ def _mark(kind: type[UUID] | type[str] | type[int], number: int) -> UUID | str |
     """A value that no query holds by itself."""
     mark = UUID(int=2**127 + number)
     if kind is int:
-        return 2**62 + number
+        return 2**31 - 1 - number  # as large as any field of a number takes
     return mark if kind is UUID else f"value {mark}"

@@ -7,12 +7,12 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.db import OperationalError, connection, transaction
-from django.db.models import Exists, F, OuterRef, Subquery
+from django.db.models import Case, Exists, F, OuterRef, Subquery, Value, When
 from django.forms import model_to_dict
 
 from tests.factories import Tenant
 from workspaces.database import is_unavailable, row_security, statement_cursor
-from workspaces.database.prepared import PreparedRows
+from workspaces.database.prepared import PreparedRows, PreparedUpdate, Update
 from workspaces.models import Membership, User, Workspace
 from workspaces.scoping import UnscopedQuery
 
@@ -159,3 +159,28 @@ def test_the_driver_keeps_no_other_text(tenant: Tenant) -> None:
         assert not User.objects.filter(email=f"secret-{number}@example.org").exists()
     known = connection.connection._prepared
     assert "secret-" not in repr((known._names, known._counts))
+
+
+def test_an_update_changes_what_django_would_change(
+    tenant: Tenant, django_assert_num_queries: Any
+) -> None:
+    """Ours: the rows that its values name and no others, and it says how many; rows of a tenant only through the door."""
+
+    def renaming(workspace_id: UUID, email: str, name: str) -> Update:
+        rows = Membership.objects.for_workspace(workspace_id).filter(user__email=email)
+        people = User.objects.filter(pk__in=rows.values("user"))
+        return Update(people, {"name": Case(When(email=email, then=Value(name)))})
+
+    prepared = PreparedUpdate(renaming, UUID, str, str)
+    for name in ("Ann", "Ben"):
+        with django_assert_num_queries(1):
+            assert prepared.run(tenant.workspace.pk, tenant.member.email, name) == 1
+        assert User.objects.get(pk=tenant.member.pk).name == name
+    assert prepared.run(uuid4(), tenant.member.email, "Cid") == 0
+    assert not User.objects.exclude(pk=tenant.member.pk).filter(name="Ben").exists()
+
+    def unscoped(user_id: UUID) -> Update:
+        return Update(Membership.objects.filter(user_id=user_id), {"is_auditor": True})
+
+    with pytest.raises(UnscopedQuery):
+        PreparedUpdate(unscoped, UUID).run(tenant.member.pk)
