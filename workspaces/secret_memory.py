@@ -14,6 +14,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote, unquote_plus, urlsplit
 from uuid import UUID
@@ -71,14 +72,25 @@ _SECRET_PARAMETERS: Final = frozenset(
 """In a URL, besides the names that mark a secret everywhere."""
 _PLAIN: Final = re.compile(r"(?:[^\W\d_]+|\d{1,8})(?:[ ._/:;,=+-]+(?:[^\W\d_]+|\d{1,8}))*")
 _LONGEST_WORD: Final = 20
+_LONGEST_KEPT_NAME: Final = 40
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 
 def is_secret_key(name: str) -> bool:
     """Whether a field of this name holds a secret."""
+    if len(name) > _LONGEST_KEPT_NAME:
+        return _marks_a_secret(name)
+    return _marks_a_secret_kept(name)
+
+
+def _marks_a_secret(name: str) -> bool:
     if name.lower() in _NOT_SECRET_KEYS:
         return False
     return bool(_SECRET_KEY.search(_CAMEL.sub("_", name)))
+
+
+_marks_a_secret_kept = lru_cache(maxsize=2048)(_marks_a_secret)
+"""The same few names come in every message of a protocol and every line of a log."""
 
 
 def is_plain(value: str) -> bool:
