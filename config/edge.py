@@ -274,6 +274,23 @@ def let_daphne_say_why() -> None:
     protocol.WebSocketProtocol.serverClose = close
 
 
+def silence_daphne() -> None:
+    """Let the product's own log be the only one (`config.middleware`), if this process is Daphne.
+
+    Daphne writes whole addresses, with an issuer's codes and the secrets of links, in lines that no reader of JSON
+    understands. Twisted puts such a line together for each request, and shows it to nobody.
+    """
+    server: Any = sys.modules.get("daphne.server")
+    if server is None:
+        return
+
+    def nothing(*_args: object) -> None:
+        return None
+
+    server.Server.log_action = nothing
+    server.HTTPFactory.log = nothing
+
+
 _PHRASES = {400: b"Bad request\n", 413: b"The request body is too large.\n"}
 
 

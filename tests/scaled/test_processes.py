@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import signal
+from urllib.error import HTTPError
 
 import pytest
 
@@ -14,7 +16,8 @@ pytestmark = [pytest.mark.postgresql, pytest.mark.redis]
 
 
 def test_one_installation_of_many_processes(installation: Installation) -> None:
-    """REL-22, REL-395: as the compose file starts them. What is asked at one process is answered at the other; each stops cleanly when told to."""
+    """REL-22, REL-395, SEC-656: as the compose file starts them. What is asked at one process is answered at the other; each stops cleanly when told to, and its log is JSON without the secrets of addresses."""
+    installation.environment["LOG_FORMAT"] = "json"
     installation.manage("migrate", "--verbosity", "0")
     installation.manage("seed_demo")
     for number, port in enumerate(installation.ports):
@@ -29,6 +32,8 @@ def test_one_installation_of_many_processes(installation: Installation) -> None:
         installation.until(f"readiness of {port}", lambda port=port: is_ready(port))  # type: ignore[misc]
 
     first = Browser(installation.ports[0])
+    with pytest.raises(HTTPError):
+        first.fetch("/shared/canary-of-a-link/?code=canary-of-an-issuer")
     first.sign_in("member@demo.example", "trellis-demo")
     clock = next(bud for bud in first.api("/api/buds/")["results"] if bud["slug"] == "clock")
     conversation = first.api("/api/conversations/", {"bud_id": clock["id"]})
@@ -55,3 +60,7 @@ def test_one_installation_of_many_processes(installation: Installation) -> None:
         installation.processes[name].send_signal(signal.SIGTERM)
     for name, process in installation.processes.items():
         assert process.wait(PATIENCE) == 0, (name, installation.logs())
+    told = (installation.folder / "server0.log").read_text()
+    assert all(json.loads(line)["event"] for line in told.splitlines())
+    assert "/shared/" in told
+    assert "canary" not in told
