@@ -115,8 +115,8 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "fault": fault,
         "faults": faults,
         "form": {
-            "since": request.POST.get("since") or f"{last.astimezone(UTC):%Y-%m-%dT%H:%M}",
-            "until": request.POST.get("until") or f"{now.astimezone(UTC):%Y-%m-%dT%H:%M}",
+            "since": _as_typed(request, "since", last),
+            "until": _as_typed(request, "until", now),
             "note": request.POST.get("note", ""),
         },
         "sign_offs": [_shown(row, audit_url, names) for row in page.rows],
@@ -154,6 +154,13 @@ def _moment(request: WorkspaceRequest, name: str) -> datetime:
     if moment is None:
         raise InvalidInput(fields={name: [_("Enter a date and a time.")]})
     return moment
+
+
+def _as_typed(request: WorkspaceRequest, name: str, usual: datetime) -> str:
+    """What stands in a field, in UTC as its browser wants it: what came, as far as it can be read, else the usual."""
+    given = request.POST.get(name, "")
+    moment = read_moment(given) if given else usual
+    return given if moment is None else f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M}"
 
 
 def _back(workspace_slug: str, page: str, query: str) -> HttpResponse:

@@ -5,12 +5,34 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import RunningTrellis, screenshot
+from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import AUDITOR, enter
+
+
+def test_times_are_typed_by_the_readers_own_clock(new_context: NewContext) -> None:
+    """REL-1421: of the log's range and of a review, as everything on these pages is shown; the address is in UTC."""
+    page = new_context(timezone_id="Asia/Tokyo").new_page()
+    enter(page, AUDITOR, at="/w/demo/audit/")
+    page.get_by_label("Time", exact=True).select_option("custom")
+    page.get_by_label("From", exact=True).fill("2026-11-01T09:00:00")
+    page.get_by_label("To", exact=True).fill("2050-01-01T00:00:00")
+    page.get_by_role("button", name="Apply").first.click()
+    page.wait_for_url("**since=2026-11-01T00%3A00%3A00.000Z**")
+    expect(page.get_by_label("From", exact=True)).to_have_value("2026-11-01T09:00")
+    page.goto("/w/demo/audit/reviews/")
+    page.get_by_label("From", exact=True).fill("2050-01-01T00:00")
+    page.get_by_role("button", name="I have reviewed this").click()
+    expect(page.locator(".errorlist")).to_be_visible()
+    expect(page.get_by_label("From", exact=True)).to_have_value("2050-01-01T00:00")
+    page.get_by_label("From", exact=True).fill("2026-11-01T09:00")
+    page.get_by_role("button", name="I have reviewed this").click()
+    signed = page.get_by_role("link", name="Nov 1, 2026, 9:00 AM to")
+    expect(signed).to_have_attribute("href", re.compile("since=2026-11-01T00%3A00"))
 
 
 def test_a_call_is_found_read_and_exported(page: Page, trellis: RunningTrellis) -> None:

@@ -120,10 +120,11 @@ function dayNumber(at: Moment): number {
 /** The hour of the reader's day, 0 to 23. */
 export const hourOf = (at: Moment): number => Number(numbersOf(at, chosen()).hour);
 
-/** A moment as a field for date and time holds it, in the reader's time zone: "2026-11-26T14:05". */
-export function typed(at: Moment): string {
-  const { year, month, day, hour, minute } = numbersOf(at, chosen());
-  return `${year.padStart(4, "0")}-${month}-${day}T${hour}:${minute}`;
+/** A moment as a field for date and time holds it, in the reader's time zone: "2026-11-26T14:05", or with seconds. */
+export function typed(at: Moment, exactness: "minute" | "second" = "minute"): string {
+  const { year, month, day, hour, minute, second } = numbersOf(at, chosen());
+  const time = exactness === "second" ? `${hour}:${minute}:${second}` : `${hour}:${minute}`;
+  return `${year.padStart(4, "0")}-${month}-${day}T${time}`;
 }
 
 /** The moment that somebody typed into such a field. */

@@ -18,6 +18,7 @@ import common from "./texts/common";
 import t from "./texts/pages";
 import { applyTheme, chosenTheme, isTheme } from "./theme";
 import { localTimes, relativeTimes } from "./times";
+import { startTypedTimes } from "./typed-times";
 import { startUnfolding } from "./unfolding";
 
 function showTheme(): void {
@@ -158,6 +159,7 @@ showTheme();
 leadBack();
 localTimes();
 relativeTimes();
+startTypedTimes(document);
 labelTables();
 setInterval(relativeTimes, 20_000);
 document.addEventListener("htmx:after:swap", () => {
