@@ -226,6 +226,10 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **{**kwargs, "parsePOSTFormSubmission": False})
 
+        def __repr__(self) -> str:
+            # Daphne logs it where an application does not end in time. Twisted would show the whole address.
+            return f"<request {self.method!r} {self.uri.partition(b'?')[0]!r}>"
+
         def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
             super().gotLength(length)
             # The request itself learns its path once its body is there.

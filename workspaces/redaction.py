@@ -58,6 +58,12 @@ _AUTH_HEADER = re.compile(r"(b(?<!\wb)(?:earer|asic))\s+[a-z0-9._~+/=-]{8,}")
 """In small letters: ignoring case would be tried at every character, too."""
 _URL_USER = re.compile(r"(://)[^/\s:@]+:[^/\s@]+@")
 
+_LINK = re.compile(
+    r"(?<![\w.-])(/(?:setup|invitations|join|shared|api/shared-chats(?!/people/)|accounts/confirm-email"
+    r"|accounts/password/reset/key)/)[^/\s'\"<>]+"
+)
+"""Of a path: what lets somebody in, and what is before it."""
+
 Note = Callable[[tuple[str | int, ...], str], None]
 """Is told the place of each masked value and the rule that masked it."""
 
@@ -164,8 +170,13 @@ def _redact_named(
 def redact_event(
     logger: object, method_name: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """A structlog processor: the last one before rendering."""
+    """A structlog processor: the last one before rendering.
+
+    Whoever reads the log can open nothing with it either: of an address that lets somebody in, the secret is masked.
+    """
     for key, value in list(event.items()):
         if isinstance(value, str | Mapping | list | tuple):
-            event[key] = MASK if is_secret_key(key) else redact(value, workspace_id=EVERY_WORKSPACE)
+            masked = MASK if is_secret_key(key) else redact(value, workspace_id=EVERY_WORKSPACE)
+            has_address = isinstance(masked, str) and "/" in masked
+            event[key] = _LINK.sub(rf"\1{MASK}", masked) if has_address else masked
     return event

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import structlog
+from django.urls import URLResolver, get_resolver
 
 from config.logs import configure_logging
 from workspaces.redaction import remember_secret
@@ -53,6 +55,39 @@ def test_known_secrets_are_masked_in_every_kind_of_line(written: io.StringIO) ->
     assert "shown" in text
     assert SECRET not in text
     assert "x" * 20 not in text
+
+
+def test_no_line_has_a_link_that_lets_somebody_in(written: io.StringIO) -> None:
+    """SEC-656: an invitation, a shared chat or a mail's link, in lines of requests and in what Django says of them."""
+    secret = SECRET[::-1]
+    links = []
+    for route in routes():
+        link = re.sub(r"<(?:str:)?(?:token|key)>|\(\?P<key>.*?\)(?=/)", secret, route)
+        if link != route:
+            links.append(re.sub(r"<.*?>|\(.*?\)", "1", link))
+    assert len(links) > 10
+    for link in links:
+        assert secret in link
+        structlog.get_logger("ours").info("request_started", request=f"GET /{link}")
+        logging.getLogger("django.security.csrf").warning(
+            "Forbidden (%s): %s", "no token", f"/{link}"
+        )
+        logging.getLogger("daphne").warning("%r for %s", object(), f"<request b'GET' b'/{link}'>")
+    assert secret not in written.getvalue()
+    logging.getLogger("ours").info(
+        "a file at /home/shared/notes.txt, and /api/shared-chats/people/"
+    )
+    assert "/home/shared/notes.txt, and /api/shared-chats/people/" in written.getvalue()
+
+
+def routes(resolver: URLResolver | None = None, place: str = "") -> Iterator[str]:
+    """Every address, as it is written down."""
+    for one in (resolver or get_resolver()).url_patterns:
+        where = place + str(one.pattern).lstrip("^").rstrip("$")
+        if isinstance(one, URLResolver):
+            yield from routes(one, where)
+        else:
+            yield where
 
 
 def test_a_traceback_shows_no_local_variables(written: io.StringIO) -> None:
