@@ -57,7 +57,10 @@ class ForgetfulRedisCache(RedisCache):
 @functools.cache
 def _client(servers: tuple[str, ...], options: tuple[tuple[str, Any], ...]) -> RedisCacheClient:
     """The process's own. Its pool of connections serves all threads, and begins anew in a forked process."""
-    return RedisCacheClient(list(servers), **dict(options))
+    client = RedisCacheClient(list(servers), **dict(options))
+    # Django makes one for each operation, with a table of all that Redis can answer.
+    client._client = functools.cache(client._client)  # type: ignore[attr-defined]  # the stubs leave it out
+    return client
 
 
 def _or(instead: Any, do: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
