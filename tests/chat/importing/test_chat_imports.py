@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -20,7 +21,8 @@ from audit.models import AuditEntry
 from chat.artifacts.storage import artifact_storage
 from chat.artifacts.sweeping import sweep
 from chat.engine.trust import find_source
-from chat.importing import reading, values
+from chat.importing import reading, streaming, values
+from chat.importing.reading import TextFile
 from chat.models import Bud, ChatImport, Conversation, Message
 from chat.services import import_reading, import_storing
 from chat.services.branches import edit_message, fork_conversation
@@ -34,6 +36,7 @@ from chat.tasks import read_imports
 from tests.chat.conftest import Chat
 from tests.factories import Tenant, TwoTenants, make_tenant
 from tests.fakes.chat_exports import chatgpt, claude
+from tests.memory import memory_of
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import Membership
@@ -97,12 +100,12 @@ def test_chats_of_chatgpt_keep_texts_dates_branches_and_the_shown_path(acme: Ten
     assert (chat.title, chat.bud.name) == ("Radish planning", "Bud")
     assert chat.created_at == datetime.fromtimestamp(1_700_000_000, UTC)
     assert chat.last_message_at == datetime.fromtimestamp(1_700_000_200, UTC)
-    assert path(chat) == [("user", "When do I sow radishes?"), ("assistant", "In � April�.")]
+    assert path(chat) == [("user", "When do I sow radishes?"), ("assistant", "In � April?.")]
     rows = Message.objects.for_workspace(acme.workspace).order_by("order_key")
     tree = {one.text: one.parent.text if one.parent else None for one in rows}
     assert tree == {
         "When do I sow radishes?": None,
-        "In � April�.": "When do I sow radishes?",
+        "In � April?.": "When do I sow radishes?",
         "When do I sow turnips?": None,
         "In July.": "When do I sow turnips?",
         "See this\n\n[File that was not imported: turnip.png]": "In July.",
@@ -307,7 +310,9 @@ def test_a_file_that_cannot_be_read_brings_nothing(acme: Tenant) -> None:
         (b"[" * 100_000, "damaged"),
         (b'[{"a": 1}]', "no chats"),
         (b"[]", "no chats"),
-        (b"{\xff\xfe}", "no JSON file"),
+        (b"{\xff\xfe}", "no JSON"),
+        (whole + b"[]", "damaged"),
+        (b'["a", 1e5, 1' + b"0" * 5_000 + b"]", "damaged"),
         (b"PK\x03\x04 no", "damaged, or has a password"),
         (zipped({"users.json": b"[]", "a.txt": b""}), "no chats"),
         (zipped({"a.txt": b""}), "no conversations.json"),
@@ -375,6 +380,35 @@ def test_few_bytes_of_a_chat_do_not_become_a_text_without_end(
     assert "more than 20 files" in row.reasons[0]["reason"]
     monkeypatch.setattr("chat.importing.own.LONGEST_CHAT", 1_000)
     assert "together" in bring(acme, [own("long", tool_calls=[{}] * 20)]).reasons[0]["reason"]
+
+
+def test_a_file_takes_little_memory_whatever_it_holds(
+    acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-645: two bytes of JSON become sixty in memory, and a text is in memory before anybody knows its length."""
+    monkeypatch.setattr(streaming, "MOST_CHAT_MEMORY", 1_000_000)
+    monkeypatch.setattr(streaming, "LONGEST_VALUE", 1_000_000)
+    swollen = json.dumps({**chatgpt("swollen"), "rest": ["rest"]}).encode()
+    swollen = swollen.replace(b'"rest"]', b"[]," * 300_000 + b"[]]")
+    whole = json.dumps([chatgpt(str(number)) for number in range(500)]).encode()
+    content = whole[:-1] + b", " + swollen + b", " + json.dumps(claude()).encode() + b"]"
+    peak, (file, _) = memory_of(partial(read_through, io.BytesIO(content)))
+    assert peak < 5_000_000
+    assert [one.fault for one in file.chats(500)] == ["It takes more than 200 MB of memory.", ""]
+    row = bring(acme, b"\xef\xbb\xbf[" + swollen + b", " + json.dumps(claude()).encode() + b"]")
+    assert (row.imported, row.left_out) == (1, 1)
+    assert row.reasons[0]["title"] == "Radish planning"
+    long = json.dumps([{**chatgpt(), "rest": "x" * 5_000_000}, claude()]).encode()
+    peak, _ = memory_of(partial(bring, acme, zipped({"conversations.json": long})))
+    assert peak < 5_000_000
+    assert "a text of more than" in ChatImport.objects.for_workspace(acme.workspace)[0].error
+
+
+def read_through(file: io.BytesIO) -> tuple[TextFile, int]:
+    """Count its chats, and read each."""
+    read = TextFile(file)
+    assert sum(1 for _one in read.skim()) == 502
+    return read, sum(len(one.read().messages) for one in read.chats() if one.source)
 
 
 def test_trees_that_bite_their_tails_are_left_out(acme: Tenant) -> None:
@@ -488,10 +522,10 @@ def test_a_model_goes_on_and_reads_it_as_words_from_outside(chat: Chat) -> None:
     chat.model.say("Until May.")
     chat.ask("And how long?")
     sent = [one["content"] for one in chat.model.requests[-1]["messages"]]
-    assert sent[-3:] == ["When do I sow radishes?", "In � April�.", "And how long?"]
+    assert sent[-3:] == ["When do I sow radishes?", "In � April?.", "And how long?"]
     assert chat.reload_conversation().title == "Radish planning"
     rows = Message.objects.for_workspace(tenant.workspace).filter(conversation=imported)
-    answer = rows.get(text="In � April�.")
+    answer = rows.get(text="In � April?.")
     assert find_source([answer], {}, {}).text == "this chat was imported from a file"
     fork = fork_conversation(
         message=answer, client_id=str(uuid7()), owner=tenant.member, actor=chat.actor
