@@ -6,7 +6,9 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -40,6 +42,8 @@ from tests.audit.streams.receivers import (
     make_authority,
 )
 from tests.factories import Tenant, TwoTenants
+from tests.patience import PATIENCE
+from tests.threads import giving_back
 from workspaces import outbound
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
@@ -249,6 +253,40 @@ def test_a_sink_that_is_away_holds_up_no_other(tenant: Tenant, receiver: HttpRec
     assert len(told(receiver)) == 1
     away = StreamState.objects.exclude(failures=0).get()
     assert away.last_error == "It could not be reached."
+
+
+@pytest.mark.both_engines
+@pytest.mark.django_db(transaction=True)
+def test_a_sink_that_hangs_keeps_no_other_waiting(
+    two_workspaces: TwoTenants, receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1382: another workspace's stream is let go at once, and is sent for again, while one round still waits."""
+    monkeypatch.setattr(forwarding, "SEND_SECONDS", PATIENCE)
+    monkeypatch.setattr(forwarding, "_LOOK_SECONDS", 0.1)
+    hanging = HttpReceiver(hangs=True)
+    make(two_workspaces.a, hanging.url)
+    quick, _ = make(two_workspaces.b, receiver.url)
+    write(two_workspaces.a, "slow")
+    write(two_workspaces.b, "first")
+    sender = threading.Thread(target=giving_back(forwarding.send_due))
+    sender.start()
+    try:
+        _until(lambda: len(told(receiver)) == 1)
+        _until(lambda: StreamState.objects.get(stream=quick).claim is None)
+        write(two_workspaces.b, "second")
+        _until(lambda: len(told(receiver)) == 2)
+        assert sender.is_alive()
+    finally:
+        hanging.stop()
+        sender.join(PATIENCE)
+    assert not StreamState.objects.exclude(claim=None).exists()
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 @pytest.mark.both_engines
