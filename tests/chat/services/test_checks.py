@@ -33,7 +33,7 @@ from tests.locks import until_somebody_waits
 from tests.paging import rows_of_all_pages
 from tests.patience import PATIENCE
 from tests.threads import Threads
-from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import Membership
 
 pytestmark = pytest.mark.django_db
@@ -377,6 +377,49 @@ def test_a_wrong_check_names_its_field(chat: Chat, values: dict[str, Any], field
     with pytest.raises(InvalidInput) as raised:
         add_check(bud=chat.bud, values=values, actor=chat.tenant.actor("admin"))
     assert field in raised.value.fields
+
+
+def test_nobody_replaces_a_change_of_a_check_that_they_have_not_seen(chat: Chat) -> None:
+    """REL-1387: over REST the second one is told, and nothing changes; a change of nothing is no change."""
+    values = {"question": "Two?", "contains": ["two"]}
+    made = add_check(bud=chat.bud, values=values, actor=chat.tenant.actor("admin"))
+    admin = chat.tenant.actor("admin")
+    assert made.version == 1
+    first = update_check(check=made, values={"contains": ["2"]}, base_version=1, actor=admin)
+    assert (first.version, first.contains) == (2, ["2"])
+    with pytest.raises(Conflict) as refused:
+        update_check(check=made, values={"criterion": "It is."}, base_version=1, actor=admin)
+    assert refused.value.details == {"version": 2}
+    same = update_check(check=made, values={"contains": ["2"]}, base_version=2, actor=admin)
+    assert same.version == 2
+    # What is not said to be seen is added to what is stored, and not to what was read before.
+    later = update_check(check=made, values={"criterion": "It is."}, actor=admin)
+    assert (later.version, later.contains) == (3, ["2"])
+    remove_check(check=later, actor=admin)
+    with pytest.raises(NotFound):
+        update_check(check=made, values={"criterion": "No."}, actor=admin)
+
+
+def test_programs_give_the_version_of_a_check(chat: Chat) -> None:
+    """REL-1387."""
+    client, head = chat.tenant.client("admin"), _head(chat.tenant)
+    made = add_check(
+        bud=chat.bud,
+        values={"question": "Two?", "contains": ["two"]},
+        actor=chat.tenant.actor("admin"),
+    )
+    one = f"/api/checks/{made.pk}/"
+
+    def change(**values: Any) -> Any:
+        return client.patch(one, values, content_type="application/json", headers=head)
+
+    assert client.get(one, headers=head).json()["version"] == 1
+    assert change(contains=["2"], version=1).json()["version"] == 2
+    refused = change(criterion="It is.", version=1)
+    assert refused.status_code == 409
+    assert "Someone else changed this check" in refused.json()["errors"][0]["detail"]
+    assert client.get(one, headers=head).json()["criterion"] == ""
+    assert change(criterion="It is.").json()["version"] == 3
 
 
 def test_old_runs_are_forgotten(chat: Chat) -> None:
