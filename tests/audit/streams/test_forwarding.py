@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -490,6 +491,48 @@ def test_we_show_a_certificate_where_one_is_asked_for(
         assert receiver.messages
     finally:
         receiver.stop()
+
+
+def test_a_receiver_that_refuses_our_certificate_has_taken_nothing(
+    tenant: Tenant, authority: Authority, tmp_path: Path
+) -> None:
+    """REL-1389: in TLS 1.3 it says so only after the connection stands, and the log may be on its way by then."""
+    receiver = SyslogReceiver(authority, tmp_path, asks_for_client=True)
+    try:
+        stream, _ = make(tenant, receiver.target, "syslog", ca_certificates=authority.ca)
+        before = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
+        for _ in range(5):
+            write(tenant, "a")
+            make_due(stream)
+            forwarding.send_due()
+        assert receiver.messages == []
+        assert state_of(stream).failures == 5
+        assert state_of(stream).last_error == "It ended the connection."
+        after = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
+        assert after == before
+    finally:
+        receiver.stop()
+
+
+@pytest.mark.parametrize("fault", [TimeoutError(110, "timed out"), ssl.SSLError("broken")])
+def test_a_fault_before_everything_is_acknowledged_is_no_yes(
+    tenant: Tenant,
+    syslog: SyslogReceiver,
+    authority: Authority,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: OSError,
+) -> None:
+    """REL-1389: a line that goes dead is told as a timeout, which a missing goodbye is, too."""
+
+    async def fail(_writer: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("audit.streams.syslog._until_acknowledged", fail)
+    stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
+    write(tenant, "a")
+    forwarding.send_due()
+    assert state_of(stream).failures == 1
+    assert state_of(stream).sent == 0
 
 
 def test_no_value_forges_a_line() -> None:
