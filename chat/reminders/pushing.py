@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chat.models import PushDevice, PushMessage
-from chat.reminders.choices import choice_of, is_quiet, until_quiet
+from chat.reminders.choices import QUIET_PAUSE, choice_of, is_quiet, until_quiet
 from chat.reminders.devices import subscription_of
 from chat.reminders.digest import (
     LONGEST,
@@ -52,7 +52,6 @@ GRACE: Final = timedelta(seconds=10)
 KEEP_DAYS: Final = 7
 TTL: Final = timedelta(hours=4)
 """How long a push service keeps a notification for a device that is off; quiet hours end it earlier."""
-QUIET_PAUSE: Final = timedelta(minutes=10)
 TEST_PAUSE: Final = timedelta(seconds=10)
 _GONE: Final = (404, 410)
 
