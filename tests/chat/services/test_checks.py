@@ -269,6 +269,47 @@ def test_two_workers_do_not_judge_the_same_answer(chat: Chat) -> None:
     _wait_for_turn(result.conversation_id, run)
 
 
+def test_an_answer_that_waited_long_for_a_worker_is_judged(chat: Chat) -> None:
+    """REL-1393: another worker gives up what is judged only if nobody has judged for long, whenever it was asked."""
+    hold = threading.Event()
+    chat.model.say("hi", hold=hold)
+    check(chat)
+    run = begin(chat)
+    [result] = results(run)
+    rows = CheckResult.objects.for_workspace(run.workspace_id).filter(pk=result.pk)
+    rows.update(begun_at=timezone.now() - timedelta(hours=1))
+    assert check_runs._claim(result, ResultStatus.RUNNING, ResultStatus.JUDGING)
+    advance_all()
+    assert rows.get().status == "judging"
+    rows.update(updated_at=timezone.now() - timedelta(minutes=3))
+    advance_all()
+    assert rows.get().faults == ["The check was interrupted. Run the checks again."]
+    hold.set()
+    assert result.conversation_id is not None
+    _wait_for_turn(result.conversation_id, run)
+
+
+def test_a_run_that_cannot_go_on_keeps_no_other(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1393: whatever is wrong with it."""
+    chat.model.say("hi there")
+    check(chat)
+    run = begin(chat)
+    advance, seen = check_runs.advance_run, []
+
+    def fails_first(one: CheckRun) -> None:
+        seen.append(one.pk)
+        if len(seen) == 1:
+            raise ValueError("a shape of another version")
+        advance(one)
+
+    monkeypatch.setattr(check_runs, "advance_run", fails_first)
+    assert advance_all() == 1
+    finish(chat, run)
+    assert run.status == "completed"
+
+
 def test_a_check_that_takes_too_long_has_failed(chat: Chat) -> None:
     """REL-602: a time limit of its own, and the run goes on."""
     check(chat)
