@@ -15,15 +15,13 @@ from itertools import islice
 from typing import Final
 from uuid import UUID
 
-from django.db import DatabaseError
-
 from audit.models import PLATFORM_CHAIN, AuditStream, StreamState
 from audit.streams import claims
 from audit.streams.building import sink_of
 from audit.streams.events import Event, event_for_test
 from audit.streams.reading import Batch, behind, current_heads, cursors_of, next_batch
 from audit.streams.sinks import SEND_SECONDS, Sink, Taken
-from workspaces.database import database_now, leave_database, wait_for
+from workspaces.database import database_now, is_unavailable, leave_database, wait_for
 from workspaces.errors import DomainError
 from workspaces.webhooks import NotTaken
 
@@ -163,10 +161,8 @@ def _go_on(
     """Begin with the next batch, if there is one and the stream is still ours."""
     try:
         _begin_next(runner, tasks, one)
-    except DatabaseError:
-        raise
-    except Exception as error:  # noqa: BLE001 - an entry that cannot be written down is this stream's trouble alone
-        _fail(one.stream, one.claim, error)
+    except Exception as error:  # noqa: BLE001  as said there
+        _fail_alone(one, error)
 
 
 def _begin_next(
@@ -212,17 +208,30 @@ def _note(one: _Sending, task: asyncio.Task[Taken]) -> bool:
     """Note how a batch went; whether to go on with the stream."""
     assert one.batch is not None
     error = task.exception()
-    if error is None:
+    if error is not None:
+        _fail(one.stream, one.claim, error)
+        return False
+    sent = len(one.batch.events)
+    try:
         return claims.note_taken(
             one.stream,
             one.claim,
             chain_id=one.batch.chain_id,
             upto=one.batch.upto,
-            sent=len(one.batch.events),
-            refused=task.result().refused,
+            sent=sent,
+            # Whatever a sink says, it refused no more than it was sent.
+            refused=min(task.result().refused, sent),
         )
+    except Exception as fault:  # noqa: BLE001  as said there
+        _fail_alone(one, fault)
+        return False
+
+
+def _fail_alone(one: _Sending, error: Exception) -> None:
+    """What is wrong with one stream's entries or notes is its trouble alone; a database that is away is everybody's."""
+    if is_unavailable(error):
+        raise error
     _fail(one.stream, one.claim, error)
-    return False
 
 
 def _fail(stream: AuditStream, claim: UUID, error: BaseException) -> None:

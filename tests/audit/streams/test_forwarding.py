@@ -19,6 +19,7 @@ from uuid import UUID
 
 import pytest
 import time_machine
+from django.db import DataError
 from django.utils import timezone
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
     ExportLogsPartialSuccess,
@@ -412,6 +413,59 @@ def test_a_collector_gets_log_records(tenant: Tenant, receiver: HttpReceiver) ->
     assert abs(found.time_unix_nano - entry.created_at.timestamp() * 1e9) < 1e6
     assert state_of(stream).refused == 1
     assert forwarding.send_due() == 0
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"partialSuccess": {"rejectedLogRecords": "%d"}}' % 10**30,
+        b'{"partialSuccess": {"rejectedLogRecords": 1e999}}',
+        b'{"partialSuccess": ' + b"[" * 20_000,
+        b'{"partialSuccess": {"rejectedLogRecords": -5}}',
+    ],
+)
+def test_no_answer_of_a_collector_ends_the_round_for_others(
+    two_workspaces: TwoTenants, receiver: HttpReceiver, answer: bytes
+) -> None:
+    """SEC-648: it counts what it was sent at most, and a number that nothing holds is one stream's trouble."""
+    collector = HttpReceiver()
+    try:
+        theirs, _ = make(two_workspaces.a, collector.url, "otlp")
+        make(two_workspaces.b, receiver.url)
+        collector.answers = [Response(answer, media_type="application/json") for _ in range(3)]
+        write(two_workspaces.a, "a")
+        write(two_workspaces.b, "b")
+        forwarding.send_due()
+        forwarding.send_due()
+        assert [one["entry"]["tool_name"] for one in told(receiver)][-1] == "b"
+        state = state_of(theirs)
+        assert (state.failures, state.claim) == (0, None)
+        assert 0 <= state.refused <= state.sent
+    finally:
+        collector.stop()
+
+
+@pytest.mark.both_engines
+def test_what_cannot_be_noted_of_one_stream_ends_no_round(
+    two_workspaces: TwoTenants, receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-648: the others go on, and the one is let go."""
+    broken, _ = make(two_workspaces.a, receiver.url)
+    make(two_workspaces.b, receiver.url)
+    note = claims.note_taken
+
+    def refuse(stream: AuditStream, *args: Any, **more: Any) -> bool:
+        if stream.pk == broken.pk:
+            raise DataError("out of range")
+        return note(stream, *args, **more)
+
+    monkeypatch.setattr(claims, "note_taken", refuse)
+    write(two_workspaces.a, "a")
+    write(two_workspaces.b, "b")
+    forwarding.send_due()
+    assert StreamState.objects.exclude(stream=broken).get().sent > 0
+    assert (state_of(broken).failures, state_of(broken).claim) == (1, None)
 
 
 def test_a_syslog_receiver_gets_whole_messages(
