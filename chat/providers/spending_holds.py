@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from chat.models import Turn
+from chat.models.spending import MOST_COST
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.known_models import Prices
 from chat.providers.spending import Bill, Payer, allowance_in, unread_allowance
@@ -75,12 +76,16 @@ def hold_for(
     return Bill.of(allowance, spec, prices)
 
 
+def _cost_of(expected: TokenCount, prices: Prices) -> Decimal:
+    return min(prices.cost_of(expected) or Decimal(0), Decimal(MOST_COST))
+
+
 def _hold(workspace_id: UUID, spec: ProviderSpec, bill: Bill, asking: Asking) -> None:
     """Write it down, and wait for others that do. What is read next in this transaction knows of theirs."""
     values = {
         "held_tokens": asking.expected.total,
-        "held_cost": bill.prices.cost_of(asking.expected) or Decimal(0),
-        "held_shared_cost": bill.list_prices.cost_of(asking.expected) or Decimal(0),
+        "held_cost": _cost_of(asking.expected, bill.prices),
+        "held_shared_cost": _cost_of(asking.expected, bill.list_prices),
         "held_shared": spec.shared_id,
     }
     fields: list[Any] = [Turn._meta.get_field(name) for name in values]
