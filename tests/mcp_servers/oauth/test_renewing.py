@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from audit.actions import Action, Outcome
@@ -24,9 +24,11 @@ from mcp_servers.oauth.renewing import AccessToken, NoToken
 from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
+from tests.locks import until_somebody_waits
 from tests.mcp_servers.factories import a_request, tool_of
 from tests.mcp_servers.oauth.conftest import SignIn
 from tests.patience import PATIENCE
+from tests.threads import Threads
 
 
 def holder_of(grant: OAuthGrant) -> Holder:
@@ -265,6 +267,24 @@ def test_a_sign_in_meanwhile_outlives_the_end_of_the_old_token(
     assert only_grant().tokens is not None
     assert isinstance(found, renewing.AccessToken)
     assert found.value == "newly-granted"
+
+
+@pytest.mark.postgresql
+def test_a_sign_in_waits_for_a_renewal_that_is_being_stored(
+    server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """REL-1392: each token has a number of its own, so that no late renewal takes the place of a new sign-in."""
+    grant = sign_in(server).grant
+    with Threads(1) as threads:
+        with transaction.atomic():
+            row = renewing._locked(holder_of(grant), grant.generation)
+            assert row is not None
+            signing = threads.submit(sign_in, server)
+            until_somebody_waits()
+            row.generation += 1
+            row.save(update_fields=["generation"])
+        signing.result(PATIENCE)
+    assert only_grant().generation == grant.generation + 2
 
 
 def test_a_renewal_that_began_late_is_not_cut_off(
