@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
-import httpx2
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
@@ -38,7 +37,7 @@ _CRASHED: Final = "It could not be sent."
 
 _Row = TypeVar("_Row", bound=Delivery)
 Failure = webhooks.NotTaken | None
-Send = Callable[[httpx2.AsyncClient], Coroutine[Any, Any, Failure]]
+Send = Callable[[webhooks.Client], Coroutine[Any, Any, Failure]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +64,14 @@ def send_due(way: Way[Any]) -> int:
             runner.run(client.aclose())
 
 
-async def _opened() -> httpx2.AsyncClient:
+async def _opened() -> webhooks.Client:
     return webhooks.client()
 
 
 class _Round(Generic[_Row]):
     """One round of sending. The loop stands while rows are read and written, all on one thread."""
 
-    def __init__(self, way: Way[_Row], runner: asyncio.Runner, client: httpx2.AsyncClient) -> None:
+    def __init__(self, way: Way[_Row], runner: asyncio.Runner, client: webhooks.Client) -> None:
         self._way = way
         self._runner = runner
         self._client = client

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from typing import Final
 
-import httpx2
 from django.core.mail import EmailMultiAlternatives
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
@@ -67,7 +66,7 @@ def _mailing(delivery: AlertDelivery) -> sending.Send:
         message_id=str(delivery.pk),
     )
 
-    async def send(_client: httpx2.AsyncClient) -> sending.Failure:
+    async def send(_client: webhooks.Client) -> sending.Failure:
         return await asyncio.to_thread(_hand_over, mail, str(delivery.pk))
 
     return send
@@ -86,7 +85,7 @@ def _posting(delivery: AlertDelivery) -> sending.Send:
     kept = delivery.rule.webhook_secret
     secret = kept.reveal("signing an alert") if kept else ""
 
-    async def send(client: httpx2.AsyncClient) -> sending.Failure:
+    async def send(client: webhooks.Client) -> sending.Failure:
         try:
             await webhooks.post_message(
                 client,

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-import httpx2
 from django.contrib.auth import HASH_SESSION_KEY
 from django.db import transaction
 from django.db.models import Exists, OuterRef
@@ -277,14 +276,14 @@ def _ready(prepared: _Prepared) -> sending.Send:
     except SecretUnreadable as error:
         return _refusing(webhooks.NotTaken(error.message))
 
-    async def send(client: httpx2.AsyncClient) -> sending.Failure:
+    async def send(client: webhooks.Client) -> sending.Failure:
         return await _send(client, prepared, subscription, key)
 
     return send
 
 
 def _refusing(failure: webhooks.NotTaken) -> sending.Send:
-    async def refuse(_client: httpx2.AsyncClient) -> sending.Failure:
+    async def refuse(_client: webhooks.Client) -> sending.Failure:
         return failure
 
     return refuse
@@ -296,7 +295,7 @@ async def _send_alone(send: sending.Send) -> sending.Failure:
 
 
 async def _send(
-    client: httpx2.AsyncClient,
+    client: webhooks.Client,
     prepared: _Prepared,
     subscription: web_push.Subscription,
     key: web_push.VapidKey,

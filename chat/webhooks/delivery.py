@@ -6,7 +6,6 @@ import logging
 from typing import Final
 from uuid import UUID
 
-import httpx2
 from django.db.models import Q
 
 from chat.models import WebhookDelivery, WebhookEndpoint
@@ -53,7 +52,7 @@ def _begin(delivery: WebhookDelivery) -> sending.Send | None:
     if delivery.endpoint.secret is None:
         return None
 
-    async def send(client: httpx2.AsyncClient) -> sending.Failure:
+    async def send(client: webhooks.Client) -> sending.Failure:
         return await _send(client, delivery)
 
     return send
@@ -64,7 +63,7 @@ async def _send_alone(delivery: WebhookDelivery) -> sending.Failure:
         return await _send(client, delivery)
 
 
-async def _send(client: httpx2.AsyncClient, delivery: WebhookDelivery) -> sending.Failure:
+async def _send(client: webhooks.Client, delivery: WebhookDelivery) -> sending.Failure:
     """Send one event; what went wrong, if anything did. The others are sent in any case."""
     secret = delivery.endpoint.secret
     assert secret is not None
