@@ -156,7 +156,7 @@ def test_a_view_that_goes_while_the_form_is_open_takes_nothing_along(
     expect(what.locator("option:checked")).to_have_text("Slow clocks")
     page.get_by_label("2. When").select_option("Every day")
     page.get_by_text("More: name, file, time zone, delivery").click()
-    page.get_by_label(re.compile("^Name")).fill("Clocks of the day")
+    page.locator("#schedule-name").fill("Clocks of the day")
     trellis.shell(NO_SAVED_VIEW)
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("The view that you chose was deleted.").first).to_be_visible()
@@ -164,7 +164,7 @@ def test_a_view_that_goes_while_the_form_is_open_takes_nothing_along(
         "tool:get_current_time duration:500.."
     )
     expect(page.get_by_label("2. When").locator("option:checked")).to_have_text("Every day")
-    expect(page.get_by_label(re.compile("^Name"))).to_have_value("Clocks of the day")
+    expect(page.locator("#schedule-name")).to_have_value("Clocks of the day")
     look(page, "schedule-view-gone")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("The view that you chose was deleted.")).to_have_count(0)
