@@ -133,6 +133,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         "view": chosen.view,
         "view_choices": _view_choices(request),
         **_summary(chosen, workspace.pk, now),
+        "view_fault": "",  # told at its field
         **header_of(request),
     }
     return render(request, "audit/schedules.html", context, status=422 if fault or faults else 200)
