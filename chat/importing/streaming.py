@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +15,13 @@ import ijson
 
 MOST_CHAT_MEMORY: Final = 200 * 1024**2
 """Bytes that one chat takes in memory, as Python's objects. Two bytes of a file can become sixty."""
-LONGEST_VALUE: Final = 16 * 1024**2
+MOST_AT_ONCE: Final = 1024**2
+"""Bytes of a file that is read as a whole."""
+LONGEST_VALUE: Final = 8 * 1024**2
 """Bytes of a file for one text in it, which is in memory as a whole before anybody knows how long it is."""
 _DEEPEST: Final = 200
+_PIECE: Final = 256 * 1024
+"""Bytes that are read in one go. All that is in them is in memory at once, and a text without end is looked at again."""
 _PLACE_BYTES: Final = 100
 """What a value takes in the object or list that it is in, at most."""
 _MOST_NAMES: Final = 200
@@ -22,6 +29,14 @@ _MOST_NAMES: Final = 200
 _BEGINNINGS: Final = frozenset({"start_map", "start_array"})
 _ENDS: Final = frozenset({"end_map", "end_array"})
 _MARK: Final = b"\xef\xbb\xbf"
+_ESCAPE: Final = b"\\"
+_LONGEST_PAIR: Final = 12
+"""Bytes of a character that two escapes stand for."""
+_FIRST_HALF: Final = re.compile(rb"\\ud[89ab][0-9a-f]{2}", re.I)
+_HALVES: Final = re.compile(
+    rb"(?<!\\)((?:\\\\)*)\\u(?:d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(d[89a-f][0-9a-f]{2}))", re.I
+)
+"""Characters that two escapes stand for, and escapes that are one half of such."""
 
 
 class TooLong(Exception):
@@ -48,7 +63,11 @@ def values_in(file: IO[bytes], *, skimmed: int = 0) -> Iterator[Read]:
         TooLong: a text in it is longer than any that is read.
         ValueError: it is no JSON, or ends too early.
     """
-    events = _events(file)
+    beginning = file.read(MOST_AT_ONCE + 1)
+    if len(beginning) <= MOST_AT_ONCE:
+        yield from map(Read, _all_of(beginning))
+        return
+    events = _events(file, beginning)
     try:
         event, value = next(events)
         if event != "start_array":
@@ -65,30 +84,68 @@ def values_in(file: IO[bytes], *, skimmed: int = 0) -> Iterator[Read]:
         raise ValueError from error
 
 
-def _events(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
-    watched = _Watched(file)
-    for event in ijson.basic_parse(watched, use_float=True):
+def _all_of(text: bytes) -> list[Any]:
+    """The same of a file that is small enough to be read at once, with numbers of any length."""
+    try:
+        value = json.loads(text.decode("utf-8-sig"))
+    except RecursionError as error:
+        raise ValueError from error
+    return value if isinstance(value, list) else [value]
+
+
+def _events(file: IO[bytes], beginning: bytes) -> Iterator[tuple[str, Any]]:
+    watched = _Watched(file, beginning)
+    # Whole numbers of more than 64 bits end it: reading them in another way takes the process down if they are too long.
+    for event in ijson.basic_parse(watched, use_float=True, buf_size=_PIECE):
         watched.silent = 0
         yield event
 
 
 class _Watched:
-    """A file that ends if too much of it comes without anything that could be told of it."""
+    """A file whose texts can all be read, and that ends if too much of it comes without anything that could be told of it."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], beginning: bytes) -> None:
         self.silent = 0
+        self._beginning = io.BytesIO(beginning.removeprefix(_MARK))
         self._file = file
-        self._has_begun = False
+        self._kept = b""
 
     def read(self, size: int) -> bytes:
-        piece = self._file.read(size)
-        if piece and not self._has_begun:
-            self._has_begun = True
-            piece = piece.removeprefix(_MARK)
-        self.silent += len(piece)
-        if self.silent > LONGEST_VALUE:
-            raise TooLong
+        """The next piece. Whoever cuts a text within a character leaves a half, which is no fault of the file."""
+        if size == 0:
+            return b""  # asked once, to see of which kind it is
+        while piece := self._beginning.read(size) or self._file.read(size):
+            self.silent += len(piece)
+            if self.silent > LONGEST_VALUE:
+                raise TooLong
+            piece, self._kept = _cut(self._kept + piece)
+            if piece:
+                return _without_halves(piece)
+        piece, self._kept = self._kept, b""
+        return _without_halves(piece)
+
+
+def _cut(piece: bytes) -> tuple[bytes, bytes]:
+    """Give what can be read now, and an escape at the end that may go on in the next piece."""
+    at = piece.find(_ESCAPE, max(0, len(piece) - _LONGEST_PAIR))
+    if at < 0:
+        return piece, b""
+    at = _begin_of(piece, at)
+    if _FIRST_HALF.match(piece, max(0, at - _LONGEST_PAIR // 2)):
+        at = _begin_of(piece, max(0, at - _LONGEST_PAIR // 2))
+    return piece[:at], piece[at:]
+
+
+def _begin_of(piece: bytes, at: int) -> int:
+    """Where the escape begins that this is the mark of: in a run of marks, each second one belongs to the one before."""
+    run = at - len(piece[:at].rstrip(_ESCAPE))
+    return at - run % 2
+
+
+def _without_halves(piece: bytes) -> bytes:
+    if b"\\ud" not in piece and b"\\uD" not in piece:
         return piece
+    return _HALVES.sub(lambda found: found[1] + b"\\ufffd" if found[2] else found[0], piece)
 
 
 def _one(

