@@ -262,6 +262,11 @@ class Action(StrEnum):
         _("Background job started by hand"),
         _("The platform's owner had a background job run now, beside its own times."),
     )
+    JOB_NOT_STARTED = (
+        "job.not_started",
+        _("Background job not started"),
+        _("A background job that was to run now was not handed out: the queue did not take it."),
+    )
     LOG_STARTED = ("log.started", _("Log began"), _("The log began."))
     LOG_STOPPED = ("log.stopped", _("Log stopped"), _("The log was stopped in an orderly way."))
     LOG_LOSS = (

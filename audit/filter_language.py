@@ -165,8 +165,13 @@ def read_typed(text: str, keys: Mapping[str, Key], *, words: str) -> Typed:
 
 def quoted(value: str) -> str:
     """Give a value as it can be typed."""
+    return in_quotes(value) if any(one.isspace() or one == '"' for one in value) else value
+
+
+def in_quotes(value: str) -> str:
+    """Give a value so that nothing in it is taken for more than a text."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"' if any(one.isspace() or one == '"' for one in value) else value
+    return f'"{escaped}"'
 
 
 def with_value(text: str, name: str, before: str, after: str) -> str:

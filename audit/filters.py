@@ -177,6 +177,8 @@ KEYS: Final[Mapping[str, language.Key]] = {
     "sort": language.Key(help=gettext_noop("Order by"), read=language.one_of("sort", SORTS)),
 }
 """What can be typed, by name. Names that stand in addresses are kept in NAMES."""
+_TYPED_AS: Final = {**_AS_TYPED, "user": "person", "label": "person"}
+"""How filters of an address are named where they are typed."""
 _TOGETHER: Final = (
     ("user", "label"),
     *((f"{name}_min", f"{name}_max") for name in NUMBERS),
@@ -270,6 +272,11 @@ NAMES: Final = (
 )
 
 
+_NOT_TYPED: Final = frozenset(
+    {"range", "since", "until", "sort", "order", "show"}
+    | {f"{name}_{end}" for name in NUMBERS for end in ("min", "max")}
+)
+"""What does not stay with a filter that is kept, and what two parameters say together."""
 _BESIDE: Final = frozenset({"q", "before", "after", "by", "format", "sent"})
 """What else stands in the addresses of the log: typed filters, the page's place, the report's colours, the file's kind, and the
 sent file that is looked through."""
@@ -343,6 +350,23 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
         typed=typed,
         errors=tuple(errors),
     )
+
+
+def as_text(values: Mapping[str, str]) -> str:
+    """Give parameters of an address as they can be typed, as far as they can; the time and the order are left out."""
+    terms = []
+    for name in (name for name in NAMES if name not in _NOT_TYPED):
+        value = values.get(name, "").strip()
+        if value and name == "words":
+            terms.append(language.in_quotes(value))
+        elif value:
+            terms.append(f"{_TYPED_AS.get(name, name)}:{language.quoted(value)}")
+    for name in NUMBERS:
+        least, most = (values.get(f"{name}_{end}", "").strip() for end in ("min", "max"))
+        if least or most:
+            value = least if least == most else f"{least}..{most}"
+            terms.append(f"{_TYPED_AS.get(name, name)}:{value}")
+    return " ".join(terms)
 
 
 def _beside(typed: Mapping[str, str]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from celery import shared_task
 from celery.schedules import crontab
@@ -12,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 from audit import retention, rollups
 from audit.alerts import delivery, evaluation, notices
 from audit.models import AuditPolicy
-from audit.retention.tasks import continue_erasure  # noqa: F401 - a worker finds it here
 from audit.reviews import scheduled_exports, sent_files
 from audit.streams import forwarding
 from audit.verification import nightly
@@ -20,6 +20,9 @@ from workspaces import restore
 from workspaces.process.schedules import scheduled
 
 logger = logging.getLogger(__name__)
+
+_ERASURE_SECONDS: Final = 40.0
+"""Less than between two runs."""
 
 
 @shared_task
@@ -102,3 +105,11 @@ def apply_retention() -> None:
             retention.apply_retention(workspace_id, now=timezone.now())
         except Exception:
             logger.exception("retention failed", extra={"workspace_id": str(workspace_id)})
+
+
+@shared_task(ignore_result=True)
+@scheduled(60, _("Erase what was asked for in the log"))
+def continue_erasures() -> None:
+    """Go on with erasures that took too long for a page; not after a restore, before somebody has looked at it."""
+    if not restore.is_unconfirmed():
+        retention.continue_erasures(seconds=_ERASURE_SECONDS)

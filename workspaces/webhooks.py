@@ -25,6 +25,8 @@ from workspaces.text_values import read_whole_number
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 10.0
 MOST_ANSWER_BYTES: Final = 64 * 1024
+Client = httpx2.AsyncClient
+"""What posts them."""
 _PREFIX: Final = "whsec_"
 _MOST_PAUSE_SECONDS: Final = 3600.0
 
@@ -68,7 +70,7 @@ def signed_headers(*, secret: str, event_id: str, timestamp: int, body: bytes) -
     }
 
 
-def client() -> httpx2.AsyncClient:
+def client() -> Client:
     """A client for `post_message`."""
     bounds = outbound.Bounds(
         connect_seconds=CONNECT_SECONDS,
@@ -79,7 +81,7 @@ def client() -> httpx2.AsyncClient:
 
 
 async def post_message(
-    client: httpx2.AsyncClient,
+    client: Client,
     url: str,
     *,
     message_id: UUID,
@@ -99,9 +101,7 @@ async def post_message(
         raise NotTaken("There was no answer in time.") from error
 
 
-async def post_signed(
-    client: httpx2.AsyncClient, url: str, body: bytes, *, event_id: str, secret: str
-) -> None:
+async def post_signed(client: Client, url: str, body: bytes, *, event_id: str, secret: str) -> None:
     """Post JSON with its signature.
 
     Raises:
@@ -112,7 +112,7 @@ async def post_signed(
 
 
 async def post(
-    client: httpx2.AsyncClient, url: str, body: bytes, headers: Mapping[str, str]
+    client: Client, url: str, body: bytes, headers: Mapping[str, str]
 ) -> httpx2.Response:
     """Post a body; the answer, if it is a yes.
 

@@ -20,6 +20,8 @@ LONGEST: Final = 2_000_000
 """Characters of one text."""
 _WIDTH: Final = 100
 _LARGEST: Final = 2**63
+_MOST_VALUES: Final = 100_000
+"""Of one text. Three characters can become a kilobyte while they are read."""
 _DEEPEST: Final = 100
 _LONGEST_NUMBER: Final = 100
 """Characters. In YAML a number may have parts such as minutes, which take long where there are very many."""
@@ -61,9 +63,12 @@ def _refusal(told: str, mark: Any) -> yaml.MarkedYAMLError:
 
 
 def _check_form(text: str) -> None:
-    """Refuse aliases, of which a few lines unfold to gigabytes, and what would take more of the stack than there is."""
-    depth = 0
+    """Refuse aliases, of which a few lines unfold to gigabytes, and what takes more of memory or stack than there is."""
+    depth = values = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        values += isinstance(event, yaml.NodeEvent)
+        if values > _MOST_VALUES:
+            raise _refusal("it holds too many values", event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             raise _refusal("aliases are not read", event.start_mark)
         if isinstance(event, yaml.CollectionStartEvent):

@@ -1,36 +1,30 @@
-"""Sending alerts' mails and webhooks from the outbox."""
+"""Sending alerts' mails and webhooks from the outbox: each destination gets one at a time, and in order."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Final
 
+from django.core.mail import EmailMultiAlternatives
+from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from audit.models import AlertDelivery
-from workspaces import outbox, webhooks
-from workspaces.database import wait_for
+from workspaces import outbox, sending, webhooks
 from workspaces.errors import DomainError
 from workspaces.mails import compose
 from workspaces.people.memberships import suspended_addresses
+from workspaces.scoping import WorkspaceQuerySet
 
 logger = logging.getLogger(__name__)
 
 KEEP_DAYS: Final = 30
-_MOST_LOOKED_AT: Final = 8
 
 
 def deliver_due() -> int:
-    """Send what is due, those first that were tried least; returns how many were tried."""
-    tried = 0
-    for claimed in outbox.rounds(_claim):
-        for delivery in claimed:
-            if not _is_wanted(delivery):
-                outbox.note(delivery, _("The rule no longer names this address."), gives_up=True)
-                continue
-            outbox.note(delivery, _send(delivery))
-            tried += 1
-    return tried
+    """Send what is due; returns how many were taken up."""
+    return sending.send_due(_WAY)
 
 
 def trim_deliveries() -> int:
@@ -38,9 +32,13 @@ def trim_deliveries() -> int:
     return outbox.trim(AlertDelivery, days=KEEP_DAYS)
 
 
-def _claim() -> list[AlertDelivery]:
-    due = outbox.due(AlertDelivery).select_related("rule")
-    return outbox.claim(due.order_by("attempts", "next_attempt_at", "pk")[:_MOST_LOOKED_AT], most=1)
+def _due() -> WorkspaceQuerySet[AlertDelivery]:
+    """What is due and has nothing before it: nobody is told that an alert is over before they are told of it."""
+    same = {name: OuterRef(name) for name in ("workspace_id", "rule_id", "channel", "target")}
+    before = AlertDelivery.objects.across_workspaces().filter(
+        **same, status=AlertDelivery.Status.WAITING, pk__lt=OuterRef("pk")
+    )
+    return outbox.due(AlertDelivery).filter(~Exists(before)).select_related("rule")
 
 
 def _is_wanted(delivery: AlertDelivery) -> bool:
@@ -51,40 +49,62 @@ def _is_wanted(delivery: AlertDelivery) -> bool:
     return target in rule.emails and target.lower() not in suspended_addresses(rule.workspace_id)
 
 
-def _send(delivery: AlertDelivery) -> str:
-    """Send it; what went wrong, in words that tell nothing of a network, or ""."""
-    try:
-        if delivery.channel == AlertDelivery.Channel.EMAIL:
-            _send_mail(delivery)
-        else:
-            wait_for(_send_webhook, delivery)
-    except (webhooks.NotTaken, DomainError) as error:
-        return error.message
-    except OSError:  # SMTP's errors are some of these
-        logger.warning("alert_mail_failed", extra={"delivery": str(delivery.pk)}, exc_info=True)
-        return _("The mail could not be handed over.")
-    except Exception:
-        logger.exception("alert_crashed", extra={"delivery": str(delivery.pk)})
-        return _("It could not be sent.")
-    return ""
+def _begin(delivery: AlertDelivery) -> sending.Send | None:
+    if not _is_wanted(delivery):
+        outbox.note(delivery, _("The rule no longer names this address."), gives_up=True)
+        return None
+    if delivery.channel == AlertDelivery.Channel.EMAIL:
+        return _mailing(delivery)
+    return _posting(delivery)
 
 
-def _send_mail(delivery: AlertDelivery) -> None:
-    compose(
+def _mailing(delivery: AlertDelivery) -> sending.Send:
+    mail = compose(
         subject=delivery.payload["subject"],
         text=delivery.payload["text"],
         to=[delivery.target],
         message_id=str(delivery.pk),
-    ).send()
+    )
+
+    async def send(_client: webhooks.Client) -> sending.Failure:
+        return await asyncio.to_thread(_hand_over, mail, str(delivery.pk))
+
+    return send
 
 
-async def _send_webhook(delivery: AlertDelivery) -> None:
-    secret = delivery.rule.webhook_secret
-    async with webhooks.client() as client:
-        await webhooks.post_message(
-            client,
-            delivery.target,
-            message_id=delivery.pk,
-            payload=delivery.payload,
-            secret=secret.reveal("signing an alert") if secret else "",
-        )
+def _hand_over(mail: EmailMultiAlternatives, delivery: str) -> sending.Failure:
+    try:
+        mail.send()
+    except OSError:  # SMTP's errors are some of these
+        logger.warning("alert_mail_failed", extra={"delivery": delivery}, exc_info=True)
+        return webhooks.NotTaken(_("The mail could not be handed over."))
+    return None
+
+
+def _posting(delivery: AlertDelivery) -> sending.Send:
+    kept = delivery.rule.webhook_secret
+    secret = kept.reveal("signing an alert") if kept else ""
+
+    async def send(client: webhooks.Client) -> sending.Failure:
+        try:
+            await webhooks.post_message(
+                client,
+                delivery.target,
+                message_id=delivery.pk,
+                payload=delivery.payload,
+                secret=secret,
+            )
+        except webhooks.NotTaken as failure:
+            return failure
+        except DomainError as error:
+            return webhooks.NotTaken(error.message)
+        return None
+
+    return send
+
+
+def _note(delivery: AlertDelivery, failure: sending.Failure) -> None:
+    outbox.note(delivery, failure.message if failure else "")
+
+
+_WAY: Final = sending.Way(due=_due, destination=("channel", "target"), begin=_begin, note=_note)

@@ -16,6 +16,7 @@ from audit.filter_language import quoted
 from audit.filters import ENTRIES, FAILED, REFUSED, EntryFilter
 from audit.models import Alert, AlertRule
 from audit.reports.filter_words import names_in, set_filters
+from audit.reviews import stored_filters
 from audit.reviews.stored_filters import LONGEST, is_address, read_stored
 
 _C = AlertRule.Condition
@@ -134,7 +135,7 @@ def as_typed(rule: AlertRule, *, now: datetime) -> str:
             query = f"{query}&{urlencode({name: value})}"
         else:
             query = f"{name}:{quoted(value)} {query}".strip()
-    return query
+    return stored_filters.as_typed(query, now=now)
 
 
 def filter_in_words(rule: AlertRule, *, now: datetime) -> str:

@@ -4,7 +4,7 @@ from audit.models.alerts import Alert, AlertDelivery, AlertRule, Notice
 from audit.models.bodies import AuditBody
 from audit.models.entries import AuditEntry
 from audit.models.heads import AuditHead
-from audit.models.policies import AuditPolicy, LegalHold
+from audit.models.policies import AuditPolicy, LegalHold, PendingErasure
 from audit.models.reviews import ReportSchedule, SavedView, SentFile, SignOff
 from audit.models.rollups import (
     AuditHistogram,
@@ -45,6 +45,7 @@ __all__ = [
     "Measure",
     "Notice",
     "OutsideWrite",
+    "PendingErasure",
     "PendingSeal",
     "ReportSchedule",
     "RollupCursor",

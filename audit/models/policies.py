@@ -80,3 +80,28 @@ class LegalHold(models.Model):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class PendingErasure(models.Model):
+    """An erasure that is on record and not done yet. It waits while a legal hold stands, and goes on after it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace_id = models.UUIDField()
+    person_id = models.UUIDField()
+    asked_at = models.DateTimeField(help_text=_("Of what was entered up to then."))
+
+    objects = WorkspaceManager()
+    unscoped = models.Manager()
+
+    class Meta:
+        base_manager_name = "unscoped"
+        default_manager_name = "unscoped"
+        ordering = ["asked_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace_id", "person_id"], name="audit_erasure_pending_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"erasure for {self.person_id}"

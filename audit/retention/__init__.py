@@ -1,6 +1,12 @@
 """What leaves the log: by age, by count, on a person's request; never while a legal hold stands."""
 
-from audit.retention.erasing import Erasure, erase_bodies, erase_rest, person_of
+from audit.retention.erasing import (
+    Erasure,
+    continue_erasures,
+    erase_bodies,
+    erase_rest,
+    person_of,
+)
 from audit.retention.holds import active_hold, place_hold, release_hold
 from audit.retention.policies import PolicyChange, change_policy, policy_row
 from audit.retention.removing import Removed, apply_retention, what_would_go
@@ -12,6 +18,7 @@ __all__ = [
     "active_hold",
     "apply_retention",
     "change_policy",
+    "continue_erasures",
     "erase_bodies",
     "erase_rest",
     "person_of",

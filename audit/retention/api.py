@@ -18,7 +18,6 @@ from audit.bodies.masking import DETECTORS, MOST_PATHS
 from audit.models import AuditPolicy, LegalHold
 from audit.models.policies import MOST_BODY_BYTES
 from audit.retention.policies import LONGEST_DAYS, MOST_KEPT_ENTRIES, PolicyChange
-from audit.retention.tasks import continue_erasure
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
@@ -181,6 +180,4 @@ class ErasureViewSet(WorkspaceViewSet):
             reason=values["reason"],
             actor=self.actor,
         )
-        if not done.is_done:
-            continue_erasure.delay(str(self.workspace.pk), str(person_id))
         return Response(ErasureOutput(asdict(done)).data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -12,22 +13,27 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 
 from audit.actions import Action
-from audit.models import AuditBody, AuditEntry, AuditSeal
+from audit.models import AuditBody, AuditEntry, AuditSeal, PendingErasure
 from audit.proof.signing import SigningKeyMissing
 from audit.retention.holds import active_hold, lock_removal
 from audit.retention.removing import remove_bodies
 from audit.sealing.rotation import key_in_use
 from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, record
+from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, require
+from workspaces.scoping import WorkspaceQuerySet
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
 
+logger = logging.getLogger(__name__)
+
 REASON: Final = "erasure"
 _BATCH: Final = 500
+_MOST_PENDING: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +51,7 @@ def erase_bodies(
 
     Args:
         reason: for those who read the log later, such as the request's number.
-        seconds: after which `is_done` is False; the rest is erase_rest()'s.
+        seconds: after which `is_done` is False; the rest is continue_erasures()'s.
 
     Raises:
         PermissionDenied: the actor may not change the workspace's settings.
@@ -72,6 +78,10 @@ def erase_bodies(
                 details={"person": str(person_id), "reason": reason.strip()[:500]},
             )
         )
+        # With the entry: what is on record is done, whatever becomes of this process.
+        PendingErasure.objects.for_workspace(workspace_id).update_or_create(
+            workspace_id=workspace_id, person_id=person_id, defaults={"asked_at": database_now()}
+        )
     return erase_rest(workspace_id=workspace_id, person_id=person_id, seconds=seconds)
 
 
@@ -92,12 +102,41 @@ def person_of(workspace_id: UUID, email: str) -> UUID:
     return former.actor_id
 
 
+def continue_erasures(*, seconds: float) -> int:
+    """Go on with every erasure that is on record and not done; gives how many entries were erased.
+
+    One that meets a legal hold, or a fault, waits and keeps no other.
+    """
+    until = time.monotonic() + seconds
+    erased = 0
+    for pending in PendingErasure.objects.across_workspaces()[:_MOST_PENDING]:
+        left = until - time.monotonic()
+        if left <= 0:
+            break
+        if active_hold(pending.workspace_id) is not None:
+            continue
+        try:
+            erased += erase_rest(
+                workspace_id=pending.workspace_id,
+                person_id=pending.person_id,
+                seconds=min(left, seconds / 2),
+            ).erased
+        except Exception:
+            extra = {"workspace_id": str(pending.workspace_id)}
+            logger.exception("erasure_failed", extra=extra)
+    return erased
+
+
 def erase_rest(*, workspace_id: UUID, person_id: UUID, seconds: float) -> Erasure:
-    """Go on with an erasure that is on record.
+    """Go on with an erasure that is on record, of what was entered until somebody asked for it.
 
     Raises:
         Conflict: a legal hold stands.
     """
+    rows = PendingErasure.objects.for_workspace(workspace_id).filter(person_id=person_id)
+    pending = rows.first()
+    if pending is None:
+        return Erasure(erased=0, is_done=True)
     deadline = time.monotonic() + seconds
     erased = 0
     while time.monotonic() < deadline:
@@ -105,26 +144,24 @@ def erase_rest(*, workspace_id: UUID, person_id: UUID, seconds: float) -> Erasur
         with transaction.atomic():
             lock_removal(workspace_id)
             _refuse_under_hold(workspace_id)
-            number = _erase_some(workspace_id, person_id)
+            number = _erase_some(pending)
         erased += number
         if number == 0:
-            return Erasure(erased=erased, is_done=count_bodies(workspace_id, person_id) == 0)
+            is_done = not _shown(pending).exists()
+            if is_done:
+                # Somebody may have asked again meanwhile.
+                rows.filter(asked_at=pending.asked_at).delete()
+            return Erasure(erased=erased, is_done=is_done)
     return Erasure(erased=erased, is_done=False)
 
 
-def count_bodies(workspace_id: UUID, person_id: UUID) -> int:
-    """How many entries of a person still show something."""
-    rows = AuditEntry.objects.for_workspace(workspace_id).filter(actor_id=person_id)
-    return rows.filter(_shows_something()).count()
-
-
-def _erase_some(workspace_id: UUID, person_id: UUID) -> int:
-    rows = AuditEntry.objects.for_workspace(workspace_id).filter(actor_id=person_id)
-    ids = list(rows.filter(_shows_something()).order_by("pk").values_list("pk", flat=True)[:_BATCH])
-    seals = AuditSeal.objects.filter(chain_id=workspace_id, entry_id__in=ids).order_by("seq")
+def _erase_some(pending: PendingErasure) -> int:
+    chain_id = pending.workspace_id
+    ids = list(_shown(pending).order_by("pk").values_list("pk", flat=True)[:_BATCH])
+    seals = AuditSeal.objects.filter(chain_id=chain_id, entry_id__in=ids).order_by("seq")
     places = list(seals.values_list("seq", flat=True))
     for first, last in runs_of(places):
-        remove_bodies(workspace_id, first, last, reason=REASON)
+        remove_bodies(chain_id, first, last, reason=REASON)
     return len(places)
 
 
@@ -139,9 +176,15 @@ def runs_of(numbers: list[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _shows_something() -> Q:
+def _shown(pending: PendingErasure) -> WorkspaceQuerySet[AuditEntry]:
+    """Entries of the person that still show something."""
     body = Q(Exists(AuditBody.unscoped.filter(entry_id=OuterRef("pk"))))
-    return ~Q(arguments_preview="") | ~Q(result_preview="") | body
+    rows: WorkspaceQuerySet[AuditEntry] = AuditEntry.objects.for_workspace(pending.workspace_id)
+    return rows.filter(
+        ~Q(arguments_preview="") | ~Q(result_preview="") | body,
+        actor_id=pending.person_id,
+        created_at__lte=pending.asked_at,
+    )
 
 
 def _refuse_under_hold(workspace_id: UUID) -> None:

@@ -19,7 +19,6 @@ from audit import retention
 from audit.models import LegalHold
 from audit.retention.forms import ErasureForm, HoldForm, PolicyForm, policy_in_words
 from audit.retention.kept import everything_kept
-from audit.retention.tasks import continue_erasure
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
@@ -119,8 +118,6 @@ def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         except DomainError as error:
             form.add_error(None, error.message)
         else:
-            if not done.is_done:
-                continue_erasure.delay(str(workspace.pk), str(person_id))
             text = (
                 _("Erased in %(count)s entries; the entries stay.")
                 if done.is_done

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from django.utils.translation import gettext as _
 
-from audit.filters import ENTRIES, NAMES, EntryFilter, read_filter
+from audit.filters import ENTRIES, NAMES, EntryFilter, as_text, read_filter
 
 LONGEST: Final = 4_000
 _NOT_STORED: Final = frozenset({"range", "since", "until", "sort", "order", "show"})
@@ -52,6 +52,21 @@ def filter_of(query: str, *, now: datetime) -> EntryFilter:
         no_time=_("Leave since: and until: out. A schedule has its own time."),
         no_order=_("Leave sort: out. A file is in the order of time."),
     )
+
+
+def meaning_of(query: str, *, now: datetime) -> tuple[object, ...]:
+    """Give what two texts have in common that are the same filters."""
+    wanted = filter_of(query, now=now)
+    typed = {name: value for name, value in wanted.typed.items() if value and name != "range"}
+    return (sorted(typed.items()), wanted.errors)
+
+
+def as_typed(query: str, *, now: datetime) -> str:
+    """Give filters as people type them. What cannot be typed stays an address."""
+    if not is_address(query):
+        return query
+    text = as_text(filter_of(query, now=now).typed)
+    return text if meaning_of(text, now=now) == meaning_of(query, now=now) else query
 
 
 def log_query(query: str, since: datetime, until: datetime, **more: str) -> str:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 from uuid import UUID
-
-from django.db import DatabaseError
 
 from audit.models import PLATFORM_CHAIN, AuditStream, StreamState
 from audit.streams import claims
@@ -22,7 +21,7 @@ from audit.streams.building import sink_of
 from audit.streams.events import Event, event_for_test
 from audit.streams.reading import Batch, behind, current_heads, cursors_of, next_batch
 from audit.streams.sinks import SEND_SECONDS, Sink, Taken
-from workspaces.database import database_now, leave_database, wait_for
+from workspaces.database import database_now, is_unavailable, leave_database, wait_for
 from workspaces.errors import DomainError
 from workspaces.webhooks import NotTaken
 
@@ -31,10 +30,12 @@ logger = logging.getLogger(__name__)
 ROUND_SECONDS: Final = 20.0
 """How long one task goes on to take batches; the next goes on from there."""
 MOST_STREAMS: Final = 32
+_LOOK_SECONDS: Final = 5.0
+"""After so long, streams that have something to send by now are looked for."""
 _CRASHED: Final = "It could not be sent."
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Sending:
     stream: AuditStream
     claim: UUID
@@ -46,13 +47,17 @@ class _Sending:
 def send_due(*, seconds: float = ROUND_SECONDS) -> int:
     """Send for every stream that is due; returns how many entries were confirmed."""
     until = time.monotonic() + seconds
-    # Those with nothing to send must not keep the others from their turn.
-    waiting = (s for s in claims.due_streams() if behind(current_heads(s), cursors_of(s)))
-    wanted = list(islice(waiting, MOST_STREAMS))
+    wanted = _waiting(MOST_STREAMS)
     if not wanted:
         return 0
     with asyncio.Runner() as runner:
         return _send_all(runner, wanted, until)
+
+
+def _waiting(most: int) -> list[AuditStream]:
+    """Streams that are due and have something to send: others must not keep them from their turn."""
+    waiting = (s for s in claims.due_streams() if behind(current_heads(s), cursors_of(s)))
+    return list(islice(waiting, most))
 
 
 def send_test(stream: AuditStream) -> str:
@@ -80,34 +85,62 @@ def send_test(stream: AuditStream) -> str:
 
 def _send_all(runner: asyncio.Runner, streams: Iterable[AuditStream], until: float) -> int:
     """Rows are read and written here, on one thread; meanwhile the loop stands, and sockets wait."""
-    ours: list[_Sending] = []
     tasks: dict[asyncio.Task[Taken], _Sending] = {}
     confirmed = 0
+    looked_at = time.monotonic()
     try:
-        for stream in streams:
-            if (one := _take(stream)) is not None:
-                ours.append(one)
-                _go_on(runner, tasks, one)
+        _take_on(runner, tasks, streams)
         while tasks:
             leave_database()
-            done, _ = runner.run(_first_of(tasks))
-            for task in done:
+            for task in runner.run(_first_of(tasks)):
                 one = tasks.pop(task)
-                if _note(one, task):
-                    confirmed += len(one.batch.events) if one.batch else 0
-                    if time.monotonic() < until:
-                        _go_on(runner, tasks, one)
+                with _letting_go(runner, tasks, one):
+                    if _note(one, task):
+                        confirmed += len(one.batch.events) if one.batch else 0
+                        if time.monotonic() < until:
+                            _go_on(runner, tasks, one)
+            now = time.monotonic()
+            if looked_at + _LOOK_SECONDS < now < until:
+                # While some sinks do not answer, others have more to be sent.
+                looked_at = now
+                _take_on(runner, tasks, _waiting(MOST_STREAMS - len(tasks)))
     finally:
-        for one in ours:
-            runner.run(one.sink.aclose())
-            claims.release(one.stream, one.claim)
+        for one in tasks.values():
+            _let_go(runner, one)
     return confirmed
 
 
-async def _first_of(
-    tasks: Iterable[asyncio.Task[Taken]],
-) -> tuple[set[asyncio.Task[Taken]], object]:
-    return await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+def _take_on(
+    runner: asyncio.Runner,
+    tasks: dict[asyncio.Task[Taken], _Sending],
+    streams: Iterable[AuditStream],
+) -> None:
+    for stream in streams:
+        if (one := _take(stream)) is not None:
+            with _letting_go(runner, tasks, one):
+                _go_on(runner, tasks, one)
+
+
+@contextmanager
+def _letting_go(
+    runner: asyncio.Runner, tasks: dict[asyncio.Task[Taken], _Sending], one: _Sending
+) -> Iterator[None]:
+    """Let a stream go at once if nothing is under way for it any more, however long others take."""
+    try:
+        yield
+    finally:
+        if one not in tasks.values():
+            _let_go(runner, one)
+
+
+def _let_go(runner: asyncio.Runner, one: _Sending) -> None:
+    runner.run(one.sink.aclose())
+    claims.release(one.stream, one.claim)
+
+
+async def _first_of(tasks: Iterable[asyncio.Task[Taken]]) -> set[asyncio.Task[Taken]]:
+    done, _ = await asyncio.wait(tasks, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    return done
 
 
 def _take(stream: AuditStream) -> _Sending | None:
@@ -128,10 +161,8 @@ def _go_on(
     """Begin with the next batch, if there is one and the stream is still ours."""
     try:
         _begin_next(runner, tasks, one)
-    except DatabaseError:
-        raise
-    except Exception as error:  # noqa: BLE001 - an entry that cannot be written down is this stream's trouble alone
-        _fail(one.stream, one.claim, error)
+    except Exception as error:  # noqa: BLE001  as said there
+        _fail_alone(one, error)
 
 
 def _begin_next(
@@ -177,17 +208,30 @@ def _note(one: _Sending, task: asyncio.Task[Taken]) -> bool:
     """Note how a batch went; whether to go on with the stream."""
     assert one.batch is not None
     error = task.exception()
-    if error is None:
+    if error is not None:
+        _fail(one.stream, one.claim, error)
+        return False
+    sent = len(one.batch.events)
+    try:
         return claims.note_taken(
             one.stream,
             one.claim,
             chain_id=one.batch.chain_id,
             upto=one.batch.upto,
-            sent=len(one.batch.events),
-            refused=task.result().refused,
+            sent=sent,
+            # Whatever a sink says, it refused no more than it was sent.
+            refused=min(task.result().refused, sent),
         )
+    except Exception as fault:  # noqa: BLE001  as said there
+        _fail_alone(one, fault)
+        return False
+
+
+def _fail_alone(one: _Sending, error: Exception) -> None:
+    """What is wrong with one stream's entries or notes is its trouble alone; a database that is away is everybody's."""
+    if is_unavailable(error):
+        raise error
     _fail(one.stream, one.claim, error)
-    return False
 
 
 def _fail(stream: AuditStream, claim: UUID, error: BaseException) -> None:

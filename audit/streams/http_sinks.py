@@ -125,6 +125,6 @@ def _refused(answer: httpx2.Response) -> int:
             partial = json.loads(answer.content).get("partialSuccess") or {}
             return max(0, int(partial.get("rejectedLogRecords", 0)))
         told = ExportLogsServiceResponse.FromString(answer.content)
-    except (DecodeError, ValueError, TypeError, AttributeError):
+    except (DecodeError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return 0
     return max(0, int(told.partial_success.rejected_log_records))

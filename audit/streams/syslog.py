@@ -28,6 +28,9 @@ _ACKNOWLEDGE_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.02
 _ENTERPRISE: Final = "32473"
 """The number that RFC 5612 keeps for those who have none of their own."""
+_ENDED: Final = "It ended the connection."
+_LATE_DATA: Final = "APPLICATION_DATA_AFTER_CLOSE_NOTIFY"
+"""It had something to say, which nobody waits for."""
 _NOT_PRINTABLE: Final = re.compile(r"[^\x21-\x7e]")
 
 
@@ -43,7 +46,7 @@ class SyslogSink:
     async def send(self, events: Sequence[Event]) -> Taken:
         frames = b"".join(framed(message_of(event, hostname=self._hostname)) for event in events)
         try:
-            reader, writer = await outbound.connect_tls(
+            _reader, writer = await outbound.connect_tls(
                 self._host,
                 self._port,
                 context=self._context,
@@ -61,18 +64,7 @@ class SyslogSink:
         except OSError as error:
             raise NotTaken("It could not be reached.") from error
         try:
-            writer.write(frames)
-            await writer.drain()
-            await _until_acknowledged(writer)
-            writer.close()
-            await writer.wait_closed()
-        except TimeoutError:
-            pass  # its machine has acknowledged everything, and it only did not say goodbye
-        except ssl.SSLError as error:
-            if reader.at_eof():
-                raise NotTaken("It ended the connection.") from error
-        except OSError as error:
-            raise NotTaken("It ended the connection.") from error
+            await _hand_over(writer, frames)
         finally:
             with contextlib.suppress(Exception):
                 writer.transport.abort()
@@ -105,6 +97,30 @@ def framed(message: bytes) -> bytes:
 
 def _word(text: str, most: int) -> str:
     return _NOT_PRINTABLE.sub("_", text)[:most] or "-"
+
+
+async def _hand_over(writer: asyncio.StreamWriter, frames: bytes) -> None:
+    """Write it, wait until the other machine has it, and end the connection in good order.
+
+    Raises:
+        NotTaken: the other side ended it, does not read, or refuses our certificate, which TLS 1.3 tells only here.
+    """
+    try:
+        writer.write(frames)
+        await writer.drain()
+        await _until_acknowledged(writer)
+    except (OSError, ValueError) as error:  # a line that is gone has no number any more
+        raise NotTaken(_ENDED) from error
+    try:
+        writer.close()
+        await writer.wait_closed()
+    except TimeoutError:
+        pass  # its machine has acknowledged everything, and it only did not say goodbye
+    except ssl.SSLError as error:
+        if error.reason != _LATE_DATA:
+            raise NotTaken(_ENDED) from error
+    except OSError as error:
+        raise NotTaken(_ENDED) from error
 
 
 async def _until_acknowledged(writer: asyncio.StreamWriter) -> None:

@@ -26,7 +26,7 @@ from audit.reviews import making, previews, scheduled_exports, schedules, sent_f
 from audit.reviews.previews import Preview
 from audit.reviews.ready_views import READY, ready_view, usual_name
 from audit.reviews.schedules import ScheduleDraft
-from audit.reviews.stored_filters import filter_of, kept_query
+from audit.reviews.stored_filters import as_typed, filter_of, kept_query, meaning_of
 from audit.reviews.timing import USUAL_HOUR
 from audit.views.header import header_of
 from audit.views.header import saved_views as saved_views_of
@@ -60,6 +60,8 @@ class _Chosen:
     view_name: str
     view_help: str
     draft: ScheduleDraft
+    is_gone: bool = False
+    """The view that was chosen is not there any more: the filters are those that the form held."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -76,6 +78,8 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
     trial: SentFile | None = None
     if request.method == "POST":
         try:
+            if chosen.is_gone:
+                raise InvalidInput(fields={"view": [_gone_view()]})
             if "preview" in request.POST:
                 preview = previews.preview_schedule(
                     workspace=workspace, actor=request.actor, draft=chosen.draft, now=now
@@ -102,6 +106,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         "faults": faults,
         "has_more_faults": any(faults.get(name) for name in _MORE),
         "draft": chosen.draft,
+        "typed_query": as_typed(chosen.draft.query, now=now),
         "typed_name": request.POST.get("name", changed.name if changed else ""),
         "changed": changed,
         "seen": schedules.draft_of(changed).digest if changed is not None else "",
@@ -128,6 +133,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
         "view": chosen.view,
         "view_choices": _view_choices(request),
         **_summary(chosen, workspace.pk, now),
+        "view_fault": "",  # told at its field
         **header_of(request),
     }
     return render(request, "audit/schedules.html", context, status=422 if fault or faults else 200)
@@ -248,9 +254,9 @@ def _chosen(request: WorkspaceRequest, changed: ReportSchedule | None) -> _Chose
 def _recognised(request: WorkspaceRequest, draft: ScheduleDraft) -> _Chosen:
     """Name the view whose filters a draft has."""
     now = timezone.now()
-    wanted = _meaning(draft.query, now)
+    wanted = meaning_of(draft.query, now=now)
     for ready in READY:
-        if _meaning(ready.query, now) == wanted:
+        if meaning_of(ready.query, now=now) == wanted:
             return _Chosen(
                 view=f"{_READY}{ready.key}",
                 view_name=_(ready.label),
@@ -258,35 +264,25 @@ def _recognised(request: WorkspaceRequest, draft: ScheduleDraft) -> _Chosen:
                 draft=draft,
             )
     for view in saved_views_of(request, SavedView.Page.LOG):
-        if _meaning(view.query, now) == wanted:
+        if meaning_of(view.query, now=now) == wanted:
             return _Chosen(view=str(view.pk), view_name=view.name, view_help="", draft=draft)
     return _Chosen(view="", view_name="", view_help="", draft=draft)
 
 
-def _meaning(query: str, now: datetime) -> tuple[object, ...]:
-    wanted = filter_of(query, now=now)
-    typed = {name: value for name, value in wanted.typed.items() if value and name != "range"}
-    return (sorted(typed.items()), wanted.errors)
-
-
 def _read_choices(request: WorkspaceRequest, given: Mapping[str, str]) -> _Chosen:
-    """Read the form. A choice that is none stays as it is, for the service to refuse.
-
-    Raises:
-        NotFound: there is no such view.
-    """
-    view = given.get("view", "")
+    """Read the form. A choice that is none stays as it is, for the service to refuse."""
+    view, is_gone = given.get("view", ""), False
     query, name, told = given.get("query", "").replace("\x00", ""), "", ""
     if view.startswith(_READY):
         ready = ready_view(view.removeprefix(_READY))
-        if ready is None:
-            raise NotFound(_("Saved view not found."))
-        query, name, told = ready.query, _(ready.label), _(ready.help)
+        if ready is not None:
+            query, name, told = ready.query, _(ready.label), _(ready.help)
+        is_gone = ready is None
     elif view:
         saved = {str(one.pk): one for one in saved_views_of(request, SavedView.Page.LOG)}
-        if view not in saved:
-            raise NotFound(_("Saved view not found."))
-        query, name = saved[view].query, saved[view].name
+        if (found := saved.get(view)) is not None:
+            query, name = found.query, found.name
+        is_gone = found is None
     cadence = given.get("cadence", ReportSchedule.Cadence.WEEKLY.value)
     hour = read_whole_number(given.get("hour", str(USUAL_HOUR)), most=23)
     recipients = request.POST.getlist("recipients")
@@ -301,7 +297,17 @@ def _read_choices(request: WorkspaceRequest, given: Mapping[str, str]) -> _Chose
         time_zone=given.get("time_zone", "").strip() or time_zone_name(),
         covers=given.get("covers", ""),
     )
-    return _Chosen(view=view, view_name=name, view_help=told, draft=draft)
+    return _Chosen(
+        view="" if is_gone else view,
+        view_name=name,
+        view_help=told,
+        draft=draft,
+        is_gone=is_gone,
+    )
+
+
+def _gone_view() -> str:
+    return _("The view that you chose was deleted. Choose another one, or keep the filters below.")
 
 
 def _view_choices(request: WorkspaceRequest) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -328,6 +334,7 @@ def _summary(chosen: _Chosen, workspace_id: UUID, now: datetime) -> dict[str, An
     first = making.period_in_words(*draft.period_before(runs[0]), zone) if runs else ""
     return {
         "view_help": chosen.view_help,
+        "view_fault": _gone_view() if chosen.is_gone else "",
         "filters": _filters_in_words(draft.query, workspace_id, now),
         "runs": [_weekday_and_moment(one, draft.time_zone) for one in runs],
         "zone": draft.time_zone,

@@ -72,6 +72,17 @@ class BudCheckOutput(BudCheckInput):
 
     id = serializers.UUIDField()
     bud_id = serializers.UUIDField()
+    version = serializers.IntegerField(help_text="Grows with each change.")
+
+
+class BudCheckChange(BudCheckInput):
+    """New values of a check."""
+
+    version = serializers.IntegerField(
+        min_value=1,
+        required=False,
+        help_text="The version that you have seen. If the check has another one by now, the answer is 409 and nothing changes.",
+    )
 
 
 class CheckedCallOutput(serializers.Serializer[Any]):
@@ -162,12 +173,21 @@ class CheckViewSet(WorkspaceViewSet):
         """One check."""
         return Response(check_json(self._editable()))
 
-    @extend_schema(request=BudCheckInput, responses=BudCheckOutput)
+    @extend_schema(request=BudCheckChange, responses=BudCheckOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Change some of its values."""
+        """Change some of its values.
+
+        409: somebody else has changed it since the `version` that you give.
+        """
         check = self._editable()
-        values = self.read(BudCheckInput, partial=True)
-        return Response(check_json(update_check(check=check, values=values, actor=self.actor)))
+        values = self.read(BudCheckChange, partial=True)
+        changed = update_check(
+            check=check,
+            base_version=values.pop("version", None),
+            values=values,
+            actor=self.actor,
+        )
+        return Response(check_json(changed))
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:

@@ -27,6 +27,8 @@ ANSWER: Final = "answer"
 """What a turn asks a model for, as the log names it."""
 COUNTED = ("prompt_tokens", "cached_tokens", "completion_tokens")
 """The columns of a message that `count` changes; of a turn and a conversation also `cost`."""
+CHARGED = (*COUNTED, "cost", "held_tokens")
+"""The columns of a turn that `charge_turn` changes."""
 
 
 def count(
@@ -52,9 +54,12 @@ def charge_turn(
 ) -> None:
     """The same for a request of a turn, which its commit also adds to what its person and workspace spend this month.
 
+    What was held for it is free again.
+
     Args:
         bill: None: nobody has read what may be spent, and no price is known.
     """
+    turn.held_tokens = None
     bill = bill or _unread_bill(turn)
     count(changes, turn, message, usage, bill.prices)
     if usage.total:

@@ -34,7 +34,8 @@ from chat.providers.base import CompletionRequest, ProviderSpec
 from chat.providers.choosing import provider_of_turn
 from chat.providers.estimates import estimate
 from chat.providers.known_models import ModelFacts, known_facts
-from chat.providers.spending import Bill, allowance_in
+from chat.providers.spending import Bill
+from chat.providers.spending_holds import Asking, expected_usage, hold_for
 from chat.providers.standing_in import resting_stand_in
 from chat.tools.toolset import Toolset, resolve_toolset
 from chat.values import NOTICE, ToolProtocol
@@ -198,7 +199,7 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
         fitted=fitted,
         pictures={} if facts.sees_pictures is False else _pictures_of(fitted),
         earlier=past.earlier,
-        bill=_bill(context, provider, facts),
+        bill=_bill(lease, context, provider, facts, fitted),
         untrusted_source=history.untrusted_source,
         noted=history.noted,
         wants_summary=history.may_summarise
@@ -207,9 +208,16 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
     )
 
 
-def _bill(context: TurnContext, provider: ProviderSpec, facts: ModelFacts) -> Bill:
+def _bill(
+    lease: Lease, context: TurnContext, provider: ProviderSpec, facts: ModelFacts, fitted: Fitted
+) -> Bill:
     payer = turn_payer(context.turn, context.bud, context.actor, ANSWER)
-    return Bill.of(allowance_in(payer, provider, context.spending_zone), provider, facts.prices)
+    asking = Asking(
+        turn_id=lease.turn_id,
+        lease_token=lease.token,
+        expected=expected_usage(fitted.tokens, context.bud.model_parameters.max_tokens),
+    )
+    return hold_for(payer, provider, context.spending_zone, facts.prices, asking)
 
 
 def _begun_notice(turn: Turn, past: Past) -> str:

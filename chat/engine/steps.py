@@ -21,7 +21,7 @@ from django.utils.translation import gettext_noop as _
 from chat.engine.answers import AnsweredStep, ProposedCall
 from chat.engine.beginning import next_order_key, open_answer, show_leaf
 from chat.engine.context import LimitReached
-from chat.engine.counting import COUNTED, charge_turn
+from chat.engine.counting import CHARGED, COUNTED, charge_turn
 from chat.engine.endings import close_turn
 from chat.engine.leases import Lease
 from chat.engine.reading import fetch_message, find_last_answer
@@ -87,7 +87,10 @@ def start_step(
                 raise LimitReached(_("The model was asked several times and did not answer."))
             lost = believed_usage(prompt_tokens, message.text + message.reasoning)
             charge_turn(changes, turn, message, lost, bill)
-            changed |= {*COUNTED, "cost"}
+            changed |= {
+                *COUNTED,
+                "cost",
+            }  # and what is held stays: it is for the request that follows
         message.text = message.reasoning = ""
         message.json_meta = {"tries": tries} if tries else {}
         message.status = MessageStatus.STREAMING.value
@@ -215,7 +218,7 @@ def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         message.json_meta = {**message.json_meta, "is_counted": True}
         charge_turn(changes, turn, message, answer.usage, answer.bill)
         message.save(update_fields=["text", "reasoning", "json_meta", *COUNTED, "updated_at"])
-        turn.save(update_fields=[*COUNTED, "cost", "updated_at"])
+        turn.save(update_fields=[*CHARGED, "updated_at"])
         changes.conversation_with(turn)
 
 
@@ -286,7 +289,7 @@ def _store_calls(changes: Changes, turn: Turn, calls: Sequence[ToolCall]) -> Non
     turn.save(
         update_fields=[
             *("model", "work_ms", "notice", "has_read_untrusted", "untrusted_source"),
-            *(*COUNTED, "cost", "updated_at"),
+            *(*CHARGED, "updated_at"),
         ]
     )
     changes.turn(turn)
@@ -433,4 +436,4 @@ def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         changes.message(message)
         turn.model = answer.model or turn.model
         turn.work_ms += answer.work_ms
-        turn.save(update_fields=["model", "work_ms", *COUNTED, "cost", "updated_at"])
+        turn.save(update_fields=["model", "work_ms", *CHARGED, "updated_at"])

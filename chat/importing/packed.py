@@ -9,14 +9,15 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import IO, Any, Final
+from typing import IO, Final
 
 from django.utils.translation import gettext as _
 
 from chat import archives
-from chat.importing.reading import RawChat, Unreadable, source_of
+from chat.importing.reading import RawChat, Unreadable, raw_chat
+from chat.importing.streaming import TooLong, values_in
 
 MANIFEST: Final = "trellis.json"
 """The entry by which a copy is known."""
@@ -25,14 +26,9 @@ CHAT: Final = "chat.json"
 MOST_UNPACKED_BYTES: Final = 2 * 1024**3
 """Of all entries of one ZIP together. They are unpacked one at a time."""
 MOST_CHAT_BYTES: Final = 50 * 1024**2
-"""Of one chat's JSON, which is in memory as a whole."""
+"""Of one chat's JSON."""
 MOST_ENTRIES: Final = 50_000
 _MOST_MANIFEST_BYTES: Final = 64 * 1024
-_MOST_DIRECTORY_BYTES: Final = 16 * 1024**2
-"""Of the list of entries, of which Python makes objects before anybody can count them."""
-_END: Final = b"PK\x05\x06"
-_LARGE_END: Final = b"PK\x06\x07"
-_END_BYTES: Final = 22
 _CHATS: Final = re.compile(rf"chats/[^/]+/{re.escape(CHAT)}")
 _FAULTS: Final = (
     zipfile.BadZipFile,
@@ -83,6 +79,10 @@ class PackedCopy:
         """Its chats from the one at this place on. One that cannot be read says so, and keeps no other."""
         return (self._chat(name) for name in islice(self._chats, first, None))
 
+    def skim(self) -> Iterator[RawChat]:
+        """Its chats without what is said in them."""
+        return (self._chat(name, skimmed=1) for name in self._chats)
+
     def content_of(self, place: str, most: int) -> bytes | None:
         """What an entry holds; None if it is damaged, or has more bytes than that."""
         entry = self._entries.get(place)
@@ -93,17 +93,17 @@ class PackedCopy:
         except _FAULTS:
             return None
 
-    def _chat(self, name: str) -> RawChat:
+    def _chat(self, name: str, *, skimmed: int = 0) -> RawChat:
         entry = self._entries[name]
         if entry.file_size > MOST_CHAT_BYTES:
             fault = _("It is larger than %(most)s MB.") % {"most": MOST_CHAT_BYTES // 1024**2}
             return RawChat(None, None, fault=fault)
         try:
-            raw: Any = json.loads(self._unpacked(entry))
-        except (RecursionError, *_FAULTS):
+            with archives.entry_in(self._packed, entry) as text:
+                (one,) = islice(values_in(text, skimmed=skimmed), 2)
+        except (TooLong, *_FAULTS):
             return RawChat(None, None, fault=_("It is damaged in the ZIP."))
-        places: Container[str] = self._entries
-        return RawChat(source_of(raw), raw, places)
+        return raw_chat(one, self._entries)
 
     def _unpacked(self, entry: zipfile.ZipInfo) -> bytes:
         # With a limit, else all that it unpacks to is in memory before the rest is dropped.
@@ -111,31 +111,10 @@ class PackedCopy:
 
 
 def _opened(file: IO[bytes]) -> zipfile.ZipFile:
-    _check_directory(file)
-    return zipfile.ZipFile(file)
-
-
-def _check_directory(file: IO[bytes]) -> None:
-    """Look at the list of entries before it is read. Source: PKWARE, "APPNOTE", sections 4.3.15 and 4.3.16."""
-    size = file.seek(0, 2)
-    file.seek(max(0, size - _END_BYTES - 0xFFFF - 20))
-    tail = file.read()
-    at = tail.rfind(_END)
-    if at < 0 or len(tail) < at + _END_BYTES:
-        raise _damaged()
-    length = int.from_bytes(tail[at + 12 : at + 16], "little")
-    # The other form is for more than that, and Trellis never writes it.
-    is_larger = tail[max(0, at - 20) : at].startswith(_LARGE_END)
-    if is_larger or length > _MOST_DIRECTORY_BYTES or _lists_too_many(file, size, tail, at, length):
-        raise Unreadable(_("This ZIP holds too many files."))
-    file.seek(0)
-
-
-def _lists_too_many(file: IO[bytes], size: int, tail: bytes, at: int, length: int) -> bool:
-    """Whether the list, which is so long and ends where its end is told, has too many entries."""
-    end = size - len(tail) + at
-    file.seek(max(0, end - length))
-    return archives.lists_more_than(file.read(length), MOST_ENTRIES)
+    try:
+        return archives.opened(file, MOST_ENTRIES)
+    except archives.TooManyFiles as error:
+        raise Unreadable(_("This ZIP holds too many files.")) from error
 
 
 def _damaged() -> Unreadable:

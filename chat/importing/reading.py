@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import json
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from django.utils.translation import gettext as _
 
@@ -18,6 +15,7 @@ from chat import archives
 from chat.importing.chatgpt import read_chatgpt
 from chat.importing.claude import read_claude
 from chat.importing.own import read_own
+from chat.importing.streaming import LONGEST_VALUE, MOST_CHAT_MEMORY, Read, TooLong, values_in
 from chat.importing.values import ImportedChat, LeftOut, clean
 from chat.values import ImportSource
 
@@ -27,8 +25,7 @@ MOST_CHATS: Final = 10_000
 """Of one file."""
 _MOST_ENTRIES: Final = 20_000
 _CONVERSATIONS: Final = re.compile(r"(^|/)conversations([-_]\d+)?\.json$")
-_SPACE: Final = re.compile(r"\s*")
-_DECODER: Final = json.JSONDecoder()
+_FAULTS: Final = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
 _READERS: Final[Mapping[ImportSource, Callable[[Mapping[str, Any]], ImportedChat]]] = {
     ImportSource.CHATGPT: read_chatgpt,
     ImportSource.CLAUDE: read_claude,
@@ -72,15 +69,35 @@ class RawChat:
 
 
 class TextFile:
-    """A file that is read whole: a text, or a ZIP with texts."""
+    """A file that is read where it lies: a text, or a ZIP with texts."""
 
-    def __init__(self, content: bytes) -> None:
-        """Read its texts.
+    def __init__(self, file: IO[bytes]) -> None:
+        """Look at what is in it.
 
         Raises:
-            Unreadable: it is neither text nor such a ZIP, or unpacks to too much.
+            Unreadable: it is a ZIP without chats or that is damaged, or unpacks to too much.
         """
-        self._texts = texts_of(content)
+        self._file = file
+        self._packed: zipfile.ZipFile | None = None
+        self._entries: list[zipfile.ZipInfo] = []
+        file.seek(0)
+        if file.read(2) == b"PK":
+            try:
+                self._packed = archives.opened(file, _MOST_ENTRIES)
+            except archives.TooManyFiles as error:
+                why = _("This ZIP holds too many files. Choose conversations.json alone.")
+                raise Unreadable(why) from error
+            except (*_FAULTS, ValueError) as error:
+                raise _damaged_zip() from error
+            self._entries = _wanted(self._packed.infolist())
+
+    def skim(self) -> Iterator[RawChat]:
+        """Its chats without what is said in them.
+
+        Raises:
+            Unreadable: a text is no JSON, or ends too early.
+        """
+        return self._chats(skimmed=MOST_CHATS + 1)
 
     def chats(self, first: int = 0) -> Iterator[RawChat]:
         """Its chats from the one at this place on.
@@ -88,95 +105,91 @@ class TextFile:
         Raises:
             Unreadable: a text is no JSON, or ends too early.
         """
-        every = (raw for text in self._texts for raw in chats_in(text))
-        return islice(every, first, None)
+        return self._chats(skimmed=first, left_out=first)
+
+    def _chats(self, *, skimmed: int, left_out: int = 0) -> Iterator[RawChat]:
+        place = 0
+        try:
+            for text in self._texts():
+                for one in chats_in(text, skimmed=max(0, skimmed - place)):
+                    place += 1
+                    if place > left_out:
+                        yield one
+        except _FAULTS as error:
+            raise _damaged_zip() from error
+
+    def _texts(self) -> Iterator[IO[bytes]]:
+        if self._packed is None:
+            self._file.seek(0)
+            yield self._file
+            return
+        for entry in self._entries:
+            with archives.entry_in(self._packed, entry) as text:
+                yield text
 
     def content_of(self, place: str, most: int) -> bytes | None:
         """It holds no files."""
         return None
 
 
-def texts_of(content: bytes) -> list[str]:
-    """The texts of a file, or of those in a ZIP that hold chats.
+def _wanted(entries: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
+    """Those that hold chats.
 
     Raises:
-        Unreadable: it is neither text nor such a ZIP, or unpacks to too much.
+        Unreadable: there are none, or they unpack to too much.
     """
-    if not content.startswith(b"PK"):
-        return [_decoded(content)]
-    if archives.lists_more_than(content, _MOST_ENTRIES):
-        raise Unreadable(_("This ZIP holds too many files. Choose conversations.json alone."))
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            return [_decoded(one) for one in _unpacked(packed)]
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
-        raise Unreadable(
-            _("This ZIP is damaged, or has a password. Unpack it, and choose conversations.json.")
-        ) from error
-
-
-def _unpacked(packed: zipfile.ZipFile) -> Iterator[bytes]:
-    entries = packed.infolist()
     named = [one for one in entries if _CONVERSATIONS.search(one.filename)]
     wanted = named or [one for one in entries if one.filename.endswith(".json")]
     if not wanted:
         raise Unreadable(_("This ZIP holds no conversations.json."))
-    left = MOST_UNPACKED_BYTES
-    for entry in sorted(wanted, key=lambda one: one.filename):
-        content = archives.unpacked(packed, entry, left + 1)
-        left -= len(content)
-        if left < 0:
-            raise Unreadable(
-                _("This ZIP unpacks to more than %(most)s MB.")
-                % {"most": MOST_UNPACKED_BYTES // 1024**2}
-            )
-        yield content
+    # What an entry says of its size is all that is ever unpacked of it.
+    if sum(one.file_size for one in wanted) > MOST_UNPACKED_BYTES:
+        raise Unreadable(
+            _("This ZIP unpacks to more than %(most)s MB.")
+            % {"most": MOST_UNPACKED_BYTES // 1024**2}
+        )
+    return sorted(wanted, key=lambda one: one.filename)
 
 
-def _decoded(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Unreadable(_("This is no JSON file, and no ZIP that holds one.")) from error
+def _damaged_zip() -> Unreadable:
+    return Unreadable(
+        _("This ZIP is damaged, or has a password. Unpack it, and choose conversations.json.")
+    )
 
 
-def chats_in(text: str) -> Iterator[RawChat]:
-    """The chats of one text, each read from it when it is asked for: a large file is never in memory as objects.
+def chats_in(text: IO[bytes], *, skimmed: int = 0) -> Iterator[RawChat]:
+    """The chats of one text, each read from it when it is asked for.
+
+    Args:
+        skimmed: of so many at the beginning, nothing is kept of what is said in them.
 
     Raises:
         Unreadable: it is no JSON, or ends too early.
     """
     try:
-        for raw in _objects(text):
-            yield RawChat(source_of(raw), raw)
-    except (ValueError, RecursionError, IndexError) as error:
+        for one in values_in(text, skimmed=skimmed):
+            yield raw_chat(one)
+    except TooLong as error:
+        raise Unreadable(
+            _("This file holds a text of more than %(most)s MB.")
+            % {"most": LONGEST_VALUE // 1024**2}
+        ) from error
+    except ValueError as error:
         raise Unreadable(_("This file is damaged, or is no JSON.")) from error
 
 
-def _objects(text: str) -> Iterator[Any]:
-    at = _after_space(text, 0)
-    if text[at] != "[":
-        value, at = _DECODER.raw_decode(text, at)
-        if _after_space(text, at) != len(text):
-            raise ValueError
-        yield value
-        return
-    at = _after_space(text, at + 1)
-    while text[at] != "]":
-        value, at = _DECODER.raw_decode(text, at)
-        yield value
-        at = _after_space(text, at)
-        if text[at] == ",":
-            at = _after_space(text, at + 1)
-        elif text[at] != "]":
-            raise ValueError
-    if _after_space(text, at + 1) != len(text):
-        raise ValueError
+def raw_chat(one: Read, places: Container[str] = ()) -> RawChat:
+    """A chat of the file, not yet looked at.
 
-
-def _after_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    Args:
+        places: names of what is beside it in its ZIP.
+    """
+    if one.is_too_large:
+        fault = _("It takes more than %(most)s MB of memory.") % {
+            "most": MOST_CHAT_MEMORY // 1024**2
+        }
+        return RawChat(None, one.value, fault=fault)
+    return RawChat(source_of(one.value), one.value, places)
 
 
 def source_of(raw: Any) -> ImportSource | None:

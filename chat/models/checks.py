@@ -57,6 +57,12 @@ class BudCheck(WorkspaceModel):
         blank=True,
         help_text=_("What tools that may change data give, in place of being called."),
     )
+    version = models.PositiveIntegerField(
+        default=1,
+        db_default=1,
+        editable=False,
+        help_text=_("Grows with each change, so that nobody replaces what they have not seen."),
+    )
 
     objects = models.Manager.from_queryset(BudCheckQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 

@@ -100,6 +100,17 @@ class Turn(WrittenOften, WorkspaceModel):
     cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)
     finished_at = models.DateTimeField(null=True)
 
+    # What the request that is under way is believed to use; without one, there is no number of tokens.
+    held_tokens = models.BigIntegerField(null=True)
+    held_cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)
+    held_shared_cost = models.DecimalField(
+        max_digits=14,
+        decimal_places=6,
+        null=True,
+        help_text=_("By the list prices of a shared provider."),
+    )
+    held_shared = models.UUIDField(null=True, help_text=_("The shared provider that is asked."))
+
     revises = models.UUIDField(null=True, help_text=_("The turn whose answer is written again."))
     wish = models.CharField(
         max_length=10,

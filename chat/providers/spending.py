@@ -13,11 +13,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Subquery
+from django.db.models import Subquery, Sum
+from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
 from audit.services import Ref
-from chat.models import MemberSpendingLimit, MonthlySpending, SpendingPolicy
+from chat.models import MemberSpendingLimit, MonthlySpending, SpendingPolicy, Turn
 from chat.models.spending import USUAL_WARNING
 from chat.providers.base import MonthLimit, ProviderSpec, TokenCount
 from chat.providers.known_models import (
@@ -28,6 +29,7 @@ from chat.providers.known_models import (
     without_answers,
 )
 from chat.providers.months import Month, current_month
+from chat.values import TurnStatus
 from workspaces.actors import Actor
 from workspaces.database import database_now, statement_cursor
 from workspaces.database.prepared import PreparedRows
@@ -61,6 +63,10 @@ class Payer:
     turn_id: UUID | None = None
 
 
+def _is_up(used: Decimal | int, most: Decimal | int | None) -> bool:
+    return most is not None and used >= most
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """One limit, and what is used of it."""
@@ -70,18 +76,26 @@ class Line:
     limit: MonthLimit
     cost: Decimal = Decimal(0)
     tokens: int = 0
+    held_cost: Decimal = Decimal(0)
+    held_tokens: int = 0
+    """What other requests under way are believed to use of it."""
 
     @property
     def is_reached(self) -> bool:
-        """Whether nothing more may be asked. A limit of 0 is reached from the start."""
-        return self.is_cost_reached or (
-            self.limit.tokens is not None and self.tokens >= self.limit.tokens
-        )
+        """Whether it is used up. A limit of 0 is reached from the start."""
+        return self.is_cost_reached or _is_up(self.tokens, self.limit.tokens)
 
     @property
     def is_cost_reached(self) -> bool:
         """The same of the cost alone."""
-        return self.limit.cost is not None and self.cost >= self.limit.cost
+        return _is_up(self.cost, self.limit.cost)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more may be asked now: it is used up, or will be by what is under way."""
+        return _is_up(self.cost + self.held_cost, self.limit.cost) or _is_up(
+            self.tokens + self.held_tokens, self.limit.tokens
+        )
 
     @property
     def percent(self) -> int:
@@ -112,8 +126,10 @@ class Allowance:
 
     @property
     def reached(self) -> Line | None:
-        """The first limit that is reached; None: a model may be asked."""
-        return next((line for line in self.lines if line.is_reached), None)
+        """The first limit that is used up, else the first that is full; None: a model may be asked."""
+        used_up = (line for line in self.lines if line.is_reached)
+        full = (line for line in self.lines if line.is_full)
+        return next(used_up, None) or next(full, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,19 +169,28 @@ def allowance_for(payer: Payer, spec: ProviderSpec) -> Allowance:
     return allowance_in(payer, spec, zone)
 
 
-def allowance_in(payer: Payer, spec: ProviderSpec, zone: str | None) -> Allowance:
+def unread_allowance(payer: Payer, spec: ProviderSpec) -> Allowance:
+    """Where there are no limits, or nobody has looked."""
+    return Allowance(payer=payer, shared_id=spec.shared_id)
+
+
+def allowance_in(
+    payer: Payer, spec: ProviderSpec, zone: str | None, *, own_turn: UUID = _NOBODY
+) -> Allowance:
     """The same where the time zone of the workspace's policy is known. Without limits nothing is read.
 
     Args:
         zone: None: the workspace has set no limits.
+        own_turn: whose request this is. What it holds itself does not stand in its way.
     """
     if zone is None and spec.month_limit.is_none:
-        return Allowance(payer=payer, shared_id=spec.shared_id)
+        return unread_allowance(payer, spec)
     row = _STANDING.first_values(
         payer.workspace_id,
         payer.person_id or _NOBODY,
         spec.shared_id or _NOBODY,
         current_month(zone or "").key,
+        own_turn,
     )
     assert row is not None
     return _allowance(payer, spec, zone or "", row)
@@ -174,7 +199,7 @@ def allowance_in(payer: Payer, spec: ProviderSpec, zone: str | None) -> Allowanc
 def _allowance(payer: Payer, spec: ProviderSpec, zone: str, row: tuple[Any, ...]) -> Allowance:
     warn, has_own, *values = row
     limits = [_limit(*values[at : at + 2]) for at in (0, 2, 4)]
-    sums = [_sums(*values[at : at + 2]) for at in (6, 8, 10)]
+    sums = [_sums(*values[at : at + 4]) for at in (6, 10, 14)]
     of_workspace, usual, own = limits
     found = []
     if payer.person_id is not None:
@@ -186,8 +211,8 @@ def _allowance(payer: Payer, spec: ProviderSpec, zone: str, row: tuple[Any, ...]
         payer=payer,
         zone=zone,
         lines=tuple(
-            Line(whose=whose, subject=subject, limit=limit, cost=cost, tokens=tokens)
-            for whose, subject, limit, (cost, tokens) in found
+            replace(used, whose=whose, subject=subject, limit=limit)
+            for whose, subject, limit, used in found
             if not limit.is_none
         ),
         warn_percent=warn or USUAL_WARNING,
@@ -201,8 +226,17 @@ def _limit(cost: Any, tokens: Any) -> MonthLimit:
     )
 
 
-def _sums(cost: Any, tokens: Any) -> tuple[Decimal, int]:
-    return exact(cost or 0), int(tokens or 0)
+def _sums(cost: Any, tokens: Any, held_cost: Any, held_tokens: Any) -> Line:
+    """A limit of nobody yet, with what is used of it."""
+    return Line(
+        whose=Whose.WORKSPACE,
+        subject=_NOBODY,
+        limit=MonthLimit(),
+        cost=exact(cost or 0),
+        tokens=int(tokens or 0),
+        held_cost=exact(held_cost or 0),
+        held_tokens=int(held_tokens or 0),
+    )
 
 
 def exact(cost: Any) -> Decimal:
@@ -210,27 +244,50 @@ def exact(cost: Any) -> Decimal:
     return Decimal(str(cost)).quantize(_SMALLEST)
 
 
-def _standing(workspace_id: UUID, person_id: UUID, shared_id: UUID, month: int) -> Any:
-    """Every limit and every sum that one request may meet, in one statement."""
+def _standing(
+    workspace_id: UUID, person_id: UUID, shared_id: UUID, month: int, own_turn: UUID
+) -> Any:
+    """Every limit and every sum that one request may meet, and what is held of them, in one statement."""
     policy = SpendingPolicy.objects.for_workspace(workspace_id).order_by()
     own = MemberSpendingLimit.objects.for_workspace(workspace_id).filter(person_id=person_id)
     sums = MonthlySpending.objects.for_workspace(workspace_id).filter(month=month).order_by()
+    held = _held(workspace_id).exclude(pk=own_turn)
+    subjects = (
+        (workspace_id, held, "held_cost"),
+        (person_id, held.filter(asked_by_id=person_id), "held_cost"),
+        (shared_id, held.filter(held_shared=shared_id), "held_shared_cost"),
+    )
     wanted = [
         policy.values("warn_percent"),
         own.order_by().values("pk"),
         *(policy.values(name) for name in ("cost", "tokens", "member_cost", "member_tokens")),
         *(own.order_by().values(name) for name in ("cost", "tokens")),
         *(
-            sums.filter(subject=subject).values(name)
-            for subject in (workspace_id, person_id, shared_id)
-            for name in ("cost", "tokens")
+            one
+            for subject, turns, cost in subjects
+            for one in (
+                *(sums.filter(subject=subject).values(name) for name in ("cost", "tokens")),
+                *(_total(turns, name) for name in (cost, "held_tokens")),
+            )
         ),
     ]
     columns = {f"column_{at}": Subquery(one[:1]) for at, one in enumerate(wanted)}
     return Workspace.objects.filter(pk=workspace_id).annotate(**columns).values_list(*columns)
 
 
-_STANDING = PreparedRows[Workspace](_standing, UUID, UUID, UUID, int)
+def _held(workspace_id: UUID) -> Any:
+    """Turns that hold something: those that somebody works on. Where a process dies, its lease ends."""
+    rows = Turn.objects.for_workspace(workspace_id).filter(
+        status=TurnStatus.RUNNING.value, lease_until__gt=Now(), held_tokens__isnull=False
+    )
+    return rows.order_by()
+
+
+def _total(rows: Any, name: str) -> Any:
+    return rows.values("workspace_id").annotate(total=Sum(name)).values("total")
+
+
+_STANDING = PreparedRows[Workspace](_standing, UUID, UUID, UUID, int, UUID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,11 +20,22 @@ logger = logging.getLogger(__name__)
 
 _TRIED_AGAIN_SECONDS: Final = 3_600
 """By work in the background: somebody may raise the limit before the month ends."""
+_TRIED_SOON_SECONDS: Final = 60
+"""Where only requests under way stand in the way."""
 RULES: Final = {
     f"spending.{Whose.MEMBER}": _("The person's monthly spending limit is reached."),
     f"spending.{Whose.WORKSPACE}": _("The workspace's monthly spending limit is reached."),
     f"spending.{Whose.PROVIDER}": _(
         "The workspace's monthly spending limit for a shared provider is reached."
+    ),
+    f"spending.{Whose.MEMBER}.held": _(
+        "Requests under way may use what is left of the person's monthly spending limit."
+    ),
+    f"spending.{Whose.WORKSPACE}.held": _(
+        "Requests under way may use what is left of the workspace's monthly spending limit."
+    ),
+    f"spending.{Whose.PROVIDER}.held": _(
+        "Requests under way may use what is left of the workspace's monthly spending limit for a shared provider."
     ),
 }
 """Ids of rules in the log, and what they say."""
@@ -45,7 +56,11 @@ def refuse(allowance: Allowance, spec: ProviderSpec) -> None:
     if allowance.payer.person_id is not None:
         _record(allowance.payer, line, spec, told)
     raise SpendingLimitReached(
-        told, details={"limit": line.whose.value, "wait": _TRIED_AGAIN_SECONDS}
+        told,
+        details={
+            "limit": line.whose.value,
+            "wait": _TRIED_AGAIN_SECONDS if line.is_reached else _TRIED_SOON_SECONDS,
+        },
     )
 
 
@@ -61,7 +76,7 @@ def _record(payer: Payer, line: Line, spec: ProviderSpec, told: str) -> None:
                 turn_id=payer.turn_id,
                 model=spec.model,
                 refused_by=RefusedBy.SPENDING_LIMIT,
-                rule=f"spending.{line.whose}",
+                rule=f"spending.{line.whose}" if line.is_reached else f"spending.{line.whose}.held",
                 details={"reason": told, "wanted": payer.purpose},
             )
         )

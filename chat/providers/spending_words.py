@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month
 from chat.providers.spending import Crossed, Line, Whose
 from workspaces.formats import day, money, whole
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 
 def told_used(line: Line) -> str:
@@ -53,9 +59,12 @@ def told_refusal(line: Line, month: Month, provider: str) -> str:
     Args:
         provider: its name in the workspace.
     """
+    told: StrOrPromise
     values = {"used": told_used(line), "begin": told_begin(month), "provider": provider}
     is_nothing = 0 in (line.limit.cost, line.limit.tokens)
-    if line.whose is Whose.MEMBER and is_nothing:
+    if not line.is_reached:
+        told = _HELD[line.whose]
+    elif line.whose is Whose.MEMBER and is_nothing:
         told = _(
             "Your monthly spending limit is 0, so models do not answer you here. Ask a workspace admin to raise your"
             " limit."
@@ -85,7 +94,24 @@ def told_refusal(line: Line, month: Month, provider: str) -> str:
             "This workspace has reached its monthly spending limit for “%(provider)s”, which whoever runs Trellis has"
             " set. It begins anew on %(begin)s. Choose another model, or ask them to raise it."
         )
-    return told % values
+    return str(told % values)
+
+
+_HELD: Final = {
+    Whose.MEMBER: gettext_lazy(
+        "Answers that are being written now may use what is left of your monthly spending limit. So far, %(used)s is"
+        " used. Try again when they have ended."
+    ),
+    Whose.WORKSPACE: gettext_lazy(
+        "Answers that are being written now may use what is left of this workspace's monthly spending limit. Try again"
+        " when they have ended."
+    ),
+    Whose.PROVIDER: gettext_lazy(
+        "Answers that are being written now may use what is left of this workspace's monthly spending limit for"
+        " “%(provider)s”. Try again when they have ended, or choose another model."
+    ),
+}
+"""Where a limit is not used up yet."""
 
 
 def told_near(crossed: Crossed) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, time, timedelta
+from typing import Final
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -14,6 +15,9 @@ from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.formats import time_zone_of, time_zones
 from workspaces.models import User, Workspace
+
+QUIET_PAUSE: Final = timedelta(minutes=10)
+"""After so long it is looked whether quiet hours are over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

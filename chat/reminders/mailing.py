@@ -10,13 +10,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chat.models import ReminderChoice, ReminderMail
+from chat.reminders.choices import QUIET_PAUSE, choice_of, is_quiet
 from chat.reminders.digest import Kind, Thing, unseen_answers, waiting_things
 from workspaces import outbox
+from workspaces.database import database_now
 from workspaces.mails import compose, public_url
 from workspaces.models import Membership
 
 logger = logging.getLogger(__name__)
 
+About = ReminderChoice.About
 KEEP_DAYS: Final = 7
 MOST_LISTED: Final = 10
 _MOST_LOOKED_AT: Final = 8
@@ -27,7 +30,7 @@ def deliver_due() -> int:
     tried = 0
     for claimed in outbox.rounds(_claim):
         for mail in claimed:
-            outbox.note(mail, _send(mail))
+            _deliver(mail)
             tried += 1
     return tried
 
@@ -42,25 +45,35 @@ def _claim() -> list[ReminderMail]:
     return outbox.claim(due.order_by("attempts", "next_attempt_at", "pk")[:_MOST_LOOKED_AT], most=1)
 
 
-def _send(mail: ReminderMail) -> str:
-    """Send it, unless nothing of it waits any more; what went wrong, or ""."""
+def _deliver(mail: ReminderMail) -> None:
+    """Send it, later if it is a quiet hour by now: it may have waited for a mail server."""
+    now = database_now()
     try:
-        members = Membership.objects.for_workspace(mail.workspace_id)
-        if not members.filter(user_id=mail.owner_id, user__is_active=True).exists():
-            return ""
-        things = _things(mail)
-        if things:
-            subject, text = write_reminder(mail, things)
-            compose(
-                subject=subject, text=text, to=[mail.owner.email], message_id=str(mail.pk)
-            ).send()
+        choice = choice_of(workspace=mail.workspace, person=mail.owner)
+        is_wanted = choice.after(About(mail.about)) != ReminderChoice.After.NEVER
+        if is_wanted and is_quiet(choice, now):
+            outbox.put_off(mail, now + QUIET_PAUSE)
+            return
+        if is_wanted:
+            _send(mail)
+        fault = ""
     except OSError:  # SMTP's errors are some of these
         logger.warning("reminder_failed", extra={"reminder": str(mail.pk)}, exc_info=True)
-        return "The mail could not be handed over."
+        fault = "The mail could not be handed over."
     except Exception:
         logger.exception("reminder_crashed", extra={"reminder": str(mail.pk)})
-        return "It could not be sent."
-    return ""
+        fault = "It could not be sent."
+    outbox.note(mail, fault)
+
+
+def _send(mail: ReminderMail) -> None:
+    """Send it, unless nothing of it waits any more, or its person may not have it."""
+    person = mail.owner
+    members = Membership.objects.for_workspace(mail.workspace_id)
+    is_member = members.filter(user=person, user__is_active=True).exists()
+    if is_member and person.is_address_confirmed and (things := _things(mail)):
+        subject, text = write_reminder(mail, things)
+        compose(subject=subject, text=text, to=[person.email], message_id=str(mail.pk)).send()
 
 
 def _things(mail: ReminderMail) -> list[Thing]:

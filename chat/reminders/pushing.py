@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-import httpx2
 from django.contrib.auth import HASH_SESSION_KEY
 from django.db import transaction
 from django.db.models import Exists, OuterRef
@@ -21,7 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chat.models import PushDevice, PushMessage
-from chat.reminders.choices import choice_of, is_quiet, until_quiet
+from chat.reminders.choices import QUIET_PAUSE, choice_of, is_quiet, until_quiet
 from chat.reminders.devices import subscription_of
 from chat.reminders.digest import (
     LONGEST,
@@ -37,12 +36,12 @@ from chat.reminders.digest import (
     waiting_things,
 )
 from chat.reminders.finding import choices_of_members
-from mcp_servers.client.connections import runtime
-from workspaces import outbox, web_push, webhooks
+from workspaces import outbox, sending, web_push, webhooks
 from workspaces.actors import Actor
-from workspaces.database import database_now
+from workspaces.database import database_now, wait_for
 from workspaces.errors import Conflict, PermissionDenied
 from workspaces.models import Membership
+from workspaces.scoping import WorkspaceQuerySet
 from workspaces.secrets import SecretUnreadable
 
 logger = logging.getLogger(__name__)
@@ -50,11 +49,8 @@ logger = logging.getLogger(__name__)
 GRACE: Final = timedelta(seconds=10)
 """As long as a page has to show something, and its person to see it."""
 KEEP_DAYS: Final = 7
-MOST_AT_ONCE: Final = 32
-SIDE_BY_SIDE: Final = 16
 TTL: Final = timedelta(hours=4)
 """How long a push service keeps a notification for a device that is off; quiet hours end it earlier."""
-QUIET_PAUSE: Final = timedelta(minutes=10)
 TEST_PAUSE: Final = timedelta(seconds=10)
 _GONE: Final = (404, 410)
 
@@ -142,12 +138,8 @@ def _store(device: PushDevice, since: Sequence[datetime], now: datetime) -> bool
 
 
 def deliver_due() -> int:
-    """Send what is due; returns how many were tried."""
-    tried = 0
-    for claimed in outbox.rounds(_claim):
-        _send_claimed(claimed)
-        tried += len(claimed)
-    return tried
+    """Send what is due; returns how many were taken up."""
+    return sending.send_due(_WAY)
 
 
 def trim_pushes() -> int:
@@ -177,34 +169,24 @@ def send_test(*, device: PushDevice, actor: Actor) -> str:
         "tag": f"trellis-test-{device.pk}",
     }
     prepared = _Prepared(device, payload, device.pk.hex, int(TEST_PAUSE.total_seconds()) * 6)
-    [failure] = _send_now([prepared])
+    failure = wait_for(_send_alone, _ready(prepared))
     _note_device(device, failure)
     return failure.message if failure else ""
 
 
-def _claim() -> list[PushMessage]:
-    due = outbox.due(PushMessage).select_related("device__owner", "workspace", "device__session")
-    rows = due.order_by("attempts", "next_attempt_at", "pk")[:MOST_AT_ONCE]
-    return outbox.claim(rows, most=MOST_AT_ONCE)
+def _due() -> WorkspaceQuerySet[PushMessage]:
+    return outbox.due(PushMessage).select_related("device__owner", "workspace", "device__session")
 
 
-def _send_claimed(claimed: Sequence[PushMessage]) -> None:
-    wanted: list[tuple[PushMessage, _Prepared]] = []
-    now = database_now()
-    for message in claimed:
-        try:
-            prepared = _prepare(message, now)
-        except Exception:
-            logger.exception("push_crashed", extra={"push": str(message.pk)})
-            outbox.note(message, "It could not be sent.")
-            continue
-        if prepared is not None:
-            wanted.append((message, prepared))
-    failures = _send_now([prepared for _, prepared in wanted])
-    for (message, prepared), failure in zip(wanted, failures, strict=True):
-        is_gone = _note_device(prepared.device, failure)
-        if not is_gone:  # else the message went with its device
-            outbox.note(message, failure.message if failure else "")
+def _begin(message: PushMessage) -> sending.Send | None:
+    prepared = _prepare(message, database_now())
+    return _ready(prepared) if prepared is not None else None
+
+
+def _note(message: PushMessage, failure: sending.Failure) -> None:
+    is_gone = _note_device(message.device, failure)
+    if not is_gone:  # else the message went with its device
+        outbox.note(message, failure.message if failure else "")
 
 
 def _prepare(message: PushMessage, now: datetime) -> _Prepared | None:
@@ -283,51 +265,41 @@ _HEADLINES: Final = {
 }
 
 
-def _send_now(prepared: Sequence[_Prepared]) -> list[webhooks.NotTaken | None]:
-    """Send them side by side; for each what went wrong, if anything did."""
-    if not prepared:
-        return []
-    sent = runtime.run_sync(
-        _send_all([_ready(one) for one in prepared]), timeout_seconds=outbox.CLAIM_SECONDS
-    )
-    return list(sent)
-
-
-_Ready = tuple[_Prepared, web_push.Subscription, web_push.VapidKey] | webhooks.NotTaken
-
-
-def _ready(prepared: _Prepared) -> _Ready:
-    """What the loop needs, so that it reads neither rows nor secrets."""
+def _ready(prepared: _Prepared) -> sending.Send:
+    """What sends it, which reads neither rows nor secrets."""
     key = web_push.find_vapid_key(prepared.device.key_id)
     if key is None:
-        return webhooks.NotTaken(
-            "The key that this device knows is not in use any more. Remove the device and add it again."
-        )
+        words = "The key that this device knows is not in use any more. Remove the device and add it again."
+        return _refusing(webhooks.NotTaken(words))
     try:
-        return prepared, subscription_of(prepared.device), key
+        subscription = subscription_of(prepared.device)
     except SecretUnreadable as error:
-        return webhooks.NotTaken(error.message)
+        return _refusing(webhooks.NotTaken(error.message))
+
+    async def send(client: webhooks.Client) -> sending.Failure:
+        return await _send(client, prepared, subscription, key)
+
+    return send
 
 
-async def _send_all(ready: Sequence[_Ready]) -> list[webhooks.NotTaken | None]:
-    limit = asyncio.Semaphore(SIDE_BY_SIDE)
+def _refusing(failure: webhooks.NotTaken) -> sending.Send:
+    async def refuse(_client: webhooks.Client) -> sending.Failure:
+        return failure
+
+    return refuse
+
+
+async def _send_alone(send: sending.Send) -> sending.Failure:
     async with webhooks.client() as client:
-
-        async def send(one: _Ready) -> webhooks.NotTaken | None:
-            if isinstance(one, webhooks.NotTaken):
-                return one
-            async with limit:
-                return await _send(client, *one)
-
-        return list(await asyncio.gather(*(send(one) for one in ready)))
+        return await send(client)
 
 
 async def _send(
-    client: httpx2.AsyncClient,
+    client: webhooks.Client,
     prepared: _Prepared,
     subscription: web_push.Subscription,
     key: web_push.VapidKey,
-) -> webhooks.NotTaken | None:
+) -> sending.Failure:
     try:
         async with asyncio.timeout(webhooks.ANSWER_SECONDS):
             await web_push.post_push(
@@ -348,7 +320,7 @@ async def _send(
     return None
 
 
-def _note_device(device: PushDevice, failure: webhooks.NotTaken | None) -> bool:
+def _note_device(device: PushDevice, failure: sending.Failure) -> bool:
     """Note how it went; whether the push service says that the device is gone, which removes it."""
     rows = PushDevice.objects.for_workspace(device.workspace_id).filter(pk=device.pk)
     if failure is None:
@@ -360,3 +332,6 @@ def _note_device(device: PushDevice, failure: webhooks.NotTaken | None) -> bool:
         return True
     rows.update(last_error=failure.message[:200])
     return False
+
+
+_WAY: Final = sending.Way(due=_due, destination=("device_id",), begin=_begin, note=_note)

@@ -154,7 +154,7 @@ def advance_all(workspace_id: UUID | None = None) -> int:
     for run in found:
         try:
             advance_run(run)
-        except DomainError:
+        except Exception:  # one that fails keeps no other
             logger.exception("check_run_not_advanced", extra={"run": str(run.pk)})
     return len(found)
 
@@ -272,9 +272,9 @@ def _look_at(result: CheckResult, draft: Bud, actor: Actor) -> None:
 
 
 def _give_up_judging(run: CheckRun) -> None:
-    """A process that died while it judged has left its check behind."""
-    oldest = database_now() - timedelta(seconds=SECONDS_EACH + _SECONDS_TO_JUDGE)
-    left = _results(run).filter(status=ResultStatus.JUDGING.value, begun_at__lt=oldest)
+    """A process that died while it judged has left its check behind; the claim says since when it judges."""
+    oldest = database_now() - timedelta(seconds=_SECONDS_TO_JUDGE)
+    left = _results(run).filter(status=ResultStatus.JUDGING.value, updated_at__lt=oldest)
     left.update(status=ResultStatus.FAILED.value, faults=[_LOST], finished_at=database_now())
 
 
@@ -313,9 +313,10 @@ def _claim(result: CheckResult, before: ResultStatus, after: ResultStatus) -> bo
     rows = CheckResult.objects.for_workspace(result.workspace_id).filter(
         Exists(running.order_by()), pk=result.pk, status=before.value
     )
-    changes: dict[str, Any] = {"status": after.value}
+    now = database_now()
+    changes: dict[str, Any] = {"status": after.value, "updated_at": now}
     if after is ResultStatus.RUNNING:
-        changes["begun_at"] = database_now()
+        changes["begun_at"] = now
     return bool(rows.update(**changes))
 
 

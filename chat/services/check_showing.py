@@ -31,6 +31,7 @@ def check_json(check: BudCheck) -> dict[str, Any]:
     return {
         "id": str(check.pk),
         "bud_id": str(check.bud_id),
+        "version": check.version,
         **check.shape.model_dump(mode="json"),
     }
 

@@ -14,7 +14,7 @@ from chat.models import Bud, BudCheck
 from chat.services.buds import require_edit
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
-from workspaces.errors import InvalidInput
+from workspaces.errors import Conflict, InvalidInput
 from workspaces.formats import whole
 from workspaces.yaml_text import check_shape
 
@@ -51,8 +51,7 @@ def add_check(*, bud: Bud, values: object, actor: Actor) -> BudCheck:
     """
     require_edit(bud, actor)
     shape = read_check(values)
-    # Two people may add at once; each waits for the other.
-    Bud.objects.for_workspace(bud.workspace_id).select_for_update(of=("self",)).fetch(bud.pk)
+    _come_one_after_another(bud)
     rows = BudCheck.objects.for_workspace(bud.workspace_id).filter(bud=bud)
     if rows.count() >= MOST_CHECKS:
         raise InvalidInput(
@@ -62,22 +61,44 @@ def add_check(*, bud: Bud, values: object, actor: Actor) -> BudCheck:
     return _create(bud, shape, actor)
 
 
-def update_check(*, check: BudCheck, values: Mapping[str, Any], actor: Actor) -> BudCheck:
-    """Change some values of a check.
+@transaction.atomic
+def update_check(
+    *,
+    check: BudCheck,
+    values: Mapping[str, Any],
+    actor: Actor,
+    base_version: int | None = None,
+) -> BudCheck:
+    """Change some values of a check; gives it as it is stored.
+
+    Args:
+        base_version: the version that the caller has seen; None: whichever it is.
 
     Raises:
         PermissionDenied: the actor may not edit the bud.
+        NotFound: somebody has taken it away.
+        Conflict: somebody else has changed it since that version.
         InvalidInput: a value does not fit.
     """
     require_edit(check.bud, actor)
-    shape = read_check({**check.shape.model_dump(mode="json"), **values})
+    _come_one_after_another(check.bud)
+    stored: BudCheck = BudCheck.objects.for_workspace(check.workspace_id).fetch(check.pk)
+    if base_version is not None and stored.version != base_version:
+        told = _(
+            "Someone else changed this check in the meantime. Look at their changes, then save again."
+        )
+        raise Conflict(told, details={"version": stored.version})
+    shape = read_check({**stored.shape.model_dump(mode="json"), **values})
+    if shape == stored.shape:
+        return stored
     others = [one.shape for one in checks_of(check.bud) if one.pk != check.pk]
     _check_size([*others, shape])
-    with tracked_change(check, actor=actor):
+    with tracked_change(stored, actor=actor):
         for name, value in shape.model_dump(mode="json").items():
-            setattr(check, name, value)
-        check.save()
-    return check
+            setattr(stored, name, value)
+        stored.version += 1
+        stored.save()
+    return stored
 
 
 @transaction.atomic
@@ -103,6 +124,11 @@ def replace_checks(*, bud: Bud, shapes: Sequence[CheckShape], actor: Actor) -> N
             remove_check(check=check, actor=actor)
     for shape in left:
         _create(bud, shape, actor)
+
+
+def _come_one_after_another(bud: Bud) -> None:
+    """Two people may add or change checks at once; each waits for the other, until the transaction ends."""
+    Bud.objects.for_workspace(bud.workspace_id).select_for_update(of=("self",)).fetch(bud.pk)
 
 
 def _check_size(shapes: Sequence[CheckShape]) -> None:

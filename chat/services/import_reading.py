@@ -77,7 +77,7 @@ def _go_on(row: ChatImport, until: float) -> int:
 
 
 def _opened(file: Any) -> TextFile | PackedCopy:
-    return PackedCopy(file) if is_copy(file) else TextFile(file.read())
+    return PackedCopy(file) if is_copy(file) else TextFile(file)
 
 
 def _read(row: ChatImport, file: TextFile | PackedCopy, until: float) -> int:
@@ -88,6 +88,7 @@ def _read(row: ChatImport, file: TextFile | PackedCopy, until: float) -> int:
     for raw in file.chats(row.position):
         if not _take(row, raw, file):
             return looked_at  # it was ended, or another process has it
+        del raw  # before the next one is read: each may take much memory
         looked_at += 1
         now = time.monotonic()
         if now - told_at > _TELL_SECONDS:
@@ -106,7 +107,7 @@ def _read(row: ChatImport, file: TextFile | PackedCopy, until: float) -> int:
 def _count(row: ChatImport, file: TextFile | PackedCopy) -> None:
     """Read it through once, so that nothing comes of a file that is damaged further on."""
     total, source = 0, None
-    for raw in file.chats():
+    for raw in file.skim():
         total += 1
         source = source or raw.source
         if total > MOST_CHATS:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 ALIVE: Final = timedelta(minutes=3)
 """Workers note themselves each half minute, as they run jobs that run every few seconds."""
 MOST_WORKERS: Final = 50
+_STARTING: Final = timedelta(minutes=2)
+"""What a start takes. The scheduler leaves out what fell into it, and so it is not late."""
 _SLACK: Final = timedelta(minutes=2)
 _HOURLY_SLACK: Final = timedelta(minutes=15)
 _DAILY_SLACK: Final = timedelta(days=2)
@@ -188,13 +190,19 @@ def run_now(name: str, *, actor: Actor) -> ScheduledJob:
     told = _("The job was not started, because Redis does not answer. Start Redis, then try again.")
     if _waiting() is None:  # Celery would try for longer than a person waits
         raise Conflict(told)
-    details = {"job": name, "what": str(job.what)}
-    record(EntryDraft(action=Action.JOB_STARTED, actor=actor, workspace_id=None, details=details))
+    _record(Action.JOB_STARTED, job, actor)
     try:
         current_app.send_task(name, expires=HOUR.total_seconds(), retry=False)
     except (OperationalError, RedisError, OSError) as error:
+        # The entry before it says that the job was started.
+        _record(Action.JOB_NOT_STARTED, job, actor, fault=type(error).__name__)
         raise Conflict(told) from error
     return job
+
+
+def _record(action: Action, job: ScheduledJob, actor: Actor, **more: str) -> None:
+    details = {"job": job.name, "what": str(job.what), **more}
+    record(EntryDraft(action=action, actor=actor, workspace_id=None, details=details))
 
 
 def _report(
@@ -208,12 +216,14 @@ def _report(
     row = row or BackgroundJob(name=job.name)
     base = max((at for at in (row.started_at, known) if at), default=None)
     due = job.next_after(base) if base else None
+    started = max((at for at in (base, known + _STARTING if known else None) if at), default=None)
+    missed = job.next_after(started) + _slack(job) if started else None
     failures = failures_in_a_day(row, now)
     return JobReport(
         name=job.name,
         what=str(job.what),
         often=_often(job),
-        state=_state(row, due=due + _slack(job) if due else None, now=now),
+        state=_state(row, missed=missed, now=now),
         started_at=row.started_at,
         ended_at=row.ended_at,
         seconds=row.seconds,
@@ -225,8 +235,8 @@ def _report(
     )
 
 
-def _state(row: BackgroundJob, *, due: datetime | None, now: datetime) -> JobState:
-    if due is not None and now > due:
+def _state(row: BackgroundJob, *, missed: datetime | None, now: datetime) -> JobState:
+    if missed is not None and now > missed:
         return JobState.LATE
     ended = [at for at in (row.ended_at, row.failed_at) if at]
     if row.started_at and row.started_at > max(ended, default=row.started_at - DAY):

@@ -70,9 +70,15 @@ def holder_of(server: McpServer, user_id: UUID | None) -> Holder | None:
     )
 
 
-def find_grant(holder: Holder) -> OAuthGrant | None:
-    """The holder's grant, whether or not it still serves."""
+def find_grant(holder: Holder, *, is_locked: bool = False) -> OAuthGrant | None:
+    """The holder's grant, whether or not it still serves.
+
+    Args:
+        is_locked: nobody else changes it until the caller's transaction ends.
+    """
     rows = OAuthGrant.objects.for_workspace(holder.workspace_id).of(holder.user_id)
+    if is_locked:
+        rows = rows.select_for_update(of=("self",))
     return rows.filter(server_id=holder.server_id).select_related("server", "client").first()
 
 

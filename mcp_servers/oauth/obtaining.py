@@ -111,7 +111,7 @@ def _store(
     if current is None or (current.url, current.auth_type) != (server.url, server.auth_type):
         return
     holder = Holder(workspace_id=server.workspace_id, server_id=server.pk, user_id=None)
-    before = find_grant(holder)
+    before = find_grant(holder, is_locked=True)
     is_news = before is None or not before.is_usable
     grant = before or OAuthGrant(workspace_id=server.workspace_id, server=server)
     now = database_now()

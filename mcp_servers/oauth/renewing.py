@@ -16,7 +16,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-from django.db import transaction
+from django.db import DatabaseError, InterfaceError, transaction
 from django.db.models import Q
 
 from audit.actions import Action
@@ -31,13 +31,16 @@ from mcp_servers.oauth.obtaining import obtain
 from mcp_servers.oauth.reasons import WORDS, Reason, SignInFailed
 from mcp_servers.oauth.values import IssuerMetadata, Tokens
 from workspaces.actors import Actor, Source
-from workspaces.database import database_now, in_database
+from workspaces.database import database_now, in_database, is_unavailable
 
 logger = logging.getLogger(__name__)
 
 CLAIM_SECONDS: Final = 40.0
 """How long one fetch may take before another process may try; longer than any request to an issuer."""
 WAIT_SECONDS: Final = 45.0
+STORE_SECONDS: Final = 20.0
+"""For how long storing a new token is tried; the mark on the row lasts longer."""
+_STORE_PAUSE: Final = 0.5
 MOST_LEAD_SECONDS: Final = 300.0
 LAST_SECONDS: Final = 10.0
 """What remains of a token that is not used any more: it has to reach the server."""
@@ -204,16 +207,13 @@ async def _renew(holder: Holder, generation: int) -> AccessToken | NoToken:
     pause = 0.02
     try:
         async with asyncio.timeout(WAIT_SECONDS):
-            while True:
-                found = await in_database(_claim, holder, generation)
-                if isinstance(found, _Work):
-                    return await _fetch(found)
-                if found is not None:
-                    return found
+            while (found := await in_database(_claim, holder, generation)) is None:
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  spreads load, keeps no secret
                 pause = min(pause * 1.5, 0.5)
     except TimeoutError:
         return NoToken.FOR_NOW
+    # Bounded by itself. Cut off, it could lose a token that the issuer has given already.
+    return await _fetch(found) if isinstance(found, _Work) else found
 
 
 async def _fetch(work: _Work) -> AccessToken | NoToken:
@@ -242,7 +242,21 @@ async def _fetch(work: _Work) -> AccessToken | NoToken:
     except BaseException:
         await asyncio.shield(in_database(_release, work))
         raise
-    return await in_database(_store, work, given)
+    return await _keep(work, given)
+
+
+async def _keep(work: _Work, given: Tokens) -> AccessToken | NoToken:
+    """Store a new token, also where the database is away for a moment: the issuer gave it once, and the old one may be void."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + STORE_SECONDS
+    while True:
+        try:
+            return await in_database(_store, work, given)
+        except (DatabaseError, InterfaceError) as error:
+            if not is_unavailable(error) or loop.time() > until:
+                raise
+            logger.warning("token_not_stored_yet")
+        await asyncio.sleep(_STORE_PAUSE)
 
 
 def _read_token(holder: Holder) -> AccessToken | int | None:
@@ -325,10 +339,10 @@ def _claim(holder: Holder, generation: int) -> _Work | AccessToken | NoToken | N
 
 @transaction.atomic
 def _store(work: _Work, given: Tokens) -> AccessToken | NoToken:
-    """Keep a new token, before anybody uses it; none if the grant is gone or another by now."""
+    """Keep a new token, before anybody uses it; none if the grant is gone."""
     grant = _locked(work.holder, work.generation)
     if grant is None:
-        return NoToken.SIGN_IN
+        return _newer(work.holder, work.generation)
     now = database_now()
     grant.tokens = given.as_stored()
     grant.generation += 1
@@ -354,7 +368,7 @@ def _give_up(work: _Work, reason: Reason) -> AccessToken | NoToken:
         return _lose(work.holder, work.generation, why)
     grant = _locked(work.holder, work.generation)
     if grant is None:
-        return NoToken.SIGN_IN
+        return _newer(work.holder, work.generation)
     grant.refreshing_until = None
     grant.save(update_fields=["refreshing_until", "updated_at"])
     has_run_out = grant.expires_at is not None and grant.expires_at <= database_now()
@@ -381,15 +395,23 @@ def _locked(holder: Holder, generation: int) -> OAuthGrant | None:
     return row
 
 
+def _newer(holder: Holder, generation: int) -> AccessToken | NoToken:
+    """What came in the place of a token meanwhile: somebody has signed in anew, or the answer to our own commit was lost."""
+    grant = find_grant(holder)
+    if grant is None or not serves(grant) or grant.generation <= generation:
+        return NoToken.SIGN_IN
+    return _token_of(grant)
+
+
 @transaction.atomic
-def _lose(holder: Holder, generation: int, why: str) -> NoToken:
+def _lose(holder: Holder, generation: int, why: str) -> AccessToken | NoToken:
     """The grant serves no more: its tokens go, and a person is asked to sign in when it is needed.
 
     Unless somebody has signed in anew meanwhile.
     """
     grant = _locked(holder, generation)
     if grant is None:
-        return NoToken.SIGN_IN
+        return _newer(holder, generation)
     grant.tokens = None
     grant.lost_reason = why
     grant.refreshing_until = None

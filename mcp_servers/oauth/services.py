@@ -269,7 +269,8 @@ def _store_grant(
     if not is_same or attempt.for_workspace_account == uses_own_accounts(current):
         raise SignInFailed(Reason.CHANGED)
     holder = _holder(server, None if attempt.for_workspace_account else attempt.user_id)
-    grant = find_grant(holder) or OAuthGrant(
+    # A renewal at this moment must not count as one of the tokens that come now.
+    grant = find_grant(holder, is_locked=True) or OAuthGrant(
         workspace_id=server.workspace_id, server=server, user_id=holder.user_id
     )
     now = database_now()

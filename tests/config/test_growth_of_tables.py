@@ -39,7 +39,7 @@ BOUNDS = {
     """,
     FIXED: """
         sessions.Session workspaces.WorkspaceSession workspaces.IdempotentRequest audit.Notice
-        audit.AlertDelivery audit.OutsideWrite mcp_servers.OAuthAttempt mcp_servers.CallCount
+        audit.AlertDelivery audit.OutsideWrite audit.PendingErasure mcp_servers.OAuthAttempt mcp_servers.CallCount
         mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.PushMessage chat.WebhookDelivery
         chat.ModelRequest chat.MonthlySpending chat.CheckRun chat.CheckResult chat.DataCopy chat.DataCopyPart
         admin.LogEntry account.EmailConfirmation audit.Alert audit.SentFile mcp_servers.Approval

@@ -39,6 +39,7 @@ from tests.mcp_servers.factories import (
     tool_of,
     zoo_program,
 )
+from tests.memory import memory_of
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.models import Membership
 from workspaces.yaml_text import read_yaml
@@ -336,6 +337,18 @@ def test_yaml_takes_neither_long_nor_much_of_the_stack() -> None:
     finally:
         sys.setprofile(None)
     assert steps / 2_000 < 20  # a reader in Python takes more than a hundred
+
+
+def test_yaml_takes_little_memory() -> None:
+    """SEC-646: three characters of it become a kilobyte while they are read."""
+
+    def refused() -> None:
+        with pytest.raises(InvalidInput) as told:
+            read_yaml("a: [" + "[]," * 600_000 + "]")
+        assert "See line 1." in told.value.fields["file"][0]
+
+    assert memory_of(refused)[0] < 20_000_000
+    assert len(read_yaml("[" + "a," * 90_000 + "]")) == 90_000
 
 
 def test_secrets_are_never_written_and_stay_where_they_are_left_out(tenant: Tenant) -> None:

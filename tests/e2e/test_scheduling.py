@@ -127,3 +127,44 @@ def test_three_choices_send_a_file_that_is_signed_off(
     expect(page.get_by_text("is deleted.")).to_be_visible()
     page.goto("/w/demo/audit/reviews/")
     expect(page.get_by_role("row").filter(has_text="Known: the clock was wound")).to_be_visible()
+
+
+A_SAVED_VIEW = """
+from audit.models import SavedView
+from workspaces.models import User, Workspace
+SavedView.objects.create(
+    workspace=Workspace.objects.get(slug="demo"), owner=User.objects.get(email="auditor@demo.example"),
+    page="log", name="Slow clocks", query="tool=get_current_time&duration_min=500",
+)
+"""
+NO_SAVED_VIEW = """
+from audit.models import SavedView
+SavedView.unscoped.filter(name="Slow clocks").delete()
+"""
+
+
+def test_a_view_that_goes_while_the_form_is_open_takes_nothing_along(
+    new_context: NewContext, trellis: RunningTrellis
+) -> None:
+    """REL-1388: filters stand there as people type them, and what was typed stays."""
+    trellis.shell(A_SAVED_VIEW)
+    context = new_context(viewport=DESKTOP, timezone_id="Europe/Zurich", bypass_csp=True)
+    page = context.new_page()
+    enter(page, AUDITOR, at="/w/demo/audit/?tool=get_current_time&duration_min=500")
+    page.get_by_role("link", name="Send this regularly").click()
+    what = page.get_by_label("1. What")
+    expect(what.locator("option:checked")).to_have_text("Slow clocks")
+    page.get_by_label("2. When").select_option("Every day")
+    page.get_by_text("More: name, file, time zone, delivery").click()
+    page.locator("#schedule-name").fill("Clocks of the day")
+    trellis.shell(NO_SAVED_VIEW)
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("The view that you chose was deleted.").first).to_be_visible()
+    expect(page.get_by_label("Filters", exact=True)).to_have_value(
+        "tool:get_current_time duration:500.."
+    )
+    expect(page.get_by_label("2. When").locator("option:checked")).to_have_text("Every day")
+    expect(page.locator("#schedule-name")).to_have_value("Clocks of the day")
+    look(page, "schedule-view-gone")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("The view that you chose was deleted.")).to_have_count(0)

@@ -63,6 +63,7 @@ KEPT = {
     "workspaces.Membership": "it is what ends",
     "audit.AuditEntry": "what happened",
     "audit.SignOff": "what happened",
+    "audit.PendingErasure": "what was asked for, and is still done",
     "audit.SavedView": "filters, which show what the reader may see",
     "mcp_servers.TraceMessage": "what happened",
     "chat.Bud": "what the person made",

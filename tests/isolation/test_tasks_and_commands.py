@@ -35,10 +35,6 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
         str(b["turn"].pk),
     ),
     "chat.tasks.advance_checks": lambda a, b: (str(a.tenant.workspace.pk),),
-    "audit.retention.tasks.continue_erasure": lambda a, b: (
-        str(a.tenant.workspace.pk),
-        str(b.tenant.member.pk),
-    ),
     "mcp_servers.registry.tasks.check_server": lambda a, b: (
         str(a.tenant.workspace.pk),
         str(b["server"].pk),

@@ -27,6 +27,7 @@ from audit.models import (
     AuditStream,
     LegalHold,
     Notice,
+    PendingErasure,
     ReportSchedule,
     SavedView,
     SentFile,
@@ -583,6 +584,9 @@ def make_side(slug: str, text: str) -> Side:
         placed_by=text,
         released_by=text,
         released_at=timezone.now(),
+    )
+    PendingErasure.objects.create(
+        workspace_id=workspace.pk, person_id=uuid7(), asked_at=timezone.now()
     )
     counted = {"workspace_id": workspace.pk, "start": timezone.now(), "value": text, "count": 1}
     AuditRollup.objects.create(

@@ -698,6 +698,8 @@ export interface BudCheck {
   recordings?: RecordingShape[];
   id: string;
   bud_id: string;
+  /** Grows with each change. */
+  version: number;
 }
 
 export interface BudModel {

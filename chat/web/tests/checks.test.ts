@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { bodyOf, typedOf } from "../src/bud-checks/values";
+import { bodyOf, changedMeanwhile, typedOf } from "../src/bud-checks/values";
 import checks from "../src/texts/checks";
 import type { BudCheck } from "../src/wire";
 
 const CHECK: BudCheck = {
   id: "1",
   bud_id: "2",
+  version: 1,
   question: "When?",
   calls: [{ tool: "clock.now", arguments: { zone: "UTC" } }],
   contains: ["noon", "UTC"],
@@ -16,7 +17,7 @@ const CHECK: BudCheck = {
 
 describe("checks of a bud", () => {
   it("come out of the form as they went in", () => {
-    const { id, bud_id, ...values } = CHECK;
+    const { id, bud_id, version, ...values } = CHECK;
     expect(bodyOf(typedOf(CHECK))).toEqual({ body: values });
   });
 
@@ -26,6 +27,19 @@ describe("checks of a bud", () => {
       const calls = [{ tool: "a", arguments: text }];
       expect(bodyOf({ ...typed, calls })).toEqual({ problems: { "calls.0": [checks.notJson] } });
     }
+  });
+
+  it("tell what somebody else changed, at its field", () => {
+    const theirs = { ...CHECK, version: 2, contains: ["noon", "CET"], calls: [] };
+    expect(changedMeanwhile(CHECK, theirs)).toEqual({
+      "": [checks.changedMeanwhile],
+      calls: ["Now empty."],
+      contains: ["Now: noon, CET"],
+    });
+    const recordings = [{ tool: "notes.put", arguments: { a: 1 }, result: "lost", is_error: false }];
+    expect(changedMeanwhile(CHECK, { ...CHECK, recordings }).recordings).toEqual([
+      'Now: notes.put {\n  "a": 1\n} → lost',
+    ]);
   });
 
   it("leave out empty lines", () => {

@@ -205,9 +205,8 @@ def test_webhooks_of_alerts_are_signed_and_carry_one_id(
     class Killed(BaseException):
         pass
 
-    for _ in range(2):
-        with patch.object(outbox, "note", side_effect=Killed), pytest.raises(Killed):
-            delivery.deliver_due()
+    with patch.object(outbox, "note", side_effect=[None, Killed]), pytest.raises(Killed):
+        delivery.deliver_due()
     assert delivery.deliver_due() == 0, "until its claim ends, nobody else sends"
     AlertDelivery.objects.across_workspaces().update(next_attempt_at=timezone.now())
     assert delivery.deliver_due() == 2
@@ -262,7 +261,7 @@ def test_a_message_that_waits_goes_to_nobody_who_was_taken_out(tenant: Tenant) -
     rule.refresh_from_db()
     rule.emails.remove("gone@example.org")
     rule.save()
-    assert delivery.deliver_due() == 1
+    assert delivery.deliver_due() == 3
     assert [one.to for one in mail.outbox] == [["stays@example.org"]]
     told = AlertDelivery.objects.for_workspace(tenant.workspace)
     assert sorted(told.values_list("status", flat=True)) == ["delivered", "given_up", "given_up"]

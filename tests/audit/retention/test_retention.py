@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -11,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from audit import tasks
 from audit.actions import Action, Outcome
 from audit.bodies import read_body
 from audit.bodies.masking import MOST_PATHS
@@ -22,18 +25,28 @@ from audit.models import (
     AuditSeal,
     AuditTombstone,
     LegalHold,
+    PendingErasure,
 )
 from audit.outside_writes import sweep
 from audit.policies import DEFAULT
-from audit.retention import active_hold, apply_retention, erase_bodies, place_hold, release_hold
+from audit.retention import (
+    active_hold,
+    apply_retention,
+    erase_bodies,
+    erasing,
+    place_hold,
+    release_hold,
+    removing,
+)
 from audit.retention.erasing import runs_of
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.sealer import seal_pending
 from audit.sealing.tombstones import make_tombstone
 from audit.services import EntryDraft, drafted, write
 from audit.verification.online import verify
+from config.celery import app
 from tests.audit.tampering import tamper
-from tests.factories import Tenant, make_tenant
+from tests.factories import Tenant, TwoTenants, make_tenant
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("checkpoint_file")]
@@ -264,6 +277,82 @@ def test_a_persons_bodies_are_erased_and_only_theirs(tenant: Tenant) -> None:
     assert rows.get(action="body.erased").details["reason"] == "Request 12"
     seal_pending()
     assert result_of(tenant) == "whole"
+
+
+def test_an_erasure_that_is_on_record_is_done_whatever_happens(tenant: Tenant) -> None:
+    """REL-1391: after a process that ended, and after a legal hold; not of what was entered later."""
+    mine = note(tenant)
+    workspace_id, owner = tenant.workspace.pk, tenant.actor("owner")
+    begun = erase_bodies(
+        workspace_id=workspace_id,
+        person_id=tenant.member.pk,
+        reason="Request 12",
+        actor=owner,
+        seconds=0,
+    )
+    assert (begun.erased, begun.is_done) == (0, False)
+    later = note(tenant, days_ago=-1)
+    hold = place_hold(workspace_id=workspace_id, reason="Matter 7", actor=owner)
+    tasks.continue_erasures()
+    rows = AuditEntry.objects.for_workspace(workspace_id)
+    assert rows.get(pk=mine.pk).result_preview
+    assert PendingErasure.unscoped.exists()
+    release_hold(workspace_id=workspace_id, hold_id=hold.pk, actor=owner)
+    tasks.continue_erasures()
+    assert rows.get(pk=mine.pk).result_preview == ""
+    assert not AuditBody.unscoped.filter(entry_id=mine.pk).exists()
+    assert rows.get(pk=later.pk).result_preview
+    assert read_body(rows.get(pk=later.pk)) is not None
+    assert not PendingErasure.unscoped.exists()
+    assert rows.filter(action="body.erased").count() == 1
+    assert result_of(tenant) == "whole"
+
+
+def test_an_erasure_that_fails_keeps_no_other(
+    two_workspaces: TwoTenants, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1391: it is tried again, and the others are done."""
+    for one in (two_workspaces.a, two_workspaces.b):
+        note(one)
+        erase_bodies(
+            workspace_id=one.workspace.pk,
+            person_id=one.member.pk,
+            reason="r",
+            actor=one.actor("owner"),
+            seconds=0,
+        )
+    removed = removing.remove_bodies
+
+    def fails(workspace_id: UUID, *place: Any, **more: Any) -> None:
+        if workspace_id == two_workspaces.a.workspace.pk:
+            raise DatabaseError
+        removed(workspace_id, *place, **more)
+
+    monkeypatch.setattr(erasing, "remove_bodies", fails)
+    tasks.continue_erasures()
+    left_over = PendingErasure.unscoped.get()
+    assert left_over.workspace_id == two_workspaces.a.workspace.pk
+    monkeypatch.undo()
+    tasks.continue_erasures()
+    assert not PendingErasure.unscoped.exists()
+
+
+def test_the_page_needs_no_queue_for_a_long_erasure(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1391: what is left is on record, so nothing is lost with Redis."""
+    note(tenant)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(app, "send_task", refuse)
+    monkeypatch.setattr("celery.app.task.Task.apply_async", refuse)
+    monkeypatch.setattr(erasing, "_erase_some", lambda _pending: 0)
+    wanted = {"email": tenant.member.email, "reason": "Request 12"}
+    said = signed_in(tenant, "owner").post(url(tenant, "erase/"), wanted, follow=True)
+    assert "The rest follows in the background." in said.content.decode()
+    assert PendingErasure.unscoped.exists()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from audit.reviews import previews
 from audit.reviews.ready_views import READY
 from audit.reviews.scheduled_exports import send_due
 from audit.reviews.schedules import ScheduleDraft, offered_recipients
-from audit.reviews.stored_filters import filter_of
+from audit.reviews.stored_filters import as_typed, filter_of, meaning_of
 from audit.reviews.timing import next_run, next_runs, period_before
 from tests.audit.exports.test_files import a_schedule, yesterday
 from tests.audit.exports.test_report_files import pages_of
@@ -59,10 +59,13 @@ def test_three_choices_make_a_schedule(tenant: Tenant) -> None:
     assert (row.name, row.query) == ("Failed calls, every day", "outcome:failed")
     assert (row.format, row.delivery, row.covers) == ("csv", "mail", "")
     assert local([row.next_run_at])[0].endswith("07:00")
-    assert (
-        client.post(url(tenant, "schedules/"), choices(tenant, view="ready:no")).status_code == 404
-    )
-    for wrong in ({"cadence": "hourly"}, {"hour": "x"}, {"time_zone": "Nowhere"}, {"covers": "x"}):
+    for wrong in (
+        {"view": "ready:no"},
+        {"cadence": "hourly"},
+        {"hour": "x"},
+        {"time_zone": "Nowhere"},
+        {"covers": "x"},
+    ):
         assert client.post(url(tenant, "schedules/"), choices(tenant, **wrong)).status_code == 422
     assert ReportSchedule.objects.for_workspace(tenant.workspace).count() == 1
 
@@ -181,6 +184,71 @@ def test_filters_of_the_log_lead_to_the_form_with_the_same_view(tenant: Tenant) 
     assert b"Send this regularly" in client.get(f"{url(tenant)}?tool=echo").content
     page = tenant.client("admin").get(f"{url(tenant)}?tool=echo").content
     assert b"Send this regularly" not in page
+
+
+@pytest.mark.parametrize(
+    ("address", "typed"),
+    [
+        ("tool=mail.send&duration_min=500", "tool:mail.send duration:500.."),
+        ("tool=a%20b&outcome=failed&range=7d", 'outcome:failed tool:"a b"'),
+        (
+            "duration_max=9&queue_min=5&queue_max=5&result_size_min=1&result_size_max=2",
+            "duration:..9 queue:5 result:1..2",
+        ),
+        ("label=a@example.org&refused_by=policy", "person:a@example.org refused:policy"),
+        ("words=say%20%22tool:x%22&kind=user", r'"say \"tool:x\"" kind:user'),
+        ("q=tool:echo outcome:failed", "outcome:failed tool:echo"),
+        ("tool:echo  outcome:failed", "tool:echo  outcome:failed"),
+        # What the language cannot say stays an address.
+        ("label=sealer", "label=sealer"),
+        ("outcome=nothing&tool=x", "outcome=nothing&tool=x"),
+        ("", ""),
+    ],
+)
+def test_filters_of_an_address_stand_in_the_form_as_people_type_them(
+    tenant: Tenant, address: str, typed: str
+) -> None:
+    """REL-1388: and mean the same when they are saved; what cannot be typed stays as it is."""
+    now = timezone.now()
+    shown = as_typed(address, now=now)
+    assert shown == typed
+    assert meaning_of(shown, now=now) == meaning_of(address, now=now)
+    if "%" not in address and "=" in address:
+        row = a_schedule(tenant, query=address)
+        page = tenant.client("auditor").get(f"{url(tenant, 'schedules/')}?edit={row.pk}")
+        assert page.context["typed_query"] == typed
+
+
+def test_a_view_that_is_deleted_while_the_form_is_open_loses_nothing(tenant: Tenant) -> None:
+    """REL-1388: the form comes back with what was typed and the filters that it held, and says what happened."""
+    client = tenant.client("auditor")
+    view = SavedView.objects.create(
+        workspace=tenant.workspace,
+        owner=tenant.auditor,
+        page=SavedView.Page.LOG.value,
+        name="Slow mails",
+        query="tool=mail.send&duration_min=500&range=7d",
+    )
+    held = client.get(f"{url(tenant, 'schedules/')}?{view.query}").context["typed_query"]
+    asked = choices(tenant, view=str(view.pk), query=held, name="Typed by hand", hour="9")
+    view.delete()
+    for button in ({"preview": "1"}, {"to_me": "1"}, {}):
+        answer = client.post(url(tenant, "schedules/"), {**asked, **button})
+        assert answer.status_code == 422
+        text = answer.content.decode()
+        assert "The view that you chose was deleted." in text
+        assert 'aria-describedby="schedule-view_error"' in text
+        assert answer.context["view"] == ""
+        assert answer.context["typed_query"] == "tool:mail.send duration:500.."
+        assert (answer.context["typed_name"], answer.context["draft"].hour) == ("Typed by hand", 9)
+    assert not ReportSchedule.objects.for_workspace(tenant.workspace).exists()
+    assert not mail.outbox
+    summary = client.get(url(tenant, "schedules/summary/"), asked)
+    assert (summary.status_code, b"was deleted" in summary.content) == (200, True)
+    kept = client.post(url(tenant, "schedules/"), {**asked, "view": ""})
+    assert kept.status_code == 302
+    gone = client.post(url(tenant, "schedules/"), {**asked, "view": "ready:nothing"})
+    assert gone.status_code == 422
 
 
 @pytest.mark.parametrize("extension", ["csv", exports.PDF])

@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from asgiref.sync import sync_to_async
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -25,9 +26,12 @@ from tests.patience import PATIENCE
 
 
 class HttpReceiver:
-    """Keeps what is posted; answers as the test says, by default 200."""
+    """Keeps what is posted; answers as the test says, by default 200, or not before it is let go."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, hangs: bool = False) -> None:
+        self.let_go = threading.Event()
+        if not hangs:
+            self.let_go.set()
         self.heard: list[tuple[dict[str, str], bytes]] = []
         self.answers: list[Response] = []
         self._listening = Listening(Starlette(routes=[Route("/", self._take, methods=["POST"])]))
@@ -35,9 +39,12 @@ class HttpReceiver:
 
     async def _take(self, request: Request) -> Response:
         self.heard.append((dict(request.headers), await request.body()))
+        if not self.let_go.is_set():
+            await sync_to_async(self.let_go.wait, thread_sensitive=False)(PATIENCE)
         return self.answers.pop(0) if self.answers else Response(status_code=200)
 
     def stop(self) -> None:
+        self.let_go.set()
         self._listening.stop()
 
 

@@ -6,7 +6,10 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +19,7 @@ from uuid import UUID
 
 import pytest
 import time_machine
+from django.db import DataError
 from django.utils import timezone
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
     ExportLogsPartialSuccess,
@@ -40,6 +44,8 @@ from tests.audit.streams.receivers import (
     make_authority,
 )
 from tests.factories import Tenant, TwoTenants
+from tests.patience import PATIENCE
+from tests.threads import giving_back
 from workspaces import outbound
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
@@ -252,6 +258,40 @@ def test_a_sink_that_is_away_holds_up_no_other(tenant: Tenant, receiver: HttpRec
 
 
 @pytest.mark.both_engines
+@pytest.mark.django_db(transaction=True)
+def test_a_sink_that_hangs_keeps_no_other_waiting(
+    two_workspaces: TwoTenants, receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1382: another workspace's stream is let go at once, and is sent for again, while one round still waits."""
+    monkeypatch.setattr(forwarding, "SEND_SECONDS", PATIENCE)
+    monkeypatch.setattr(forwarding, "_LOOK_SECONDS", 0.1)
+    hanging = HttpReceiver(hangs=True)
+    make(two_workspaces.a, hanging.url)
+    quick, _ = make(two_workspaces.b, receiver.url)
+    write(two_workspaces.a, "slow")
+    write(two_workspaces.b, "first")
+    sender = threading.Thread(target=giving_back(forwarding.send_due))
+    sender.start()
+    try:
+        _until(lambda: len(told(receiver)) == 1)
+        _until(lambda: StreamState.objects.get(stream=quick).claim is None)
+        write(two_workspaces.b, "second")
+        _until(lambda: len(told(receiver)) == 2)
+        assert sender.is_alive()
+    finally:
+        hanging.stop()
+        sender.join(PATIENCE)
+    assert not StreamState.objects.exclude(claim=None).exists()
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.both_engines
 def test_those_with_nothing_to_send_keep_no_other_from_its_turn(
     two_workspaces: TwoTenants, receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,6 +415,59 @@ def test_a_collector_gets_log_records(tenant: Tenant, receiver: HttpReceiver) ->
     assert forwarding.send_due() == 0
 
 
+@pytest.mark.both_engines
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"partialSuccess": {"rejectedLogRecords": "%d"}}' % 10**30,
+        b'{"partialSuccess": {"rejectedLogRecords": 1e999}}',
+        b'{"partialSuccess": ' + b"[" * 20_000,
+        b'{"partialSuccess": {"rejectedLogRecords": -5}}',
+    ],
+)
+def test_no_answer_of_a_collector_ends_the_round_for_others(
+    two_workspaces: TwoTenants, receiver: HttpReceiver, answer: bytes
+) -> None:
+    """SEC-648: it counts what it was sent at most, and a number that nothing holds is one stream's trouble."""
+    collector = HttpReceiver()
+    try:
+        theirs, _ = make(two_workspaces.a, collector.url, "otlp")
+        make(two_workspaces.b, receiver.url)
+        collector.answers = [Response(answer, media_type="application/json") for _ in range(3)]
+        write(two_workspaces.a, "a")
+        write(two_workspaces.b, "b")
+        forwarding.send_due()
+        forwarding.send_due()
+        assert [one["entry"]["tool_name"] for one in told(receiver)][-1] == "b"
+        state = state_of(theirs)
+        assert (state.failures, state.claim) == (0, None)
+        assert 0 <= state.refused <= state.sent
+    finally:
+        collector.stop()
+
+
+@pytest.mark.both_engines
+def test_what_cannot_be_noted_of_one_stream_ends_no_round(
+    two_workspaces: TwoTenants, receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-648: the others go on, and the one is let go."""
+    broken, _ = make(two_workspaces.a, receiver.url)
+    make(two_workspaces.b, receiver.url)
+    note = claims.note_taken
+
+    def refuse(stream: AuditStream, *args: Any, **more: Any) -> bool:
+        if stream.pk == broken.pk:
+            raise DataError("out of range")
+        return note(stream, *args, **more)
+
+    monkeypatch.setattr(claims, "note_taken", refuse)
+    write(two_workspaces.a, "a")
+    write(two_workspaces.b, "b")
+    forwarding.send_due()
+    assert StreamState.objects.exclude(stream=broken).get().sent > 0
+    assert (state_of(broken).failures, state_of(broken).claim) == (1, None)
+
+
 def test_a_syslog_receiver_gets_whole_messages(
     tenant: Tenant, syslog: SyslogReceiver, authority: Authority
 ) -> None:
@@ -452,6 +545,48 @@ def test_we_show_a_certificate_where_one_is_asked_for(
         assert receiver.messages
     finally:
         receiver.stop()
+
+
+def test_a_receiver_that_refuses_our_certificate_has_taken_nothing(
+    tenant: Tenant, authority: Authority, tmp_path: Path
+) -> None:
+    """REL-1389: in TLS 1.3 it says so only after the connection stands, and the log may be on its way by then."""
+    receiver = SyslogReceiver(authority, tmp_path, asks_for_client=True)
+    try:
+        stream, _ = make(tenant, receiver.target, "syslog", ca_certificates=authority.ca)
+        before = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
+        for _ in range(5):
+            write(tenant, "a")
+            make_due(stream)
+            forwarding.send_due()
+        assert receiver.messages == []
+        assert state_of(stream).failures == 5
+        assert state_of(stream).last_error == "It ended the connection."
+        after = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
+        assert after == before
+    finally:
+        receiver.stop()
+
+
+@pytest.mark.parametrize("fault", [TimeoutError(110, "timed out"), ssl.SSLError("broken")])
+def test_a_fault_before_everything_is_acknowledged_is_no_yes(
+    tenant: Tenant,
+    syslog: SyslogReceiver,
+    authority: Authority,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: OSError,
+) -> None:
+    """REL-1389: a line that goes dead is told as a timeout, which a missing goodbye is, too."""
+
+    async def fail(_writer: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("audit.streams.syslog._until_acknowledged", fail)
+    stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
+    write(tenant, "a")
+    forwarding.send_due()
+    assert state_of(stream).failures == 1
+    assert state_of(stream).sent == 0
 
 
 def test_no_value_forges_a_line() -> None:

@@ -249,9 +249,10 @@ def test_a_schedule_takes_the_filters_of_a_view_by_its_name(two_workspaces: TwoT
         "delivery": "mail",
         "recipients": [str(tenant.auditor.pk)],
     }
-    assert (
-        client.post(url(tenant, "schedules/"), {**body, "view": str(foreign.pk)}).status_code == 404
-    )
+    for missing in (str(foreign.pk), str(uuid4())):
+        answer = client.post(url(tenant, "schedules/"), {**body, "view": missing})
+        assert answer.status_code == 422
+        assert "mail.send" not in answer.context["draft"].query
     assert client.post(url(tenant, "schedules/"), {**body, "view": str(mine.pk)}).status_code == 302
     made = ReportSchedule.objects.for_workspace(tenant.workspace).get()
     assert made.query == mine.query

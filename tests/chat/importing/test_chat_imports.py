@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -20,7 +22,8 @@ from audit.models import AuditEntry
 from chat.artifacts.storage import artifact_storage
 from chat.artifacts.sweeping import sweep
 from chat.engine.trust import find_source
-from chat.importing import reading, values
+from chat.importing import reading, streaming, values
+from chat.importing.reading import TextFile
 from chat.models import Bud, ChatImport, Conversation, Message
 from chat.services import import_reading, import_storing
 from chat.services.branches import edit_message, fork_conversation
@@ -34,6 +37,7 @@ from chat.tasks import read_imports
 from tests.chat.conftest import Chat
 from tests.factories import Tenant, TwoTenants, make_tenant
 from tests.fakes.chat_exports import chatgpt, claude
+from tests.memory import memory_of
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import Membership
@@ -307,7 +311,9 @@ def test_a_file_that_cannot_be_read_brings_nothing(acme: Tenant) -> None:
         (b"[" * 100_000, "damaged"),
         (b'[{"a": 1}]', "no chats"),
         (b"[]", "no chats"),
-        (b"{\xff\xfe}", "no JSON file"),
+        (b"{\xff\xfe}", "no JSON"),
+        (whole + b"[]", "damaged"),
+        (b'["a", 1e5, 1' + b"0" * 5_000 + b"]", "damaged"),
         (b"PK\x03\x04 no", "damaged, or has a password"),
         (zipped({"users.json": b"[]", "a.txt": b""}), "no chats"),
         (zipped({"a.txt": b""}), "no conversations.json"),
@@ -375,6 +381,73 @@ def test_few_bytes_of_a_chat_do_not_become_a_text_without_end(
     assert "more than 20 files" in row.reasons[0]["reason"]
     monkeypatch.setattr("chat.importing.own.LONGEST_CHAT", 1_000)
     assert "together" in bring(acme, [own("long", tool_calls=[{}] * 20)]).reasons[0]["reason"]
+
+
+def test_a_file_takes_little_memory_whatever_it_holds(
+    acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-645: two bytes of JSON become sixty in memory, and a text is in memory before anybody knows its length."""
+    monkeypatch.setattr(streaming, "MOST_CHAT_MEMORY", 1_000_000)
+    monkeypatch.setattr(streaming, "LONGEST_VALUE", 1_000_000)
+    swollen = json.dumps({**chatgpt("swollen"), "rest": ["rest"]}).encode()
+    swollen = swollen.replace(b'"rest"]', b"[]," * 1_000_000 + b"[]]")
+    whole = json.dumps([chatgpt(str(number)) for number in range(500)]).encode()
+    content = whole[:-1] + b", " + swollen + b", " + json.dumps(claude()).encode() + b"]"
+    peak, (file, _) = memory_of(partial(read_through, io.BytesIO(content)))
+    assert peak < 30_000_000
+    assert [one.fault for one in file.chats(500)] == ["It takes more than 200 MB of memory.", ""]
+    row = bring(acme, b"\xef\xbb\xbf[" + swollen + b", " + json.dumps(claude()).encode() + b"]")
+    assert (row.imported, row.left_out) == (1, 1)
+    assert row.reasons[0]["title"] == "Radish planning"
+    long = json.dumps([{**chatgpt(), "rest": "x" * 40_000_000}, claude()]).encode()
+    peak, _ = memory_of(partial(bring, acme, zipped({"conversations.json": long})))
+    assert peak < 30_000_000
+    assert "a text of more than" in ChatImport.objects.for_workspace(acme.workspace)[0].error
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 11, 13, 64 * 1024])
+def test_a_file_is_read_in_pieces_of_any_size(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-1013: also where a piece ends within a character, and with halves of characters that a program left."""
+    text = (
+        r'{"a\u0041\\\udc00": ["\ud83c\udf31\uDF31", "\ud83c", "x\ud83cy\\ud83c", "\\\\\ud83d\ude00\\"],'
+        r' "deep": {"b": [{}]}, "n": [1, 1.5, true, null, 1000000000000000000000000000000]}'
+    )
+
+    class Slow(io.BytesIO):
+        def read(self, _size: int | None = -1) -> bytes:
+            return super().read(size)
+
+    (whole,) = streaming.values_in(io.BytesIO(text.encode()))
+    assert whole.value["n"][-1] == 10**30
+    text = text.replace(f", {10**30}", "")
+    monkeypatch.setattr(streaming, "MOST_AT_ONCE", 0)
+    (found,) = streaming.values_in(Slow(text.encode()))
+    assert found.value == _whole(json.loads(text))
+
+
+def _whole(value: Any) -> Any:
+    """As Python reads it, with a mark in the place of each half of a character."""
+    if isinstance(value, str):
+        return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    if isinstance(value, dict):
+        return {_whole(name): _whole(one) for name, one in value.items()}
+    return value
+
+
+def test_many_escapes_take_no_time_and_no_memory() -> None:
+    """SEC-645: a text of nothing but them ends where any text is too long."""
+    for text in (b'["' + b"\\" * 12_000_000, b'["' + rb"\ud800" * 2_000_000):
+        with pytest.raises(streaming.TooLong):
+            list(streaming.values_in(io.BytesIO(text)))
+
+
+def read_through(file: io.BytesIO) -> tuple[TextFile, int]:
+    """Count its chats, and read each."""
+    read = TextFile(file)
+    assert sum(1 for _one in read.skim()) == 502
+    return read, sum(len(one.read().messages) for one in read.chats() if one.source)
 
 
 def test_trees_that_bite_their_tails_are_left_out(acme: Tenant) -> None:

@@ -6,9 +6,8 @@ import io
 import json
 import random
 import tempfile
-import tracemalloc
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -27,7 +26,7 @@ from chat.artifacts import storage
 from chat.artifacts.services import add_version, create_artifact
 from chat.artifacts.storage import artifact_storage
 from chat.artifacts.sweeping import sweep
-from chat.importing import packed
+from chat.importing import packed, streaming
 from chat.importing.reading import Unreadable
 from chat.models import (
     ArtifactVersion,
@@ -56,6 +55,7 @@ from chat.services.imports import start_import
 from chat.services.person_jobs import FORGOTTEN_DAYS
 from chat.values import ArtifactOrigin
 from tests.factories import Tenant, TwoTenants, make_tenant
+from tests.memory import memory_of
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
@@ -821,26 +821,35 @@ def test_a_copy_is_not_unpacked_without_a_limit(acme: Tenant, method: int) -> No
     spaces = b" " * 50_000_000
     bomb = zipped({packed.MANIFEST: manifest + spaces}, method=method)
     assert len(bomb) < 20_000
-    assert _memory_of(partial(packed.is_copy, io.BytesIO(bomb))) < 5_000_000
+    assert memory_of(partial(packed.is_copy, io.BytesIO(bomb)))[0] < 5_000_000
     mixed = io.BytesIO(zipped({packed.MANIFEST: manifest}))
     with zipfile.ZipFile(mixed, "a", method) as grown:
         grown.writestr("chats/a/chat.json", b"{}" + spaces)
     copy = packed.PackedCopy(mixed)
     entry = copy._entries["chats/a/chat.json"]
     entry.file_size = 100
-    assert _memory_of(partial(list, copy.chats())) < 5_000_000
+    assert memory_of(partial(list, copy.chats()))[0] < 5_000_000
     assert [one.fault for one in copy.chats()] == ["It is damaged in the ZIP."]
     assert copy.content_of("chats/a/chat.json", 1000) is None
 
 
-def _memory_of(work: Callable[[], object]) -> int:
-    """The most bytes that some work holds at once."""
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+def test_a_chat_of_a_copy_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-645: what is more than that is left out, and keeps no other."""
+    monkeypatch.setattr(streaming, "MOST_CHAT_MEMORY", 1_000_000)
+    manifest = json.dumps({"format": packed.FORMAT}).encode()
+    swollen = b'{"title": "Swollen", "bud": "a", "messages": [' + b"[]," * 1_000_000 + b"[]]}"
+    few = b'{"bud": "a", "messages": []}'
+    content = zipped(
+        {packed.MANIFEST: manifest, "chats/a/chat.json": swollen, "chats/b/chat.json": few}
+    )
+    copy = packed.PackedCopy(io.BytesIO(content))
+    peak, found = memory_of(lambda: [list(copy.skim()), list(copy.chats())])
+    assert peak < 30_000_000
+    assert [one.fault for one in found[0]] == ["", ""]
+    assert [(one.title, one.fault) for one in found[1]] == [
+        ("Swollen", "It takes more than 200 MB of memory."),
+        ("", ""),
+    ]
 
 
 def test_a_copy_whose_places_lie_before_its_beginning_is_none() -> None:

@@ -167,6 +167,50 @@ def test_a_request_that_nobody_decides_is_not_looked_at_for_ever(tenant: Tenant)
     assert finding.find_reminders() == 0
 
 
+def test_a_mail_that_waited_for_the_server_keeps_quiet_hours(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1390: it is put off until they are over, and does not come once nobody wants it any more."""
+    person = person_of(chat)
+    waits_since(chat, 61)
+    assert finding.find_reminders() == 1
+    now = database_now()
+    quiet = {
+        "quiet_from": (now - timedelta(hours=1)).time(),
+        "quiet_to": (now + timedelta(hours=1)).time(),
+        "time_zone": "UTC",
+    }
+    chosen(chat.tenant, person, mail_after=After.HOUR, **quiet)
+    assert mailing.deliver_due() == 1
+    row = ReminderMail.objects.across_workspaces().get()
+    assert (mail.outbox, row.status, row.attempts) == ([], "waiting", 0)
+    assert now < row.next_attempt_at < now + timedelta(minutes=11)
+    chosen(chat.tenant, person, mail_after=After.HOUR)
+    rows = ReminderMail.objects.across_workspaces()
+    rows.update(next_attempt_at=now)
+    assert mailing.deliver_due() == 1
+    assert len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize("reason", ["choice", "address"])
+def test_a_mail_that_waits_is_not_sent_to_who_does_not_want_it_any_more(
+    chat: Chat, reason: str
+) -> None:
+    """REL-1390, SEC-395: who has switched them off, or has another address that nobody confirmed."""
+    person = person_of(chat)
+    waits_since(chat, 61)
+    assert finding.find_reminders() == 1
+    if reason == "choice":
+        chosen(chat.tenant, person, mail_after=After.NEVER)
+    else:
+        User.objects.filter(pk=person.pk).update(
+            email="other@example.org", is_address_confirmed=False
+        )
+    assert mailing.deliver_due() == 1
+    assert mail.outbox == []
+    assert ReminderMail.objects.across_workspaces().get().status == "delivered"
+
+
 def test_a_mail_that_is_not_taken_is_sent_again(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:

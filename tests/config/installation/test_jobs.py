@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -138,6 +139,20 @@ def test_a_job_is_late_only_if_somebody_was_there_to_run_it() -> None:
     assert of(DAILY).state is JobState.LATE
     seen(since=timedelta(seconds=50))
     assert {one.state for one in read_jobs().jobs} == {JobState.OK, JobState.WAITING}
+
+
+@pytest.mark.parametrize("second", [0, 20, 59])
+def test_a_job_whose_minute_fell_into_a_start_is_not_late(second: int) -> None:
+    """REL-1386: the scheduler begins a moment after the worker, and leaves that run out; the next one counts."""
+    minute = 29  # of the hourly job
+    with time_machine.travel(datetime(2026, 11, 27, 12, minute, second, tzinfo=UTC), tick=False):
+        seen(since=timedelta(seconds=40))
+        ran(HOURLY, HOUR)
+    for later, state in ((50, JobState.OK), (60 + 10, JobState.OK), (60 + 25, JobState.LATE)):
+        at = datetime(2026, 11, 27, 12, minute, second, tzinfo=UTC) + timedelta(minutes=later)
+        with time_machine.travel(at, tick=False):
+            WorkerSeen.objects.update(seen_at=at)
+            assert of(HOURLY).state is state, later
 
 
 def test_without_workers_the_report_says_what_to_do(
@@ -293,6 +308,24 @@ def test_a_queue_that_takes_nothing_is_told(root: Api, monkeypatch: pytest.Monke
     answer = root.post("jobs/run/", {"name": OFTEN})
     assert answer.status_code == 409
     assert "Redis does not answer" in answer.json()["errors"][0]["detail"]
+
+
+def test_the_log_says_that_a_job_was_not_handed_out(
+    root: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1385: the entry that it was started comes before the act, so another one takes it back."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ConnectionError("redis://:password@db")
+
+    monkeypatch.setattr(app, "send_task", refuse)
+    root.client.post(f"{URL}run/", {"name": OFTEN})
+    started, failed = (
+        AuditEntry.objects.across_workspaces().filter(action__startswith="job.").order_by("pk")
+    )
+    assert (started.action, failed.action) == ("job.started", "job.not_started")
+    assert failed.details == {**started.details, "fault": "ConnectionError"}
+    assert failed.actor_label == started.actor_label
 
 
 def test_rest_has_what_the_page_shows(root: Api) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from audit.actions import Action, Outcome
@@ -23,9 +24,11 @@ from mcp_servers.oauth.renewing import AccessToken, NoToken
 from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant
 from tests.fakes.protected_server import ProtectedServer
+from tests.locks import until_somebody_waits
 from tests.mcp_servers.factories import a_request, tool_of
 from tests.mcp_servers.oauth.conftest import SignIn
 from tests.patience import PATIENCE
+from tests.threads import Threads
 
 
 def holder_of(grant: OAuthGrant) -> Holder:
@@ -260,8 +263,81 @@ def test_a_sign_in_meanwhile_outlives_the_end_of_the_old_token(
         row.generation += 1
         row.save()
         held.release()
-        waiting.result(PATIENCE)
+        found = waiting.result(PATIENCE)
     assert only_grant().tokens is not None
+    assert isinstance(found, renewing.AccessToken)
+    assert found.value == "newly-granted"
+
+
+@pytest.mark.postgresql
+def test_a_sign_in_waits_for_a_renewal_that_is_being_stored(
+    server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """REL-1392: each token has a number of its own, so that no late renewal takes the place of a new sign-in."""
+    grant = sign_in(server).grant
+    with Threads(1) as threads:
+        with transaction.atomic():
+            row = renewing._locked(holder_of(grant), grant.generation)
+            assert row is not None
+            signing = threads.submit(sign_in, server)
+            until_somebody_waits()
+            row.generation += 1
+            row.save(update_fields=["generation"])
+        signing.result(PATIENCE)
+    assert only_grant().generation == grant.generation + 2
+
+
+def test_a_renewal_that_began_late_is_not_cut_off(
+    server: McpServer,
+    protected: ProtectedServer,
+    sign_in: SignIn,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """REL-1392: however long its process waited for another one before: the issuer may have voided the old token."""
+    grant = sign_in(server).grant
+    monkeypatch.setattr(renewing, "WAIT_SECONDS", 0.2)
+    with protected.issuer.held("token") as held:
+        waiting = runtime.current().submit(renewing.renew(holder_of(grant), grant.generation))
+        assert held.arrived.wait(PATIENCE)
+        with pytest.raises(TimeoutError):
+            waiting.result(0.5)
+        held.release()
+        assert isinstance(waiting.result(PATIENCE), renewing.AccessToken)
+    assert only_grant().generation == grant.generation + 1
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_new_token_outlives_a_database_that_is_away_for_a_moment(
+    server: McpServer,
+    protected: ProtectedServer,
+    sign_in: SignIn,
+    monkeypatch: pytest.MonkeyPatch,
+    is_stored: bool,
+) -> None:
+    """REL-1392: the issuer gives it once, and voids the old one; also where the commit succeeded unseen."""
+    grant = sign_in(server).grant
+    store, tried = renewing._store, []
+
+    def fails_first(*args: Any) -> Any:
+        tried.append(args)
+        if len(tried) > 2:
+            return store(*args)
+        if is_stored and len(tried) == 1:
+            store(*args)
+        raise OperationalError("the connection is lost")
+
+    monkeypatch.setattr(renewing, "_store", fails_first)
+    monkeypatch.setattr(renewing, "_STORE_PAUSE", 0.01)
+    found = runtime.run_sync(renewing.renew(holder_of(grant), grant.generation), PATIENCE)
+    assert isinstance(found, renewing.AccessToken)
+    row = only_grant()
+    assert (len(tried), row.generation, row.refreshing_until) == (3, grant.generation + 1, None)
+    assert row.tokens is not None
+    assert row.tokens.reveal_json("a test")["access_token"] == found.value
+    again = runtime.run_sync(renewing.renew(holder_of(grant), row.generation), PATIENCE)
+    assert isinstance(again, renewing.AccessToken)
+    assert protected.issuer.accounts.reused == []
 
 
 @pytest.mark.parametrize("how", ["no grant", "no answer"])

@@ -12,7 +12,7 @@ import { Faults } from "./faults";
 import { CheckForm } from "./form";
 import { type PlanChange, PlanForm } from "./plan";
 import { Result, Summary, TONES } from "./results";
-import { bodyOf, type Problems, type Typed } from "./values";
+import { bodyOf, changedMeanwhile, type Problems, type Typed } from "./values";
 
 const POLL_MS = 1_000;
 const TIMEOUT_MS = 30_000;
@@ -132,8 +132,16 @@ function Panel({ data, editor }: { data: Data; editor: HTMLFormElement }) {
     setBusy(true);
     try {
       const answer = check
-        ? await ask(`checks/${check.id}/`, "PATCH", read.body)
+        ? await ask(`checks/${check.id}/`, "PATCH", { ...read.body, version: check.version })
         : await ask(`buds/${editor.dataset.bud}/checks/`, "POST", read.body);
+      const others = check && answer.status === 409 ? await ask(`checks/${check.id}/`, "GET") : null;
+      if (check && others?.ok) {
+        const theirs = (await others.json()) as BudCheck;
+        // What was typed stays in the form, and saving it again replaces theirs.
+        setChecks(checks.map((one) => (one.id === check.id ? theirs : one)));
+        setProblems(changedMeanwhile(check, theirs));
+        return;
+      }
       if (!answer.ok) {
         setProblems(await problemsOf(answer));
         return;

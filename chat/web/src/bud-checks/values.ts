@@ -75,6 +75,28 @@ export function bodyOf(typed: Typed): { body: object } | { problems: Problems } 
   };
 }
 
+const FIELDS = ["question", "calls", "contains", "excludes", "criterion", "recordings"] as const;
+
+/** What somebody else changed of a check meanwhile, told at each field. */
+export function changedMeanwhile(seen: BudCheck, stored: BudCheck): Problems {
+  const problems: Problems = { "": [t.changedMeanwhile] };
+  const [before, now] = [typedOf(seen), typedOf(stored)];
+  for (const field of FIELDS) {
+    if (JSON.stringify(before[field]) !== JSON.stringify(now[field]))
+      problems[field] = [t.changedTo(inWords(now[field]))];
+  }
+  return problems;
+}
+
+const inWords = (value: Typed[(typeof FIELDS)[number]]): string =>
+  typeof value === "string"
+    ? value.split("\n").join(", ")
+    : value
+        .map((one) =>
+          [one.tool, one.arguments, "result" in one ? `→ ${one.result}` : ""].filter(Boolean).join(" "),
+        )
+        .join(", ");
+
 /** What stands at a field, with what stands at its parts. */
 export function told(problems: Problems, field: string): string[] {
   return Object.entries(problems).flatMap(([name, some]) =>

@@ -33,6 +33,9 @@ const checks = {
   discardCheck: "Open without saving",
   saved: "The check was saved.",
   removed: "The check was removed.",
+  changedMeanwhile:
+    "Someone else changed this check in the meantime. What they changed stands below. Save again to replace it.",
+  changedTo: (value: string) => (value ? `Now: ${value.slice(0, 300)}` : "Now empty."),
   newCheck: "New check",
   editCheck: "Edit the check",
   saveCheck: "Save check",
