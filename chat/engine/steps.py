@@ -87,10 +87,8 @@ def start_step(
                 raise LimitReached(_("The model was asked several times and did not answer."))
             lost = believed_usage(prompt_tokens, message.text + message.reasoning)
             charge_turn(changes, turn, message, lost, bill)
-            changed |= {
-                *COUNTED,
-                "cost",
-            }  # and what is held stays: it is for the request that follows
+            # What is held stays: it is for the request that follows.
+            changed |= {*COUNTED, "cost"}
         message.text = message.reasoning = ""
         message.json_meta = {"tries": tries} if tries else {}
         message.status = MessageStatus.STREAMING.value
