@@ -312,6 +312,11 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     @row_action(_("Test connection"), permissions=["change"], most=MOST_ASKED, is_atomic=False)
     def test_connections(self, request: HttpRequest, row: ModelProvider) -> None:
         listing = check_provider(provider=row, actor=actor_of(request))
+        if not listing.is_told:
+            told = gettext("%(model)s of %(name)s answered in %(ms)s ms. It has no list of models.")
+            values = {"model": row.default_model, "name": row.name, "ms": whole(listing.took_ms)}
+            messages.success(request, told % values)
+            return
         number = len(listing.models) + listing.left_out
         told = ngettext(
             "%(name)s answered in %(ms)s ms and lists %(count)s model.",
