@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,12 @@ from workspaces.roles import Permission, require
 MOST: Final = 100
 """In one go: each is mailed while the person waits."""
 LONGEST: Final = 50_000
-_HEADINGS: Final = frozenset({"email", "e-mail", "e-mail address", "address"})
+_HEADINGS: Final = frozenset(
+    {"email", "e-mail", "email address", "e-mail address", "address", "mail", "emails", "e-mails"}
+)
+_SEPARATORS: Final = ",;\t"
+"""Of lists, of spreadsheets in most of Europe, and of cells that were copied out of one. Of as many, the first."""
+_WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +55,30 @@ class Sent:
     """Why it was not mailed; then it is revoked."""
 
 
+def read_list(content: bytes) -> str:
+    """Give the text of a file as spreadsheets write it. An address has the same bytes in all Western encodings.
+
+    Raises:
+        InvalidInput: it is no text, at `file`.
+    """
+    try:
+        if content.startswith(_WIDE_MARKS):
+            return content.decode("utf-16")
+        if b"\x00" in content:
+            raise InvalidInput(
+                fields={
+                    "file": [
+                        _("This is not a text file. Save the list as CSV, and choose that file.")
+                    ]
+                }
+            )
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace")
+
+
 def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) -> list[Invitee]:
-    """Read addresses, one a line, with a role behind a comma or semicolon if it is another.
+    """Read addresses, one a line, with a role behind a comma, semicolon or tab if it is another.
 
     Args:
         text: the list.
@@ -67,7 +95,7 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
             "most": MOST,
         }
         raise InvalidInput(fields={"people": [told]})
-    comma = ";" if text.count(";") > text.count(",") else ","
+    comma = max(_SEPARATORS, key=text.count)
     found: list[Invitee] = []
     faults: dict[str, list[str]] = {}
     reader = csv.reader(lines, delimiter=comma, strict=True)
