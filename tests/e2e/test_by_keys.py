@@ -171,3 +171,21 @@ def test_a_switch_of_the_admin_shows_that_it_has_the_focus(new_context: NewConte
         expect(switch).to_be_focused()
         expect(switch).to_have_css("outline-style", "solid")
         screenshot(page, f"focus-on-a-switch-{theme}")
+
+
+def test_the_focus_stays_where_somebody_works(new_context: NewContext) -> None:
+    """REL-1312: with a button that is disabled while it works, and where a row goes with its button."""
+    page = new_context().new_page()
+    enter(page, ADMIN, at="/w/demo/servers/")
+    test = page.get_by_role("button", name="Test connection of time")
+    test.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-report]").first).to_be_visible()
+    expect(test).to_be_focused()
+    page.goto("/w/demo/buds/")
+    page.get_by_role("link", name=re.compile("Clock")).first.click()
+    page.get_by_role("button", name="Add a check").press("Enter")
+    add = page.get_by_role("button", name="Add a tool call")
+    add.press("Enter")
+    page.get_by_role("button", name=re.compile("^Remove the call")).press("Enter")
+    expect(add).to_be_focused()
