@@ -75,11 +75,26 @@ def test_letters_of_an_older_encoding_are_no_reason_to_refuse_a_file(tenant: Ten
     assert answer.context["text"] == "ada@example.org\njos\u00e9\n"
 
 
+def test_of_a_table_the_columns_that_its_headings_name_are_read(tenant: Tenant) -> None:
+    """REL-1303: whatever else it has, and in whichever order."""
+    text = "Name;Role;E-Mail;Team\nAda L.;admin;ada@example.org;1\nBob;;bob@example.org;2\n"
+    assert read_invitees(text, role=Role.MEMBER) == [
+        Invitee(line=2, email="ada@example.org", role=Role.ADMIN),
+        Invitee(line=3, email="bob@example.org", role=Role.MEMBER),
+    ]
+    with pytest.raises(InvalidInput) as refused:
+        read_invitees("Name,Email,Role\nAda,ada@example.org,king\n", role=Role.MEMBER)
+    assert list(refused.value.fields) == ["line 2"]
+    sent = {"people": "Name,Email\nAda\n", "role": "member"}
+    answer = tenant.client("admin").post(page(tenant), sent)
+    assert "line 2" in answer.context["faults"]
+
+
 def test_a_file_does_not_replace_what_was_typed(tenant: Tenant) -> None:
     """REL-1303: both are invited."""
     sent = {
         "people": "bob@example.org",
-        "file": SimpleUploadedFile("people.csv", b"ada@example.org\n"),
+        "file": SimpleUploadedFile("people.csv", b"Name,Email\nAda,ada@example.org\n"),
         "role": "member",
     }
     assert tenant.client("admin").post(page(tenant), sent).status_code in {200, 302}
