@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import resolve_url
+from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 from django_structlog.middlewares import RequestMiddleware
@@ -129,7 +130,7 @@ class LostFormMiddleware(MiddlewareMixin):
         if response.status_code != 302:
             return response
         to = urlsplit(response.headers.get("Location", ""))
-        if to.path != resolve_url(settings.LOGIN_URL):
+        if to.path not in (resolve_url(settings.LOGIN_URL), reverse("admin:login")):
             return response
         if request.headers.get("HX-Request"):
             return errors.signed_out(request)

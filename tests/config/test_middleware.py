@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 from uuid import uuid4
 
 import pytest
@@ -79,6 +79,12 @@ def test_a_form_that_is_sent_after_the_session_ended_leads_back_to_its_page(tena
     assert "You were signed out, so nothing was saved." in entered
     seen = browser.get(page)
     assert parse_qs(urlsplit(seen["Location"]).query) == {"next": [page]}
+    add = "/admin/chat/modelprovider/add/"
+    shown = Client().post(
+        add, {"name": "x"}, headers={"Referer": f"http://testserver{add}"}, follow=True
+    )
+    assert "You were signed out, so nothing was saved." in shown.content.decode()
+    assert shown.request["QUERY_STRING"] == urlencode({"next": add})
 
 
 @pytest.mark.parametrize("method", ["get", "post"])

@@ -13,7 +13,7 @@ interface Asked {
 }
 
 const ADDRESSES = ["hx-post", "hx-get"];
-const CONTROLS = "button, a[href], summary, input:not([type=hidden]), select, textarea";
+const CONTROLS = ["button", "a[href]", "summary", "input:not([type=hidden])", "select", "textarea"].join();
 
 const SETTLED_MS = 200;
 
