@@ -18,6 +18,7 @@ from workspaces.database import drop_dead_connections, is_unavailable
 from workspaces.errors import DomainError
 
 if TYPE_CHECKING:
+    from django.http.response import HttpResponseBase
     from django.utils.functional import _StrPromise
 
 _TEXTS = {
@@ -50,7 +51,7 @@ def _answer(
         "status": status,
         "title": text,
         "request_id": request_id,
-        "back": _page_before(request) if request.method == "POST" and status < 500 else "",
+        "back": page_before(request) if request.method == "POST" and status < 500 else "",
     }
     names = [f"{status}.html", "400.html" if status < 500 else "500.html"]
     if detail is not None and status < 500 and status not in _TEXTS.keys() - {400}:
@@ -64,7 +65,7 @@ def _answer(
     return HttpResponse(body, status=status, headers=_headers(status))
 
 
-def _page_before(request: HttpRequest) -> str:
+def page_before(request: HttpRequest) -> str:
     """Give the address of the page of ours from which the request came; nothing for any other."""
     came_from = request.headers.get("Referer", "")
     try:
@@ -92,6 +93,28 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """404: the same for a missing page and for another tenant's."""
     return _answer(request, 404)
+
+
+def signed_out(request: HttpRequest) -> HttpResponse:
+    """401 in words for a part of a page, which shows them as a notice, instead of the page to sign in."""
+    told = (
+        _("You were signed out, so nothing was saved. Reload the page to sign in again.")
+        if request.method == "POST"
+        else _("You were signed out. Reload the page to sign in again.")
+    )
+    return HttpResponse(told, status=401, content_type="text/plain; charset=utf-8")
+
+
+def only_for_forms(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """405 for an address that somebody opens and that only takes what forms send: browsers show nothing for it."""
+    if request.path_info.startswith("/api/"):
+        return response
+    told = _(
+        "This address only takes what a form sends. Go to the page of the form, and send it there."
+    )
+    page = _answer(request, 405, detail=told)
+    page.headers["Allow"] = response.headers.get("Allow", "POST")
+    return page
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

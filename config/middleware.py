@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import structlog
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.conf import settings
+from django.contrib import messages
 from django.middleware.gzip import GZipMiddleware
+from django.shortcuts import resolve_url
+from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.translation import gettext as _
 from django_structlog.middlewares import RequestMiddleware
 from uuid_utils.compat import uuid7
 
@@ -107,6 +112,35 @@ class DomainErrorMiddleware(MiddlewareMixin):
         if isinstance(exception, DomainError):
             return errors.domain_error(request, exception)
         return None
+
+
+class LostFormMiddleware(MiddlewareMixin):
+    """Leads on whoever sends a form after their session ended, and whoever opens an address that only takes forms.
+
+    A form's address has no page. Signing in would lead there, and browsers show nothing at all. Where a part of a page
+    was asked for, the page to sign in would stand in its place.
+    """
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Have the sign-in lead to the page that the form stood on, and say that nothing was saved."""
+        if response.status_code == 405 and request.method in ("GET", "HEAD"):
+            return errors.only_for_forms(request, response)
+        if response.status_code != 302:
+            return response
+        to = urlsplit(response.headers.get("Location", ""))
+        if to.path not in (resolve_url(settings.LOGIN_URL), reverse("admin:login")):
+            return response
+        if request.headers.get("HX-Request"):
+            return errors.signed_out(request)
+        if request.method == "POST" and parse_qs(to.query).get("next") == [request.get_full_path()]:
+            before = urlsplit(errors.page_before(request))
+            page = before._replace(scheme="", netloc="", fragment="").geturl() or "/"
+            response.headers["Location"] = f"{to.path}?{urlencode({'next': page})}"
+            told = _("You were signed out, so nothing was saved. Sign in, and send it again.")
+            messages.warning(request, told)
+        return response
 
 
 class CompressionMiddleware(GZipMiddleware):

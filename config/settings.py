@@ -86,6 +86,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "workspaces.middleware.WorkspaceMiddleware",
+    "config.middleware.LostFormMiddleware",
     "config.middleware.DomainErrorMiddleware",
 ]
 

@@ -15,7 +15,7 @@ from config.platform_state import (
     platform_versions,
     run_job,
 )
-from workspaces.pages.accounts import AddressView
+from workspaces.pages.accounts import AddressView, InvitedSignupView
 
 autodiscover_modules("admin", "pages.admin", register_to=admin.site)
 
@@ -33,7 +33,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("platform/state/storage/", platform_storage, name="platform_storage"),
     path("platform/state/versions/", platform_versions, name="platform_versions"),
     path("admin/", admin.site.urls),
-    path("accounts/email/", AddressView.as_view(), name="account_email"),  # before allauth's own
+    # Before allauth's own.
+    path("accounts/email/", AddressView.as_view(), name="account_email"),
+    path("accounts/signup/", InvitedSignupView.as_view(), name="account_signup"),
     path("accounts/", include("allauth.urls")),
     path("api/", include("config.api")),
     path("", include("config.workspace_files.urls")),

@@ -32,6 +32,7 @@ from workspaces.outbound import enter_endpoint
 from workspaces.pages.admin_sections import Section
 from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
 from workspaces.pages.row_actions import MOST_ASKED, Question, row_action
+from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.redaction import MASK
 from workspaces.roles import Permission
 from workspaces.secret_memory import without_secrets
@@ -48,7 +49,7 @@ MOST_IN_FORM: Final = 50
 """Models in their provider's form. Of more, each is changed on a page of its own."""
 
 
-class ModelProviderForm(forms.ModelForm):
+class ModelProviderForm(AsksForSecretsAgain, forms.ModelForm):
     """The key is write-only: an empty field keeps what is stored."""
 
     new_api_key = forms.CharField(
@@ -256,6 +257,14 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         told = _("Test and models") if provider.is_shared else _("Test, models and key")
         return format_html('<a href="{}">{}</a>', url, told)
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Where only a model in the table was refused, the new key is not stored either."""
+        if request.method == "POST":
+            context["adminform"].form.ask_for_secrets_again()
+        return super().render_change_form(request, context, *args, **kwargs)
+
     def response_add(
         self, request: HttpRequest, obj: ModelProvider, *args: Any, **kwargs: Any
     ) -> HttpResponse:
@@ -312,6 +321,11 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     @row_action(_("Test connection"), permissions=["change"], most=MOST_ASKED, is_atomic=False)
     def test_connections(self, request: HttpRequest, row: ModelProvider) -> None:
         listing = check_provider(provider=row, actor=actor_of(request))
+        if not listing.is_told:
+            told = gettext("%(model)s of %(name)s answered in %(ms)s ms. It has no list of models.")
+            values = {"model": row.default_model, "name": row.name, "ms": whole(listing.took_ms)}
+            messages.success(request, told % values)
+            return
         number = len(listing.models) + listing.left_out
         told = ngettext(
             "%(name)s answered in %(ms)s ms and lists %(count)s model.",

@@ -22,7 +22,7 @@ from chat.pages.bud_parts import (
     names_for,
     told_by,
 )
-from chat.services.bud_versions import restore_version
+from chat.services.bud_versions import restore_version, values_of_version
 from chat.services.check_demands import ChecksNotPassed
 from chat.services.check_showing import passed_of_versions
 from chat.services.checks_ahead import check_version
@@ -89,6 +89,7 @@ def bud_restore(
             messages.success(request, told % {"number": number})
             url = reverse("chat:bud", args=[workspace_slug, bud.pk])
             return redirect(f"{url}#checks")
+        left_out = values_of_version(bud, number).left_out
         restore_version(
             bud=bud,
             number=number,
@@ -102,4 +103,6 @@ def bud_restore(
         messages.error(request, told_by(error))
     else:
         messages.success(request, _("Version %(number)s is back.") % {"number": number})
+        for told in left_out:
+            messages.warning(request, told)
     return redirect("chat:bud_versions", workspace_slug=workspace_slug, bud_id=bud.pk)

@@ -123,6 +123,7 @@ def provider_page(
         if listing and not provider.embedding_model
         else [],
         "has_default": listing is None
+        or not listing.is_told
         or any(one.name == provider.default_model for one in listing.models),
         "kept": list(kept.values()),
         "news": news_of(provider, address, kept),

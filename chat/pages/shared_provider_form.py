@@ -14,6 +14,7 @@ from chat.pages.suggesting_inputs import ModelInput, SharedAddressInput
 from chat.services.parts_of_shared import PartDraft
 from chat.services.providers import LONGEST_KEY
 from chat.services.shared_providers import SharedDraft
+from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.pages.seen_values import NoticesOthers
 
 _OF_ROW: Final = (
@@ -37,7 +38,7 @@ def _names_field(help_text: Any) -> forms.CharField:
     )
 
 
-class _MayTakeAway(NoticesOthers, forms.Form):
+class _MayTakeAway(NoticesOthers, AsksForSecretsAgain, forms.Form):
     """A form that takes models away from buds and chats only after saying how many use them."""
 
     takes_away = forms.BooleanField(label=_("Take these models away all the same"), required=False)

@@ -17,6 +17,7 @@
 ├── ProviderUnreachable              502  no connection, or its own failure
 ├── ProviderStalled                  502  it stopped sending
 ├── ProviderBadAnswer                502  what came is not an answer, or broke off
+│   └── ProviderListMissing          502  where a list of models should be is none
 └── BrokenArguments                  502  tool calls that cannot be read, again and again
 """
 
@@ -145,6 +146,12 @@ class ProviderStalled(ProviderError):
 class ProviderBadAnswer(ProviderError):
     code = "provider_bad_answer"
     default_message = _("The model provider sent something that is not an answer.")
+
+
+class ProviderListMissing(ProviderBadAnswer):
+    default_message = _(
+        "The address does not return a list of models. Check that it ends with /v1."
+    )
 
 
 class BrokenArguments(ProviderError):

@@ -69,6 +69,9 @@ _MODEL = re.compile(r"model[\w .:/'\"`-]* (not found|does not exist)|model_not_f
 _KEY = re.compile(r"api[ _]?key|unauthori[sz]ed|authentication", re.I)
 _BAD_KEY = re.compile(r"api[ _]?key[ _](not valid|invalid)", re.I)
 """As Gemini's endpoint tells it, with the status of a bad request."""
+_NOTHING_FOUND = _(
+    "The model provider found nothing under this address and model (status 404). A workspace admin can check both."
+)
 _LIMIT_TOLD = re.compile(
     r"(?:context length(?: is(?: only)?| of)?|\"n_ctx\"|limit of|>)\D{0,3}(\d{3,8})",
     re.I,
@@ -138,7 +141,8 @@ def error_of(
     if status in (401, 403) or (status == 400 and _BAD_KEY.search(words)):
         return ProviderKeyRefused(details=more)
     if status == 404 or _MODEL.search(words):
-        return ProviderModelUnknown(details=more)
+        is_told = _MODEL.search(words) is not None
+        return ProviderModelUnknown(None if is_told else _NOTHING_FOUND, details=more)
     if status == 413:
         return ContextTooLong(details=more)
     if status in (408, 504):

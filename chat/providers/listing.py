@@ -19,6 +19,7 @@ from chat.providers.embeddings import is_embedding_model
 from chat.providers.errors import (
     ProviderBadAnswer,
     ProviderError,
+    ProviderListMissing,
     ProviderStalled,
     ProviderUnreachable,
 )
@@ -31,6 +32,7 @@ TOTAL_SECONDS: Final = 15.0
 _ENDS: Final = ("shutdown_date", "deprecation", "expiration_date")
 """Where OpenAI, Mistral and OpenRouter tell on which day they end a model."""
 _CONNECT_SECONDS: Final = 5.0
+_NOTHING_THERE: Final = {404, 405, 410, 501}
 _MOST_TOKENS: Final = 100_000_000
 _MILLION: Final = Decimal(1_000_000)
 _HIGHEST_PRICE: Final = Decimal(100_000)
@@ -65,6 +67,8 @@ class Listing:
     left_out: int
     """Models beyond those that were asked for."""
     took_ms: int
+    is_told: bool = True
+    """False: the provider has no list, and its default model answers all the same."""
 
     def end_of(self, name: str) -> date | None:
         """The day on which the provider ends a model; None where it tells none."""
@@ -103,14 +107,14 @@ async def list_models(
     except httpx2.HTTPError as error:
         raise unreached(spec.base_url, is_platforms=spec.is_platforms) from error
     took_ms = round((time.monotonic() - started) * 1000)
+    if answer.status_code in _NOTHING_THERE:
+        raise ProviderListMissing
     if not answer.is_success:
         raise _refusal(answer)
     try:
         rows = json.loads(answer.content)["data"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ProviderBadAnswer(
-            _("The address does not return a list of models. Check that it ends with /v1.")
-        ) from error
+        raise ProviderBadAnswer(ProviderListMissing.default_message) from error
     found: dict[str, ListedModel] = {}
     for row in rows if isinstance(rows, list) else ():
         model = _read(row)

@@ -53,6 +53,7 @@ from workspaces import outbound
 
 logger = logging.getLogger(__name__)
 
+_NO_ANSWER_IN_TIME = _("The model provider did not answer in time.")
 FIRST_PIECE_SECONDS = 120.0
 """A local model may have to be loaded first."""
 BETWEEN_PIECES_SECONDS = 60.0
@@ -150,6 +151,9 @@ class OpenAICompatible:
             async for piece in self._pieces_received(request, reader):
                 yield piece
         except (TimeoutError, httpx2.HTTPError, ProviderError) as error:
+            is_silent = isinstance(error, TimeoutError | httpx2.TimeoutException)
+            if is_silent and not reader.progress:
+                raise ProviderStalled(_NO_ANSWER_IN_TIME) from error
             if not reader.has_ended:
                 raise
             logger.info("provider_broke_off_after_the_end", extra={"error": type(error).__name__})
@@ -328,7 +332,7 @@ def _failure_of(error: Exception, where: ProviderUnreachable) -> ProviderError:
         case ProviderError():
             return error
         case _Unreached(__cause__=httpx2.TimeoutException()):
-            return ProviderStalled(_("The model provider did not answer in time."))
+            return ProviderStalled(_NO_ANSWER_IN_TIME)
         case _Unreached(__cause__=outbound.NetworkRefused()):
             logger.warning("The model provider's address: %s", outbound.NETWORK_REFUSED)
             return ProviderUnreachable(

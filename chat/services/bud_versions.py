@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from chat.models import Bud, BudVersion
 from chat.services.buds import create_bud, require_edit, update_bud, values_of
 from chat.services.checks import checks_of, replace_checks
+from chat.services.gone_parts import UsableValues, without_gone
 from chat.services.knowledge import copy_knowledge
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
@@ -67,47 +68,52 @@ def restore_version(
 ) -> Bud:
     """Make a version the newest one again; those between are kept.
 
+    What it names and is gone by now is left out, see `values_of_version`.
+
     Raises:
         NotFound: there is none of that number.
-        InvalidInput: it names a server, tool or provider that no longer exists.
+        InvalidInput: it names a model that the workspace may not use any more.
         Conflict: somebody else has saved the bud since `base_version`.
         ChecksNotPassed: its checks had not passed, and the bud demands that.
     """
     require_edit(bud, actor)
-    values, provider_id = values_of_version(bud, number)
+    earlier = values_of_version(bud, number)
+    without = ", without what is gone" if earlier.left_out else ""
     return update_bud(
         bud=bud,
         actor=actor,
-        values=values,
-        provider_id=provider_id,
+        values=earlier.values,
+        provider_id=earlier.provider_id,
         has_provider=True,
         base_version=base_version,
-        note=f"Version {number} restored",
-        restored=number,
+        note=f"Version {number} restored{without}",
+        restored=None if earlier.left_out else number,
         skips_checks=skips_checks,
     )
 
 
-def values_of_version(bud: Bud, number: int) -> tuple[dict[str, Any], UUID | None]:
-    """Give what a version set, and its provider.
+def values_of_version(bud: Bud, number: int) -> UsableValues:
+    """Give what a version set, without the servers and tools that are gone, and with a provider that is there.
 
     Raises:
         NotFound: there is none of that number.
+        InvalidInput: what is stored fits its schema no more.
     """
     values = dict(version_of(bud, number).values)
     provider_id = values.pop("provider_id", None)
-    return values, UUID(provider_id) if provider_id else None
+    return without_gone(bud, values, UUID(provider_id) if provider_id else None)
 
 
 def duplicate_bud(*, bud: Bud, actor: Actor) -> Bud:
-    """Make a bud with the same values and files under a free name.
+    """Make a bud with the same values and files under a free name, without servers and tools that are gone.
 
     Raises:
         PermissionDenied: the actor may not make buds.
-        InvalidInput: the bud names what no longer exists.
+        InvalidInput: the bud names a model that the workspace may not use any more.
     """
     values = {name: value for name, value in values_of(bud).items() if name not in _NOT_COPIED}
     provider_id = values.pop("provider_id")
+    values = without_gone(bud, values, None).values
     values["slug"] = free_slug(bud.workspace_id, bud.slug)
     values["name"] = f"{bud.name[:90]} (copy)"
     with transaction.atomic():

@@ -22,12 +22,18 @@ def check_version(*, bud: Bud, number: int, person: User, actor: Actor) -> Check
 
     Raises:
         NotFound: there is none of that number.
-        InvalidInput: it names what no longer exists, or there are no checks.
+        InvalidInput: there are no checks.
         Conflict: its checks are running.
     """
     require_edit(bud, actor)
-    values, provider_id = values_of_version(bud, number)
-    return start_run(bud=bud, person=person, actor=actor, values=values, provider_id=provider_id)
+    earlier = values_of_version(bud, number)
+    return start_run(
+        bud=bud,
+        person=person,
+        actor=actor,
+        values=earlier.values,
+        provider_id=earlier.provider_id,
+    )
 
 
 def check_file(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> CheckRun:

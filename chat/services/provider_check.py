@@ -17,10 +17,13 @@ from chat.models import ModelProvider, ProviderModel
 from chat.providers import model_requests
 from chat.providers.base import ProviderSpec
 from chat.providers.errors import (
+    ProviderBadAnswer,
     ProviderError,
     ProviderKeyRefused,
     ProviderKeyUntested,
+    ProviderListMissing,
     ProviderModelUnknown,
+    ProviderRefusedRequest,
     ProviderStalled,
 )
 from chat.providers.listing import (
@@ -53,12 +56,23 @@ _FACTS: Final = ("context_tokens", "sees_pictures", "prompt_price", "completion_
 def check_provider(*, provider: ModelProvider, actor: Actor) -> Listing:
     """Ask a provider for its models with the stored key.
 
+    Some have no list of models. Their default model is asked for a word instead.
+
     Raises:
         PermissionDenied: the actor may not manage models.
         ProviderError: why it did not work, in words.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
-    return _list(list_spec_of(provider), offered=provider.offered_models)
+    try:
+        return _list(list_spec_of(provider), offered=provider.offered_models)
+    except ProviderListMissing as missing:
+        started = time.monotonic()
+        try:
+            ask_for_a_word(replace(spec_of(provider), limits=None))
+        except (ProviderModelUnknown, ProviderBadAnswer, ProviderRefusedRequest) as error:
+            raise missing from error
+        took_ms = round((time.monotonic() - started) * 1000)
+        return Listing(models=(), left_out=0, took_ms=took_ms, is_told=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

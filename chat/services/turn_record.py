@@ -23,7 +23,7 @@ from chat.models import BudVersion, Message, ToolCall, Turn
 from chat.providers.choosing import provider_of_turn
 from chat.providers.known_models import known_facts
 from chat.tools.toolset import resolve_toolset
-from chat.values import MessageRole
+from chat.values import MessageRole, TurnStatus
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
 from workspaces.formats import whole
@@ -32,6 +32,7 @@ from workspaces.roles import Permission, has_permission
 MOST_ENTRIES: Final = 200
 MOST_CHARACTERS: Final = 200_000
 """Of a prompt; what is older is left out."""
+_BROKEN_OFF: Final = {TurnStatus.FAILED, TurnStatus.CANCELLED, TurnStatus.INTERRUPTED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +133,11 @@ def read_turn(*, workspace_id: UUID, turn_id: UUID, actor: Actor) -> TurnRecord:
             entries=entries,
             has_more_entries=has_more,
         )
+    messages = list(
+        Message.objects.for_workspace(workspace_id)
+        .filter(turn=turn, role=MessageRole.ASSISTANT.value)
+        .order_by("step")
+    )
     is_own = turn.asked_by_id == actor.user_id
     may_read = is_own or has_permission(
         actor, Permission.VIEW_AUDIT_BODIES, workspace_id=workspace_id
@@ -140,12 +146,7 @@ def read_turn(*, workspace_id: UUID, turn_id: UUID, actor: Actor) -> TurnRecord:
     if may_read and turn.conversation.deleted_at is None:
         if not is_own:
             _record_read(turn, actor)
-        contents = _contents_of(turn)
-    messages = list(
-        Message.objects.for_workspace(workspace_id)
-        .filter(turn=turn, role=MessageRole.ASSISTANT.value)
-        .order_by("step")
-    )
+        contents = _contents_of(turn, messages)
     calls = list(
         ToolCall.objects.for_workspace(workspace_id)
         .filter(turn=turn)
@@ -177,9 +178,10 @@ def _record_read(turn: Turn, actor: Actor) -> None:
     )
 
 
-def _contents_of(turn: Turn) -> Contents:
+def _contents_of(turn: Turn, said: Sequence[Message]) -> Contents:
     messages = prompt_of(turn)
-    answer = ""
+    # What broke off is kept for people, and is in no prompt.
+    answer = said[-1].text if said and turn.status in _BROKEN_OFF else ""
     if messages and messages[-1].role == "assistant" and not messages[-1].calls:
         answer = messages[-1].text  # said with the last request, and no part of it
         messages = messages[:-1]

@@ -16,7 +16,12 @@ _MOST_TOLD = 10
 
 
 def missing_tools(workspace_id: UUID, names: Iterable[str]) -> list[str]:
-    """Those of these names that no shared server of the workspace has a tool for, as people know them.
+    """Those of these names that no shared server of the workspace has a tool for, as people know them."""
+    return list(lost_tools(workspace_id, names).values())
+
+
+def lost_tools(workspace_id: UUID, names: Iterable[str]) -> dict[str, str]:
+    """The same, each by its name in the configuration.
 
     Of a server that has not told its tools yet, such as one that waits for a sign-in, nobody can say what it lacks.
     """
@@ -27,7 +32,8 @@ def missing_tools(workspace_id: UUID, names: Iterable[str]) -> list[str]:
     silent = _silent_among(
         workspace_id, {name.partition(".")[0] for name in missing} & set(servers)
     )
-    return [_told(name, servers) for name in missing if name.partition(".")[0] not in silent]
+    gone = (name for name in missing if name.partition(".")[0] not in silent)
+    return {name: _told(name, servers) for name in gone}
 
 
 def silent_servers(workspace_id: UUID) -> frozenset[str]:
@@ -83,9 +89,7 @@ def find_faults(bud: Bud) -> list[str]:
         for name in missing
     ]
     choice = config.tool_choice
-    if isinstance(choice, NamedToolChoice) and not _can_be_chosen(
-        choice.function.name, bud, config
-    ):
+    if isinstance(choice, NamedToolChoice) and not can_be_chosen(choice.function.name, bud, config):
         faults.append(
             _(
                 "There is no tool “%(name)s” among those of this bud's servers. Choose another tool, or add its server."
@@ -95,7 +99,8 @@ def find_faults(bud: Bud) -> list[str]:
     return faults[:_MOST_TOLD]
 
 
-def _can_be_chosen(name: str, bud: Bud, config: McpConfig) -> bool:
+def can_be_chosen(name: str, bud: Bud, config: McpConfig) -> bool:
+    """Whether a bud with this configuration could be told to use the tool of this name."""
     if name in {builtin.value for builtin in BuiltinTool}:
         return True
     tools = McpTool.objects.for_workspace(bud.workspace_id).offered().select_related("server")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -16,7 +17,7 @@ from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.self_description import names_a_secret
 from mcp_servers.klavis import instance_state, removals
 from mcp_servers.klavis.asking import account_of, ask, note_problem, usable_account
-from mcp_servers.klavis.errors import KlavisError
+from mcp_servers.klavis.errors import KeyRefused, KlavisError
 from mcp_servers.klavis.models import (
     DEFAULT_BASE_URL,
     InstanceState,
@@ -31,6 +32,7 @@ from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidEndpoint, InvalidInput, NotFound
 from workspaces.redaction import redact_known
 from workspaces.roles import Permission, require
+from workspaces.secrets import Secret
 
 MAX_KEY_LENGTH: Final = 1000
 MAX_OFFERS: Final = 1000
@@ -53,6 +55,34 @@ class AccountReport:
     ok: bool
     message: str
     offers: int = 0
+
+
+def try_new_key(*, workspace_id: UUID, draft: AccountDraft, actor: Actor) -> None:
+    """Ask the provider with a key that would take the place of a stored one. Not within a transaction.
+
+    Where the provider cannot be asked, nothing speaks against the key: the old one may have to go at once.
+
+    Raises:
+        PermissionDenied: the actor does not manage servers here.
+        InvalidInput: the provider refuses it, at `api_key`.
+    """
+    require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
+    account, key = account_of(workspace_id), _read_key(draft.api_key)
+    if account is None or not account.api_key or key is None:
+        return
+    if (_read_url(draft.base_url) or account.base_url) != account.base_url:
+        return  # the stored key goes with its address
+    tried = copy(account)
+    tried.pk, tried.api_key = None, Secret(key)  # what comes of it is not noted on the stored one
+    try:
+        ask(tried, lambda api: api.catalogue())
+    except KeyRefused as error:
+        told = _(
+            "Klavis refused this key, so the stored one stays. Check that you copied all of it."
+        )
+        raise InvalidInput(fields={"api_key": [told]}) from error
+    except KlavisError:
+        return
 
 
 @transaction.atomic

@@ -290,12 +290,16 @@ class HostedViewSet(WorkspaceViewSet):
     @extend_schema(request=HostedAccountInput, responses=HostedAccountOutput)
     @account.mapping.patch
     def change_account(self, request: Request) -> Response:
-        """Set the account up, or change it."""
+        """Set the account up, or change it. A new key that Klavis refuses does not replace the stored one."""
         values = self.read(HostedAccountInput)
         if "dialect" in values:
             values["dialect"] = KlavisDialect(values["dialect"])
+        draft = AccountDraft(**values)
+        if draft.api_key:
+            count_hosted(self.actor)
+            accounts.try_new_key(workspace_id=self.workspace.pk, draft=draft, actor=self.actor)
         account = accounts.save_account(
-            workspace_id=self.workspace.pk, draft=AccountDraft(**values), actor=self.actor
+            workspace_id=self.workspace.pk, draft=draft, actor=self.actor
         )
         return Response(HostedAccountOutput(account).data)
 

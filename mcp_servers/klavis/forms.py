@@ -12,10 +12,11 @@ from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft, platform_k
 from mcp_servers.klavis.models import DEFAULT_BASE_URL, KlavisAccount, KlavisDialect
 from mcp_servers.pages.forms.common import KEPT_SECRET_HELP, SECRET_HELP
 from workspaces.outbound import MAX_URL_LENGTH
+from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.pages.seen_values import NoticesOthers
 
 
-class KlavisAccountForm(NoticesOthers, forms.Form):
+class KlavisAccountForm(NoticesOthers, AsksForSecretsAgain, forms.Form):
     """The workspace's account."""
 
     base_url = forms.CharField(

@@ -52,6 +52,16 @@ def save(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Set the account up or change it, and try it."""
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    typed = KlavisAccountForm(request.POST, account=account_of(workspace.pk))
+    if typed.is_valid():
+        try:
+            count_hosted(request.actor)
+            accounts.try_new_key(
+                workspace_id=workspace.pk, draft=typed.draft(), actor=request.actor
+            )
+        except (InvalidInput, RateLimited) as error:
+            add_domain_error(typed, error)
+            return _page(request, form=typed)
     with transaction.atomic():
         stored = account_of(workspace.pk)
         if stored is not None:

@@ -22,6 +22,7 @@ from audit.services import EntryDraft, Ref, record
 from mcp_servers.client.connections.backoff import delay_seconds
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.models import AuthType, HealthCheck, McpServer, ServerState, ServerStatus
+from mcp_servers.models.hosting import note_lost_sign_in
 from mcp_servers.oauth.grants import uses_own_accounts
 from workspaces.actors import Actor, Source
 from workspaces.announcements import Announcement, announce
@@ -121,6 +122,8 @@ def note_reading(
         is_asked_for: a person asked for this look and sees what came out, so a failure counts at once.
     """
     was_disconnected = server.state.status == ServerStatus.DISCONNECTED
+    if isinstance(reading.error, AuthenticationRequired):
+        note_lost_sign_in(server)  # first: its provider then tells what it means for the server
     states = ServerState.objects.for_workspace(server.workspace_id).select_related("server")
     state = states.select_for_update(of=("self",)).fetch(server.pk)
     server = state.server

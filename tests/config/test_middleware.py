@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs, urlencode, urlsplit
 from uuid import uuid4
 
 import pytest
@@ -13,6 +14,8 @@ from pytest_django.fixtures import Settings
 from audit.models import AuditEntry
 from config.middleware import RequestLogMiddleware
 from tests.factories import PASSWORD, Tenant
+from tests.mcp_servers.factories import http_server
+from workspaces.models import Membership
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +57,59 @@ def test_an_expected_failure_in_a_page_is_a_page(tenant: Tenant) -> None:
     answer = tenant.client("member").get(f"/w/{tenant.workspace.slug}/audit/")
     assert answer.status_code == 403
     assert b"Traceback" not in answer.content
+
+
+def test_a_form_that_is_sent_after_the_session_ended_leads_back_to_its_page(tenant: Tenant) -> None:
+    """REL-1314: signing in led to the form's address, for which browsers show an empty page."""
+    row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+    page = f"/w/{tenant.workspace.slug}/people/{row.pk}/?tokens_after=x"
+    address = f"/w/{tenant.workspace.slug}/people/{row.pk}/role/"
+    browser = Client()
+    for came_from, led_to in (
+        (f"http://testserver{page}", page),
+        ("https://evil.example/page", "/"),
+        ("", "/"),
+    ):
+        headers = {"Referer": came_from} if came_from else {}
+        answer = browser.post(address, {"role": "admin"}, headers=headers)
+        assert answer.status_code == 302
+        told = urlsplit(answer["Location"])
+        assert (told.path, parse_qs(told.query)) == ("/accounts/login/", {"next": [led_to]})
+    entered = browser.get(answer["Location"]).content.decode()
+    assert "You were signed out, so nothing was saved." in entered
+    seen = browser.get(page)
+    assert parse_qs(urlsplit(seen["Location"]).query) == {"next": [page]}
+    add = "/admin/chat/modelprovider/add/"
+    shown = Client().post(
+        add, {"name": "x"}, headers={"Referer": f"http://testserver{add}"}, follow=True
+    )
+    assert "You were signed out, so nothing was saved." in shown.content.decode()
+    assert shown.request["QUERY_STRING"] == urlencode({"next": add})
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_part_of_a_page_does_not_become_the_page_to_sign_in(tenant: Tenant, method: str) -> None:
+    """REL-1314: a card of a server held the whole page after the session had ended; now a notice says so."""
+    server = http_server(tenant, "https://mcp.example.org/mcp")
+    address = f"/w/{tenant.workspace.slug}/servers/{server.pk}/"
+    address += "test/" if method == "post" else ""
+    headers = {"HX-Request": "true", "Referer": f"http://testserver{address}"}
+    answer = getattr(Client(), method)(address, headers=headers)
+    assert answer.status_code == 401
+    assert answer.content.decode().startswith("You were signed out")
+    assert answer["Content-Type"].startswith("text/plain")
+
+
+def test_an_address_that_only_takes_forms_says_so(tenant: Tenant) -> None:
+    """REL-1314: with a way on, instead of an empty page; programs get what they got."""
+    client = tenant.client("admin")
+    answer = client.get(f"/w/{tenant.workspace.slug}/servers/klavis/save/")
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+    assert "only takes what a form sends" in answer.content.decode()
+    assert 'href="/"' in answer.content.decode()
+    head = {"X-Workspace": tenant.workspace.slug}
+    told = client.get("/api/hosted-servers/account/test/", headers=head)
+    assert told.headers["Content-Type"].startswith("application/json")
 
 
 def test_a_form_whose_row_is_gone_leads_back_to_its_page(tenant: Tenant) -> None:

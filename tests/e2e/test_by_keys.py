@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
+from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat
 
 
 def test_escape_closes_what_lies_over_the_sidebar_and_then_the_sidebar(
@@ -118,3 +118,74 @@ def test_people_choose_keys_of_their_own(new_context: NewContext) -> None:
     expect(switch).not_to_be_checked()
     switch.check()
     expect(page.get_by_text("Saved.")).to_be_visible()
+
+
+_HIDDEN = """() => {
+    const focused = document.activeElement;
+    if (!focused || focused === document.body || focused.matches(".skip-link, textarea")) return "";
+    const box = focused.getBoundingClientRect();
+    if (box.height > innerHeight / 2) return "";
+    const above = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+    const own = above && (focused.contains(above) || above.contains(focused));
+    const ofLabel = above && [...(focused.labels ?? [])].some((label) => label.contains(above));
+    return own || ofLabel ? "" : `${focused.outerHTML.slice(0, 120)} at ${Math.round(box.y)}`;
+}"""
+
+
+def _hidden_stops(page: Page, most: int) -> list[str]:
+    """Walk a page by the Tab key; gives what has the focus behind something else."""
+    found = []
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if told := page.evaluate(_HIDDEN):
+            found.append(told)
+    return found
+
+
+def test_nothing_that_has_the_focus_hides_behind_a_bar(new_context: NewContext) -> None:
+    """REL-1310: neither behind the bar at the top nor behind the buttons at the bottom of forms and lists."""
+    page = new_context(viewport={"width": 1280, "height": 700}).new_page()
+    enter(page, ADMIN, at="/w/demo/buds/")
+    bud = page.get_by_role("link", name=re.compile("Clock")).first.get_attribute("href")
+    assert bud is not None
+    for address, most in (
+        ("/w/demo/audit/?show=entries", 60),
+        (bud, 40),
+        ("/admin/audit/auditentry/", 90),
+        ("/admin/chat/modelprovider/add/", 60),
+    ):
+        page.goto(address)
+        # A region that scrolls takes the focus before what is in it.
+        page.locator("h1, #content-main, main").first.wait_for()
+        assert _hidden_stops(page, most) == [], address
+
+
+def test_a_switch_of_the_admin_shows_that_it_has_the_focus(new_context: NewContext) -> None:
+    """REL-1311: as fields and buttons do, in both themes."""
+    for theme in ("light", "dark"):
+        page = new_context(color_scheme=theme).new_page()
+        enter(page, ADMIN, at="/admin/chat/modelprovider/add/")
+        page.locator("#id_new_api_key").focus()
+        page.keyboard.press("Tab")
+        switch = page.locator("#id_is_active")
+        expect(switch).to_be_focused()
+        expect(switch).to_have_css("outline-style", "solid")
+        screenshot(page, f"focus-on-a-switch-{theme}")
+
+
+def test_the_focus_stays_where_somebody_works(new_context: NewContext) -> None:
+    """REL-1312: with a button that is disabled while it works, and where a row goes with its button."""
+    page = new_context().new_page()
+    enter(page, ADMIN, at="/w/demo/servers/")
+    test = page.get_by_role("button", name="Test connection of time")
+    test.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-report]").first).to_be_visible()
+    expect(test).to_be_focused()
+    page.goto("/w/demo/buds/")
+    page.get_by_role("link", name=re.compile("Clock")).first.click()
+    page.get_by_role("button", name="Add a check").press("Enter")
+    add = page.get_by_role("button", name="Add a tool call")
+    add.press("Enter")
+    page.get_by_role("button", name=re.compile("^Remove the call")).press("Enter")
+    expect(add).to_be_focused()

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
-from allauth.account.views import EmailView
+from allauth.account.views import EmailView, SignupView
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.mail import EmailMultiAlternatives
@@ -144,6 +144,15 @@ class AddressView(EmailView):
 
     def _action_primary(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         return None
+
+
+class InvitedSignupView(SignupView):
+    """The form of a new account, with the address that was invited: no other one would be taken."""
+
+    def get_initial(self) -> dict[str, Any]:
+        invitation = invitation_of(self.request)
+        invited = {"email": invitation.email} if invitation else {}
+        return {**super().get_initial(), **invited}
 
 
 def invitation_of(request: HttpRequest) -> Invitation | None:

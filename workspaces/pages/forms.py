@@ -19,6 +19,7 @@ from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
 from workspaces.formats import time_zones
 from workspaces.models import Clock, DateFormat, NumberFormat, User
+from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.people.email_addresses import is_address_of, is_taken
 from workspaces.people.joining import MOST_DAYS, MOST_USES
 from workspaces.people.joining import ROLES as JOIN_ROLES
@@ -130,7 +131,7 @@ class FormatsForm(forms.Form):
         cast(forms.ChoiceField, self.fields["time_zone"]).choices = groups
 
 
-class SetupForm(forms.Form):
+class SetupForm(AsksForSecretsAgain, forms.Form):
     """Who owns the installation, and what the first workspace is called."""
 
     name = forms.CharField(max_length=150, required=False, label=_("Your name"))

@@ -25,6 +25,7 @@ from workspaces.people.inviting import (
     invite_many,
     mail_many,
     read_invitees,
+    read_list,
     resend_invitation,
 )
 from workspaces.people.joining import make_join_link, revoke_join_link
@@ -53,7 +54,8 @@ def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     if request.method == "POST":
         try:
             if (upload := request.FILES.get("file")) is not None:
-                text = _text_of(upload)
+                read = read_list(upload.read(LONGEST * 4 + 1))
+                text = f"{text.rstrip()}\n{read}" if text.strip() else read
             if role not in dict(ROLE_CHOICES):
                 raise InvalidInput(fields={"role": [_("Choose one of the roles.")]})
             people = read_invitees(text, workspace=workspace, role=Role(role))
@@ -185,11 +187,3 @@ def change_invitation(
     except DomainError as error:
         messages.error(request, error.message)
     return redirect("workspaces:invite", workspace_slug=workspace_slug)
-
-
-def _text_of(upload: Any) -> str:
-    raw = upload.read(LONGEST * 4 + 1)
-    try:
-        return str(raw.decode("utf-8-sig")).replace("\x00", "")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(fields={"file": [_("This file is not UTF-8 text.")]}) from error

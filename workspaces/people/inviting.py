@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,14 @@ from workspaces.roles import Permission, require
 MOST: Final = 100
 """In one go: each is mailed while the person waits."""
 LONGEST: Final = 50_000
-_HEADINGS: Final = frozenset({"email", "e-mail", "e-mail address", "address"})
+_HEADINGS: Final = frozenset(
+    {"email", "e-mail", "email address", "e-mail address", "address", "mail", "emails", "e-mails"}
+)
+_ROLE: Final = "role"
+_Columns = tuple[int, int | None]
+_SEPARATORS: Final = ",;\t"
+"""Of lists, of spreadsheets in most of Europe, and of cells that were copied out of one. Of as many, the first."""
+_WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +57,32 @@ class Sent:
     """Why it was not mailed; then it is revoked."""
 
 
+def read_list(content: bytes) -> str:
+    """Give the text of a file as spreadsheets write it. An address has the same bytes in all Western encodings.
+
+    Raises:
+        InvalidInput: it is no text, at `file`.
+    """
+    try:
+        if content.startswith(_WIDE_MARKS):
+            return content.decode("utf-16")
+        if b"\x00" in content:
+            raise InvalidInput(
+                fields={
+                    "file": [
+                        _("This is not a text file. Save the list as CSV, and choose that file.")
+                    ]
+                }
+            )
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace")
+
+
 def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) -> list[Invitee]:
-    """Read addresses, one a line, with a role behind a comma or semicolon if it is another.
+    """Read addresses, one a line, with a role behind a comma, semicolon or tab if it is another.
+
+    Of a table with headings, as other programs export it, the columns of addresses and roles are read.
 
     Args:
         text: the list.
@@ -67,7 +99,7 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
             "most": MOST,
         }
         raise InvalidInput(fields={"people": [told]})
-    comma = ";" if text.count(";") > text.count(",") else ","
+    comma = max(_SEPARATORS, key=text.count)
     found: list[Invitee] = []
     faults: dict[str, list[str]] = {}
     reader = csv.reader(lines, delimiter=comma, strict=True)
@@ -80,10 +112,15 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
         told = _("A quotation mark is missing or out of place.")
         raise InvalidInput(fields={f"line {at}": [told]}) from error
     known = {one.value: one for one in Role}
+    columns: _Columns | None = None
     for line, row in enumerate(rows, 1):
         cells = [cell.strip() for cell in row]
-        if not any(cells) or (line == 1 and cells[0].lower() in _HEADINGS):
+        named = _columns_of(cells)
+        columns = named or columns
+        if named or not any(cells):
             continue
+        if columns is not None:
+            cells = [cells[at] if at is not None and at < len(cells) else "" for at in columns]
         wanted = cells[1].lower() if len(cells) > 1 and cells[1] else role.value
         if len(cells) > 2 or wanted not in known:
             roles = ", ".join(known)
@@ -97,6 +134,13 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
         in_order = sorted(faults, key=lambda name: int(name.removeprefix("line ")))
         raise InvalidInput(fields={name: faults[name] for name in in_order})
     return found
+
+
+def _columns_of(cells: Sequence[str]) -> _Columns | None:
+    """Where addresses and roles stand below a line of headings; None: it is none. A file may follow what was typed."""
+    names = [cell.lower() for cell in cells]
+    found = next((at for at, name in enumerate(names) if name in _HEADINGS), None)
+    return None if found is None else (found, names.index(_ROLE) if _ROLE in names else None)
 
 
 def invite_many(

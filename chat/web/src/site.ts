@@ -6,6 +6,7 @@ import { labelTables } from "./card-labels";
 import { forgetAtSignOut, forgetOthers } from "./forgetting";
 import { browserTimeZone, type Choice, example } from "./formats";
 import { startWorker } from "./installing";
+import { startKeepingFocus } from "./keeping-focus";
 import { leadBack } from "./last-chat";
 import { startLiveCounts } from "./live-counts";
 import "./menus";
@@ -154,6 +155,7 @@ startLiveCounts();
 startReadingNotices();
 startAtAnswer();
 startUnfolding();
+startKeepingFocus();
 
 showTheme();
 leadBack();

@@ -34,6 +34,7 @@ from mcp_servers.pages.forms.settings import SettingsForm
 from mcp_servers.registry.services import ServerDraft
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.outbound import MAX_URL_LENGTH
+from workspaces.pages.secret_fields import AsksForSecretsAgain
 
 
 def _limit(name: str, field: forms.Field) -> forms.Field:
@@ -58,7 +59,7 @@ LimitFields: Any = type(
 )
 
 
-class ServerAdminForm(LimitFields, forms.ModelForm):
+class ServerAdminForm(AsksForSecretsAgain, LimitFields, forms.ModelForm):
     """The admin's form; secrets can be set and cleared, and are never shown."""
 
     parameters = forms.CharField(

@@ -9,6 +9,8 @@ from typing import ClassVar
 from django import forms
 from django.utils.functional import Promise
 
+from workspaces.pages.secret_fields import AsksForSecretsAgain
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
@@ -32,7 +34,7 @@ class ShownSection:
     """Folded, and open nevertheless: a field in it has an error."""
 
 
-class SectionedForm(forms.Form):
+class SectionedForm(AsksForSecretsAgain, forms.Form):
     """A form whose page shows its fields under headings."""
 
     SECTIONS: ClassVar[Sequence[Section]] = ()

@@ -9,12 +9,16 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry
-from chat.models import Conversation
+from chat.models import Conversation, ModelProvider
+from chat.providers import standing_in
+from chat.providers.openai_compatible import MOST_ATTEMPTS
 from chat.services import turn_record
 from chat.services.buds import update_bud
 from chat.services.conversations import erase_conversation
 from chat.services.turn_record import read_turn
+from chat.values import TurnStatus
 from tests.chat.conftest import Chat
+from tests.fakes.scripted_model import Answer, ScriptedModel, chunk
 
 
 def where(chat: Chat, turn_id: object) -> str:
@@ -77,6 +81,44 @@ def test_only_auditors_read_what_was_said_in_others_turns(chat: Chat) -> None:
     told = chat.tenant.client("auditor").get(api, headers=head).json()
     assert told["contents"]["question"] == "A secret question"
     assert opened(chat) == 1
+
+
+def test_what_was_said_before_an_answer_broke_off_is_shown(chat: Chat) -> None:
+    """REL-1308: as in the chat; the page called it nothing."""
+    chat.model.give(Answer([chunk({"content": "Half an answer"})]))
+    turn = chat.ask("Say hi, please")
+    assert turn.status == TurnStatus.FAILED
+    client = chat.tenant.client("auditor")
+    contents = client.get(where(chat, turn.pk)).context["found"].contents
+    assert contents.answer == "Half an answer"
+    assert "Half an answer" not in str(contents.prompt)
+    admin = chat.tenant.client("admin").get(where(chat, turn.pk)).content.decode()
+    assert "Half an answer" not in admin
+
+
+def test_the_page_says_that_another_provider_answered(chat: Chat) -> None:
+    """REL-1308: which one failed and why, for those who have to mend it."""
+    assert chat.bud.provider is not None
+    other = ScriptedModel()
+    second = ModelProvider.objects.create(
+        workspace=chat.tenant.workspace,
+        name="Second",
+        base_url=other.base_url,
+        default_model="second-model",
+    )
+    rows = ModelProvider.objects.for_workspace(chat.tenant.workspace)
+    rows.filter(pk=chat.bud.provider.pk).update(fallback=second)
+    standing_in._failures.clear()
+    for _ in range(MOST_ATTEMPTS):
+        chat.model.fail(503)
+    other.say("From the second")
+    try:
+        turn = chat.ask()
+    finally:
+        standing_in._failures.clear()
+        other.stop()
+    page = chat.tenant.client("admin").get(where(chat, turn.pk)).content.decode()
+    assert "second-model of “Second” answers instead." in page
 
 
 def test_a_deleted_conversation_is_not_read_any_more(chat: Chat) -> None:

@@ -102,6 +102,54 @@ def test_what_went_wrong_is_told_in_words(
     assert words in page.context["fault"]
 
 
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_provider_without_a_list_is_asked_for_a_word(
+    chat: Chat, provider: ModelProvider, status: int
+) -> None:
+    """REL-1301: some have none and answer all the same, which the page, the list of providers and programs are told."""
+    chat.model.models, chat.model.models_status = "Not found", status
+    admin = chat.tenant.client("admin")
+    chat.model.say("Yes")
+    page = admin.post(where(chat, provider))
+    assert page.context["fault"] == ""
+    text = page.content.decode()
+    assert "The provider has no list of models" in text
+    assert "is not among them" not in text
+    assert "Keep the chosen models" not in text
+    chat.model.say("Yes")
+    rows = "/admin/chat/modelprovider/"
+    chosen = {"action": "test_connections", "_selected_action": str(provider.pk)}
+    told = admin.post(rows, chosen, follow=True).content.decode()
+    assert "It has no list of models." in told
+
+
+@pytest.mark.parametrize("said", [b'{"detail":"Not Found"}', b"<html>404</html>"])
+def test_an_address_with_nothing_there_is_no_matter_of_the_buds_model(
+    chat: Chat, provider: ModelProvider, said: bytes
+) -> None:
+    """REL-1301: without its /v1, an address has neither a list nor an answer; the model may be right."""
+    chat.model.models, chat.model.models_status = "Not found", 404
+    for _ in range(2):
+        chat.model.fail(404, said)
+    page = chat.tenant.client("admin").post(where(chat, provider))
+    assert "Check that it ends with /v1" in page.context["fault"]
+    for _ in range(2):
+        chat.model.fail(404, said)
+    turn = chat.ask()
+    assert turn.error_code == "provider_model_unknown"
+    assert "nothing under this address and model" in turn.error_message
+
+
+def test_the_word_that_is_asked_for_tells_what_else_is_wrong(
+    chat: Chat, provider: ModelProvider
+) -> None:
+    """REL-1301: such as a key that is refused where there is no list to refuse it."""
+    chat.model.models, chat.model.models_status = "Not found", 404
+    chat.model.fail(401, b'{"error":{"message":"bad key"}}')
+    page = chat.tenant.client("admin").post(where(chat, provider))
+    assert "refused the API key" in page.context["fault"]
+
+
 def test_a_provider_that_is_away_is_told(chat: Chat, provider: ModelProvider) -> None:
     """REL-452, REL-1037: with its host, and nothing else of its address."""
     away = ScriptedModel()

@@ -504,18 +504,20 @@ async def test_a_stalled_stream_ends_in_time(
         async with asyncio.timeout(PATIENCE):
             await ask(model)
     assert caught.value.code == "provider_stalled"
+    assert "in the middle" in caught.value.message
 
 
 async def test_a_model_that_never_begins_ends_in_time(
     model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-32: the first token has its deadline too."""
+    """REL-32, REL-1309: the first token has its deadline too. Nothing stopped in the middle, and nobody is told so."""
     monkeypatch.setattr(openai_compatible, "FIRST_PIECE_SECONDS", 0.3)
     model.give(Answer([], hangs=True))
     with pytest.raises(ProviderError) as caught:
         async with asyncio.timeout(PATIENCE):
             await ask(model)
     assert caught.value.code == "provider_stalled"
+    assert caught.value.message == "The model provider did not answer in time."
 
 
 async def test_a_provider_that_is_not_there() -> None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry, OutsideWrite
-from chat.models import Bud, BudVersion, Conversation, Turn
+from chat.models import Bud, BudVersion, Conversation, ModelProvider, Turn
 from chat.pages.bud_picker import MOST_IN_PAGE
 from chat.services.bud_drafts import forget_old_drafts
 from chat.services.bud_versions import duplicate_bud, restore_version
@@ -19,6 +19,7 @@ from chat.services.bud_yaml import Applied, apply_bud, write_bud
 from chat.services.buds import create_bud, update_bud
 from chat.services.turns import rate_turn
 from chat.values import Rating
+from mcp_servers.models import McpTool
 from tests.chat.conftest import Chat
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.factories import http_server, stored_tool
@@ -66,6 +67,69 @@ def test_every_save_keeps_a_version_and_an_old_one_can_come_back(tenant: Tenant)
     assert {row.made_by for row in rows} == {tenant.admin.email}
     page = tenant.client("admin").get(editor(tenant, bud, "versions/"))
     assert "Write well." in page.content.decode()
+
+
+def test_a_version_comes_back_without_what_is_gone(tenant: Tenant) -> None:
+    """REL-1305: its provider, servers and tools may be deleted by then; the page tells what was left out."""
+    kept, gone = (
+        http_server(tenant, f"https://{name}.example.org/mcp", name=name)
+        for name in ("garden", "gone")
+    )
+    stored_tool(kept)
+    provider = ModelProvider.objects.create(
+        workspace=tenant.workspace,
+        name="Old",
+        base_url="https://old.example.org/v1",
+        default_model="m",
+    )
+    config = {
+        "servers": [str(kept.pk), str(gone.pk)],
+        "disabled_tools": [f"{kept.pk}.echo"],
+        "tool_choice": {"type": "function", "function": {"name": "echo"}},
+    }
+    actor = tenant.actor("admin")
+    bud = create_bud(
+        workspace_id=tenant.workspace.pk,
+        actor=actor,
+        values={
+            "slug": "writer",
+            "name": "Writer",
+            "model": "old-model",
+            "takes_all_tools": False,
+            "system_prompt": "Write.",
+            "mcp_config": config,
+        },
+        provider_id=provider.pk,
+    )
+    values = {"model": "", "system_prompt": "Write well.", "mcp_config": {}}
+    bud = update_bud(bud=bud, actor=actor, values=values, provider_id=None, has_provider=True)
+    provider.delete()
+    gone.delete()
+    McpTool.objects.for_workspace(tenant.workspace).filter(server=kept).delete()
+    stored_tool(kept, name="other")
+    page = tenant.client("admin").post(editor(tenant, bud, "versions/1/restore/"), follow=True)
+    text = page.content.decode()
+    for told in (
+        "Version 1 is back.",
+        "Its model provider was deleted",
+        "Servers that are gone were left out: 1.",
+        "Tools that are gone were left out: garden.echo.",
+        "The tool that it has to use is gone: echo.",
+    ):
+        assert told in text
+    bud.refresh_from_db()
+    assert (bud.system_prompt, bud.model, bud.provider_id) == ("Write.", "", None)
+    assert bud.mcp.servers == [kept.pk]
+    assert (bud.mcp.disabled_tools, bud.mcp.tool_choice) == ([], None)
+
+
+def test_a_bud_that_lost_a_server_can_be_copied(tenant: Tenant) -> None:
+    """REL-1305: the copy names what is there."""
+    gone = http_server(tenant, "https://gone.example.org/mcp", name="gone")
+    bud = make_bud(tenant, mcp_config={"servers": [str(gone.pk)]}, takes_all_tools=False)
+    gone.delete()
+    copy = duplicate_bud(bud=bud, actor=tenant.actor("admin"))
+    assert copy.mcp.servers == []
 
 
 def test_a_version_names_what_changed_as_the_editor_does(tenant: Tenant) -> None:

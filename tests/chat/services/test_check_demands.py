@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from audit.actions import Action
 from audit.models import AuditEntry
-from chat.models import Bud, CheckRun
+from chat.models import Bud, CheckRun, ModelProvider
 from chat.services.bud_versions import restore_version
 from chat.services.bud_yaml import apply_bud, write_bud
 from chat.services.buds import create_bud, put_server_into_buds, update_bud
@@ -126,6 +126,38 @@ def test_a_version_whose_checks_passed_comes_back_and_another_does_not(demanding
     finish(demanding, check_version(bud=demanding.bud, number=good + 1, person=person, actor=actor))
     again = restore_version(bud=demanding.bud, number=good + 1, actor=actor, base_version=None)
     assert again.system_prompt == "Be silent"
+
+
+def test_a_version_that_lost_something_has_to_pass_anew(demanding: Chat) -> None:
+    """REL-1305: its checks had passed with the provider that was deleted since, and not with another one."""
+    actor = demanding.tenant.actor("admin")
+    first = demanding.bud.provider
+    assert first is not None
+    checked_with(demanding, "hi")
+    good = change(demanding).version
+    other = ModelProvider.objects.create(
+        workspace=demanding.tenant.workspace,
+        name="Other",
+        base_url=demanding.model.base_url,
+        default_model="m",
+    )
+    update_bud(
+        bud=demanding.bud,
+        actor=actor,
+        values={"system_prompt": "Be silent"},
+        provider_id=other.pk,
+        has_provider=True,
+        skips_checks=True,
+    )
+    first.delete()
+    demanding.bud.refresh_from_db()
+    with pytest.raises(ChecksNotPassed):
+        restore_version(bud=demanding.bud, number=good, actor=actor, base_version=None)
+    demanding.model.say("hi")
+    person = demanding.tenant.admin
+    finish(demanding, check_version(bud=demanding.bud, number=good, person=person, actor=actor))
+    restored = restore_version(bud=demanding.bud, number=good, actor=actor, base_version=None)
+    assert (restored.system_prompt, restored.provider_id) == ("Say hi", other.pk)
 
 
 def test_a_file_is_imported_once_the_checks_that_it_has_have_passed(demanding: Chat) -> None:

@@ -11,6 +11,7 @@ from mcp_servers.gate import call_tool
 from mcp_servers.klavis import instances
 from mcp_servers.klavis.models import InstanceState, KlavisInstance
 from mcp_servers.models import InputRequest, InputStatus, McpServer
+from mcp_servers.registry.services import inspection
 from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
 from tests.mcp_servers.factories import ListeningCaller, a_request, tool_of
@@ -69,6 +70,24 @@ async def test_a_call_with_nobody_present_says_what_is_missing(
         assert outcome.details["kind"] == "auth_required"
         assert "administrator to connect" in outcome.message
     assert not await sync_to_async(InputRequest.objects.for_workspace(tenant.workspace).exists)()
+
+
+def test_a_look_that_finds_the_sign_in_lost_offers_another_on_both_pages(
+    tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis
+) -> None:
+    """REL-1307: the server's page and the provider's said different things, and the latter that all is ready."""
+    server = server_of(installed)
+    provider.only().is_signed_in = False
+    report = inspection.test_connection(server=server, actor=tenant.actor("admin"))
+    assert not report.ok
+    installed.refresh_from_db()
+    assert installed.state == InstanceState.WAITING_FOR_SIGN_IN
+    client = tenant.client("admin")
+    page = client.get(f"/w/{tenant.workspace.slug}/servers/klavis/{installed.pk}/").content.decode()
+    assert "Waiting for sign-in" in page
+    sign_in_again(tenant, installed, provider)
+    server.refresh_from_db()
+    assert inspection.test_connection(server=server, actor=tenant.actor("admin")).ok
 
 
 def test_the_card_and_its_address_lead_to_the_sign_in(

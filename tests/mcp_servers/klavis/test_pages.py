@@ -57,6 +57,44 @@ def test_setting_the_account_up(tenant: Tenant, provider: FakeKlavis) -> None:
     assert "not a plain" in wrong.content.decode()
 
 
+def test_a_key_that_is_refused_does_not_replace_one_that_works(
+    tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
+) -> None:
+    """REL-1313: neither on the page nor over REST. While the provider is away, a new one is stored all the same."""
+    client = tenant.client("admin")
+    body = {
+        "base_url": provider.origin,
+        "api_key": "mistyped",
+        "dialect": "auto",
+        "is_active": "on",
+    }
+
+    def stored() -> tuple[str, str]:
+        row = KlavisAccount.objects.for_workspace(tenant.workspace).get()
+        assert row.api_key is not None
+        return row.api_key.reveal("test"), row.problem
+
+    page = client.post(f"{HOME}save/", body)
+    assert page.status_code == 422
+    assert "the stored one stays" in page.content.decode()
+    assert stored() == (KEY, "")
+    told = client.patch(
+        "/api/hosted-servers/account/",
+        {"api_key": "mistyped"},
+        content_type="application/json",
+        headers={"X-Workspace": tenant.workspace.slug},
+    )
+    assert told.status_code == 422
+    assert "api_key" in str(told.json())
+    assert stored() == (KEY, "")
+    provider.key = "the-new-one"
+    assert client.post(f"{HOME}save/", {**body, "api_key": "the-new-one"}).status_code == 302
+    assert stored()[0] == "the-new-one"
+    provider.fail("GET", "/mcp-server/servers", status=500, times=99)
+    assert client.post(f"{HOME}save/", {**body, "api_key": "another"}).status_code == 302
+    assert stored()[0] == "another"
+
+
 def test_from_the_catalogue_to_ready(
     tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core import mail
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
 
 from tests.factories import Tenant, TwoTenants
@@ -47,6 +48,65 @@ def test_many_are_invited_with_a_link_each(tenant: Tenant) -> None:
     links = [one.link for one in answer.context["links"]] if answer.status_code == 200 else []
     assert len(links) + len(mail.outbox) == 2
     assert len(set(links)) == len(links)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\ufeffE-Mail;Role\r\nada@example.org;admin\r\n".encode(),
+        "Email address\tRole\nada@example.org\tadmin\n".encode("utf-16"),
+        b"Email,Role\nada@example.org,admin\n",
+    ],
+    ids=["UTF-8 with a mark", "Unicode text", "plain"],
+)
+def test_a_file_is_read_as_spreadsheets_write_it(tenant: Tenant, content: bytes) -> None:
+    """REL-1303: with their separators and encodings."""
+    sent = {"file": SimpleUploadedFile("people.csv", content), "role": "member"}
+    assert tenant.client("admin").post(page(tenant), sent).status_code in {200, 302}
+    assert invited(tenant) == [("ada@example.org", "admin")]
+
+
+def test_letters_of_an_older_encoding_are_no_reason_to_refuse_a_file(tenant: Tenant) -> None:
+    """REL-1303: the line with them is told, as any other that is no address."""
+    content = "ada@example.org\njos\u00e9\n".encode("cp1252")
+    sent = {"file": SimpleUploadedFile("people.csv", content), "role": "member"}
+    answer = tenant.client("admin").post(page(tenant), sent)
+    assert answer.context["faults"] == {"line 2": ["“jos\u00e9” is not an e-mail address."]}
+    assert answer.context["text"] == "ada@example.org\njos\u00e9\n"
+
+
+def test_of_a_table_the_columns_that_its_headings_name_are_read(tenant: Tenant) -> None:
+    """REL-1303: whatever else it has, and in whichever order."""
+    text = "Name;Role;E-Mail;Team\nAda L.;admin;ada@example.org;1\nBob;;bob@example.org;2\n"
+    assert read_invitees(text, role=Role.MEMBER) == [
+        Invitee(line=2, email="ada@example.org", role=Role.ADMIN),
+        Invitee(line=3, email="bob@example.org", role=Role.MEMBER),
+    ]
+    with pytest.raises(InvalidInput) as refused:
+        read_invitees("Name,Email,Role\nAda,ada@example.org,king\n", role=Role.MEMBER)
+    assert list(refused.value.fields) == ["line 2"]
+    sent = {"people": "Name,Email\nAda\n", "role": "member"}
+    answer = tenant.client("admin").post(page(tenant), sent)
+    assert "line 2" in answer.context["faults"]
+
+
+def test_a_file_does_not_replace_what_was_typed(tenant: Tenant) -> None:
+    """REL-1303: both are invited."""
+    sent = {
+        "people": "bob@example.org",
+        "file": SimpleUploadedFile("people.csv", b"Name,Email\nAda,ada@example.org\n"),
+        "role": "member",
+    }
+    assert tenant.client("admin").post(page(tenant), sent).status_code in {200, 302}
+    assert invited(tenant) == [("ada@example.org", "member"), ("bob@example.org", "member")]
+
+
+def test_a_workbook_is_told_to_be_no_list(tenant: Tenant) -> None:
+    """REL-1303: with what to do."""
+    sent = {"file": SimpleUploadedFile("people.csv", b"PK\x03\x04\x00\x00"), "role": "member"}
+    answer = tenant.client("admin").post(page(tenant), {**sent, "people": "bob@example.org"})
+    assert "Save the list as CSV" in answer.context["faults"]["file"][0]
+    assert answer.context["text"] == "bob@example.org"
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,16 @@ def test_changes_are_recorded_with_before_and_after(tenant: Tenant) -> None:
     assert entry.details["after"] == {"role": "admin", "is_auditor": True}
 
 
+def test_sign_up_begins_with_the_invited_address(tenant: Tenant, client: Client) -> None:
+    """REL-1304: it is the only one that is taken, so nobody has to know or type it."""
+    invitation, token = invite(tenant)
+    client.get(f"/invitations/{token}/", follow=True)
+    form = client.get("/accounts/signup/").context["form"]
+    assert form["email"].value() == invitation.email
+    revoke_invitation(invitation=invitation, actor=tenant.actor("owner"))
+    assert invitation.email not in client.get("/accounts/signup/").content.decode()
+
+
 def test_sign_up_is_open_only_to_the_invited_address(tenant: Tenant, client: Client) -> None:
     """SEC-23: without an invitation the door is shut; with one, only its address enters."""
     form = {"email": "new@example.org", "password1": PASSWORD, "password2": PASSWORD, "name": "New"}

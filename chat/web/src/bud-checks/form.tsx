@@ -264,7 +264,7 @@ function ArgumentsField({ id, label, value, problems, onChange }: ArgumentsProps
 
 function AddRow({ label, onClick }: { label: string; onClick: () => void }) {
   return (
-    <p>
+    <p class="check-add">
       <button class="btn btn-sm btn-outline-quiet" type="button" onClick={onClick}>
         {label}
       </button>
@@ -274,7 +274,16 @@ function AddRow({ label, onClick }: { label: string; onClick: () => void }) {
 
 function RemoveRow({ name, onClick }: { name: string; onClick: () => void }) {
   return (
-    <button class="btn btn-sm btn-quiet check-remove" type="button" aria-label={name} onClick={onClick}>
+    <button
+      class="btn btn-sm btn-quiet check-remove"
+      type="button"
+      aria-label={name}
+      onClick={(event) => {
+        // The row goes with its button: from there, people go on to the next one, or add one.
+        event.currentTarget.closest("fieldset")?.querySelector<HTMLElement>(".check-add button")?.focus();
+        onClick();
+      }}
+    >
       {t.remove}
     </button>
   );

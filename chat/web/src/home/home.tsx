@@ -190,7 +190,8 @@ function placeholderFor(bud: Bud | null | undefined): string {
 
 export function Home() {
   const chosen = homeBud.value;
-  const isDemo = buds.value ? buds.value.some((bud) => bud.model.is_demo) : boot.demo_model;
+  const isAnyDemo = buds.value ? buds.value.some((bud) => bud.model.is_demo) : boot.demo_model;
+  const isDemo = chosen ? chosen.model.is_demo && !answeringModel.value : isAnyDemo;
   useEffect(() => {
     pageTitle.value = t.pageTitle(boot.workspace.name);
   }, []);
@@ -227,7 +228,7 @@ export function Home() {
               setNextTemporary(false);
               return true;
             }}
-            hint={(chosen ? chosen.model.is_demo : isDemo) ? t.demoHint : undefined}
+            hint={isDemo ? t.demoHint : undefined}
           />
           {beginnings.value.map((one) => (
             <OutgoingMessage key={one.client_id} outgoing={one} />
