@@ -80,7 +80,7 @@ def changes_in_words(
     """How one version differs from an earlier one, by the names of the editor's fields.
 
     Args:
-        names: see `names_for`. What is gone keeps its id.
+        names: see `names_for`. A server that is gone keeps its id.
     """
     told = [
         {name: _told(name, value, names) for name, value in of.items()} for of in (before, after)
@@ -96,6 +96,8 @@ def _told(field: str, value: Any, names: Mapping[str, str]) -> Any:
     match value:
         case bool():
             return _("yes") if value else _("no")
+        case str() if field == "provider_id" and value and value not in names:
+            return _("a provider that was deleted")
         case dict() | list() | str() if field in {"mcp_config", "provider_id"}:
             return _named(value, names)
     return value

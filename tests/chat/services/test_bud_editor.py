@@ -103,12 +103,15 @@ def test_a_version_comes_back_without_what_is_gone(tenant: Tenant) -> None:
     )
     values = {"model": "", "system_prompt": "Write well.", "mcp_config": {}}
     bud = update_bud(bud=bud, actor=actor, values=values, provider_id=None, has_provider=True)
+    provider_id = str(provider.pk)
     provider.delete()
     gone.delete()
     McpTool.objects.for_workspace(tenant.workspace).filter(server=kept).delete()
     stored_tool(kept, name="other")
     page = tenant.client("admin").post(editor(tenant, bud, "versions/1/restore/"), follow=True)
     text = page.content.decode()
+    assert "a provider that was deleted" in text
+    assert provider_id not in text
     for told in (
         "Version 1 is back.",
         "Its model provider was deleted",
