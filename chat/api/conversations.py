@@ -63,6 +63,9 @@ class NewConversation(serializers.Serializer[Any]):
         default=False,
         help_text="In no list and no search, and erased some hours after its last activity.",
     )
+    folder_id = serializers.UUIDField(
+        required=False, allow_null=True, help_text="Where it is sorted into. Null: in no folder."
+    )
     client_id = serializers.CharField(
         max_length=64,
         required=False,
@@ -209,6 +212,7 @@ class ConversationViewSet(
             mcp_config_overrides=values.get("mcp_config_overrides"),
             model=values.get("model"),
             is_temporary=values["is_temporary"],
+            folder_id=values.get("folder_id"),
         )
         return self.answer(conversation, status=201)
 

@@ -47,6 +47,7 @@ def create_conversation(
     mcp_config_overrides: dict[str, Any] | None = None,
     model: dict[str, Any] | None = None,
     is_temporary: bool = False,
+    folder_id: UUID | None = None,
 ) -> Conversation:
     """Open a conversation with a bud.
 
@@ -55,9 +56,11 @@ def create_conversation(
         mcp_config_overrides: what it changes of the bud's tools.
         model: the provider and name of the model that answers; None: the bud's own.
         is_temporary: whether it stands in no list, and is erased some hours after its last activity.
+        folder_id: where it is sorted into.
 
     Raises:
-        InvalidInput: the bud is archived, a malformed client id, or no such server or model.
+        InvalidInput: the bud is archived, a malformed client id, or no such server, model or folder; or it is
+            temporary and to be sorted.
         Conflict: the client id stands for something else.
     """
     require(actor, Permission.USE_CHAT, workspace_id=bud.workspace_id)
@@ -70,6 +73,8 @@ def create_conversation(
     ]
     if is_temporary:
         asked.append("temporary")
+    if folder_id is not None:
+        asked.append(f"folder {folder_id}")
     digest = digest_of("new", str(bud.pk), *asked)
     if made is not None:
         check_same(made.client_digest, digest)
@@ -79,6 +84,8 @@ def create_conversation(
     new = Conversation(
         workspace_id=bud.workspace_id, bud=bud, owner=owner, is_temporary=is_temporary
     )
+    _check_is_kept(new, ["folder_id"] if folder_id is not None else [])
+    new.folder = find_folder(new, folder_id)
     if mcp_config_overrides:
         _set_overrides(new, mcp_config_overrides)
     if model is not None:

@@ -26,7 +26,8 @@ import { CommandError } from "./net/socket";
 import type { Asked } from "./store/conversation";
 import { NEW, type Unsent } from "./store/outbox";
 import chat from "./texts/chat";
-import type { Bud, WhenBusy } from "./wire";
+import folders from "./texts/folders";
+import type { Bud, Conversation, WhenBusy } from "./wire";
 
 /** The conversation's own bud and model answer. */
 const NOBODY_ELSE: Asked = { bud_id: null, compare: [] };
@@ -118,6 +119,22 @@ export function keepBeginning(
   showBeginnings();
 }
 
+/** Open a chat. Where its folder has gone meanwhile, it stands in none. */
+async function open(
+  bud_id: string,
+  client_id: string,
+  { folder_id, ...choice }: Partial<ConversationChoice>,
+): Promise<Conversation> {
+  if (folder_id === undefined) return api.startConversation(bud_id, client_id, choice);
+  try {
+    return await api.startConversation(bud_id, client_id, { ...choice, folder_id });
+  } catch (error) {
+    if (!(error instanceof ApiProblem && error.field === "folder_id")) throw error;
+    toast(folders.gone, "bad");
+    return api.startConversation(bud_id, `${client_id}.unsorted`, choice);
+  }
+}
+
 /** Begin the chat of a kept message, and send it there; asked twice, the server gives the same chat again. */
 async function begin({ begins, ...message }: Unsent): Promise<void> {
   const { client_id } = message;
@@ -128,7 +145,7 @@ async function begin({ begins, ...message }: Unsent): Promise<void> {
       if (buds.value) throw new Error(chat.noBudAnswers);
       return;
     }
-    const row = await api.startConversation(bud_id, client_id, begins?.choice ?? {});
+    const row = await open(bud_id, client_id, begins?.choice ?? {});
     if (!showsArchived.value) placeInList(row);
     outbox.keep({ ...message, conversation_id: row.id });
     const isLast = outbox.of(NEW).length === 0;
@@ -175,7 +192,7 @@ export async function startConversation(
 ): Promise<Beginning> {
   const client_id = crypto.randomUUID();
   try {
-    const row = await api.startConversation(bud.id, client_id, choice);
+    const row = await open(bud.id, client_id, choice);
     if (!showsArchived.value) placeInList(row);
     const waiting = uploadsOf(HOME);
     // Until its files have arrived the message stays a draft, so that nothing of it is lost if one does not.

@@ -1,6 +1,17 @@
 /** Who answers in the open conversation, or in the one that is about to begin. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { api, buds, dropPicked, messageOf, openState, picked, place, placeInList, toast } from "../app";
+import {
+  api,
+  buds,
+  dropPicked,
+  messageOf,
+  openFolder,
+  openState,
+  picked,
+  place,
+  placeInList,
+  toast,
+} from "../app";
 import { notedHome, noteHome } from "../last-chat";
 import type { ChatSetting, ConversationChoice, Suggestion } from "../net/api";
 import { ApiProblem } from "../net/api";
@@ -107,12 +118,18 @@ export function chooseHomeBud(bud: Bud): void {
   void dropUnusable();
 }
 
+/** Where the next conversation stands: in no list, or in the folder that is open in the sidebar. */
+export function homePlace(): Partial<ConversationChoice> {
+  if (isNextTemporary.value) return { is_temporary: true };
+  return openFolder.value === null ? {} : { folder_id: openFolder.value };
+}
+
 /** What the next conversation with this bud begins with. */
 export function homeChoice(bud: Bud): Partial<ConversationChoice> {
-  const isTemporary = isNextTemporary.value && { is_temporary: true };
-  if (bud.id !== homeBud.value?.id) return { ...isTemporary };
+  const where = homePlace();
+  if (bud.id !== homeBud.value?.id) return where;
   return {
-    ...isTemporary,
+    ...where,
     ...(chosenModel.value && { model: chosenModel.value }),
     ...(hasOverrides(homeOverrides.value) && { mcp_config_overrides: homeOverrides.value }),
   };

@@ -6,6 +6,7 @@ import {
   forgetHomeChoice,
   homeBud,
   homeChoice,
+  homePlace,
   setNextTemporary,
 } from "../chat/choice";
 import { AnswerLine } from "../chat/chooser";
@@ -18,9 +19,11 @@ import { uploadsOf } from "../chat/uploads";
 import { hourOf } from "../formats";
 import { type Beginning, beginnings, keepBeginning, startConversation } from "../sending";
 import { focusComposer } from "../shortcuts/chat";
+import { folders } from "../sidebar/folders";
 import type { Asked } from "../store/conversation";
 import chat from "../texts/chat";
 import common from "../texts/common";
+import folderTexts from "../texts/folders";
 import t from "../texts/home";
 import { filled } from "../texts/language";
 import shell from "../texts/shell";
@@ -160,6 +163,12 @@ function Buds({ chosen, choose }: { chosen: Bud | undefined; choose: (bud: Bud) 
   );
 }
 
+/** Into which folder the chat goes: the one that the sidebar shows. */
+function FolderNote() {
+  const folder = folders.value.find((one) => one.id === homePlace().folder_id);
+  return folder ? filled(folderTexts.beginsIn, { folder: <strong>{folder.name}</strong> }) : null;
+}
+
 function TemporarySwitch() {
   const isOn = isNextTemporary.value;
   return (
@@ -209,7 +218,7 @@ export function Home() {
         <div class="home-column">
           <h1 class="home-title">{greeting()}</h1>
           <p class="home-lead">
-            {chosen ? filled(t.talkTo, { bud: <strong>{chosen.name}</strong> }) : t.ask}
+            {chosen ? filled(t.talkTo, { bud: <strong>{chosen.name}</strong> }) : t.ask} <FolderNote />
           </p>
           <Composer
             draftKey={HOME}
@@ -223,7 +232,7 @@ export function Home() {
                   moveTyped(place.value);
                 return beginning !== "failed";
               }
-              keepBeginning(text, null, isNextTemporary.value ? { is_temporary: true } : {}, asked);
+              keepBeginning(text, null, homePlace(), asked);
               setNextTemporary(false);
               return true;
             }}

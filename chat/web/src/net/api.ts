@@ -78,6 +78,7 @@ export interface ConversationChoice {
   model: ChosenModel;
   mcp_config_overrides: McpConfigOverrides;
   is_temporary: boolean;
+  folder_id: string;
 }
 
 export type BulkChange = "archive" | "unarchive" | "move" | "delete" | "restore";
