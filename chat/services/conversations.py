@@ -87,7 +87,7 @@ def create_conversation(
     _check_is_kept(new, ["folder_id"] if folder_id is not None else [])
     new.folder = find_folder(new, folder_id)
     if mcp_config_overrides:
-        _set_overrides(new, mcp_config_overrides)
+        set_overrides(new, mcp_config_overrides)
     if model is not None:
         new.chosen_model = choose_model(bud=bud, **model)
     new.client_id = client_id
@@ -151,7 +151,7 @@ def update_conversation(
         if is_archived is not None:
             row.is_archived = is_archived
         if mcp_config_overrides is not None:
-            _set_overrides(row, mcp_config_overrides)
+            set_overrides(row, mcp_config_overrides)
         if "folder_id" in more:
             row.folder = find_folder(row, more["folder_id"])
         status = active_status(row)
@@ -261,7 +261,12 @@ def change_conversations(
     return changed
 
 
-def _set_overrides(row: Conversation, given: dict[str, Any]) -> None:
+def set_overrides(row: Conversation, given: dict[str, Any]) -> None:
+    """Put what a conversation changes of its bud's tools into its row, which the caller saves.
+
+    Raises:
+        InvalidInput: it does not fit, or names a server that its owner does not have here.
+    """
     overrides = parse_value(McpConfigOverrides, given, field="mcp_config_overrides")
     rows = McpServer.objects.for_workspace(row.workspace_id).visible_to(row.owner)
     # What has gone since it was named must not stand in the way of other changes.

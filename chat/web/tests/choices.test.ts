@@ -17,6 +17,7 @@ import {
   unusableModel,
   withOverrides,
   withPin,
+  withSetting,
 } from "../src/chat/choices";
 import type { AddableServer, Bud, EffectiveServer, Model, Servers } from "../src/wire";
 
@@ -165,4 +166,29 @@ describe("the tools that a model is made to call", () => {
     expect(fittingServers([addable("orders")], "ord")).toHaveLength(1);
     expect(names("nowhere")).toEqual([]);
   });
+});
+
+it("REL-1345: each change of a chat that is about to begin leaves the others, as on the server", () => {
+  const mail = { id: "m", tools: [{ id: "t1", name: "send" }] } as EffectiveServer;
+  const changed = [
+    { change: "disable_server", server_id: "n" } as const,
+    { change: "disable_tool", tool_id: "t1" } as const,
+    { change: "disable_tool", tool_id: "t1" } as const,
+    { change: "disable_tool", tool_id: "unknown" } as const,
+    { change: "choose_tool", tool_choice: "required" } as const,
+    { change: "add_server", server_id: "n" } as const,
+  ].reduce((now, what) => withSetting(now, what, [mail]), NO_OVERRIDES);
+  expect(changed).toEqual({
+    additional_servers: ["n"],
+    disabled_servers: [],
+    disabled_tools: ["m.send"],
+    tool_choice: "required",
+  });
+  const back = [
+    { change: "remove_server", server_id: "n" } as const,
+    { change: "enable_tool", tool_id: "t1" } as const,
+    { change: "choose_tool", tool_choice: null } as const,
+    { change: "enable_server", server_id: "n" } as const,
+  ].reduce((now, what) => withSetting(now, what, [mail]), changed);
+  expect(back).toEqual(NO_OVERRIDES);
 });

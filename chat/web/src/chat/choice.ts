@@ -13,11 +13,10 @@ import {
   toast,
 } from "../app";
 import { notedHome, noteHome } from "../last-chat";
-import type { ChatSetting, ConversationChoice, Suggestion } from "../net/api";
+import type { ChatSetting, ConversationChoice, Suggestion, ToolSetting } from "../net/api";
 import { ApiProblem } from "../net/api";
 import t from "../texts/choosing";
 import type {
-  AddableServer,
   Bud,
   ChosenModel,
   FilledPrompt,
@@ -29,7 +28,16 @@ import type {
   Servers,
 } from "../wire";
 import { isFile, type PickedResource } from "./attachments";
-import { hasOverrides, isOfBud, isPinned, NO_OVERRIDES, pinOf, withOverrides, withPin } from "./choices";
+import {
+  hasOverrides,
+  isOfBud,
+  isPinned,
+  NO_OVERRIDES,
+  pinOf,
+  withOverrides,
+  withPin,
+  withSetting,
+} from "./choices";
 import { HOME, moveHomeDraft } from "./draft";
 import { isNextTemporary, whose } from "./temporary";
 
@@ -234,28 +242,18 @@ async function dropUnusable(): Promise<void> {
   }
 }
 
-export async function changeOverrides(
+/**
+ * Change one server, tool or choice of a chat, or of the one that is about to begin; what other tabs changed stays.
+ *
+ * @returns what it uses then.
+ */
+export async function changeTools(
   conversationId: string | undefined,
-  mcp_config_overrides: McpConfigOverrides,
-): Promise<boolean> {
-  if (!conversationId) {
-    homeOverrides.value = mcp_config_overrides;
-    await dropUnusable();
-    return true;
-  }
-  try {
-    await api.changeConversation(conversationId, { mcp_config_overrides });
-    return true;
-  } catch (error) {
-    toast(messageOf(error), "bad");
-    return false;
-  }
-}
-
-export async function addServer(conversationId: string | undefined, server: AddableServer): Promise<void> {
-  const before = conversationId
-    ? (await api.serversOf({ conversation: conversationId })).overrides
-    : homeOverrides.value;
-  const additional_servers = [...before.additional_servers, server.id];
-  await changeOverrides(conversationId, { ...before, additional_servers });
+  what: ToolSetting,
+  now: Servers | null = null,
+): Promise<Servers | null> {
+  if (conversationId) return api.changeTools(conversationId, what);
+  homeOverrides.value = withSetting(homeOverrides.value, what, now?.servers ?? []);
+  await dropUnusable();
+  return loadServers(undefined);
 }

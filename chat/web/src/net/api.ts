@@ -87,6 +87,12 @@ export type FolderColour = Folder["colour"];
 /** A chat that is open, or one that is about to begin. */
 export type ChatSetting = { conversation: string } | { bud: string; overrides: McpConfigOverrides };
 
+/** One change; done twice, it is done once. */
+export type ToolSetting =
+  | { change: "add_server" | "remove_server" | "enable_server" | "disable_server"; server_id: string }
+  | { change: "enable_tool" | "disable_tool"; tool_id: string }
+  | { change: "choose_tool"; tool_choice: McpConfigOverrides["tool_choice"] };
+
 export interface Suggestion {
   kind: "prompt" | "resource";
   /** The prompt or the template. */
@@ -144,7 +150,6 @@ export interface Api {
   changeConversation(
     id: string,
     change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived" | "folder_id">> & {
-      mcp_config_overrides?: McpConfigOverrides;
       bud_id?: string;
       model?: ChosenModel | null;
     },
@@ -163,6 +168,8 @@ export interface Api {
   restoreConversation(id: string): Promise<Conversation>;
   eraseConversation(id: string): Promise<void>;
   serversOf(at: ChatSetting): Promise<Servers>;
+  /** One change of what a chat changes of its bud's tools; gives what it uses then. */
+  changeTools(id: string, what: ToolSetting): Promise<Servers>;
   resources(at: ChatSetting, search: string): Promise<Resource[]>;
   prompts(at: ChatSetting, search: string): Promise<Prompt[]>;
   fillPrompt(at: ChatSetting, promptId: string, values: Record<string, string>): Promise<FilledPrompt>;
@@ -269,6 +276,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     restoreConversation: (id) => call("POST", `conversations/${id}/restore/`),
     eraseConversation: (id) => call("POST", `conversations/${id}/erase/`),
     serversOf: (at) => call("GET", offerPath(at, "servers")),
+    changeTools: (id, what) => call("POST", `conversations/${id}/tools/`, what),
     resources: (at, search) => call("GET", offerPath(at, "resources", search)),
     prompts: (at, search) => call("GET", offerPath(at, "prompts", search)),
     fillPrompt: (at, promptId, values) =>
