@@ -115,8 +115,8 @@ export interface Api {
   /** Gives all pins as they are now. */
   setPin(pin: Pin, isPinned: boolean): Promise<Pin[]>;
   drafts(): Promise<Draft[]>;
-  /** Gives what is kept: a newer one of another device stays. */
-  keepDraft(draft: Draft): Promise<Draft>;
+  /** Gives what is kept: one that was not seen stays. */
+  keepDraft(draft: Omit<Draft, "version"> & { base_version: number }): Promise<Draft>;
   folders(): Promise<Folder[]>;
   createFolder(name: string, colour: FolderColour): Promise<Folder>;
   changeFolder(id: string, change: Partial<Pick<Folder, "name" | "colour">>): Promise<Folder>;
