@@ -18,4 +18,11 @@ class Migration(migrations.Migration):
                 help_text="Counts its changes, so that no device replaces what it has not seen.",
             ),
         ),
+        migrations.AlterField(
+            model_name="draft",
+            name="written_at",
+            field=models.DateTimeField(
+                help_text="The last writer wins, where a device does not say which version it has seen."
+            ),
+        ),
     ]
