@@ -112,6 +112,21 @@ describe("a waiting message being changed", () => {
     ]);
   });
 
+  it("REL-1348: that was held says truly why", () => {
+    app.place.value = CONVERSATION;
+    const after = (status: Turn["status"]): string => {
+      act(() => {
+        const turns = [{ id: "t", status } as Turn];
+        app.openState.value = { ...emptyConversation(CONVERSATION), seq: 1, queue: [row], turns };
+      });
+      draw(<queued.QueuedMessages />);
+      return at().querySelector(".queued p")?.textContent ?? "";
+    };
+    expect(after("cancelled")).toBe("Not sent because the previous answer was stopped.");
+    expect(after("failed")).toBe("Not sent because the previous answer failed.");
+    expect(after("running")).toBe("Sent when the answer is complete:");
+  });
+
   it("REL-1245: takes the focus each time, and gives it to the message field", () => {
     app.place.value = CONVERSATION;
     withRows(row);

@@ -10,10 +10,16 @@ import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import { toComposer } from "../ui/refocus";
 import { duration, useNow } from "../ui/time";
-import type { JsonObject, ToolCall } from "../wire";
+import type { ToolCall } from "../wire";
 import { ArgumentEditor } from "./argument-editor";
-import { sameJson } from "./arguments";
 import { Badges } from "./badges";
+import {
+  argumentsOf,
+  editArguments,
+  hasOtherArguments,
+  isBeingEdited,
+  leaveArguments,
+} from "./edited-arguments";
 import { isFocusFree } from "./focus";
 import { JsonView } from "./json-tree";
 
@@ -32,9 +38,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
   const card = useRef<HTMLDivElement>(null);
   const note = useRef<HTMLInputElement>(null);
   const appeared = useRef(performance.now());
-  const [isEditing, setEditing] = useState(false);
   const [isRefusing, setRefusing] = useState(false);
-  const [args, setArgs] = useState<JsonObject | null>(call.arguments);
   const [isBusy, setBusy] = useState(false);
   const [asksAlways, setAsksAlways] = useState(false);
   const expires = call.approval ? Date.parse(call.approval.expires_at ?? "") : Number.NaN;
@@ -42,7 +46,9 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
   const isOver = left <= 0;
   /** A rule wants somebody else to allow it: whoever asked can only take it back. */
   const isForOther = call.approval?.needs_second_person === true && askedBy === undefined;
-  const isEdited = args !== null && !sameJson(args, call.arguments);
+  const isEditing = isBeingEdited(call);
+  const args = argumentsOf(call);
+  const isEdited = hasOtherArguments(call);
 
   useEffect(() => {
     if (isFocusFree()) card.current?.focus({ preventScroll: true });
@@ -64,7 +70,10 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     }
     const worked = await decide(call.id, decision, extra);
     if (!worked) setBusy(false);
-    else toComposer();
+    else {
+      leaveArguments(call);
+      toComposer();
+    }
   };
   /** This call waits on: what is chosen is about those to come. */
   const askEachTime = async (toolId: string) => {
@@ -196,26 +205,23 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
         <div class="flex items-center justify-between gap-2">
           <h4 class="text-xs font-semibold text-(--quiet)">{t.receives}</h4>
           {!isEditing && !call.builtin && !isForOther && askedBy === undefined && (
-            <button type="button" class="copy-button" onClick={() => setEditing(true)}>
+            <button type="button" class="copy-button" onClick={() => editArguments(call, call.arguments)}>
               <Icon name="pencil" />
               {common.edit}
             </button>
           )}
           {isEditing && (
-            <button
-              type="button"
-              class="copy-button"
-              onClick={() => {
-                setEditing(false);
-                setArgs(call.arguments);
-              }}
-            >
+            <button type="button" class="copy-button" onClick={() => leaveArguments(call)}>
               {t.undoChanges}
             </button>
           )}
         </div>
         {isEditing ? (
-          <ArgumentEditor schema={call.input_schema} value={call.arguments} onChange={setArgs} />
+          <ArgumentEditor
+            schema={call.input_schema}
+            value={args ?? call.arguments}
+            onChange={(next) => editArguments(call, next)}
+          />
         ) : isBlank ? (
           <p class="text-sm text-(--quiet)">{t.noArguments}</p>
         ) : (

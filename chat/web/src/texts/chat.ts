@@ -97,6 +97,7 @@ const chat = {
 
   // -- waiting messages
   queued: "Waiting messages",
+  queuedStopped: "Not sent because the previous answer was stopped.",
   queuedHeld: "Not sent because the previous answer failed.",
   queuedSoon: "Sent when the answer is complete:",
   queuedMessage: "Waiting message",

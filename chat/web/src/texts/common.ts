@@ -51,7 +51,7 @@ const common = {
   } as Record<number, string>,
   fieldProblem: (field: string, problem: string) => `${field}: ${problem}`,
 
-  notConnected: "You are offline. Reconnecting…",
+  notConnected: "You are offline, so this was not done. Try again once you are connected.",
   noReply: "The server did not answer in time.",
   connectionLost: "The connection was lost before the server answered.",
   pageLeft: "You left the page.",
