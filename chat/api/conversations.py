@@ -284,7 +284,10 @@ class ConversationViewSet(
     @extend_schema(request=BulkInput, responses=ConversationOutput(many=True), filters=False)
     @action(detail=False, methods=["post"], pagination_class=None)
     def bulk(self, request: Request) -> Response:
-        """Archive, unarchive, move, delete or restore up to 100 conversations. If one is not there, nothing is changed."""
+        """Archive, unarchive, move, delete, restore or erase up to 100 conversations. If one is not there, nothing is changed.
+
+        Those to restore or erase are deleted ones. What was erased is not in the answer.
+        """
         values = self.read(BulkInput)
         rows: Any = change_conversations(
             ids=values["ids"],

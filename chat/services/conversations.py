@@ -230,13 +230,15 @@ def change_conversations(
 ) -> list[Conversation]:
     """Do one thing with several of a person's conversations, each in a transaction of its own.
 
+    Gives them as they are then; those that were erased are no more.
+
     Raises:
         InvalidInput: one of them, or the folder, is not there, or a temporary one is to be sorted; then nothing is changed.
     """
     require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     rows = Conversation.objects.for_workspace(workspace)
-    is_restored = change is BulkChange.RESTORE
-    mine = rows.deleted_by(person) if is_restored else rows.filter(owner=person, deleted_at=None)
+    is_of_deleted = change in (BulkChange.RESTORE, BulkChange.ERASE)
+    mine = rows.deleted_by(person) if is_of_deleted else rows.filter(owner=person, deleted_at=None)
     found = {row.pk: row for row in mine.filter(pk__in=ids).select_related("bud", "chosen_model")}
     if len(found) != len(set(ids)):
         raise InvalidInput(fields={"ids": [_("One of these conversations no longer exists.")]})
@@ -248,9 +250,12 @@ def change_conversations(
     changed = []
     for pk in dict.fromkeys(ids):
         row = found[pk]
+        if change is BulkChange.ERASE:
+            erase_conversation(conversation=row, actor=actor)
+            continue
         if change is BulkChange.DELETE:
             delete_conversation(conversation=row, actor=actor)
-        elif is_restored:
+        elif change is BulkChange.RESTORE:
             row = restore_conversation(conversation=row, actor=actor)
         elif change is BulkChange.MOVE:
             row = update_conversation(conversation=row, actor=actor, folder_id=folder_id)

@@ -579,6 +579,7 @@ SAMPLES: dict[str, Sample] = {
     "api:conversations-bulk": Sample(
         bodies=(
             lambda side: {"ids": [str(side["conversation"].pk)], "change": "archive"},
+            lambda side: {"ids": [str(side["conversation"].pk)], "change": "erase"},
             lambda side: {
                 "ids": [str(side["conversation"].pk)],
                 "change": "move",

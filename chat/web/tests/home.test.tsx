@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { expect, test } from "vitest";
+import type { Bud } from "../src/wire";
 import { at, openPage, PLACE } from "./page";
 
 test("the message field of the start page says why nobody can write while there is no bud", async () => {
@@ -17,6 +18,34 @@ test("the message field of the start page says why nobody can write while there 
     "You can write here as soon as there is a bud",
     true,
   ]);
+  act(() => {
+    buds.value = null;
+    render(null, at());
+  });
+});
+
+test("REL-1352: the start page tells of the demo model where it answers, and not where another one does", async () => {
+  openPage({ body: PLACE });
+  const { buds } = await import("../src/app");
+  const { Home } = await import("../src/home/home");
+  const { chooseHomeBud } = await import("../src/chat/choice");
+  const bud = (name: string, is_demo: boolean) =>
+    ({
+      id: name,
+      name,
+      model: { name: "m", provider_id: null, is_demo },
+      servers: [],
+      starter_prompts: [],
+    }) as unknown as Bud;
+  const [clock, walker] = [bud("Clock", true), bud("Walker", false)];
+  act(() => {
+    buds.value = [clock, walker];
+    render(<Home />, at());
+  });
+  const says = () => at().textContent?.includes("not an AI");
+  expect(says()).toBe(true);
+  act(() => chooseHomeBud(walker));
+  expect(says()).toBe(false);
   act(() => {
     buds.value = null;
     render(null, at());

@@ -199,7 +199,8 @@ function placeholderFor(bud: Bud | null | undefined): string {
 
 export function Home() {
   const chosen = homeBud.value;
-  const isDemo = buds.value ? buds.value.some((bud) => bud.model.is_demo) : boot.demo_model;
+  // Of the bud that answers, as in its chats; where none is known, of the workspace.
+  const isDemo = chosen ? chosen.model.is_demo && answeringModel.value === null : boot.demo_model;
   useEffect(() => {
     pageTitle.value = t.pageTitle(boot.workspace.name);
   }, []);
@@ -236,7 +237,7 @@ export function Home() {
               setNextTemporary(false);
               return true;
             }}
-            hint={(chosen ? chosen.model.is_demo : isDemo) ? t.demoHint : undefined}
+            hint={isDemo ? t.demoHint : undefined}
           />
           {beginnings.value.map((one) => (
             <OutgoingMessage key={one.client_id} outgoing={one} />

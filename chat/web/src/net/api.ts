@@ -81,7 +81,7 @@ export interface ConversationChoice {
   folder_id: string;
 }
 
-export type BulkChange = "archive" | "unarchive" | "move" | "delete" | "restore";
+export type BulkChange = "archive" | "unarchive" | "move" | "delete" | "restore" | "erase";
 export type FolderColour = Folder["colour"];
 
 /** A chat that is open, or one that is about to begin. */
