@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_no_faults
-from tests.e2e.conftest import RunningTrellis, screenshot
+from tests.e2e.conftest import screenshot
 from tests.e2e.people import expect_idle, open_chat
 from tests.fakes.scripted_model import ScriptedModel
-
-ADD_BUD = """
-from chat.models import Bud, ModelProvider
-provider = ModelProvider.objects.across_workspaces().get(name="Compared")
-notes = Bud.objects.across_workspaces().get(slug="notes", workspace=provider.workspace)
-Bud.objects.create(workspace=provider.workspace, name="Keeper", slug="keeper", provider=provider,
-    model="quick-model", mcp_config=notes.mcp_config)
-"""
-
-
-@pytest.fixture(scope="module")
-def keeper(trellis: RunningTrellis, quick: ScriptedModel) -> Iterator[ScriptedModel]:
-    """The model of a bud that asks for several notes at once."""
-    trellis.shell(ADD_BUD)
-    yield quick
-    trellis.shell(
-        "from chat.models import Bud, Conversation\n"
-        "Conversation.objects.across_workspaces().filter(bud__slug='keeper').delete()\n"
-        "Bud.objects.across_workspaces().filter(slug='keeper').delete()"
-    )
 
 
 def ask(page: Page, model: ScriptedModel, *names: str) -> None:
