@@ -243,6 +243,13 @@ export function AnswerActions(props: { turn: Turn; last: Message | undefined; te
   const { turn, last, text } = props;
   const isBusy = runningTurn.value !== null;
   const isRead = readingAloud.value === turn.id;
+  // Once another chat or branch is shown, no button could stop it.
+  useEffect(
+    () => () => {
+      if (readingAloud.peek() === turn.id) stopReading();
+    },
+    [turn.id],
+  );
   return (
     <>
       <span class="action-pair">
