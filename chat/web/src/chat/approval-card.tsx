@@ -7,6 +7,7 @@ import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
+import { forgetKept, useKept } from "../ui/kept";
 import { Menu, MenuButton } from "../ui/menu";
 import { toComposer } from "../ui/refocus";
 import { duration, useNow } from "../ui/time";
@@ -38,7 +39,10 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
   const card = useRef<HTMLDivElement>(null);
   const note = useRef<HTMLInputElement>(null);
   const appeared = useRef(performance.now());
-  const [isRefusing, setRefusing] = useState(false);
+  /** Null: nobody is refusing it. */
+  const [reason, setReason] = useKept<string | null>(`refusal ${call.id}`, () => null);
+  const isRefusing = reason !== null;
+  const wasRefusing = useRef(isRefusing);
   const [isBusy, setBusy] = useState(false);
   const [asksAlways, setAsksAlways] = useState(false);
   const expires = call.approval ? Date.parse(call.approval.expires_at ?? "") : Number.NaN;
@@ -55,7 +59,8 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     card.current?.scrollIntoView({ block: "nearest" });
   }, []);
   useLayoutEffect(() => {
-    if (isRefusing) note.current?.focus();
+    if (isRefusing && !wasRefusing.current) note.current?.focus();
+    wasRefusing.current = isRefusing;
   }, [isRefusing]);
 
   const act = async (decision: "approve" | "refuse", extra: Parameters<typeof decide>[2]) => {
@@ -72,6 +77,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     if (!worked) setBusy(false);
     else {
       leaveArguments(call);
+      forgetKept(`refusal ${call.id}`);
       toComposer();
     }
   };
@@ -233,21 +239,27 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
           class="grid gap-2"
           onSubmit={(event) => {
             event.preventDefault();
-            const reason = note.current?.value.trim();
-            void act("refuse", reason ? { note: reason } : {});
+            void act("refuse", reason?.trim() ? { note: reason.trim() } : {});
           }}
         >
           <div class="field">
             <label for={`${id}-note`}>
               {t.refuseWhy} <span class="optional">{common.optional}</span>
             </label>
-            <input ref={note} id={`${id}-note`} maxLength={500} autocomplete="off" />
+            <input
+              ref={note}
+              id={`${id}-note`}
+              maxLength={500}
+              autocomplete="off"
+              value={reason ?? ""}
+              onInput={(event) => setReason(event.currentTarget.value)}
+            />
           </div>
           <div class="flex flex-wrap gap-2">
             <button type="submit" class="btn btn-error btn-sm" disabled={isBusy}>
               {t.refuseCall}
             </button>
-            <button type="button" class="btn btn-quiet btn-sm" onClick={() => setRefusing(false)}>
+            <button type="button" class="btn btn-quiet btn-sm" onClick={() => setReason(null)}>
               {t.back}
             </button>
           </div>
@@ -292,7 +304,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
             type="button"
             class="btn btn-outline-quiet btn-sm"
             disabled={isBusy || isOver}
-            onClick={() => setRefusing(true)}
+            onClick={() => setReason("")}
           >
             {isForOther ? t.takeBack : t.refuseMore}
           </button>
