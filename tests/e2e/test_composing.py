@@ -44,7 +44,7 @@ def test_a_resource_is_attached(member: Page) -> None:
 
 
 def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
-    """REL-650: by keyboard: `@` asks another bud this once, `#` takes a resource along; both are seen and taken back."""
+    """REL-650, REL-1357: by keyboard: `@` asks another bud this once, `#` takes a resource along; both are seen and taken back."""
     open_chat(member, "Notes", 'Read the note "ideas"')
     expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
@@ -63,6 +63,9 @@ def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
     composer.press("Tab")
     expect_no_faults(member)
     screenshot(member, "mention")
+    # Whom it asks is there after a reload, as what is written is.
+    member.reload()
+    expect(chips).to_contain_text("Asks Clock this once")
     say(member, "What time is it in Tokyo?")
     answer = member.locator("article.answer").last
     expect(answer.get_by_role("heading", name="Clock said")).to_have_count(1)

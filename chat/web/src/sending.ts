@@ -18,6 +18,7 @@ import {
   takeAlong,
   toast,
 } from "./app";
+import { askAgain } from "./chat/asked";
 import { nameOf, type Picked } from "./chat/attachments";
 import { draftOf, HOME, keepDraft } from "./chat/draft";
 import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
@@ -224,7 +225,8 @@ async function sendWithFiles(
   waiting: readonly Upload[],
   asked: Asked,
 ): Promise<void> {
-  if (!(await carryOver(HOME, id, waiting)) || place.value !== id) return;
+  // It stays a draft there, with whom it asks.
+  if (!(await carryOver(HOME, id, waiting)) || place.value !== id) return askAgain(id, asked);
   keepDraft(id, "");
   void sendMessage(text, "queue", asked);
 }

@@ -163,12 +163,12 @@ export function RatingForm({ turn }: { turn: Turn }) {
 function ReasonForm({ turn, rating }: { turn: Turn; rating: Rating }) {
   const form = useRef<HTMLFormElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
-  const [reason, setReason] = useKept(`rating ${turn.id}`, () => "");
+  const [reason, setReason] = useKept(`rating.${turn.id}`, () => "");
   useRefocus(form);
   useEffect(() => field.current?.focus({ preventScroll: true }), []);
   const close = () => {
     reasoned.value = null;
-    forgetKept(`rating ${turn.id}`);
+    forgetKept(`rating.${turn.id}`);
   };
   const send = async () => {
     if (reason.trim() === "" || (await rateTurn(turn.id, rating, reason.trim()))) {

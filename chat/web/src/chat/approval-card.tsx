@@ -40,7 +40,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
   const note = useRef<HTMLInputElement>(null);
   const appeared = useRef(performance.now());
   /** Null: nobody is refusing it. */
-  const [reason, setReason] = useKept<string | null>(`refusal ${call.id}`, () => null);
+  const [reason, setReason] = useKept<string | null>(`refusal.${call.id}`, () => null);
   const isRefusing = reason !== null;
   const wasRefusing = useRef(isRefusing);
   const [isBusy, setBusy] = useState(false);
@@ -77,7 +77,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     if (!worked) setBusy(false);
     else {
       leaveArguments(call);
-      forgetKept(`refusal ${call.id}`);
+      forgetKept(`refusal.${call.id}`);
       toComposer();
     }
   };

@@ -31,7 +31,7 @@ import { canOpen, markHost, sampledMessages } from "./elicitation";
 import { isFocusFree } from "./focus";
 import { SignIn, signInOutcome } from "./sign-in-card";
 
-const answersOf = (request: InputRequest): string => `answers ${request.id}`;
+const answersOf = (request: InputRequest): string => `answers.${request.id}`;
 
 type Answer = (action: InputAction, content?: JsonObject) => Promise<void>;
 

@@ -14,7 +14,7 @@ import { JsonView } from "./json-tree";
 
 export function UnknownCard({ call }: { call: ToolCall }) {
   const id = useId();
-  const [note, setNote] = useKept(`found ${call.id}`, () => "");
+  const [note, setNote] = useKept(`found.${call.id}`, () => "");
   const card = useRef<HTMLDivElement>(null);
   const [isBusy, setBusy] = useState(false);
   const name = call.tool.title || call.tool.name;
@@ -25,7 +25,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
   const say = async (resolution: Resolution) => {
     setBusy(true);
     if (await resolveCall(call.id, resolution, note.trim())) {
-      forgetKept(`found ${call.id}`);
+      forgetKept(`found.${call.id}`);
       toComposer();
     } else setBusy(false);
   };
