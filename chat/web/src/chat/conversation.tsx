@@ -4,6 +4,7 @@ import {
   buds,
   go,
   homePath,
+  list,
   openAgain,
   openExcerpt,
   openProblem,
@@ -116,12 +117,14 @@ export function ConversationView({ id }: { id: string }) {
   const isLoaded = state?.seq !== null && state !== null;
   const turn = runningTurn.value;
   const hasEnded = useEnded(id, isLoaded && turn !== null);
-  const bud = buds.value?.find((b) => b.id === conversation?.bud.id);
+  // Until it has come, what the list knows of it.
+  const known = conversation ?? list.value?.find((row) => row.id === id);
+  const bud = buds.value?.find((b) => b.id === known?.bud.id);
   const chosen = conversation?.chosen_model?.name;
   const isDemo = bud ? bud.model.is_demo && !chosen : boot.demo_model;
   const model = chosen ?? (bud && !bud.model.is_demo ? bud.model.name : undefined);
   const isNew = !boot.is_kept && openProblem.value === null;
-  const title = conversation?.title || (isNew ? common.newChat : t.conversation);
+  const title = known?.title || (isNew ? common.newChat : t.conversation);
   const isWaiting = waiting.value.length > 0;
   const isForAdmin = waiting.value.every((call) => call.approval?.needs_second_person);
   const isAsked = waiting.value.some((call) => call.status === "waiting_for_input");
@@ -153,7 +156,7 @@ export function ConversationView({ id }: { id: string }) {
                 </span>
               )}
               <UsageGauge />
-              {isDemo && openProblem.value === null && <DemoLabel />}
+              {isDemo && known && openProblem.value === null && <DemoLabel />}
             </div>
           </div>
         </div>

@@ -73,6 +73,18 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
   );
 }
 
+/** The server's answer; a problem where there is none, or where it says so. */
+export async function answered(url: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, init);
+  } catch {
+    throw new ApiProblem(0, "offline", common.offline);
+  }
+  if (!response.ok) throw await problemOf(response);
+  return response;
+}
+
 /** What a conversation begins with besides its bud. */
 export interface ConversationChoice {
   model: ChosenModel;
@@ -194,13 +206,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
       headers.set("Content-Type", "application/json");
       init.body = JSON.stringify(body);
     }
-    let response: Response;
-    try {
-      response = await fetch(path.startsWith("/") ? path : root + path, init);
-    } catch {
-      throw new ApiProblem(0, "offline", common.offline);
-    }
-    if (!response.ok) throw await problemOf(response);
+    const response = await answered(path.startsWith("/") ? path : root + path, init);
     return (response.status === 204 ? undefined : await response.json()) as Result;
   }
 
@@ -255,8 +261,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     async exported(id, as) {
       const headers = { "X-Workspace": workspaceSlug };
       const init: RequestInit = { headers, credentials: "same-origin" };
-      const response = await fetch(`${root}conversations/${id}/export/?as=${as}`, init);
-      if (!response.ok) throw await problemOf(response);
+      const response = await answered(`${root}conversations/${id}/export/?as=${as}`, init);
       const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
       return {
         name: name ?? (as === "json" ? "conversation.json" : "conversation.md"),

@@ -40,6 +40,7 @@ const common = {
 
   failed: "Something went wrong. Try again.",
   offline: "Can't reach the server. Check your connection.",
+  partMissing: "This part of the page did not load. Reload the page; what you typed is kept.",
   serverFailed: "The server had a problem and logged it. Try again in a moment.",
   failedWith: {
     401: "Your session has ended. Sign in again.",
