@@ -24,7 +24,7 @@ import { draftOf, HOME, keepDraft } from "./chat/draft";
 import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
 import { ApiProblem, type ConversationChoice } from "./net/api";
 import { CommandError } from "./net/socket";
-import type { Asked } from "./store/conversation";
+import type { Asked, Outgoing } from "./store/conversation";
 import { NEW, type Unsent } from "./store/outbox";
 import chat from "./texts/chat";
 import folders from "./texts/folders";
@@ -168,6 +168,16 @@ export function resend(client_id: string): void {
   showBeginnings();
   local({ type: "local.resending", client_id });
   void deliver(client_id);
+}
+
+/** Put a message that was not sent back into its field, to be changed: with its files, and with whom it asks. */
+export function takeBack(message: Outgoing): void {
+  const draft = place.value ?? HOME;
+  discard(message.client_id);
+  keepDraft(draft, [message.text, draftOf(draft)].filter(Boolean).join("\n\n"));
+  for (const one of message.attachments) takeAlong(draft, one);
+  askAgain(draft, message);
+  document.getElementById("composer-text")?.focus({ preventScroll: true });
 }
 
 export function discard(client_id: string): void {

@@ -197,3 +197,31 @@ it("REL-1357: a message that was not taken asks whom it asked before", async () 
   ]);
   app.buds.value = null;
 });
+
+it("REL-1359: a message that was not sent can be changed, with its file and whom it asks", async () => {
+  const app = await import("../src/app");
+  const asked = await import("../src/chat/asked");
+  const { OutgoingMessage } = await import("../src/chat/outgoing");
+  const clock = { id: "b", name: "Clock", model: {} } as Bud;
+  app.buds.value = [{ id: "o", name: "Notes", model: {} } as Bud, clock];
+  app.place.value = null;
+  draft.keepDraft("home", "Typed since");
+  const file = { artifact_id: "f", version: 1, title: "a.txt", kind: "text", size: 3 } as const;
+  const outgoing = {
+    client_id: "m",
+    text: "Too early",
+    attachments: [file],
+    bud_id: "b",
+    compare: [],
+    sent_at: "2026-11-21T08:00:00Z",
+    error: "This bud is archived.",
+  };
+  draw(<OutgoingMessage outgoing={outgoing} />);
+  act(() => named("Edit").click());
+  expect(draft.draftOf("home")).toBe("Too early\n\nTyped since");
+  expect(app.picked.value.home).toEqual([file]);
+  expect(asked.askedBy("home").bud_id).toBe("b");
+  asked.dropAsked("home");
+  app.buds.value = null;
+  app.picked.value = {};
+});
