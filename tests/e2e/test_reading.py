@@ -104,7 +104,8 @@ def test_what_is_nested_many_times_stays_on_the_page(
 ) -> None:
     """REL-1354, REL-1353: and what may be no link says where it leads."""
     keeper.clear()
-    levels = "\n".join(f"{'  ' * level}- level {level}" for level in range(30))
+    # The model says it word by word, so it indents by tabs.
+    levels = "\n".join("\t" * level + f"- level {level}" for level in range(30))
     quotes = "> " * 30 + "deep quote"
     for _ in range(2):  # one of them is the title
         keeper.say(f"{levels}\n\n{quotes}\n\n[Call us](tel:+41441234567)")
@@ -114,6 +115,7 @@ def test_what_is_nested_many_times_stays_on_the_page(
     expect_idle(page)
     answer = page.locator("article.answer").last
     expect(answer).to_contain_text("Call us (tel:+41441234567)")
+    assert answer.locator("li li li li li li li li").count() > 0
     for words in ("level 29", "deep quote"):
         box = answer.get_by_text(words).last.bounding_box()
         assert box is not None
