@@ -5,6 +5,7 @@ import {
   factsOf,
   fittingServers,
   hasOverrides,
+  isDemoAnswering,
   isOfBud,
   isPinned,
   matchingBuds,
@@ -191,4 +192,17 @@ it("REL-1345: each change of a chat that is about to begin leaves the others, as
     { change: "enable_server", server_id: "n" } as const,
   ].reduce((now, what) => withSetting(now, what, [mail]), changed);
   expect(back).toEqual(NO_OVERRIDES);
+});
+
+it("REL-1352: the demo model answers where it is chosen, and where it is the bud's and no other one is", () => {
+  const bud = (is_demo: boolean) => ({ model: { is_demo } }) as unknown as Bud;
+  const platforms = { provider_id: null, name: "demo" };
+  const other = { provider_id: "p", name: "m" };
+  expect(isDemoAnswering(bud(true), null, true)).toBe(true);
+  expect(isDemoAnswering(bud(true), other, true)).toBe(false);
+  expect(isDemoAnswering(bud(false), null, true)).toBe(false);
+  expect(isDemoAnswering(bud(false), platforms, true)).toBe(true);
+  // The platform has a real one.
+  expect(isDemoAnswering(bud(false), platforms, false)).toBe(false);
+  expect(isDemoAnswering(undefined, null, true)).toBe(true);
 });

@@ -51,6 +51,13 @@ export function otherModels(all: readonly Model[], answered: string | null): Mod
   return all.filter((model) => !isOne || model.name !== answered);
 }
 
+/** Whether the demo model answers: by choice, or since it is the bud's. `isPlatforms`: the platform's own model is that one. */
+export const isDemoAnswering = (
+  bud: Bud | undefined,
+  chosen: ChosenModel | null | undefined,
+  isPlatforms: boolean,
+): boolean => (chosen ? chosen.provider_id === null && isPlatforms : (bud?.model.is_demo ?? isPlatforms));
+
 export const isOfBud = (model: Model, bud: Bud): boolean =>
   model.is_demo ? bud.model.is_demo : isSameModel(model, bud.model);
 

@@ -26,6 +26,7 @@ import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
 import { pageTitle } from "../waiting/state";
 import type { Conversation } from "../wire";
+import { isDemoAnswering } from "./choices";
 import { AnswerLine } from "./chooser";
 import { nameOfAnswer, openComparison } from "./comparing";
 import { Composer } from "./composer";
@@ -120,9 +121,9 @@ export function ConversationView({ id }: { id: string }) {
   // Until it has come, what the list knows of it.
   const known = conversation ?? list.value?.find((row) => row.id === id);
   const bud = buds.value?.find((b) => b.id === known?.bud.id);
-  const chosen = conversation?.chosen_model?.name;
-  const isDemo = bud ? bud.model.is_demo && !chosen : boot.demo_model;
-  const model = chosen ?? (bud && !bud.model.is_demo ? bud.model.name : undefined);
+  const chosen = known?.chosen_model;
+  const isDemo = isDemoAnswering(bud, chosen, boot.demo_model);
+  const model = chosen?.name ?? (bud && !bud.model.is_demo ? bud.model.name : undefined);
   const isNew = !boot.is_kept && openProblem.value === null;
   const title = known?.title || (isNew ? common.newChat : t.conversation);
   const isWaiting = waiting.value.length > 0;

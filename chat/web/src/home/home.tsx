@@ -9,6 +9,7 @@ import {
   homePlace,
   setNextTemporary,
 } from "../chat/choice";
+import { isDemoAnswering } from "../chat/choices";
 import { AnswerLine } from "../chat/chooser";
 import { Composer } from "../chat/composer";
 import { HOME, moveTyped } from "../chat/draft";
@@ -200,7 +201,7 @@ function placeholderFor(bud: Bud | null | undefined): string {
 export function Home() {
   const chosen = homeBud.value;
   // Of the bud that answers, as in its chats; where none is known, of the workspace.
-  const isDemo = chosen ? chosen.model.is_demo && answeringModel.value === null : boot.demo_model;
+  const isDemo = isDemoAnswering(chosen, answeringModel.value, boot.demo_model);
   useEffect(() => {
     pageTitle.value = t.pageTitle(boot.workspace.name);
   }, []);
