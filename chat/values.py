@@ -279,6 +279,8 @@ class BulkChange(StrEnum):
     MOVE = "move"
     DELETE = "delete"
     RESTORE = "restore"
+    ERASE = "erase"
+    """Of deleted ones, for good."""
 
 
 class Wish(StrEnum):

@@ -6,6 +6,7 @@ ISO 8601 in UTC. In the browser `src/formats.ts` does the same, and knows the br
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -92,6 +93,8 @@ _NUMBERS: Final = {
     "1 234,5": _Numbers("\u00a0", ","),
 }
 _USUAL_DATES, _USUAL_CLOCK, _USUAL_NUMBERS = "D MMM YYYY", "24", "1,234.5"
+_SPACES: Final = (" ", "\u00a0", "\u202f", "'", "’")
+"""What people put between groups, whatever their own way."""
 _CENT: Final = Decimal("0.01")
 _NOBODYS: Final = frozenset({"Factory", "localtime", "posixrules"})
 """Names in the database of time zones that stand for no place."""
@@ -236,6 +239,25 @@ def plain(number: Any) -> str:
     """Write a number with all its decimals and without groups, as "1234.5"; nothing for None."""
     written = f"{number:f}" if isinstance(number, Decimal) else str(number)
     return "" if number is None else _signed(written)
+
+
+def typed_number(text: str) -> str:
+    """Give a number that a person typed as a program reads it: "1,048,576" is "1048576".
+
+    Groups are taken in the person's way of writing, and of spaces and apostrophes, where each but the first has three
+    digits. What is no such number stays as it is.
+    """
+    chosen = _NUMBERS.get(_current.get().number_format, _NUMBERS[_USUAL_NUMBERS])
+    for group in (chosen.group, *_SPACES):
+        sign, point = re.escape(group), re.escape(chosen.decimal)
+        found = re.fullmatch(rf"([+-]?\d{{1,3}}(?:{sign}\d{{3}})+)(?:{point}(\d+))?", text.strip())
+        if found:
+            return found[1].replace(group, "") + (f".{found[2]}" if found[2] else "")
+    if chosen.decimal != "." and re.fullmatch(
+        rf"[+-]?\d*{re.escape(chosen.decimal)}\d+", text.strip()
+    ):
+        return text.strip().replace(chosen.decimal, ".")
+    return text
 
 
 def file_size(count: int) -> str:

@@ -13,6 +13,7 @@ from audit.alerts.services import RuleDraft
 from audit.models import AlertRule
 from audit.models.alerts import MOST_WINDOW_MINUTES
 from audit.reviews.stored_filters import LONGEST
+from workspaces.pages.numbers import WholeNumberField
 from workspaces.pages.seen_values import NoticesOthers
 
 _COMPLETED: Final = {
@@ -37,7 +38,7 @@ class RuleForm(NoticesOthers, forms.Form):
             "As you type it in the log, for example tool:mail.send person:ada. The rule sets the time."
         ),
     )
-    threshold = forms.IntegerField(
+    threshold = WholeNumberField(
         label=_("Threshold"),
         min_value=1,
         max_value=100_000,
@@ -51,7 +52,7 @@ class RuleForm(NoticesOthers, forms.Form):
         initial=15,
         help_text=_("Waiting approvals count after this time."),
     )
-    least_calls = forms.IntegerField(
+    least_calls = WholeNumberField(
         label=_("Minimum number of calls for an error rate"),
         min_value=1,
         max_value=100_000,

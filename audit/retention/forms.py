@@ -13,6 +13,7 @@ from audit.models.policies import DEFAULT_BODY_BYTES, MOST_BODY_BYTES
 from audit.retention.policies import LONGEST_DAYS, MOST_KEPT_ENTRIES, PolicyChange
 from workspaces.errors import InvalidInput
 from workspaces.formats import file_size, whole
+from workspaces.pages.numbers import WholeNumberField
 from workspaces.pages.seen_values import NoticesOthers
 
 _SIZES = (
@@ -36,7 +37,7 @@ class PolicyForm(NoticesOthers, forms.Form):
             "Leave empty to keep them for ever. Older entries are deleted for good, and a signed record remains."
         ),
     )
-    keep_entries = forms.IntegerField(
+    keep_entries = WholeNumberField(
         label=_("Keep at most (entries)"),
         required=False,
         min_value=1000,

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.artifacts import ArtifactsOfConversation
-from chat.api.offers import OffersOfChat
+from chat.api.offers import OffersOfChat, ServersOutput, ToolChoiceField, servers_json
 from chat.api.shapes import (
     AttachedName,
     ConversationOutput,
@@ -42,6 +42,7 @@ from chat.services.conversations import (
 )
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.seen import mark_seen
+from chat.services.tool_settings import ToolChange, change_tools
 from chat.services.turns import send_or_queue
 from chat.tools.usable_servers import ChatSetting
 from chat.values import BulkChange, WhenBusy
@@ -63,6 +64,9 @@ class NewConversation(serializers.Serializer[Any]):
         default=False,
         help_text="In no list and no search, and erased some hours after its last activity.",
     )
+    folder_id = serializers.UUIDField(
+        required=False, allow_null=True, help_text="Where it is sorted into. Null: in no folder."
+    )
     client_id = serializers.CharField(
         max_length=64,
         required=False,
@@ -83,6 +87,18 @@ class ConversationChanges(serializers.Serializer[Any]):
     )
     model = ModelInput(
         required=False, allow_null=True, help_text="Answers from now on; null: the bud's own."
+    )
+
+
+class ToolChangeInput(serializers.Serializer[Any]):
+    change = serializers.ChoiceField(
+        [change.value for change in ToolChange],
+        help_text="`disable_server` is of one that the bud or you bring along, `remove_server` of one that was added.",
+    )
+    server_id = serializers.UUIDField(required=False, help_text="Of a change of a server.")
+    tool_id = serializers.UUIDField(required=False, help_text="Of a change of a tool.")
+    tool_choice = ToolChoiceField(
+        required=False, allow_null=True, help_text="Of `choose_tool`. Null: as the bud chooses."
     )
 
 
@@ -209,6 +225,7 @@ class ConversationViewSet(
             mcp_config_overrides=values.get("mcp_config_overrides"),
             model=values.get("model"),
             is_temporary=values["is_temporary"],
+            folder_id=values.get("folder_id"),
         )
         return self.answer(conversation, status=201)
 
@@ -242,6 +259,20 @@ class ConversationViewSet(
         row.active_turn_status = active_status(row)  # type: ignore[attr-defined]  # annotated in lists
         return self.answer(row)
 
+    @extend_schema(request=ToolChangeInput, responses=ServersOutput)
+    @action(detail=True, methods=["post"])
+    def tools(self, request: Request, pk: str) -> Response:
+        """Change one server, one tool or the choice. All else that the chat changes of its bud's tools stays."""
+        values = self.read(ToolChangeInput)
+        row = change_tools(
+            conversation=self.get_object(),
+            change=ToolChange(values.pop("change")),
+            actor=self.actor,
+            **values,
+        )
+        setting = ChatSetting.of(row)
+        return Response(servers_json(setting, person=self.person, actor=self.actor))
+
     @extend_schema(request=SeenInput, responses={204: None})
     @action(detail=True, methods=["post"])
     def seen(self, request: Request, pk: str) -> Response:
@@ -253,7 +284,10 @@ class ConversationViewSet(
     @extend_schema(request=BulkInput, responses=ConversationOutput(many=True), filters=False)
     @action(detail=False, methods=["post"], pagination_class=None)
     def bulk(self, request: Request) -> Response:
-        """Archive, unarchive, move, delete or restore up to 100 conversations. If one is not there, nothing is changed."""
+        """Archive, unarchive, move, delete, restore or erase up to 100 conversations. If one is not there, nothing is changed.
+
+        Those to restore or erase are deleted ones. What was erased is not in the answer.
+        """
         values = self.read(BulkInput)
         rows: Any = change_conversations(
             ids=values["ids"],

@@ -63,7 +63,13 @@ class DraftInput(serializers.Serializer[Any]):
     attachments = serializers.ListField(
         child=DraftAttachment(), required=False, max_length=MOST_ATTACHMENTS
     )
-    written_at = serializers.DateTimeField(help_text="When, by your clock. The last writer wins.")
+    written_at = serializers.DateTimeField(help_text="When, by your clock.")
+    base_version = serializers.IntegerField(
+        min_value=0,
+        required=False,
+        help_text="The version that you have seen, 0 for none. If there is another one, it stays, and you get it"
+        " to merge. Without it the last writer wins by time.",
+    )
 
 
 class DraftOutput(serializers.Serializer[Any]):
@@ -73,6 +79,7 @@ class DraftOutput(serializers.Serializer[Any]):
     text = serializers.CharField(allow_blank=True)
     attachments = DraftAttachment(many=True)
     written_at = serializers.DateTimeField()
+    version = serializers.IntegerField(help_text="Counts the changes.")
 
 
 class DraftViewSet(WorkspaceViewSet):
@@ -93,7 +100,7 @@ class DraftViewSet(WorkspaceViewSet):
 
     @extend_schema(request=DraftInput, responses={200: DraftOutput})
     def create(self, request: Request) -> Response:
-        """Keep a draft. The answer is what is kept: a newer one stays."""
+        """Keep a draft. The answer is what is kept: one that you have not seen stays."""
         values = self.read(DraftInput)
         values["attachments"] = [_chosen(one) for one in values.get("attachments", ())]
         kept = keep_draft(workspace=self.workspace, owner=self.person, actor=self.actor, **values)

@@ -78,6 +78,29 @@ class OverridesField(serializers.DictField):
     """A conversation's changes of its bud's configuration."""
 
 
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "string", "enum": ["auto", "none", "required"]},
+            {
+                "type": "object",
+                "properties": {
+                    "type": {"type": "string", "enum": ["function"]},
+                    "function": {
+                        "type": "object",
+                        "properties": {"name": {"type": "string"}},
+                        "required": ["name"],
+                    },
+                },
+                "required": ["type", "function"],
+            },
+        ]
+    }
+)
+class ToolChoiceField(serializers.JSONField):
+    """Which tool the model has to call; null: the bud's own choice counts."""
+
+
 class ServersOutput(serializers.Serializer[Any]):
     servers = EffectiveServerOutput(many=True)
     addable = AddableServerOutput(many=True)
@@ -166,7 +189,7 @@ class OffersOfChat(ABC):
     def servers(self: Any, request: Request, pk: str) -> Response:
         """The servers that the chat uses or could use, and why."""
         setting = self.chat_setting(pk)
-        return Response(_servers_json(setting, person=self.person, actor=self.actor))
+        return Response(servers_json(setting, person=self.person, actor=self.actor))
 
     @extend_schema(parameters=[SEARCH], responses=ResourceOutput(many=True), filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -212,8 +235,8 @@ class OffersOfChat(ABC):
         return Response({"values": [strip_hidden(text) for text in found]})
 
 
-def _servers_json(setting: ChatSetting, *, person: User, actor: Actor) -> dict[str, Any]:
-    """Every server considered, with the tools that a turn could get; and those that could be added."""
+def servers_json(setting: ChatSetting, *, person: User, actor: Actor) -> dict[str, Any]:
+    """Give every server considered, with the tools that a turn could get; and those that could be added."""
     servers, bud, overrides = setting.servers(), setting.bud, setting.overrides
     seen = [one.server_id for one in servers if one.server is not None]
     tools = list(

@@ -43,7 +43,14 @@ class Draft(WorkspaceModel):
         blank=True,
         help_text=_("Files and resources that were chosen, as the writer's page shows them."),
     )
-    written_at = models.DateTimeField(help_text=_("The last writer wins."))
+    written_at = models.DateTimeField(
+        help_text=_("The last writer wins, where a device does not say which version it has seen.")
+    )
+    version = models.PositiveIntegerField(
+        default=1,
+        db_default=1,
+        help_text=_("Counts its changes, so that no device replaces what it has not seen."),
+    )
 
     objects = models.Manager.from_queryset(DraftQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 

@@ -15,6 +15,7 @@ from chat.providers.shared import switched_off, withheld_model
 from chat.services.models import ModelChoice, models_of
 from chat.values import ToolProtocol
 from workspaces.formats import day, plain, whole
+from workspaces.pages.numbers import WholeNumberField
 
 PLAIN = (
     *("name", "slug", "description", "avatar", "colour", "system_prompt"),
@@ -71,7 +72,7 @@ class BudEditorForm(forms.Form):
         label=_("Top p"),
         help_text=_("From 0 to 1. Empty: the provider decides."),
     )
-    max_tokens = forms.IntegerField(
+    max_tokens = WholeNumberField(
         required=False,
         min_value=1,
         max_value=1_000_000,

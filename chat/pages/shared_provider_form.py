@@ -14,6 +14,7 @@ from chat.pages.suggesting_inputs import ModelInput, SharedAddressInput
 from chat.services.parts_of_shared import PartDraft
 from chat.services.providers import LONGEST_KEY
 from chat.services.shared_providers import SharedDraft
+from workspaces.pages.numbers import WholeNumberField
 from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.pages.seen_values import NoticesOthers
 
@@ -108,7 +109,7 @@ class SharedProviderForm(_MayTakeAway):
             "Also for those that are made later. Otherwise you choose workspaces on the provider's page."
         ),
     )
-    most_at_once = forms.IntegerField(
+    most_at_once = WholeNumberField(
         label=_("Requests at once"),
         required=False,
         min_value=1,
@@ -117,7 +118,7 @@ class SharedProviderForm(_MayTakeAway):
             "Of all workspaces together. Further ones wait their turn for up to a minute. Leave empty for no limit."
         ),
     )
-    most_a_minute = forms.IntegerField(
+    most_a_minute = WholeNumberField(
         label=_("Requests a minute"),
         required=False,
         min_value=1,
@@ -180,7 +181,7 @@ class PartForm(_MayTakeAway):
             " admins choose another one."
         )
     )
-    most_at_once = forms.IntegerField(
+    most_at_once = WholeNumberField(
         label=_("Requests at once"),
         required=False,
         min_value=1,
@@ -189,7 +190,7 @@ class PartForm(_MayTakeAway):
             "Of this workspace. Further ones wait their turn for up to a minute. Leave empty for no limit of its own."
         ),
     )
-    most_a_minute = forms.IntegerField(
+    most_a_minute = WholeNumberField(
         label=_("Requests a minute"),
         required=False,
         min_value=1,

@@ -13,28 +13,28 @@ from chat.models import SpendingPolicy
 from chat.models.spending import MOST_COST, MOST_TOKENS, USUAL_WARNING
 from chat.providers.base import MonthLimit
 from chat.services.spending_limits import LimitsDraft
+from workspaces.pages.numbers import ExactNumberField, WholeNumberField
 from workspaces.pages.seen_values import NoticesOthers
 
 _WARNING: Final = _("In per cent of a limit. Admins get a notice, and members read it in the chat.")
 
 
-def cost_field(label: Any, help_text: Any) -> forms.DecimalField:
+def cost_field(label: Any, help_text: Any) -> ExactNumberField:
     """A limit on cost."""
-    return forms.DecimalField(
+    return ExactNumberField(
         label=label,
         required=False,
         min_value=0,
         max_value=MOST_COST,
         max_digits=14,
         decimal_places=6,
-        widget=forms.NumberInput(attrs={"step": "any"}),
         help_text=help_text,
     )
 
 
-def token_field(label: Any, help_text: Any = "") -> forms.IntegerField:
+def token_field(label: Any, help_text: Any = "") -> WholeNumberField:
     """A limit on tokens."""
-    return forms.IntegerField(
+    return WholeNumberField(
         label=label, required=False, min_value=0, max_value=MOST_TOKENS, help_text=help_text
     )
 

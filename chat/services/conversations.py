@@ -47,6 +47,7 @@ def create_conversation(
     mcp_config_overrides: dict[str, Any] | None = None,
     model: dict[str, Any] | None = None,
     is_temporary: bool = False,
+    folder_id: UUID | None = None,
 ) -> Conversation:
     """Open a conversation with a bud.
 
@@ -55,9 +56,11 @@ def create_conversation(
         mcp_config_overrides: what it changes of the bud's tools.
         model: the provider and name of the model that answers; None: the bud's own.
         is_temporary: whether it stands in no list, and is erased some hours after its last activity.
+        folder_id: where it is sorted into.
 
     Raises:
-        InvalidInput: the bud is archived, a malformed client id, or no such server or model.
+        InvalidInput: the bud is archived, a malformed client id, or no such server, model or folder; or it is
+            temporary and to be sorted.
         Conflict: the client id stands for something else.
     """
     require(actor, Permission.USE_CHAT, workspace_id=bud.workspace_id)
@@ -70,6 +73,8 @@ def create_conversation(
     ]
     if is_temporary:
         asked.append("temporary")
+    if folder_id is not None:
+        asked.append(f"folder {folder_id}")
     digest = digest_of("new", str(bud.pk), *asked)
     if made is not None:
         check_same(made.client_digest, digest)
@@ -79,8 +84,10 @@ def create_conversation(
     new = Conversation(
         workspace_id=bud.workspace_id, bud=bud, owner=owner, is_temporary=is_temporary
     )
+    _check_is_kept(new, ["folder_id"] if folder_id is not None else [])
+    new.folder = find_folder(new, folder_id)
     if mcp_config_overrides:
-        _set_overrides(new, mcp_config_overrides)
+        set_overrides(new, mcp_config_overrides)
     if model is not None:
         new.chosen_model = choose_model(bud=bud, **model)
     new.client_id = client_id
@@ -144,7 +151,7 @@ def update_conversation(
         if is_archived is not None:
             row.is_archived = is_archived
         if mcp_config_overrides is not None:
-            _set_overrides(row, mcp_config_overrides)
+            set_overrides(row, mcp_config_overrides)
         if "folder_id" in more:
             row.folder = find_folder(row, more["folder_id"])
         status = active_status(row)
@@ -223,13 +230,15 @@ def change_conversations(
 ) -> list[Conversation]:
     """Do one thing with several of a person's conversations, each in a transaction of its own.
 
+    Gives them as they are then; those that were erased are no more.
+
     Raises:
         InvalidInput: one of them, or the folder, is not there, or a temporary one is to be sorted; then nothing is changed.
     """
     require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     rows = Conversation.objects.for_workspace(workspace)
-    is_restored = change is BulkChange.RESTORE
-    mine = rows.deleted_by(person) if is_restored else rows.filter(owner=person, deleted_at=None)
+    is_of_deleted = change in (BulkChange.RESTORE, BulkChange.ERASE)
+    mine = rows.deleted_by(person) if is_of_deleted else rows.filter(owner=person, deleted_at=None)
     found = {row.pk: row for row in mine.filter(pk__in=ids).select_related("bud", "chosen_model")}
     if len(found) != len(set(ids)):
         raise InvalidInput(fields={"ids": [_("One of these conversations no longer exists.")]})
@@ -241,9 +250,12 @@ def change_conversations(
     changed = []
     for pk in dict.fromkeys(ids):
         row = found[pk]
+        if change is BulkChange.ERASE:
+            erase_conversation(conversation=row, actor=actor)
+            continue
         if change is BulkChange.DELETE:
             delete_conversation(conversation=row, actor=actor)
-        elif is_restored:
+        elif change is BulkChange.RESTORE:
             row = restore_conversation(conversation=row, actor=actor)
         elif change is BulkChange.MOVE:
             row = update_conversation(conversation=row, actor=actor, folder_id=folder_id)
@@ -254,7 +266,12 @@ def change_conversations(
     return changed
 
 
-def _set_overrides(row: Conversation, given: dict[str, Any]) -> None:
+def set_overrides(row: Conversation, given: dict[str, Any]) -> None:
+    """Put what a conversation changes of its bud's tools into its row, which the caller saves.
+
+    Raises:
+        InvalidInput: it does not fit, or names a server that its owner does not have here.
+    """
     overrides = parse_value(McpConfigOverrides, given, field="mcp_config_overrides")
     rows = McpServer.objects.for_workspace(row.workspace_id).visible_to(row.owner)
     # What has gone since it was named must not stand in the way of other changes.

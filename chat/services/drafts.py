@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
 from chat.models import Conversation, Draft
@@ -71,13 +72,16 @@ def keep_draft(
     text: str,
     attachments: Sequence[Chosen] = (),
     written_at: datetime,
+    base_version: int | None = None,
 ) -> Draft:
-    """Keep what stands in a message field; the last writer wins by time. Gives what is kept, which may be newer.
+    """Keep what stands in a message field. Gives what is kept, which may be what another device wrote.
 
     Args:
         text: empty where it was sent or removed.
         attachments: files and resources that were chosen. Whether they are there is seen when the message is sent.
         written_at: by the device's clock; a time to come counts as now.
+        base_version: the version that the device has seen, 0 for none; one that it has not seen stays. None: the last
+            writer wins by time.
 
     Raises:
         InvalidInput: the conversation is not there or is temporary, or the text is too long or cannot be stored.
@@ -95,19 +99,26 @@ def keep_draft(
     mine = Draft.objects.for_workspace(workspace).filter(owner=owner)
     place = {"conversation_id": conversation_id}
     values = {"workspace_id": workspace.pk, "owner": owner, **place}
+    said: dict[str, Any] = {
+        "text": text,
+        "attachments": [one.as_json() for one in attachments],
+        "written_at": written_at,
+    }
+    may_replace = Q(written_at__lte=written_at) if base_version is None else Q(version=base_version)
     with transaction.atomic():
-        before = mine.filter(**place).values_list("text", "attachments").first()
-        # Two devices may keep the first one at the same moment.
-        said: dict[str, Any] = {
-            "text": text,
-            "attachments": [one.as_json() for one in attachments],
-            "written_at": written_at,
-        }
-        Draft.objects.bulk_create([Draft(**values, **said)], ignore_conflicts=True)
-        mine.filter(**place, written_at__lte=written_at).update(**said)
-        kept: Draft = mine.get(**place)
+        before: Draft | None = mine.filter(**place).first()
+        if before is None:
+            # Two devices may keep the first one at the same moment.
+            Draft.objects.bulk_create([Draft(**values, **said)], ignore_conflicts=True)
+        stored = before or mine.get(**place)
         # The same text again says nothing new: a device whose clock is ahead sends it whenever it hears of one.
-        if (kept.text, kept.attachments) != (before or ("", [])):
+        is_same = (stored.text, stored.attachments) == (text, said["attachments"])
+        change = {"written_at": written_at} if is_same else {**said, "version": F("version") + 1}
+        mine.filter(may_replace, **place).update(**change)
+        kept: Draft = mine.get(**place)
+        if (kept.text, kept.attachments) != (
+            (before.text, before.attachments) if before is not None else ("", [])
+        ):
             told = Announcement(
                 kind=CHANGED, id=str(conversation_id or workspace.pk), user_id=str(owner.pk)
             )

@@ -262,6 +262,27 @@ def quick(trellis: RunningTrellis) -> Iterator[ScriptedModel]:
     model.stop()
 
 
+ADD_BUD = """
+from chat.models import Bud, ModelProvider
+provider = ModelProvider.objects.across_workspaces().get(name="Compared")
+notes = Bud.objects.across_workspaces().get(slug="notes", workspace=provider.workspace)
+Bud.objects.create(workspace=provider.workspace, name="Keeper", slug="keeper", provider=provider,
+    model="quick-model", mcp_config=notes.mcp_config)
+"""
+
+
+@pytest.fixture(scope="module")
+def keeper(trellis: RunningTrellis, quick: ScriptedModel) -> Iterator[ScriptedModel]:
+    """The same model, as that of a bud with the tools of the notes."""
+    trellis.shell(ADD_BUD)
+    yield quick
+    trellis.shell(
+        "from chat.models import Bud, Conversation\n"
+        "Conversation.objects.across_workspaces().filter(bud__slug='keeper').delete()\n"
+        "Bud.objects.across_workspaces().filter(slug='keeper').delete()"
+    )
+
+
 PICTURES = {
     "approval": "chat",
     "mention": "mention",

@@ -71,6 +71,12 @@ def test_two_models_are_compared_and_one_answer_is_used(
     tabs.get_by_role("button", name=re.compile("quick-model")).click()
     expect(phone.get_by_role("region", name="Answer of quick-model")).to_be_visible()
     check(phone, "comparing-phone")
+    # Also at the end of a long answer.
+    phone.locator(".comparison-answer:visible .answer-body").evaluate(
+        "one => { one.style.minHeight = '3000px'; }"
+    )
+    phone.locator(".chat-scroll").evaluate("one => { one.scrollTop = 2000; }")
+    expect(tabs).to_be_in_viewport(ratio=1)
 
     page.get_by_role("button", name="Use the answer of quick-model").press("Enter")
     for one in (page, phone):

@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Dialog, Page, Route, ViewportSize, expect
+from playwright.sync_api import Dialog, Locator, Page, Route, ViewportSize, expect
 
 from tests import documents
 from tests.e2e.accessibility import expect_no_faults
@@ -44,7 +44,7 @@ def test_a_resource_is_attached(member: Page) -> None:
 
 
 def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
-    """REL-650: by keyboard: `@` asks another bud this once, `#` takes a resource along; both are seen and taken back."""
+    """REL-650, REL-1357: by keyboard: `@` asks another bud this once, `#` takes a resource along; both are seen and taken back."""
     open_chat(member, "Notes", 'Read the note "ideas"')
     expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
@@ -63,6 +63,9 @@ def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
     composer.press("Tab")
     expect_no_faults(member)
     screenshot(member, "mention")
+    # Whom it asks is there after a reload, as what is written is.
+    member.reload()
+    expect(chips).to_contain_text("Asks Clock this once")
     say(member, "What time is it in Tokyo?")
     answer = member.locator("article.answer").last
     expect(answer.get_by_role("heading", name="Clock said")).to_have_count(1)
@@ -163,6 +166,39 @@ def test_tools_that_are_switched_quickly_all_stay_so(member: Page) -> None:
     expect(dialog).to_contain_text("4 of 6 tools")
     for at, is_on in enumerate((False, False, True)):
         expect(boxes.nth(at)).to_be_checked(checked=is_on)
+
+
+def test_tools_that_two_tabs_switch_both_stay_so(member: Page) -> None:
+    """REL-1345: each tab changes what it touches; the other shows it while its dialog is open."""
+    member.goto("/w/demo/")
+    open_chat(member, "Notes", "Which notes do I have?")
+    expect_idle(member)
+    other = member.context.new_page()
+    other.goto(member.url)
+
+    def boxes(page: Page) -> Locator:
+        page.get_by_role("button", name="Add to this message").click()
+        page.get_by_role("button", name="Servers and tools…").click()
+        dialog = page.get_by_role("dialog", name="Servers and tools of this chat")
+        dialog.get_by_role("button", name="Tools of notes").click()
+        return dialog.locator(".check input[type=checkbox]")
+
+    here, there = boxes(member), boxes(other)
+    expect(there.first).to_be_checked()
+    here.nth(0).click()
+    expect(there.nth(0)).not_to_be_checked()
+    there.nth(1).click()
+    expect(there.nth(1)).not_to_be_checked()
+    for page in (here, there):
+        for at, is_on in enumerate((False, False, True)):
+            expect(page.nth(at)).to_be_checked(checked=is_on)
+    # What cannot be kept goes back, and is told.
+    member.context.set_offline(True)
+    here.nth(2).click()
+    expect(member.locator(".toast-box").last).to_contain_text("connection")
+    expect(here.nth(2)).to_be_checked()
+    member.context.set_offline(False)
+    other.close()
 
 
 def test_the_next_chat_uses_prompts_and_tools_of_a_server_that_was_just_added(

@@ -80,7 +80,7 @@ def test_a_photo_is_taken_with_a_phones_camera(new_context: NewContext, tmp_path
 
 
 def test_an_answer_is_copied_with_its_look_and_read_aloud(new_context: NewContext) -> None:
-    """REL-1234: as rich text for a document, as plain text without marks; and sentence by sentence by the browser's voice."""
+    """REL-1234, REL-1355: as rich text for a document, as plain text without marks; and sentence by sentence by the browser's voice."""
     context = new_context(bypass_csp=True)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     context.add_init_script(f"({SPEAKING})()")
@@ -108,6 +108,18 @@ def test_an_answer_is_copied_with_its_look_and_read_aloud(new_context: NewContex
     )
     answer.get_by_role("button", name=re.compile("Read aloud")).click()
     page.wait_for_function("() => spoken.length > 1 && spoken[0].text.startsWith('Text can be')")
+    # Another chat has no button to stop it.
+    expect(answer.get_by_role("button", name="Stop reading")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    address = page.url
+    page.get_by_role("button", name="New chat").first.click()
+    page.locator("#sidebar li.chat-row a").first.click()
+    page.wait_for_url(address)
+    expect(answer.get_by_role("button", name="Read aloud")).to_have_attribute(
+        "aria-pressed", "false"
+    )
+    answer.get_by_role("button", name="Read aloud").click()
     stop = answer.get_by_role("button", name="Stop reading")
     expect(stop).to_be_visible()
     page.evaluate("spoken.at(-1).onend()")

@@ -7,6 +7,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import RunningTrellis, screenshot
 from tests.e2e.people import (
     expect_idle,
@@ -99,3 +100,43 @@ def test_conversations_are_found_renamed_and_deleted(member: Page) -> None:
     member.keyboard.press("Escape")
     member.get_by_role("button", name="Back to chats").click()
     expect(member.get_by_role("link", name=re.compile("Cairo")).first).to_be_visible()
+
+
+def test_deleted_chats_are_erased_for_good_one_by_one_and_all(member: Page) -> None:
+    """REL-1351: by keys too; no way back is offered to what has gone, and what goes elsewhere goes from the list."""
+    for city in ("Lagos", "Accra", "Dakar", "Tunis"):
+        open_chat(member, "Clock", f"What time is it in {city}?")
+        expect_idle(member)
+        member.locator(".chat-header").get_by_role("button", name="More for").click()
+        member.get_by_role("button", name="Delete", exact=True).click()
+        member.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+        member.wait_for_url("**/w/demo/")
+    member.get_by_role("button", name="Archive", exact=True).click()
+    member.get_by_role("button", name="Recently deleted").click()
+    dialog = member.get_by_role("dialog", name="Recently deleted")
+    expect(dialog.get_by_role("button", name="Undo")).not_to_have_count(0)
+    row = dialog.locator(".deleted-row", has_text="Tunis")
+    for name in ("Erase “", "Erase for good"):
+        row.get_by_role("button", name=name).press("Enter")
+    expect(row).to_have_count(0)
+    # Nobody who works by keys is thrown out of the dialog.
+    assert member.evaluate("document.activeElement.closest('dialog') !== null")
+    row = dialog.locator(".deleted-row", has_text="Dakar")
+    row.get_by_role("button", name="Erase “").click()
+    member.route("**/erase/", lambda route: route.fulfill(status=404, json={}))
+    row.get_by_role("button", name="Erase for good").click()
+    expect(row).to_have_count(0)
+    member.unroute("**/erase/")
+    screenshot(member, "recently-deleted")
+    expect_no_faults(member, "recently deleted")
+    dialog.get_by_role("button", name="Erase all…").click()
+    asked = member.get_by_role("dialog", name="Erase all deleted chats?")
+    expect(asked.get_by_role("button", name="Cancel")).to_be_focused()
+    asked.get_by_role("button", name="Erase for good").click()
+    expect(dialog).to_contain_text("You have deleted nothing lately.")
+    expect(dialog.locator(".deleted-row")).to_have_count(0)
+    expect(member.get_by_role("button", name="Undo")).to_have_count(0)
+    member.reload()
+    member.get_by_role("button", name="Archive", exact=True).click()
+    member.get_by_role("button", name="Recently deleted").click()
+    expect(dialog).to_contain_text("You have deleted nothing lately.")

@@ -14,6 +14,7 @@ from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
 from tests.e2e.test_composing import attach
+from tests.fakes.scripted_model import ScriptedModel
 
 HOSTILE = """
 async (text) => {
@@ -96,6 +97,33 @@ def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:
     assert "<script" not in (svg or "")
     assert "onerror=" not in (svg or "")
     assert "javascript:" not in (svg or "")
+
+
+def test_what_is_nested_many_times_stays_on_the_page(
+    new_context: NewContext, keeper: ScriptedModel
+) -> None:
+    """REL-1354, REL-1353: and what may be no link says where it leads."""
+    keeper.clear()
+    # The model says it word by word, so it indents by tabs.
+    levels = "\n".join("\t" * level + f"- level {level}" for level in range(30))
+    quotes = "> " * 30 + "deep quote"
+    for _ in range(2):  # one of them is the title
+        keeper.say(f"{levels}\n\n{quotes}\n\n[Call us](tel:+41441234567)")
+    page = new_context(viewport={"width": 390, "height": 800}).new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Keeper", "What is nested?")
+    expect_idle(page)
+    answer = page.locator("article.answer").last
+    expect(answer).to_contain_text("Call us (tel:+41441234567)")
+    assert answer.locator("li li li li li li li li").count() > 0
+    for words in ("level 29", "deep quote"):
+        box = answer.get_by_text(words).last.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390, words
+    wide = page.locator(".chat-scroll").evaluate("one => one.scrollWidth - one.clientWidth")
+    assert wide == 0
+    screenshot(page, "nested-on-a-phone")
 
 
 def test_a_chat_is_printed(new_context: NewContext) -> None:

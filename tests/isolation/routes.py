@@ -460,6 +460,14 @@ SAMPLES: dict[str, Sample] = {
     "api:shared-chats-detail": Sample(ids=_link),
     "api:shared-chats-copy": Sample(ids=_link, bodies=(_body(bud_id="bud"),), reads=False),
     "api:conversations-servers": Sample(ids=_pk("conversation")),
+    "api:conversations-tools": Sample(
+        ids=_pk("conversation"),
+        bodies=(
+            _body(change="=add_server", server_id="server"),
+            _body(change="=disable_tool", tool_id="tool"),
+        ),
+        reads=False,
+    ),
     "api:conversations-resources": Sample(ids=_pk("conversation")),
     "api:conversations-prompts": Sample(
         ids=_pk("conversation"), bodies=(_body(prompt_id="prompt"),)
@@ -571,6 +579,7 @@ SAMPLES: dict[str, Sample] = {
     "api:conversations-bulk": Sample(
         bodies=(
             lambda side: {"ids": [str(side["conversation"].pk)], "change": "archive"},
+            lambda side: {"ids": [str(side["conversation"].pk)], "change": "erase"},
             lambda side: {
                 "ids": [str(side["conversation"].pk)],
                 "change": "move",

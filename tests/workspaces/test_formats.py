@@ -7,10 +7,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django import forms
 from django.template import engines
 
+from mcp_servers.pages.forms.limits import limit_fields
 from workspaces import formats
 from workspaces.models import Clock, DateFormat, NumberFormat
+from workspaces.pages.numbers import ExactNumberField
 
 AT = datetime(2026, 11, 26, 14, 5, 9, 123_456, tzinfo=UTC)
 
@@ -61,6 +64,49 @@ def test_numbers_are_grouped(number: Any, places: int, written: str) -> None:
     """REL-850: what is no number stays as it is."""
     assert formats.decimal(number, places) == written
     assert drawn("{{ number|decimal:places }}", number=number, places=places) == written
+
+
+@pytest.mark.parametrize(
+    ("number_format", "typed", "read"),
+    [
+        ("", "1,048,576", "1048576"),
+        ("", " 1 048 576 ", "1048576"),
+        ("", "1\u202f048\u202f576", "1048576"),
+        ("", "-1’234.5", "-1234.5"),
+        ("", "1048576", "1048576"),
+        ("", "1,5", "1,5"),
+        ("", "1,04", "1,04"),
+        ("", "1.500", "1.500"),
+        ("1.234,5", "1.048.576", "1048576"),
+        ("1.234,5", "1.234,5", "1234.5"),
+        ("1.234,5", "0,5", "0.5"),
+        ("1 234,5", "1 234,5", "1234.5"),
+        ("", "ten", "ten"),
+        ("", "", ""),
+    ],
+)
+def test_numbers_are_read_as_they_are_written(number_format: str, typed: str, read: str) -> None:
+    """REL-1342: with the groups that help texts show; what could mean something else stays as it is, to be refused."""
+    with formats.written_for(formats.Formats(number_format=number_format)):
+        assert formats.typed_number(typed) == read
+
+
+def test_fields_take_numbers_with_groups() -> None:
+    """REL-1342: a limit as its help shows it, in forms of the product and of the admin alike."""
+    limits = forms.Form({"result_bytes": "1,048,576", "call_seconds": "1,200.5"})
+    limits.fields = {
+        name: field
+        for name, field in limit_fields().items()
+        if name in ("result_bytes", "call_seconds")
+    }
+    assert limits.is_valid(), limits.errors
+    assert limits.cleaned_data == {"result_bytes": 1_048_576, "call_seconds": 1200.5}
+    assert ' type="text"' in str(limits["result_bytes"])
+    for wrong in ("1,04", "1,048,576,000,000", "many"):
+        limits = forms.Form({"result_bytes": wrong})
+        limits.fields = {"result_bytes": limit_fields()["result_bytes"]}
+        assert not limits.is_valid(), wrong
+    assert ExactNumberField(decimal_places=2, max_digits=8).clean("1,234.50") == Decimal("1234.50")
 
 
 def test_prices_and_sizes_keep_their_decimals() -> None:

@@ -61,6 +61,11 @@ export function dismissToast(id: number): void {
   toasts.value = toasts.value.filter((t) => t.id !== id);
 }
 
+/** Say no longer that there is no connection. */
+export function dropAbsence(): void {
+  toasts.value = toasts.value.filter(({ text }) => text !== common.notConnected && text !== common.offline);
+}
+
 /** Offer no way back any more that is about a chat which is gone: nothing can change it now. */
 export function dropActionsAbout(ids: readonly string[]): void {
   toasts.value = toasts.value.filter((one) => !one.action?.about?.some((id) => ids.includes(id)));
@@ -600,6 +605,7 @@ export const socket = new LiveSocket({
     }
     const id = place.value;
     if (id) void subscribe(id);
+    dropAbsence();
     for (const hear of onOpening) hear();
     if (wasOpen) for (const hear of onReturn) hear();
     else keepShell(home, boot.user.id);

@@ -2,7 +2,7 @@
 import "./styles/app.css";
 import { effect } from "@preact/signals";
 import { render } from "preact";
-import { conversationPath, homePath, place, startApp } from "./app";
+import { conversationPath, homePath, openProblem, place, startApp } from "./app";
 import { DropArea, refuseFiles } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
 import { chooser } from "./chat/choice";
@@ -47,11 +47,11 @@ function App() {
   const id = place.value;
   return (
     <div class="app" data-sidebar={isSidebarHidden.value ? "hidden" : undefined}>
-      <a class="skip-link" href="#composer-text">
+      <a class="skip-link" href={openProblem.value ? "#main" : "#composer-text"}>
         {t.skip}
       </a>
       <Sidebar />
-      <main class="app-main">
+      <main id="main" class="app-main" tabIndex={-1}>
         <ConnectionBanner />
         <DropArea label={files.drop} onFiles={(list) => takeFiles(id ?? HOME, id ?? undefined, list)}>
           {id ? <ConversationView key={id} id={id} /> : <Home />}

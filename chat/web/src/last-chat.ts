@@ -3,6 +3,7 @@ import type { ChosenModel, McpConfigOverrides } from "./wire";
 
 const CHAT = "trellis.last_chat";
 const HOME = "trellis.home";
+const ASKED = "trellis.asked";
 
 /** What the start page has chosen for the next conversation. */
 export interface HomeChoice {
@@ -41,6 +42,24 @@ export function notedHome(whose: string): HomeChoice | null {
     return kept?.whose === whose ? kept : null;
   } catch {
     return null;
+  }
+}
+
+type OfDrafts<Value> = Readonly<Record<string, Value>>;
+
+/** Remember whom the next message of each draft asks: the words of the draft are kept too. */
+export const noteAsked = <Value>(whose: string, kind: string, of: OfDrafts<Value>): void =>
+  note(`${ASKED}.${kind}`, JSON.stringify({ whose, of }));
+
+export function notedAsked<Value>(whose: string, kind: string): OfDrafts<Value> {
+  try {
+    const kept = JSON.parse(noted(`${ASKED}.${kind}`) ?? "null") as {
+      whose: string;
+      of: OfDrafts<Value>;
+    } | null;
+    return kept?.whose === whose ? kept.of : {};
+  } catch {
+    return {};
   }
 }
 

@@ -18,15 +18,17 @@ import {
   takeAlong,
   toast,
 } from "./app";
+import { askAgain } from "./chat/asked";
 import { nameOf, type Picked } from "./chat/attachments";
 import { draftOf, HOME, keepDraft } from "./chat/draft";
 import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
 import { ApiProblem, type ConversationChoice } from "./net/api";
 import { CommandError } from "./net/socket";
-import type { Asked } from "./store/conversation";
+import type { Asked, Outgoing } from "./store/conversation";
 import { NEW, type Unsent } from "./store/outbox";
 import chat from "./texts/chat";
-import type { Bud, WhenBusy } from "./wire";
+import folders from "./texts/folders";
+import type { Bud, Conversation, WhenBusy } from "./wire";
 
 /** The conversation's own bud and model answer. */
 const NOBODY_ELSE: Asked = { bud_id: null, compare: [] };
@@ -118,6 +120,22 @@ export function keepBeginning(
   showBeginnings();
 }
 
+/** Open a chat. Where its folder has gone meanwhile, it stands in none. */
+async function open(
+  bud_id: string,
+  client_id: string,
+  { folder_id, ...choice }: Partial<ConversationChoice>,
+): Promise<Conversation> {
+  if (folder_id === undefined) return api.startConversation(bud_id, client_id, choice);
+  try {
+    return await api.startConversation(bud_id, client_id, { ...choice, folder_id });
+  } catch (error) {
+    if (!(error instanceof ApiProblem && error.field === "folder_id")) throw error;
+    toast(folders.gone, "bad");
+    return api.startConversation(bud_id, `${client_id}.unsorted`, choice);
+  }
+}
+
 /** Begin the chat of a kept message, and send it there; asked twice, the server gives the same chat again. */
 async function begin({ begins, ...message }: Unsent): Promise<void> {
   const { client_id } = message;
@@ -128,7 +146,7 @@ async function begin({ begins, ...message }: Unsent): Promise<void> {
       if (buds.value) throw new Error(chat.noBudAnswers);
       return;
     }
-    const row = await api.startConversation(bud_id, client_id, begins?.choice ?? {});
+    const row = await open(bud_id, client_id, begins?.choice ?? {});
     if (!showsArchived.value) placeInList(row);
     outbox.keep({ ...message, conversation_id: row.id });
     const isLast = outbox.of(NEW).length === 0;
@@ -150,6 +168,16 @@ export function resend(client_id: string): void {
   showBeginnings();
   local({ type: "local.resending", client_id });
   void deliver(client_id);
+}
+
+/** Put a message that was not sent back into its field, to be changed: with its files, and with whom it asks. */
+export function takeBack(message: Outgoing): void {
+  const draft = place.value ?? HOME;
+  discard(message.client_id);
+  keepDraft(draft, [message.text, draftOf(draft)].filter(Boolean).join("\n\n"));
+  for (const one of message.attachments) takeAlong(draft, one);
+  askAgain(draft, message);
+  document.getElementById("composer-text")?.focus({ preventScroll: true });
 }
 
 export function discard(client_id: string): void {
@@ -175,7 +203,7 @@ export async function startConversation(
 ): Promise<Beginning> {
   const client_id = crypto.randomUUID();
   try {
-    const row = await api.startConversation(bud.id, client_id, choice);
+    const row = await open(bud.id, client_id, choice);
     if (!showsArchived.value) placeInList(row);
     const waiting = uploadsOf(HOME);
     // Until its files have arrived the message stays a draft, so that nothing of it is lost if one does not.
@@ -207,7 +235,8 @@ async function sendWithFiles(
   waiting: readonly Upload[],
   asked: Asked,
 ): Promise<void> {
-  if (!(await carryOver(HOME, id, waiting)) || place.value !== id) return;
+  // It stays a draft there, with whom it asks.
+  if (!(await carryOver(HOME, id, waiting)) || place.value !== id) return askAgain(id, asked);
   keepDraft(id, "");
   void sendMessage(text, "queue", asked);
 }

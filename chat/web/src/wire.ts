@@ -832,6 +832,8 @@ export interface Draft {
   text: string;
   attachments: DraftAttachment[];
   written_at: string;
+  /** Counts the changes. */
+  version: number;
 }
 
 /** A file or a resource that was chosen, and how the page shows it. */

@@ -5,6 +5,7 @@ import {
   factsOf,
   fittingServers,
   hasOverrides,
+  isDemoAnswering,
   isOfBud,
   isPinned,
   matchingBuds,
@@ -17,6 +18,7 @@ import {
   unusableModel,
   withOverrides,
   withPin,
+  withSetting,
 } from "../src/chat/choices";
 import type { AddableServer, Bud, EffectiveServer, Model, Servers } from "../src/wire";
 
@@ -165,4 +167,42 @@ describe("the tools that a model is made to call", () => {
     expect(fittingServers([addable("orders")], "ord")).toHaveLength(1);
     expect(names("nowhere")).toEqual([]);
   });
+});
+
+it("REL-1345: each change of a chat that is about to begin leaves the others, as on the server", () => {
+  const mail = { id: "m", tools: [{ id: "t1", name: "send" }] } as EffectiveServer;
+  const changed = [
+    { change: "disable_server", server_id: "n" } as const,
+    { change: "disable_tool", tool_id: "t1" } as const,
+    { change: "disable_tool", tool_id: "t1" } as const,
+    { change: "disable_tool", tool_id: "unknown" } as const,
+    { change: "choose_tool", tool_choice: "required" } as const,
+    { change: "add_server", server_id: "n" } as const,
+  ].reduce((now, what) => withSetting(now, what, [mail]), NO_OVERRIDES);
+  expect(changed).toEqual({
+    additional_servers: ["n"],
+    disabled_servers: [],
+    disabled_tools: ["m.send"],
+    tool_choice: "required",
+  });
+  const back = [
+    { change: "remove_server", server_id: "n" } as const,
+    { change: "enable_tool", tool_id: "t1" } as const,
+    { change: "choose_tool", tool_choice: null } as const,
+    { change: "enable_server", server_id: "n" } as const,
+  ].reduce((now, what) => withSetting(now, what, [mail]), changed);
+  expect(back).toEqual(NO_OVERRIDES);
+});
+
+it("REL-1352: the demo model answers where it is chosen, and where it is the bud's and no other one is", () => {
+  const bud = (is_demo: boolean) => ({ model: { is_demo } }) as unknown as Bud;
+  const platforms = { provider_id: null, name: "demo" };
+  const other = { provider_id: "p", name: "m" };
+  expect(isDemoAnswering(bud(true), null, true)).toBe(true);
+  expect(isDemoAnswering(bud(true), other, true)).toBe(false);
+  expect(isDemoAnswering(bud(false), null, true)).toBe(false);
+  expect(isDemoAnswering(bud(false), platforms, true)).toBe(true);
+  // The platform has a real one.
+  expect(isDemoAnswering(bud(false), platforms, false)).toBe(false);
+  expect(isDemoAnswering(undefined, null, true)).toBe(true);
 });

@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, expect, it, vi } from "vitest";
+import type { ToolCall } from "../src/wire";
 import { at, openPage, PLACE } from "./page";
 import { toolCall } from "./rows";
 
@@ -48,6 +49,47 @@ it("REL-1149: where one decision fails, the others are not made", async () => {
   await act(async () => buttons()[0]?.click());
   await vi.waitFor(() => expect(buttons()[0]?.disabled).toBe(false));
   expect(sent).toEqual([{ type: "decide", tool_call_id: "a", decision: "approve" }]);
+});
+
+it("REL-1347: arguments that were changed on a card go along when all calls are allowed", async () => {
+  const { ApprovalCard } = await import("../src/chat/approval-card");
+  const edited = await import("../src/chat/edited-arguments");
+  const sent = sentWith(async () => ({}) as never);
+  const [first, second, third] = calls as [ToolCall, ToolCall, ToolCall];
+  edited.editArguments(second, { path: "/tmp/one" });
+  edited.editArguments(third, null);
+  act(() => render(<all.DecideAll calls={calls} />, at()));
+  // What does not fit yet is not sent as it was before.
+  expect(buttons().map((one) => one.disabled)).toEqual([true, false]);
+  act(() => edited.leaveArguments(third));
+  expect(buttons()[0]?.textContent).toContain("Allow all 3, with your changes");
+  await act(async () => buttons()[0]?.click());
+  const approve = (tool_call_id: string, more = {}) => ({
+    type: "decide",
+    tool_call_id,
+    decision: "approve",
+    ...more,
+  });
+  await vi.waitFor(() =>
+    expect(sent).toEqual([
+      approve(first.id),
+      approve(second.id, { arguments: { path: "/tmp/one" } }),
+      approve(third.id),
+    ]),
+  );
+  expect(edited.isBeingEdited(second)).toBe(false);
+  // What somebody changes is there again after another chat was shown.
+  edited.editArguments(first, { path: "/tmp/two" });
+  Element.prototype.scrollIntoView = () => {};
+  act(() => render(<ApprovalCard call={first} />, at()));
+  expect(at().querySelector("textarea, input")).not.toBeNull();
+  expect(at().textContent).toContain("Undo changes");
+  act(() =>
+    buttons()
+      .find((one) => one.textContent === "Undo changes")
+      ?.click(),
+  );
+  expect(edited.isBeingEdited(first)).toBe(false);
 });
 
 it("a single call is decided on its own card", () => {

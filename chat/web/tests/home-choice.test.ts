@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import { type HomeChoice, notedHome, noteHome } from "../src/last-chat";
+import { type HomeChoice, noteAsked, notedAsked, notedHome, noteHome } from "../src/last-chat";
 
 const choice: HomeChoice = {
   bud: "b1",
@@ -26,4 +26,13 @@ it("REL-750: begins anew where nothing, or nothing readable, is kept", () => {
   expect(notedHome("ada.acme")).toBeNull();
   sessionStorage.setItem("trellis.home", "{");
   expect(notedHome("ada.acme")).toBeNull();
+});
+
+it("REL-1357: remembers whom the next message of a draft asks, for the same person only", () => {
+  noteAsked("ada.acme", "bud", { home: "b1" });
+  expect(notedAsked("ada.acme", "bud")).toEqual({ home: "b1" });
+  expect(notedAsked("ada.acme", "models")).toEqual({});
+  expect(notedAsked("ben.acme", "bud")).toEqual({});
+  sessionStorage.setItem("trellis.asked.bud", "{");
+  expect(notedAsked("ada.acme", "bud")).toEqual({});
 });

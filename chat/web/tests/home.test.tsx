@@ -24,29 +24,28 @@ test("the message field of the start page says why nobody can write while there 
   });
 });
 
-test("the start page tells of the demo model only where it answers", async () => {
-  openPage({ body: PLACE, demo_model: true });
+test("REL-1352: the start page tells of the demo model where it answers, and not where another one does", async () => {
+  openPage({ body: PLACE });
   const { buds } = await import("../src/app");
-  const { chooseHomeBud } = await import("../src/chat/choice");
   const { Home } = await import("../src/home/home");
-  const bud = (id: string, is_demo: boolean): Bud =>
+  const { chooseHomeBud } = await import("../src/chat/choice");
+  const bud = (name: string, is_demo: boolean) =>
     ({
-      id,
-      name: id,
-      slug: id,
-      description: "",
-      starter_prompts: [],
+      id: name,
+      name,
+      model: { name: "m", provider_id: null, is_demo },
       servers: [],
-      model: { name: "m", is_demo },
+      starter_prompts: [],
     }) as unknown as Bud;
-  const told = (): boolean => (at().textContent ?? "").includes("not an AI");
+  const [clock, walker] = [bud("Clock", true), bud("Walker", false)];
   act(() => {
-    buds.value = [bud("real", false), bud("demo", true)];
+    buds.value = [clock, walker];
     render(<Home />, at());
   });
-  expect(told()).toBe(false);
-  act(() => chooseHomeBud(buds.value?.[1] as Bud));
-  expect(told()).toBe(true);
+  const says = () => at().textContent?.includes("not an AI");
+  expect(says()).toBe(true);
+  act(() => chooseHomeBud(walker));
+  expect(says()).toBe(false);
   act(() => {
     buds.value = null;
     render(null, at());

@@ -41,3 +41,17 @@ it("fetches again what did not come", async () => {
   render(<Later />, root);
   await vi.waitFor(() => expect(root.textContent).toBe("here"));
 });
+
+it("REL-1358: is not asked for without a connection, for browsers remember that, and comes once there is one", async () => {
+  const online = vi.spyOn(navigator, "onLine", "get").mockReturnValue(false);
+  const load = vi.fn(async () => View);
+  const Later = later(load);
+  Later.loadAhead();
+  render(<Later />, root);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect([load.mock.calls.length, root.textContent]).toEqual([0, ""]);
+  online.mockReturnValue(true);
+  dispatchEvent(new Event("online"));
+  await vi.waitFor(() => expect(root.textContent).toBe("here"));
+  online.mockRestore();
+});

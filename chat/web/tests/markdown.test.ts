@@ -76,6 +76,21 @@ describe("render", () => {
     expect(link?.getAttribute("rel")).toContain("noopener");
   });
 
+  it.each([
+    ["[Call us](tel:+41441234567)", "Call us (tel:+41441234567)"],
+    ["[the report](sandbox:/mnt/data/report.pdf)", "the report (sandbox:/mnt/data/report.pdf)"],
+    ["[ftp://a.example/x](ftp://a.example/x)", "ftp://a.example/x"],
+    ["[run](javascript:alert(1))", "run"],
+    ["[see](data:text/html;base64,PHNjcmlwdD4=)", "see"],
+    ["[x](tel:1\u202e)", "x (tel:1)"],
+    [`[long](file:///${"a".repeat(300)})`, `long (file:///${"a".repeat(192)}…)`],
+    ['[odd](tel:"<img>)', 'odd (tel:"<img>)'],
+  ])("REL-1353: %s keeps where it leads", (text, shown) => {
+    const root = dom(text);
+    expect(root.querySelector("a, img")).toBeNull();
+    expect(decodeURI(root.textContent?.trim() ?? "")).toBe(shown);
+  });
+
   it("opens links in a new tab without a way back", () => {
     const link = dom("[docs](https://example.org/a?b=1&c=2)").querySelector("a");
     expect(link?.getAttribute("href")).toBe("https://example.org/a?b=1&c=2");

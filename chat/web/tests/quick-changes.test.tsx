@@ -2,7 +2,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Share } from "../src/wire";
+import type { Bud, Share } from "../src/wire";
 import { at, openPage, PLACE } from "./page";
 import { conversation } from "./rows";
 
@@ -150,4 +150,78 @@ it("REL-1258: a chat that could not be shown for a moment is shown once it can b
   await act(() => app.refreshConversation(id));
   await vi.waitFor(() => expect(app.openProblem.value).toBeNull());
   vi.restoreAllMocks();
+});
+
+it("REL-1357: a message that was not taken asks whom it asked before", async () => {
+  const app = await import("../src/app");
+  const asked = await import("../src/chat/asked");
+  const { mention } = await import("../src/chat/mentions");
+  const { compareNext } = await import("../src/chat/comparing");
+  const clock = { id: "b", name: "Clock", model: {} } as Bud;
+  const other = { id: "o", name: "Notes", model: {} } as Bud;
+  app.buds.value = [other, clock];
+  const models = [
+    { provider_id: "p", name: "a" },
+    { provider_id: "p", name: "b" },
+  ];
+  app.place.value = null;
+  let take = (_: boolean): void => {};
+  const seen: unknown[] = [];
+  const parts = {
+    draftKey: "x",
+    label: "Message",
+    placeholder: "",
+    onSend: (_: string, __: unknown, whom: unknown) => {
+      seen.push(whom);
+      return new Promise<boolean>((resolve) => {
+        take = resolve;
+      });
+    },
+  };
+  for (const choose of [() => mention("x", clock), () => compareNext("x", models)]) {
+    draft.keepDraft("x", "What time is it?");
+    choose();
+    draw(<composer.Composer {...parts} />);
+    act(() => (at().querySelector("form") as HTMLFormElement).requestSubmit());
+    expect(asked.askedBy("x")).toEqual({ bud_id: null, compare: [] });
+    await act(async () => take(false));
+    await vi.waitFor(() => expect(asked.askedBy("x")).toEqual(seen.at(-1)));
+    expect(draft.draftOf("x")).toBe("What time is it?");
+    asked.dropAsked("x");
+    draft.keepDraft("x", "");
+    draw(null);
+  }
+  expect(seen).toEqual([
+    { bud_id: "b", compare: [] },
+    { bud_id: null, compare: models },
+  ]);
+  app.buds.value = null;
+});
+
+it("REL-1359: a message that was not sent can be changed, with its file and whom it asks", async () => {
+  const app = await import("../src/app");
+  const asked = await import("../src/chat/asked");
+  const { OutgoingMessage } = await import("../src/chat/outgoing");
+  const clock = { id: "b", name: "Clock", model: {} } as Bud;
+  app.buds.value = [{ id: "o", name: "Notes", model: {} } as Bud, clock];
+  app.place.value = null;
+  draft.keepDraft("home", "Typed since");
+  const file = { artifact_id: "f", version: 1, title: "a.txt", kind: "text", size: 3 } as const;
+  const outgoing = {
+    client_id: "m",
+    text: "Too early",
+    attachments: [file],
+    bud_id: "b",
+    compare: [],
+    sent_at: "2026-11-21T08:00:00Z",
+    error: "This bud is archived.",
+  };
+  draw(<OutgoingMessage outgoing={outgoing} />);
+  act(() => named("Edit").click());
+  expect(draft.draftOf("home")).toBe("Too early\n\nTyped since");
+  expect(app.picked.value.home).toEqual([file]);
+  expect(asked.askedBy("home").bud_id).toBe("b");
+  asked.dropAsked("home");
+  app.buds.value = null;
+  app.picked.value = {};
 });

@@ -1,6 +1,6 @@
 /** What the browser is asked to read aloud, and what it says when it cannot. */
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
-import { readAloud, readingAloud, stopReading } from "../src/chat/speech";
+import { pieces, readAloud, readingAloud, stopReading } from "../src/chat/speech";
 
 interface Spoken {
   text: string;
@@ -25,6 +25,21 @@ afterAll(() => {
 afterEach(() => {
   spoken.length = 0;
   readingAloud.value = null;
+});
+
+it("REL-1355: reading stops with the page, and a number, an address or another script is read as it is written", () => {
+  readAloud("t", "One.", () => {});
+  dispatchEvent(new Event("pagehide"));
+  expect(readingAloud.value).toBeNull();
+  expect(pieces("It costs 3.50 at example.org. Really?! “Yes.” See v1.2…\n\nAnd so on")).toEqual([
+    "It costs 3.50 at example.org.",
+    "Really?!",
+    "“Yes.”",
+    "See v1.2…",
+    "And so on",
+  ]);
+  expect(pieces("今日は。元気ですか？はい！")).toEqual(["今日は。", "元気ですか？", "はい！"]);
+  expect(pieces("...\n\n  \n")).toEqual(["..."]);
 });
 
 it("REL-956: a browser without a voice says so once, and one that is stopped says nothing", () => {

@@ -73,3 +73,12 @@ it("REL-953: tells whoever looks at a chat that it was deleted elsewhere, and br
   expect(asked.at(-1)).toBe("POST /api/conversations/c1/restore/");
   vi.unstubAllGlobals();
 });
+
+it("REL-1349: no longer says that there is no connection once there is one", async () => {
+  const { default: common } = await import("../src/texts/common");
+  app.toast(common.notConnected, "bad");
+  app.toast(common.offline, "bad");
+  app.toast("Sent", "ok");
+  app.dropAbsence();
+  expect(texts()).toEqual(["Sent"]);
+});

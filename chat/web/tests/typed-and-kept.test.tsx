@@ -5,7 +5,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { emptyConversation } from "../src/store/conversation";
 import type { QueuedMessage, Turn } from "../src/wire";
 import { at, openPage, PLACE } from "./page";
-import { CONVERSATION, message } from "./rows";
+import { CONVERSATION, inputRequest, message, toolCall } from "./rows";
 
 let app: typeof import("../src/app");
 let branches: typeof import("../src/chat/branches");
@@ -112,6 +112,21 @@ describe("a waiting message being changed", () => {
     ]);
   });
 
+  it("REL-1348: that was held says truly why", () => {
+    app.place.value = CONVERSATION;
+    const after = (status: Turn["status"]): string => {
+      act(() => {
+        const turns = [{ id: "t", status } as Turn];
+        app.openState.value = { ...emptyConversation(CONVERSATION), seq: 1, queue: [row], turns };
+      });
+      draw(<queued.QueuedMessages />);
+      return at().querySelector(".queued p")?.textContent ?? "";
+    };
+    expect(after("cancelled")).toBe("Not sent because the previous answer was stopped.");
+    expect(after("failed")).toBe("Not sent because the previous answer failed.");
+    expect(after("running")).toBe("Sent when the answer is complete:");
+  });
+
   it("REL-1245: takes the focus each time, and gives it to the message field", () => {
     app.place.value = CONVERSATION;
     withRows(row);
@@ -182,4 +197,61 @@ it("REL-1255: a message that is too long stays in its field, and nothing of it i
   expect(app.toasts.value.map((one) => one.text)).toEqual([
     "This message is too long. It can have up to 5 characters. Shorten it, or attach it as a file.",
   ]);
+});
+
+describe("REL-1356: what is typed on a card is there again after another chat was shown", () => {
+  beforeAll(() => {
+    Element.prototype.scrollIntoView = () => {};
+    Object.assign(app.boot.urls, { call_rules: "", permissions: "/p/" });
+  });
+  const input = (): HTMLInputElement => at().querySelector("input") as HTMLInputElement;
+  const fill = (text: string): void =>
+    act(() => {
+      input().value = text;
+      input().dispatchEvent(new Event("input", { bubbles: true }));
+    }) as unknown as void;
+  const again = (card: () => Parameters<typeof render>[0]): void => {
+    draw(null);
+    draw(card());
+  };
+
+  it("an answer to a server, until it was given", async () => {
+    const { InputCard } = await import("../src/chat/input-card");
+    const schema = { type: "object", properties: { city: { type: "string" } } };
+    const card = () => <InputCard request={inputRequest({ kind: "form", schema })} />;
+    draw(card());
+    fill("Lima");
+    again(card);
+    expect(input().value).toBe("Lima");
+    vi.spyOn(app.socket, "ask").mockResolvedValue({ type: "accepted", ref: "r" });
+    await act(async () => at().querySelector<HTMLElement>("[type=submit]")?.click());
+    again(card);
+    expect(input().value).toBe("");
+    vi.restoreAllMocks();
+  });
+
+  it("the reason of a refusal", async () => {
+    const { ApprovalCard } = await import("../src/chat/approval-card");
+    const card = () => <ApprovalCard call={toolCall({ status: "waiting_for_approval" })} />;
+    draw(card());
+    act(() => named("Refuse…").click());
+    expect(document.activeElement).toBe(input());
+    fill("Not on a Sunday");
+    again(card);
+    expect(input().value).toBe("Not on a Sunday");
+    // Nobody asked for the focus this time.
+    expect(document.activeElement).not.toBe(input());
+    act(() => named("Back").click());
+    again(card);
+    expect(input()).toBeNull();
+  });
+
+  it("what somebody found out about a call whose outcome is unknown", async () => {
+    const { UnknownCard } = await import("../src/chat/unknown-card");
+    const card = () => <UnknownCard call={toolCall({ status: "outcome_unknown" })} />;
+    draw(card());
+    fill("It is in the list");
+    again(card);
+    expect(input().value).toBe("It is in the list");
+  });
 });

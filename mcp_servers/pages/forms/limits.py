@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models.connection_config import ConnectionConfig
 from workspaces.formats import whole
+from workspaces.pages.numbers import NumberField, WholeNumberField
 
 if TYPE_CHECKING:
     from workspaces.texts import Text
@@ -50,7 +51,7 @@ def limit_fields() -> dict[str, forms.Field]:
     found: dict[str, forms.Field] = {}
     for name, (label, unit) in LIMITS.items():
         bounds = _bounds(name)
-        kind = forms.IntegerField if name in _WHOLE else forms.FloatField
+        kind = WholeNumberField if name in _WHOLE else NumberField
         found[name] = kind(
             label=label,
             required=name not in _EMPTY,

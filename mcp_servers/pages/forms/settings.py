@@ -39,6 +39,7 @@ from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
 from workspaces.outbound import MAX_URL_LENGTH
+from workspaces.pages.numbers import WholeNumberField
 from workspaces.pages.seen_values import NoticesOthers
 from workspaces.secrets import SecretUnreadable
 
@@ -180,7 +181,7 @@ class SettingsForm(NoticesOthers, ProgramFields):
         help_text=_("The model sees them marked as the server's own words."),
     )
     sampling = forms.ChoiceField(label=_("May ask the model"), choices=SamplingPolicy.choices)
-    sampling_daily_tokens = forms.IntegerField(
+    sampling_daily_tokens = WholeNumberField(
         label=_("Tokens per day"),
         min_value=0,
         help_text=_("The limit for its requests to the model."),

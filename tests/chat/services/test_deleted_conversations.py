@@ -126,6 +126,27 @@ def test_only_what_was_deleted_can_be_restored_or_erased(tenant: Tenant) -> None
     assert not Conversation.objects.for_workspace(tenant.workspace).exists()
 
 
+def test_several_that_were_deleted_are_erased_at_once(tenant: Tenant) -> None:
+    """REL-1351: only deleted ones, and only one's own; where one is not among them, none is."""
+    rows = [a_chat(tenant, f"chat {number}") for number in range(3)]
+    for row in rows[:2]:
+        delete_conversation(conversation=row, actor=tenant.actor("member"))
+    headers = {"X-Workspace": tenant.workspace.slug}
+
+    def erase(*some: Conversation, role: str = "member") -> Any:
+        body = {"ids": [str(row.pk) for row in some], "change": "erase"}
+        return tenant.client(role).post(
+            "/api/conversations/bulk/", body, content_type="application/json", headers=headers
+        )
+
+    assert erase(*rows).status_code == 422
+    assert erase(*rows[:2], role="admin").status_code == 422
+    assert Conversation.objects.for_workspace(tenant.workspace).count() == 3
+    answer = erase(*rows[:2])
+    assert (answer.status_code, answer.json()) == (200, [])
+    assert [row.pk for row in Conversation.objects.for_workspace(tenant.workspace)] == [rows[2].pk]
+
+
 def test_it_is_erased_once_its_days_are_over(tenant: Tenant, settings: Settings) -> None:
     """REL-375: by the sweep, with its messages; younger ones and those that live stay."""
     old, young, living = (a_chat(tenant, title) for title in ("old", "young", "living"))

@@ -40,6 +40,7 @@ def keep(
     at: datetime,
     conversation_id: UUID | None = None,
     files: Sequence[ChosenFile] = (),
+    base: int | None = None,
 ) -> Draft:
     return keep_draft(
         workspace=tenant.workspace,
@@ -49,6 +50,7 @@ def keep(
         text=text,
         attachments=files,
         written_at=at,
+        base_version=base,
     )
 
 
@@ -69,6 +71,46 @@ def test_the_last_writer_wins_by_time(tenant: Tenant) -> None:
             keep(tenant, text, now)
     with pytest.raises(InvalidInput):
         keep(tenant, "x", now, uuid4())
+
+
+def test_no_device_replaces_what_it_has_not_seen(tenant: Tenant) -> None:
+    """REL-1346: whatever its clock says; what it has seen it replaces, though its clock be behind."""
+    now = database_now() - timedelta(minutes=5)
+    first = keep(tenant, "Dear", now, base=0)
+    assert (first.text, first.version) == ("Dear", 1)
+    # Another device, which began before it heard of that, keeps nothing and gets what is there.
+    assert keep(tenant, "Hi", now + timedelta(seconds=1), base=0).version == 1
+    second = keep(tenant, "Dear Ada", now + timedelta(seconds=2), base=1)
+    assert (second.text, second.version) == ("Dear Ada", 2)
+    lost = keep(tenant, "Dear Ben", now + timedelta(seconds=9), base=1)
+    assert (lost.text, lost.version) == ("Dear Ada", 2)
+    behind = keep(tenant, "Dear Ada and Ben", now - timedelta(minutes=9), base=2)
+    assert (behind.text, behind.version) == ("Dear Ada and Ben", 3)
+    # The same again is no change, from whichever device.
+    assert keep(tenant, "Dear Ada and Ben", now, base=1).version == 3
+    assert keep(tenant, "", now, base=3).version == 4
+    assert keep(tenant, "Dear Ada", now, base=3).text == ""
+    # Who says nothing of versions is treated as before.
+    assert keep(tenant, "a program's", now + timedelta(minutes=1)).version == 5
+
+
+def test_versions_of_drafts_over_rest(tenant: Tenant) -> None:
+    """REL-1346: the answer has the version, to be named with the next change."""
+    header = {"X-Workspace": tenant.workspace.slug}
+    client = tenant.client("member")
+
+    def send(text: str, **more: Any) -> Any:
+        at = database_now().isoformat()
+        body = {"conversation_id": None, "text": text, "written_at": at, **more}
+        return client.post("/api/drafts/", body, content_type="application/json", headers=header)
+
+    assert send("one", base_version=0).json()["version"] == 1
+    assert send("two", base_version=1).json()["version"] == 2
+    other = send("three", base_version=1).json()
+    assert (other["text"], other["version"]) == ("two", 2)
+    assert send("four", base_version=-1).status_code == 400
+    [listed] = client.get("/api/drafts/", headers=header).json()
+    assert listed["version"] == 2
 
 
 def test_open_pages_of_the_writer_hear_of_another_text(tenant: Tenant) -> None:

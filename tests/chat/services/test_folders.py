@@ -11,7 +11,11 @@ import pytest
 
 from chat.models import Bud, Conversation, Folder, Message, ToolCall, Turn
 from chat.services import folders
-from chat.services.conversations import change_conversations, update_conversation
+from chat.services.conversations import (
+    change_conversations,
+    create_conversation,
+    update_conversation,
+)
 from chat.services.folders import MOST_FOLDERS, create_folder, delete_folder, update_folder
 from chat.services.search import search
 from chat.values import BulkChange
@@ -71,6 +75,34 @@ def test_folders_are_named_once_and_are_their_owners_alone(tenant: Tenant) -> No
     )
     with pytest.raises(Conflict):
         folder_of(tenant, "one more")
+
+
+def test_a_chat_begins_in_a_folder(tenant: Tenant) -> None:
+    """REL-1341: in one of its owner's own; asked for again it is the same chat; a temporary one is in none."""
+    bud = Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
+    plans, foreign = folder_of(tenant, "Plans"), folder_of(tenant, "Theirs", "admin")
+
+    def begin(folder: Folder, client_id: str, **more: Any) -> Conversation:
+        return create_conversation(
+            bud=bud,
+            owner=tenant.member,
+            actor=tenant.actor("member"),
+            folder_id=folder.pk,
+            client_id=client_id,
+            **more,
+        )
+
+    row = begin(plans, "one")
+    assert row.folder_id == plans.pk
+    assert begin(plans, "one").pk == row.pk
+    with pytest.raises(Conflict):
+        begin(foreign, "one")
+    with pytest.raises(InvalidInput) as refused:
+        begin(foreign, "two")
+    assert set(refused.value.fields) == {"folder_id"}
+    with pytest.raises(InvalidInput):
+        begin(plans, "three", is_temporary=True)
+    assert Conversation.objects.for_workspace(tenant.workspace).count() == 1
 
 
 def test_several_conversations_are_changed_at_once_and_back(tenant: Tenant) -> None:

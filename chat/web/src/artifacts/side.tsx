@@ -1,9 +1,10 @@
 /** Room for the panel beside the conversation; what fills it is loaded when it is first opened. */
 import { type FunctionComponent, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { toast } from "../app";
 import t from "../texts/files";
+import { tellMissing } from "../ui/later";
 import { leavingWith, openModal } from "../ui/modal";
+import { fetchPart } from "../ui/parts";
 import { DropArea } from "./button";
 import { closePanel, isPanelOpen, upload, WIDE } from "./state";
 
@@ -24,10 +25,10 @@ export function FilesSide() {
   const [panel, setPanel] = useState<{ Panel: FunctionComponent } | null>(null);
   useEffect(() => {
     if (!isOpen || panel) return;
-    import("./panel")
+    fetchPart(() => import("./panel"))
       .then((module) => setPanel({ Panel: module.FilesPanel }))
       .catch(() => {
-        toast(t.loadFailed, "bad");
+        tellMissing();
         closePanel();
       });
   }, [isOpen, panel]);

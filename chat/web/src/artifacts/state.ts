@@ -2,7 +2,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import { boot, homePath, messageOf, openState, place, toast } from "../app";
 import { chooseFiles } from "../chat/uploads";
-import { ApiProblem, problemOf } from "../net/api";
+import { answered } from "../net/api";
 import chat from "../texts/chat";
 import common from "../texts/common";
 import t from "../texts/files";
@@ -88,14 +88,7 @@ async function request(method: string, path: string, body?: FormData | object): 
     headers.set("Content-Type", "application/json");
     init.body = JSON.stringify(body);
   }
-  let response: Response;
-  try {
-    response = await fetch(`${boot.urls.api}${path}`, init);
-  } catch {
-    throw new ApiProblem(0, "offline", common.offline);
-  }
-  if (!response.ok) throw await problemOf(response);
-  return response;
+  return answered(`${boot.urls.api}${path}`, init);
 }
 
 const row = async (answer: Promise<Response>): Promise<Artifact> => (await (await answer).json()) as Artifact;

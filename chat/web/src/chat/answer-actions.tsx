@@ -1,6 +1,6 @@
 /** What can be done with an answer that is complete: copied, heard, rated, written again, gone on from. */
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { openState, runningTurn, toast } from "../app";
 import { continueTurn, forkFrom, rateTurn, regenerate } from "../commands";
 import { renderText } from "../markdown/render";
@@ -12,6 +12,7 @@ import sharingTexts from "../texts/sharing";
 import { CopyButton } from "../ui/copy";
 import { copyText } from "../ui/copy-text";
 import { Icon } from "../ui/icon";
+import { forgetKept, useKept } from "../ui/kept";
 import { Menu, MenuButton } from "../ui/menu";
 import { useRefocus } from "../ui/refocus";
 import type { Message, Rating, Turn, Wish } from "../wire";
@@ -162,11 +163,12 @@ export function RatingForm({ turn }: { turn: Turn }) {
 function ReasonForm({ turn, rating }: { turn: Turn; rating: Rating }) {
   const form = useRef<HTMLFormElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
-  const [reason, setReason] = useState("");
+  const [reason, setReason] = useKept(`rating.${turn.id}`, () => "");
   useRefocus(form);
   useEffect(() => field.current?.focus({ preventScroll: true }), []);
   const close = () => {
     reasoned.value = null;
+    forgetKept(`rating.${turn.id}`);
   };
   const send = async () => {
     if (reason.trim() === "" || (await rateTurn(turn.id, rating, reason.trim()))) {
@@ -243,6 +245,13 @@ export function AnswerActions(props: { turn: Turn; last: Message | undefined; te
   const { turn, last, text } = props;
   const isBusy = runningTurn.value !== null;
   const isRead = readingAloud.value === turn.id;
+  // Once another chat or branch is shown, no button could stop it.
+  useEffect(
+    () => () => {
+      if (readingAloud.peek() === turn.id) stopReading();
+    },
+    [turn.id],
+  );
   return (
     <>
       <span class="action-pair">

@@ -7,13 +7,20 @@ import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
+import { forgetKept, useKept } from "../ui/kept";
 import { Menu, MenuButton } from "../ui/menu";
 import { toComposer } from "../ui/refocus";
 import { duration, useNow } from "../ui/time";
-import type { JsonObject, ToolCall } from "../wire";
+import type { ToolCall } from "../wire";
 import { ArgumentEditor } from "./argument-editor";
-import { sameJson } from "./arguments";
 import { Badges } from "./badges";
+import {
+  argumentsOf,
+  editArguments,
+  hasOtherArguments,
+  isBeingEdited,
+  leaveArguments,
+} from "./edited-arguments";
 import { isFocusFree } from "./focus";
 import { JsonView } from "./json-tree";
 
@@ -32,9 +39,10 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
   const card = useRef<HTMLDivElement>(null);
   const note = useRef<HTMLInputElement>(null);
   const appeared = useRef(performance.now());
-  const [isEditing, setEditing] = useState(false);
-  const [isRefusing, setRefusing] = useState(false);
-  const [args, setArgs] = useState<JsonObject | null>(call.arguments);
+  /** Null: nobody is refusing it. */
+  const [reason, setReason] = useKept<string | null>(`refusal.${call.id}`, () => null);
+  const isRefusing = reason !== null;
+  const wasRefusing = useRef(isRefusing);
   const [isBusy, setBusy] = useState(false);
   const [asksAlways, setAsksAlways] = useState(false);
   const expires = call.approval ? Date.parse(call.approval.expires_at ?? "") : Number.NaN;
@@ -42,14 +50,17 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
   const isOver = left <= 0;
   /** A rule wants somebody else to allow it: whoever asked can only take it back. */
   const isForOther = call.approval?.needs_second_person === true && askedBy === undefined;
-  const isEdited = args !== null && !sameJson(args, call.arguments);
+  const isEditing = isBeingEdited(call);
+  const args = argumentsOf(call);
+  const isEdited = hasOtherArguments(call);
 
   useEffect(() => {
     if (isFocusFree()) card.current?.focus({ preventScroll: true });
     card.current?.scrollIntoView({ block: "nearest" });
   }, []);
   useLayoutEffect(() => {
-    if (isRefusing) note.current?.focus();
+    if (isRefusing && !wasRefusing.current) note.current?.focus();
+    wasRefusing.current = isRefusing;
   }, [isRefusing]);
 
   const act = async (decision: "approve" | "refuse", extra: Parameters<typeof decide>[2]) => {
@@ -64,7 +75,11 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     }
     const worked = await decide(call.id, decision, extra);
     if (!worked) setBusy(false);
-    else toComposer();
+    else {
+      leaveArguments(call);
+      forgetKept(`refusal.${call.id}`);
+      toComposer();
+    }
   };
   /** This call waits on: what is chosen is about those to come. */
   const askEachTime = async (toolId: string) => {
@@ -196,26 +211,23 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
         <div class="flex items-center justify-between gap-2">
           <h4 class="text-xs font-semibold text-(--quiet)">{t.receives}</h4>
           {!isEditing && !call.builtin && !isForOther && askedBy === undefined && (
-            <button type="button" class="copy-button" onClick={() => setEditing(true)}>
+            <button type="button" class="copy-button" onClick={() => editArguments(call, call.arguments)}>
               <Icon name="pencil" />
               {common.edit}
             </button>
           )}
           {isEditing && (
-            <button
-              type="button"
-              class="copy-button"
-              onClick={() => {
-                setEditing(false);
-                setArgs(call.arguments);
-              }}
-            >
+            <button type="button" class="copy-button" onClick={() => leaveArguments(call)}>
               {t.undoChanges}
             </button>
           )}
         </div>
         {isEditing ? (
-          <ArgumentEditor schema={call.input_schema} value={call.arguments} onChange={setArgs} />
+          <ArgumentEditor
+            schema={call.input_schema}
+            value={args ?? call.arguments}
+            onChange={(next) => editArguments(call, next)}
+          />
         ) : isBlank ? (
           <p class="text-sm text-(--quiet)">{t.noArguments}</p>
         ) : (
@@ -227,21 +239,27 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
           class="grid gap-2"
           onSubmit={(event) => {
             event.preventDefault();
-            const reason = note.current?.value.trim();
-            void act("refuse", reason ? { note: reason } : {});
+            void act("refuse", reason?.trim() ? { note: reason.trim() } : {});
           }}
         >
           <div class="field">
             <label for={`${id}-note`}>
               {t.refuseWhy} <span class="optional">{common.optional}</span>
             </label>
-            <input ref={note} id={`${id}-note`} maxLength={500} autocomplete="off" />
+            <input
+              ref={note}
+              id={`${id}-note`}
+              maxLength={500}
+              autocomplete="off"
+              value={reason ?? ""}
+              onInput={(event) => setReason(event.currentTarget.value)}
+            />
           </div>
           <div class="flex flex-wrap gap-2">
             <button type="submit" class="btn btn-error btn-sm" disabled={isBusy}>
               {t.refuseCall}
             </button>
-            <button type="button" class="btn btn-quiet btn-sm" onClick={() => setRefusing(false)}>
+            <button type="button" class="btn btn-quiet btn-sm" onClick={() => setReason(null)}>
               {t.back}
             </button>
           </div>
@@ -286,7 +304,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
             type="button"
             class="btn btn-outline-quiet btn-sm"
             disabled={isBusy || isOver}
-            onClick={() => setRefusing(true)}
+            onClick={() => setReason("")}
           >
             {isForOther ? t.takeBack : t.refuseMore}
           </button>

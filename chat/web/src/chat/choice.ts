@@ -1,12 +1,22 @@
 /** Who answers in the open conversation, or in the one that is about to begin. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { api, buds, dropPicked, messageOf, openState, picked, place, placeInList, toast } from "../app";
+import {
+  api,
+  buds,
+  dropPicked,
+  messageOf,
+  openFolder,
+  openState,
+  picked,
+  place,
+  placeInList,
+  toast,
+} from "../app";
 import { notedHome, noteHome } from "../last-chat";
-import type { ChatSetting, ConversationChoice, Suggestion } from "../net/api";
+import type { ChatSetting, ConversationChoice, Suggestion, ToolSetting } from "../net/api";
 import { ApiProblem } from "../net/api";
 import t from "../texts/choosing";
 import type {
-  AddableServer,
   Bud,
   ChosenModel,
   FilledPrompt,
@@ -18,7 +28,16 @@ import type {
   Servers,
 } from "../wire";
 import { isFile, type PickedResource } from "./attachments";
-import { hasOverrides, isOfBud, isPinned, NO_OVERRIDES, pinOf, withOverrides, withPin } from "./choices";
+import {
+  hasOverrides,
+  isOfBud,
+  isPinned,
+  NO_OVERRIDES,
+  pinOf,
+  withOverrides,
+  withPin,
+  withSetting,
+} from "./choices";
 import { HOME, moveHomeDraft } from "./draft";
 import { isNextTemporary, whose } from "./temporary";
 
@@ -107,12 +126,18 @@ export function chooseHomeBud(bud: Bud): void {
   void dropUnusable();
 }
 
+/** Where the next conversation stands: in no list, or in the folder that is open in the sidebar. */
+export function homePlace(): Partial<ConversationChoice> {
+  if (isNextTemporary.value) return { is_temporary: true };
+  return openFolder.value === null ? {} : { folder_id: openFolder.value };
+}
+
 /** What the next conversation with this bud begins with. */
 export function homeChoice(bud: Bud): Partial<ConversationChoice> {
-  const isTemporary = isNextTemporary.value && { is_temporary: true };
-  if (bud.id !== homeBud.value?.id) return { ...isTemporary };
+  const where = homePlace();
+  if (bud.id !== homeBud.value?.id) return where;
   return {
-    ...isTemporary,
+    ...where,
     ...(chosenModel.value && { model: chosenModel.value }),
     ...(hasOverrides(homeOverrides.value) && { mcp_config_overrides: homeOverrides.value }),
   };
@@ -217,28 +242,18 @@ async function dropUnusable(): Promise<void> {
   }
 }
 
-export async function changeOverrides(
+/**
+ * Change one server, tool or choice of a chat, or of the one that is about to begin; what other tabs changed stays.
+ *
+ * @returns what it uses then.
+ */
+export async function changeTools(
   conversationId: string | undefined,
-  mcp_config_overrides: McpConfigOverrides,
-): Promise<boolean> {
-  if (!conversationId) {
-    homeOverrides.value = mcp_config_overrides;
-    await dropUnusable();
-    return true;
-  }
-  try {
-    await api.changeConversation(conversationId, { mcp_config_overrides });
-    return true;
-  } catch (error) {
-    toast(messageOf(error), "bad");
-    return false;
-  }
-}
-
-export async function addServer(conversationId: string | undefined, server: AddableServer): Promise<void> {
-  const before = conversationId
-    ? (await api.serversOf({ conversation: conversationId })).overrides
-    : homeOverrides.value;
-  const additional_servers = [...before.additional_servers, server.id];
-  await changeOverrides(conversationId, { ...before, additional_servers });
+  what: ToolSetting,
+  now: Servers | null = null,
+): Promise<Servers | null> {
+  if (conversationId) return api.changeTools(conversationId, what);
+  homeOverrides.value = withSetting(homeOverrides.value, what, now?.servers ?? []);
+  await dropUnusable();
+  return loadServers(undefined);
 }

@@ -1,5 +1,6 @@
 /** Which buds, models, commands and servers some typed words mean. Pure. */
 import { calendarDay, plain } from "../formats";
+import type { ToolSetting } from "../net/api";
 import t from "../texts/choosing";
 import type {
   AddableServer,
@@ -49,6 +50,13 @@ export function otherModels(all: readonly Model[], answered: string | null): Mod
   const isOne = all.filter((model) => model.name === answered).length < 2;
   return all.filter((model) => !isOne || model.name !== answered);
 }
+
+/** Whether the demo model answers: by choice, or since it is the bud's. `isPlatforms`: the platform's own model is that one. */
+export const isDemoAnswering = (
+  bud: Bud | undefined,
+  chosen: ChosenModel | null | undefined,
+  isPlatforms: boolean,
+): boolean => (chosen ? chosen.provider_id === null && isPlatforms : (bud?.model.is_demo ?? isPlatforms));
 
 export const isOfBud = (model: Model, bud: Bud): boolean =>
   model.is_demo ? bud.model.is_demo : isSameModel(model, bud.model);
@@ -122,6 +130,45 @@ export function fittingServers<Row extends AddableServer | EffectiveServer>(
     const tools = "tools" in server ? server.tools.map((tool) => `${tool.name} ${tool.title}`) : [];
     return has([server.name, ...tools].join(" "), words);
   });
+}
+
+const withOrWithout = (list: readonly string[], value: string, isIn: boolean): string[] => {
+  const others = list.filter((one) => one !== value);
+  return isIn ? [...others, value] : others;
+};
+
+/** What a chat that is about to begin changes, after one more change; as the server does it for one that has begun. Pure. */
+export function withSetting(
+  now: McpConfigOverrides,
+  what: ToolSetting,
+  servers: readonly EffectiveServer[],
+): McpConfigOverrides {
+  switch (what.change) {
+    case "choose_tool":
+      return { ...now, tool_choice: what.tool_choice };
+    case "add_server":
+    case "remove_server": {
+      const isAdded = what.change === "add_server";
+      return {
+        ...now,
+        additional_servers: withOrWithout(now.additional_servers, what.server_id, isAdded),
+        ...(isAdded && { disabled_servers: withOrWithout(now.disabled_servers, what.server_id, false) }),
+      };
+    }
+    case "enable_server":
+    case "disable_server": {
+      const isOff = what.change === "disable_server";
+      return { ...now, disabled_servers: withOrWithout(now.disabled_servers, what.server_id, isOff) };
+    }
+    default: {
+      const server = servers.find((one) => one.tools.some((tool) => tool.id === what.tool_id));
+      const tool = server?.tools.find((one) => one.id === what.tool_id);
+      if (!server || !tool) return now;
+      const name = `${server.id}.${tool.name}`;
+      const isOff = what.change === "disable_tool";
+      return { ...now, disabled_tools: withOrWithout(now.disabled_tools, name, isOff) };
+    }
+  }
 }
 
 const OF_TOOL = "tool:";

@@ -1,12 +1,14 @@
 /** Which models the next message compares, and for what the dialog is open that chooses them. */
 
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { boot, openTimeline } from "../app";
 import { personal } from "../forgetting";
+import { noteAsked, notedAsked } from "../last-chat";
 import type { ComparisonItem } from "../store/timeline";
 import type { ChosenModel, Model, Turn } from "../wire";
 import { answeringBud, answeringModel, models } from "./choice";
 import { isOfBud, isSameModel } from "./choices";
+import { whose } from "./temporary";
 
 export const MOST_COMPARED = 3;
 
@@ -15,7 +17,8 @@ export type Comparing = { draft: string } | { turn: Turn; isInPlace?: boolean };
 export const comparing = signal<Comparing | null>(null);
 
 /** The models that each draft compares. */
-const chosen = signal<Readonly<Record<string, readonly ChosenModel[]>>>({});
+const chosen = signal(notedAsked<readonly ChosenModel[]>(whose, "models"));
+effect(() => noteAsked(whose, "models", chosen.value));
 const NONE: readonly ChosenModel[] = [];
 
 /** Those of the next message; none: one model answers. A bud that answers with its own model alone compares none. */

@@ -11,14 +11,15 @@ import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import { isTouch } from "../ui/refocus";
 import type { Prompt, WhenBusy } from "../wire";
+import { askAgain, askedBy, dropAsked } from "./asked";
 import { PickedChips } from "./attachment-chips";
 import { answeringBud, chooser } from "./choice";
 import type { CommandName } from "./choices";
 import { ChoiceChip } from "./chooser";
-import { comparedBy, comparing, dropCompared } from "./comparing";
+import { comparing } from "./comparing";
 import { DictateButton } from "./dictate-button";
 import { draftOf, useDraft } from "./draft";
-import { dropMention, mention, mentionOf } from "./mentions";
+import { mention } from "./mentions";
 import { MissingServer } from "./missing-server";
 import { OFFERS_ID, type Offer, OfferMenu, offerId, useOffers } from "./offers";
 import { PromptDialog } from "./prompt-dialog";
@@ -87,13 +88,14 @@ export function Composer(props: ComposerProps) {
     if (!canSend) return;
     if (isTooLong(text)) return toast(t.tooLong(whole(boot.max_message_characters)), "bad");
     const words = text;
-    const asked = { bud_id: mentionOf(draftKey)?.id ?? null, compare: comparedBy(draftKey) };
+    const asked = askedBy(draftKey);
     setText("");
-    dropMention(draftKey);
-    dropCompared(draftKey);
+    dropAsked(draftKey);
     void onSend(words, whenBusy, asked).then((isTaken) => {
-      // What was typed meanwhile stays too.
-      if (isTaken === false) setText([words, draftOf(draftKey)].filter(Boolean).join("\n\n"));
+      if (isTaken !== false) return;
+      // What was typed or chosen meanwhile stays too.
+      setText([words, draftOf(draftKey)].filter(Boolean).join("\n\n"));
+      askAgain(draftKey, asked);
     });
   };
   const run = (name: CommandName) => {
@@ -193,8 +195,7 @@ export function Composer(props: ComposerProps) {
         onKeyDown={(event) => {
           if (walkOffers(event)) return;
           if (event.key === "Backspace" && text === "") {
-            dropMention(draftKey);
-            dropCompared(draftKey);
+            dropAsked(draftKey);
           }
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           if (isTouch()) return; // a phone's Enter makes a line; its button sends

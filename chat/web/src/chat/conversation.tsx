@@ -4,6 +4,7 @@ import {
   buds,
   go,
   homePath,
+  list,
   openAgain,
   openExcerpt,
   openProblem,
@@ -25,6 +26,7 @@ import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
 import { pageTitle } from "../waiting/state";
 import type { Conversation } from "../wire";
+import { isDemoAnswering } from "./choices";
 import { AnswerLine } from "./chooser";
 import { nameOfAnswer, openComparison } from "./comparing";
 import { Composer } from "./composer";
@@ -83,12 +85,12 @@ function Problem({ text }: { text: string }) {
   );
 }
 
-/** Where others may read the chat, it says so. */
+/** Where others may read the chat, it says so. On a phone the way to share one is in the menu, for want of room. */
 function ShareButton({ row }: { row: Conversation }) {
   return (
     <button
       type="button"
-      class="btn btn-sm btn-quiet"
+      class={`btn btn-sm btn-quiet ${row.is_shared ? "" : "max-sm:hidden"}`}
       title={row.is_shared ? sharingTexts.sharedTitle : undefined}
       onClick={() => {
         sharing.value = { row };
@@ -116,11 +118,14 @@ export function ConversationView({ id }: { id: string }) {
   const isLoaded = state?.seq !== null && state !== null;
   const turn = runningTurn.value;
   const hasEnded = useEnded(id, isLoaded && turn !== null);
-  const bud = buds.value?.find((b) => b.id === conversation?.bud.id);
-  const chosen = conversation?.chosen_model?.name;
-  const isDemo = bud ? bud.model.is_demo && !chosen : boot.demo_model;
-  const model = chosen ?? (bud && !bud.model.is_demo ? bud.model.name : undefined);
-  const title = conversation?.title || (boot.is_kept ? t.conversation : common.newChat);
+  // Until it has come, what the list knows of it.
+  const known = conversation ?? list.value?.find((row) => row.id === id);
+  const bud = buds.value?.find((b) => b.id === known?.bud.id);
+  const chosen = known?.chosen_model;
+  const isDemo = isDemoAnswering(bud, chosen, boot.demo_model);
+  const model = chosen?.name ?? (bud && !bud.model.is_demo ? bud.model.name : undefined);
+  const isNew = !boot.is_kept && openProblem.value === null;
+  const title = known?.title || (isNew ? common.newChat : t.conversation);
   const isWaiting = waiting.value.length > 0;
   const isForAdmin = waiting.value.every((call) => call.approval?.needs_second_person);
   const isAsked = waiting.value.some((call) => call.status === "waiting_for_input");
@@ -138,20 +143,24 @@ export function ConversationView({ id }: { id: string }) {
             {conversation.bud.avatar || "🌱"}
           </span>
         )}
-        <div class="min-w-0 grow">
+        <div class="chat-about">
           <h1 class="chat-title" dir="auto">
             {title}
           </h1>
-          {conversation && <AnswerLine bud={conversation.bud.name} model={model} />}
+          <div class="chat-facts">
+            {conversation && <AnswerLine bud={conversation.bud.name} model={model} />}
+            <div class="chat-badges">
+              {conversation?.is_archived && (
+                <span class="tag" data-tone="muted">
+                  <Icon name="archive" />
+                  {shell.archivedTag}
+                </span>
+              )}
+              <UsageGauge />
+              {isDemo && known && openProblem.value === null && <DemoLabel />}
+            </div>
+          </div>
         </div>
-        {conversation?.is_archived && (
-          <span class="tag" data-tone="muted">
-            <Icon name="archive" />
-            {shell.archivedTag}
-          </span>
-        )}
-        <UsageGauge />
-        {isDemo && <DemoLabel />}
         {conversation && <FilesButton />}
         {conversation && state.messages.length > 0 && <ShareButton row={conversation} />}
         {conversation && <ConversationMenu row={conversation} />}
@@ -194,7 +203,7 @@ export function ConversationView({ id }: { id: string }) {
           )}
         </div>
       </div>
-      <QuoteButton draftKey={id} />
+      {openProblem.value === null && <QuoteButton draftKey={id} />}
       <div class="chat-foot">
         {isAway && (
           <button
@@ -225,34 +234,37 @@ export function ConversationView({ id }: { id: string }) {
                     ? t.hasAnswered
                     : ""}
         </div>
-        <QueuedMessages />
-        <Composer
-          draftKey={id}
-          conversationId={conversation ? id : undefined}
-          label={t.message}
-          placeholder={conversation ? t.messageTo(conversation.bud.name) : t.message}
-          isRunning={turn !== null}
-          isDisabled={openProblem.value !== null}
-          hint={
-            isAsked
-              ? t.isAskedAbove
-              : isLost
-                ? t.isLostAbove
-                : isWaiting
-                  ? isForAdmin
-                    ? t.isWaitingForAdmin
-                    : t.isWaitingAbove
-                  : comparisonHint()
-          }
-          onSend={(text, whenBusy, asked) => {
-            jump();
-            return sendMessage(text, whenBusy, asked);
-          }}
-          onStop={async () =>
-            (await Promise.all(runningTurns.value.map((one) => stopTurn(one.id)))).every(Boolean)
-          }
-        />
-        <p class="chat-small">{t.smallPrint}</p>
+        {openProblem.value === null && (
+          <>
+            <QueuedMessages />
+            <Composer
+              draftKey={id}
+              conversationId={conversation ? id : undefined}
+              label={t.message}
+              placeholder={conversation ? t.messageTo(conversation.bud.name) : t.message}
+              isRunning={turn !== null}
+              hint={
+                isAsked
+                  ? t.isAskedAbove
+                  : isLost
+                    ? t.isLostAbove
+                    : isWaiting
+                      ? isForAdmin
+                        ? t.isWaitingForAdmin
+                        : t.isWaitingAbove
+                      : comparisonHint()
+              }
+              onSend={(text, whenBusy, asked) => {
+                jump();
+                return sendMessage(text, whenBusy, asked);
+              }}
+              onStop={async () =>
+                (await Promise.all(runningTurns.value.map((one) => stopTurn(one.id)))).every(Boolean)
+              }
+            />
+            <p class="chat-small">{t.smallPrint}</p>
+          </>
+        )}
       </div>
     </>
   );

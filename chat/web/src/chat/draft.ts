@@ -1,9 +1,11 @@
 import { effect, signal, untracked } from "@preact/signals";
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { api, boot, hearOfChanges, hearOfReturn, nudge, picked, place } from "../app";
+import { api, boot, hearOfChanges, hearOfReturn, nudge, picked, place, toast } from "../app";
 import { personal } from "../forgetting";
+import chat from "../texts/chat";
 import type { Draft } from "../wire";
 import { keyOf as keyOfPicked, type Picked, withPicked } from "./attachments";
+import { merged } from "./merging";
 import { isNextTemporary, isOpenTemporary } from "./temporary";
 
 const PAUSE_MS = 1_200;
@@ -22,8 +24,10 @@ function keyOf(name: string): string {
 }
 const chosenKeyOf = (name: string): string => `${keyOf(name)}.chosen`;
 const timeKeyOf = (name: string): string => `${keyOf(name)}.at`;
-/** And when what the server has of it was written. */
-const keptKeyOf = (name: string): string => `${keyOf(name)}.kept`;
+/** And when what the server has of it was written, which version that is, and its text; by the key of the text here. */
+const keptKeyOf = (slot: string): string => `${slot}.kept`;
+const versionKeyOf = (slot: string): string => `${slot}.version`;
+const baseKeyOf = (slot: string): string => `${slot}.base`;
 
 /** What stands in a message field, and what the message takes along. */
 interface Written {
@@ -54,9 +58,25 @@ function timeOf(key: string): number {
 
 const writtenAt = (name: string): number => timeOf(timeKeyOf(name));
 
-function noteKept(name: string, at: number): void {
+/** The version of the server's that this browser has seen; 0: none. */
+const versionOf = (slot: string): number => timeOf(versionKeyOf(slot));
+
+/** Whether something was written that the server does not have. */
+const isUnsent = (name: string): boolean => writtenAt(name) !== timeOf(keptKeyOf(keyOf(name)));
+
+/** What is written here has grown out of this version of the server's. */
+function noteSeen(slot: string, { version, text }: Draft): void {
   try {
-    personal.setItem(keptKeyOf(name), String(at));
+    personal.setItem(versionKeyOf(slot), String(version));
+    personal.setItem(baseKeyOf(slot), text);
+  } catch {
+    // As in `write`.
+  }
+}
+
+function noteKept(slot: string, at: number): void {
+  try {
+    personal.setItem(keptKeyOf(slot), String(at));
   } catch {
     // As in `write`.
   }
@@ -93,23 +113,43 @@ function write(name: string, next: Written, at: number): void {
 
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 
-async function send(name: string): Promise<void> {
+/** One after the other: what is on its way is seen by the one behind it. */
+const sending = new Map<string, Promise<void>>();
+
+/** Read now what is to be kept: the start page may soon have another draft. */
+function send(name: string): Promise<void> {
   timers.delete(name);
-  const at = writtenAt(name);
+  const [slot, at, said] = [keyOf(name), writtenAt(name), read(name)];
+  const next = (sending.get(name) ?? Promise.resolve()).then(() => keep(name, slot, at, said));
+  sending.set(name, next);
+  return next;
+}
+
+async function keep(name: string, slot: string, at: number, { text, attachments }: Written): Promise<void> {
+  const isHere = () => keyOf(name) === slot;
+  if (timers.has(name) && isHere()) return; // what was written since goes with that
   const written_at = new Date(at).toISOString();
+  const base_version = versionOf(slot);
   try {
-    const { text, attachments } = read(name);
     const conversation_id = name === HOME ? null : name;
-    await api.keepDraft({ conversation_id, text, attachments: [...attachments], written_at });
-    noteKept(name, at);
+    const said = { conversation_id, text, attachments: [...attachments], written_at, base_version };
+    const kept = await api.keepDraft(said);
+    if (kept.text === text && isSame(kept.attachments as Picked[], attachments)) {
+      noteSeen(slot, kept);
+      noteKept(slot, at);
+    } else if (base_version !== kept.version && versionOf(slot) === kept.version) {
+      // Another tab of this browser has kept it meanwhile: what is here has grown out of that.
+      if (isHere()) later(name);
+    } else if (isHere()) {
+      take(name, kept);
+      written.value += 1;
+    }
   } catch {
     // It is still here, and goes with the next change.
   }
 }
 
-function change(name: string, next: Partial<Written>): void {
-  write(name, { ...read(name), ...next }, Date.now());
-  if (isPrivate(name)) return;
+function later(name: string): void {
   clearTimeout(timers.get(name));
   timers.set(
     name,
@@ -117,44 +157,37 @@ function change(name: string, next: Partial<Written>): void {
   );
 }
 
-interface Later extends Written {
-  name: string;
-  at: number;
+function change(name: string, next: Partial<Written>): void {
+  write(name, { ...read(name), ...next }, Date.now());
+  if (!isPrivate(name)) later(name);
 }
 
-/** What was written elsewhere and later than here. Pure. */
-export function newer(drafts: readonly Draft[], at: (name: string) => number): Later[] {
-  return drafts
-    .map((one) => ({
-      name: one.conversation_id ?? HOME,
-      text: one.text,
-      attachments: one.attachments as Picked[],
-      at: Date.parse(one.written_at),
-    }))
-    .filter((one) => one.at > at(one.name));
-}
+const isSame = (some: readonly Picked[], others: readonly Picked[]): boolean =>
+  String(some.map(keyOfPicked)) === String(others.map(keyOfPicked));
 
-/** Two drafts of one message, of which neither writer has seen the other: nothing of them is lost. Pure. */
-export function together(theirs: string, ours: string): string {
-  if (theirs.includes(ours.trim())) return theirs;
-  return ours.includes(theirs.trim()) ? ours : `${theirs}\n\n${ours}`;
-}
+/** What was written elsewhere and not seen here. Pure. */
+export const unseen = (drafts: readonly Draft[], versionOf: (name: string) => number): Draft[] =>
+  drafts.filter((one) => one.version !== versionOf(one.conversation_id ?? HOME));
 
-/** Take a later draft of another device; what was written here without a connection stays beside it. */
-function take({ name, at, ...theirs }: Later): void {
-  const isUnsent = writtenAt(name) !== timeOf(keptKeyOf(name));
+/** Take a draft of another device; what was written here and not kept yet comes together with it. */
+function take(name: string, draft: Draft): void {
+  const slot = keyOf(name);
+  const theirs: Written = { text: draft.text, attachments: draft.attachments as Picked[] };
   const ours = read(name);
-  const both: Written = isUnsent
+  const both: Written = isUnsent(name)
     ? {
-        text: together(theirs.text, ours.text),
+        text: merged(stored(baseKeyOf(slot)), theirs.text, ours.text),
         attachments: ours.attachments.reduce(withPicked, theirs.attachments),
       }
     : theirs;
+  noteSeen(slot, draft);
   if (both.text !== theirs.text || both.attachments.length > theirs.attachments.length) {
+    if (both.text !== ours.text) toast(chat.mergedDraft);
     change(name, both);
   } else {
+    const at = Date.parse(draft.written_at);
     write(name, theirs, at);
-    noteKept(name, at);
+    noteKept(slot, at);
   }
   showChosen(name);
 }
@@ -170,8 +203,7 @@ function followChosen(): void {
     const all = Object.entries(picked.value);
     untracked(() => {
       for (const [name, list] of all) {
-        const before = read(name).attachments.map(keyOfPicked);
-        if (String(before) !== String(list.map(keyOfPicked))) change(name, { attachments: list });
+        if (!isSame(read(name).attachments, list)) change(name, { attachments: list });
       }
     });
   });
@@ -182,13 +214,13 @@ export async function loadDrafts(): Promise<void> {
   try {
     const drafts = await api.drafts();
     const usual = drafts.filter((one) => !isPrivate(one.conversation_id ?? HOME));
-    const found = newer(usual, writtenAt).filter(({ name }) => !timers.has(name));
-    for (const { conversation_id, written_at } of usual) {
-      const name = conversation_id ?? HOME;
+    const nameOf = (one: Draft) => one.conversation_id ?? HOME;
+    const found = unseen(usual, (name) => versionOf(keyOf(name))).filter((one) => !timers.has(nameOf(one)));
+    for (const name of usual.map(nameOf)) {
       // This page was closed before it could say so.
-      if (writtenAt(name) > Date.parse(written_at) && !timers.has(name)) void send(name);
+      if (isUnsent(name) && !timers.has(name) && !found.some((one) => nameOf(one) === name)) void send(name);
     }
-    for (const one of found) take(one);
+    for (const one of found) take(nameOf(one), one);
     for (const { conversation_id } of usual) mark(conversation_id ?? HOME, read(conversation_id ?? HOME));
     if (found.length > 0) written.value += 1;
   } catch {
@@ -211,9 +243,22 @@ async function showDrafts(): Promise<void> {
   for (const name of Object.keys(picked.peek())) showChosen(name);
 }
 
+/** Show at once what another tab of this browser has written: what is typed here next is added to it. */
+function followTabs(): void {
+  const prefix = `trellis.draft.${boot.user.id}.${boot.workspace.slug}.`;
+  addEventListener("storage", ({ key }) => {
+    const [name = "", part = "text"] = key?.startsWith(prefix) ? key.slice(prefix.length).split(".") : [];
+    if (name === "" || (part !== "text" && part !== "chosen")) return;
+    mark(name, read(name));
+    if (part === "chosen") showChosen(name);
+    else written.value += 1;
+  });
+}
+
 /** At once where the page is open, and whenever somebody comes back to it. */
 export function followDrafts(): void {
   followChosen();
+  followTabs();
   void loadDrafts();
   hearOfChanges((kind) => {
     if (kind === "draft.changed") nudge("drafts", showDrafts);

@@ -16,6 +16,7 @@ import common from "../texts/common";
 import { filled } from "../texts/language";
 import t from "../texts/questions";
 import { Icon, type IconName } from "../ui/icon";
+import { forgetKept, useKept } from "../ui/kept";
 import { toComposer } from "../ui/refocus";
 import { duration, useNow } from "../ui/time";
 import {
@@ -29,6 +30,8 @@ import {
 import { canOpen, markHost, sampledMessages } from "./elicitation";
 import { isFocusFree } from "./focus";
 import { SignIn, signInOutcome } from "./sign-in-card";
+
+const answersOf = (request: InputRequest): string => `answers.${request.id}`;
 
 type Answer = (action: InputAction, content?: JsonObject) => Promise<void>;
 
@@ -50,7 +53,7 @@ function Form({
     () => formFields(request.schema, { formats: ALL_FORMATS, startsOff: true }),
     [request.schema],
   );
-  const [values, setValues] = useState(() => initialValues(fields));
+  const [values, setValues] = useKept(answersOf(request), () => initialValues(fields));
   const [wasTried, setTried] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   const problems = formProblems(fields, values);
@@ -257,8 +260,10 @@ export function InputCard({ request }: { request: InputRequest }) {
     if (isBusy) return;
     setBusy(true);
     const problem = await answerInput(request.id, action, content);
-    if (problem === null) toComposer();
-    else {
+    if (problem === null) {
+      forgetKept(answersOf(request));
+      toComposer();
+    } else {
       setBusy(false);
       setFaults(problem);
     }

@@ -1,12 +1,15 @@
 /** Buds that are named for one message, in place of the conversation's. */
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { buds } from "../app";
+import { noteAsked, notedAsked } from "../last-chat";
 import choosing from "../texts/choosing";
 import type { Bud } from "../wire";
 import { answeringBud } from "./choice";
+import { whose } from "./temporary";
 
 /** The bud that each draft names, by its id. */
-const named = signal<Readonly<Record<string, string>>>({});
+const named = signal(notedAsked<string>(whose, "bud"));
+effect(() => noteAsked(whose, "bud", named.value));
 
 /** The bud that the next message is for; undefined: the conversation's. */
 export const mentionOf = (draft: string): Bud | undefined =>

@@ -4,7 +4,7 @@ import t from "../texts/choosing";
 import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
 import type { AddableServer } from "../wire";
-import { addServer, answeringBud, homeOverrides, loadServers } from "./choice";
+import { answeringBud, changeTools, homeOverrides, loadServers } from "./choice";
 import { namedServers } from "./choices";
 
 /** Offers a server that the text names and that the chat does not use. */
@@ -43,7 +43,7 @@ export function MissingServer({
         class="btn btn-xs btn-outline-quiet"
         onClick={async () => {
           try {
-            await addServer(conversationId, named);
+            await changeTools(conversationId, { change: "add_server", server_id: named.id });
             setAddable((before) => (before ?? []).filter((one) => one.id !== named.id));
           } catch (error) {
             toast(messageOf(error), "bad");

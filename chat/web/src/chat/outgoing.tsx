@@ -1,5 +1,5 @@
 import { socketStatus } from "../app";
-import { discard, resend } from "../sending";
+import { discard, resend, takeBack } from "../sending";
 import type { Outgoing } from "../store/conversation";
 import t from "../texts/chat";
 import choosing from "../texts/choosing";
@@ -41,6 +41,9 @@ export function OutgoingMessage({ outgoing }: { outgoing: Outgoing }) {
             onClick={() => resend(outgoing.client_id)}
           >
             {t.sendAgain}
+          </button>
+          <button type="button" class="btn btn-xs btn-outline-quiet" onClick={() => takeBack(outgoing)}>
+            {common.edit}
           </button>
           <button type="button" class="btn btn-xs btn-quiet" onClick={() => discard(outgoing.client_id)}>
             {common.discard}

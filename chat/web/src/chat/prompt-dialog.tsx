@@ -1,10 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { messageOf, pickResource, toast } from "../app";
 import t from "../texts/chat";
-import common from "../texts/common";
 import { filled } from "../texts/language";
 import questions from "../texts/questions";
-import { Dialog } from "../ui/dialog";
+import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { Prompt } from "../wire";
 import { suggest as askForSuggestions, fillPrompt } from "./choice";
@@ -91,15 +90,7 @@ export function PromptDialog({
             <span>{problem}</span>
           </p>
         )}
-        <div class="flex justify-end gap-2">
-          <button type="button" class="btn btn-outline-quiet" onClick={onClose}>
-            {common.cancel}
-          </button>
-          <button type="submit" class="btn btn-primary" disabled={isBusy}>
-            {isBusy && <Icon name="loader" class="animate-spin" />}
-            {t.insertPrompt}
-          </button>
-        </div>
+        <DialogButtons onCancel={onClose} label={t.insertPrompt} isBusy={isBusy} />
       </form>
     </Dialog>
   );

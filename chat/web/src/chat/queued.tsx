@@ -157,9 +157,12 @@ export function QueuedMessages() {
   }, [isKnown, state?.id, state?.queue, edited.value]);
   if (rows.length === 0) return null;
   const isHeld = runningTurn.value === null;
+  const wasStopped = state?.turns.at(-1)?.status === "cancelled";
   return (
     <section class="queued" aria-label={t.queued}>
-      <p class="text-xs text-(--quiet)">{isHeld ? t.queuedHeld : t.queuedSoon}</p>
+      <p class="text-xs text-(--quiet)">
+        {!isHeld ? t.queuedSoon : wasStopped ? t.queuedStopped : t.queuedHeld}
+      </p>
       <ol>
         {rows.map((row) => (
           <Row key={row.id} row={row} />

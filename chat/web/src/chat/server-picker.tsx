@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { boot, messageOf } from "../app";
+import { boot, messageOf, openState, toast } from "../app";
+import type { ToolSetting } from "../net/api";
 import { onSignedIn, openSignIn } from "../sign-in";
 import t from "../texts/chat";
 import common from "../texts/common";
@@ -7,11 +8,10 @@ import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icon";
 import { ServerTile } from "../ui/server-tile";
 import type { EffectiveServer, McpConfigOverrides, Servers } from "../wire";
-import { changeOverrides, loadServers } from "./choice";
+import { changeTools, loadServers } from "./choice";
 import { choiceOf, choiceValue, fittingServers, toolChoices } from "./choices";
 
-/** What becomes of the choice as it is by then. */
-type Change = (now: McpConfigOverrides) => Partial<McpConfigOverrides>;
+type Change = (what: ToolSetting) => void;
 
 /** Servers of which one finds the right one by looking. */
 const MOST_WITHOUT_SEARCH = 7;
@@ -32,11 +32,6 @@ function face(server: EffectiveServer): { icon: IconName; tone: string; word: st
   }
 }
 
-function toggled(list: string[], value: string, isIn: boolean): string[] {
-  const others = list.filter((one) => one !== value);
-  return isIn ? [...others, value] : others;
-}
-
 function Tools({
   server,
   overrides,
@@ -44,7 +39,7 @@ function Tools({
 }: {
   server: EffectiveServer;
   overrides: McpConfigOverrides;
-  onChange: (how: Change) => void;
+  onChange: Change;
 }) {
   const [search, setSearch] = useState("");
   const words = search.toLowerCase();
@@ -72,13 +67,12 @@ function Tools({
                   type="checkbox"
                   checked={tool.is_on}
                   disabled={isLocked}
-                  onChange={(event) => {
-                    const isOn = event.currentTarget.checked;
-                    onChange(({ disabled_tools }) => {
-                      const rest = disabled_tools.filter((one) => one !== tool.id);
-                      return { disabled_tools: toggled(rest, name, !isOn) };
-                    });
-                  }}
+                  onChange={(event) =>
+                    onChange({
+                      change: event.currentTarget.checked ? "enable_tool" : "disable_tool",
+                      tool_id: tool.id,
+                    })
+                  }
                 />
                 <span class="min-w-0 break-words">
                   {tool.title || tool.name}
@@ -101,7 +95,7 @@ function Row({
 }: {
   server: EffectiveServer;
   overrides: McpConfigOverrides;
-  onChange: (how: Change) => void;
+  onChange: Change;
 }) {
   const [isOpen, setOpen] = useState(false);
   const { icon, tone, word } = face(server);
@@ -110,12 +104,12 @@ function Row({
     server.source !== "required" && (server.is_usable || server.code === "off_here" || isAdded);
   const isOn = server.is_usable;
   const on = server.tools.filter((tool) => tool.is_on).length;
-  const flip = (next: boolean) =>
-    onChange((now) =>
-      isAdded
-        ? { additional_servers: toggled(now.additional_servers, server.id, next) }
-        : { disabled_servers: toggled(now.disabled_servers, server.id, !next) },
-    );
+  const flip = (next: boolean) => {
+    const [on, off] = isAdded
+      ? (["add_server", "remove_server"] as const)
+      : (["enable_server", "disable_server"] as const);
+    onChange({ change: next ? on : off, server_id: server.id });
+  };
   return (
     <li class="server-row">
       <div class="flex items-center gap-2.5">
@@ -180,7 +174,7 @@ const CHOICES: Readonly<Record<string, string>> = {
 };
 
 /** Which tools the model is made to call. */
-function Choice({ state, onChange }: { state: Servers; onChange: (how: Change) => void }) {
+function Choice({ state, onChange }: { state: Servers; onChange: Change }) {
   const current = state.overrides.tool_choice;
   return (
     <div class="field">
@@ -189,8 +183,7 @@ function Choice({ state, onChange }: { state: Servers; onChange: (how: Change) =
         id="chat-tool-choice"
         value={choiceValue(current)}
         onChange={({ currentTarget }) => {
-          const tool_choice = choiceOf(currentTarget.value);
-          onChange(() => ({ tool_choice }));
+          onChange({ change: "choose_tool", tool_choice: choiceOf(currentTarget.value) });
         }}
       >
         {toolChoices(state.servers, current).map(([value, tool]) => (
@@ -222,30 +215,39 @@ export function ServerPicker({
   const latest = useRef<Servers | null>(null);
   const turn = useRef<Promise<void>>(Promise.resolve());
   const waiting = useRef(0);
+  const asked = useRef(0);
   const load = async () => {
     try {
-      latest.current = await loadServers(conversationId);
-      if (waiting.current > 0) return;
+      const before = asked.current;
+      const found = await loadServers(conversationId);
+      // What was changed meanwhile answers for itself.
+      if (before !== asked.current) return;
+      latest.current = found;
       setState(latest.current);
       setProblem(null);
     } catch (error) {
       setProblem(messageOf(error));
     }
   };
-  useEffect(() => void load(), [conversationId]);
+  // Also when another tab or device has changed something of this chat.
+  const row = conversationId ? openState.value?.conversation : undefined;
+  useEffect(() => void load(), [conversationId, row]);
   useEffect(() => onSignedIn(() => void load()), [conversationId]);
-  const apply = async (how: Change) => {
-    const now = latest.current;
+  const apply = async (what: ToolSetting) => {
+    try {
+      latest.current = await changeTools(conversationId, what, latest.current);
+    } catch (error) {
+      toast(messageOf(error), "bad");
+    }
     waiting.current -= 1;
-    if (!now) return;
-    const overrides = { ...now.overrides, ...how(now.overrides) };
-    if (await changeOverrides(conversationId, overrides)) latest.current = { ...now, overrides };
-    await load();
+    // Anew, so that a switch that could not be kept goes back.
+    if (waiting.current === 0) setState(latest.current && { ...latest.current });
   };
-  /** One change after the other, each to what the one before has left: quick ones do not undo each other. */
-  const change = (how: Change) => {
+  /** One change after the other; what is shown is what the last of them has left. */
+  const change = (what: ToolSetting) => {
     waiting.current += 1;
-    turn.current = turn.current.then(() => apply(how));
+    asked.current += 1;
+    turn.current = turn.current.then(() => apply(what));
   };
   return (
     <Dialog title={t.servers} onClose={onClose}>
@@ -290,11 +292,7 @@ export function ServerPicker({
                       <button
                         type="button"
                         class="pick-row"
-                        onClick={() =>
-                          change(({ additional_servers }) => ({
-                            additional_servers: toggled(additional_servers, server.id, true),
-                          }))
-                        }
+                        onClick={() => change({ change: "add_server", server_id: server.id })}
                       >
                         <Icon name="plus" class="text-(--quiet)" />
                         <span class="min-w-0 grow truncate text-left">{server.name}</span>

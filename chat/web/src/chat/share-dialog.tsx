@@ -6,7 +6,7 @@ import { ApiProblem } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/sharing";
 import { CopyButton } from "../ui/copy";
-import { Dialog } from "../ui/dialog";
+import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { Conversation, Person, Share } from "../wire";
 import { choiceOf, formOf, isSameForm, type ShareForm, type Sharing } from "./sharing";
@@ -222,14 +222,14 @@ function Stopping(props: { isBusy: boolean; problem: string; onKeep: () => void;
     <div class="grid gap-3" role="alert">
       <p class="text-sm">{t.stopText}</p>
       {props.problem && <p class="field-error">{props.problem}</p>}
-      <div class="flex justify-end gap-2">
-        <button type="button" class="btn btn-outline-quiet" autofocus onClick={props.onKeep}>
-          {t.keep}
-        </button>
-        <button type="button" class="btn btn-error" disabled={props.isBusy} onClick={props.onStop}>
-          {t.stop}
-        </button>
-      </div>
+      <DialogButtons
+        onCancel={props.onKeep}
+        cancel={t.keep}
+        label={t.stop}
+        onClick={props.onStop}
+        isDestructive
+        isBusy={props.isBusy}
+      />
     </div>
   );
 }

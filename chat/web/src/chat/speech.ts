@@ -9,10 +9,13 @@ export const readingAloud = signal<string | null>(null);
 
 export const canRead = (): boolean => "speechSynthesis" in window && "SpeechSynthesisUtterance" in window;
 
+/** To a mark with something blank behind it, so that "3.50" and "example.org" are words; others write without blanks. */
+const SENTENCE = /[^\n]+?(?:[.!?…]+["”’»)\]]*(?=\s|$)|[。！？]+|(?=\n)|$)\s*/g;
+
 /** A text in pieces of whole sentences, or of words where a sentence is long. Pure. */
 export function pieces(text: string): string[] {
   const found: string[] = [];
-  for (const sentence of text.match(/[^.!?\n]+[.!?]*\s*|[.!?\n]+/g) ?? []) {
+  for (const sentence of text.match(SENTENCE) ?? []) {
     for (const part of sentence.match(new RegExp(`.{1,${MOST_AT_ONCE}}(?:\\s|$)|\\S+`, "g")) ?? []) {
       if (part.trim() !== "") found.push(part.trim());
     }
@@ -21,6 +24,7 @@ export function pieces(text: string): string[] {
 }
 
 export function stopReading(): void {
+  removeEventListener("pagehide", stopReading);
   readingAloud.value = null;
   speechSynthesis.cancel();
 }
@@ -30,6 +34,8 @@ export function readAloud(id: string, text: string, onFault: () => void): void {
   stopReading();
   const parts = pieces(text);
   readingAloud.value = id;
+  // Some browsers would read on in the page that follows, which has no button to stop it.
+  addEventListener("pagehide", stopReading, { once: true });
   parts.forEach((part, at) => {
     const utterance = new SpeechSynthesisUtterance(part);
     if (at === parts.length - 1) {

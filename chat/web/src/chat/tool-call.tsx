@@ -277,7 +277,9 @@ export function ToolCalls({ calls }: { calls: ToolCall[] }) {
       </div>
     );
   }
-  const failed = calls.filter((call) => call.status !== "succeeded").length;
+  const refused = calls.filter((call) => call.status === "refused").length;
+  const failed = calls.filter((call) => call.status !== "succeeded").length - refused;
+  const words = refused < calls.length ? t.called(calls.length - refused) : t.notCalled(refused);
   const spent = calls.reduce((sum, call) => sum + (call.duration_ms ?? 0), 0);
   return (
     <div class="grid gap-2">
@@ -289,18 +291,25 @@ export function ToolCalls({ calls }: { calls: ToolCall[] }) {
         onClick={() => setOpen(!isOpen)}
       >
         <Icon name="wrench" class="text-(--quiet)" />
-        <span class="min-w-0 grow truncate text-left font-medium">{t.called(calls.length)}</span>
+        <span class="min-w-0 grow truncate text-left font-medium">{words}</span>
+        {refused > 0 && (
+          <span class="tag" data-tone="muted">
+            {t.countRefused(refused)}
+          </span>
+        )}
         {failed > 0 ? (
           <span class="tag" data-tone="warn">
             {t.notSuccessful(failed)}
           </span>
         ) : (
-          <span class="tag" data-tone="ok">
-            <Icon name="circleCheck" />
-            {t.states.succeeded}
-          </span>
+          refused < calls.length && (
+            <span class="tag" data-tone="ok">
+              <Icon name="circleCheck" />
+              {t.states.succeeded}
+            </span>
+          )
         )}
-        <span class="tool-time">{duration(spent)}</span>
+        {refused < calls.length && <span class="tool-time">{duration(spent)}</span>}
         <Icon name={isOpen ? "chevronDown" : "chevronRight"} class="text-(--quiet)" />
       </button>
       <div id={id} class={isOpen ? "grid gap-2 pl-3 border-l border-(--line)" : ""}>

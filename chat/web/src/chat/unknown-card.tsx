@@ -6,6 +6,7 @@ import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import { Icon } from "../ui/icon";
+import { forgetKept, useKept } from "../ui/kept";
 import { toComposer } from "../ui/refocus";
 import type { Resolution, ToolCall } from "../wire";
 import { isFocusFree } from "./focus";
@@ -13,7 +14,7 @@ import { JsonView } from "./json-tree";
 
 export function UnknownCard({ call }: { call: ToolCall }) {
   const id = useId();
-  const note = useRef<HTMLInputElement>(null);
+  const [note, setNote] = useKept(`found.${call.id}`, () => "");
   const card = useRef<HTMLDivElement>(null);
   const [isBusy, setBusy] = useState(false);
   const name = call.tool.title || call.tool.name;
@@ -23,9 +24,10 @@ export function UnknownCard({ call }: { call: ToolCall }) {
   }, []);
   const say = async (resolution: Resolution) => {
     setBusy(true);
-    const words = note.current?.value.trim();
-    if (await resolveCall(call.id, resolution, words)) toComposer();
-    else setBusy(false);
+    if (await resolveCall(call.id, resolution, note.trim())) {
+      forgetKept(`found.${call.id}`);
+      toComposer();
+    } else setBusy(false);
   };
   return (
     <div
@@ -59,7 +61,13 @@ export function UnknownCard({ call }: { call: ToolCall }) {
         <label for={`${id}-note`}>
           {t.foundWhat} <span class="optional">{common.optional}</span>
         </label>
-        <input ref={note} id={`${id}-note`} maxLength={500} autocomplete="off" />
+        <input
+          id={`${id}-note`}
+          maxLength={500}
+          autocomplete="off"
+          value={note}
+          onInput={(event) => setNote(event.currentTarget.value)}
+        />
       </div>
       <div class="flex flex-wrap items-center gap-2">
         <button

@@ -6,8 +6,10 @@ import {
   forgetHomeChoice,
   homeBud,
   homeChoice,
+  homePlace,
   setNextTemporary,
 } from "../chat/choice";
+import { isDemoAnswering } from "../chat/choices";
 import { AnswerLine } from "../chat/chooser";
 import { Composer } from "../chat/composer";
 import { HOME, moveTyped } from "../chat/draft";
@@ -18,9 +20,11 @@ import { uploadsOf } from "../chat/uploads";
 import { hourOf } from "../formats";
 import { type Beginning, beginnings, keepBeginning, startConversation } from "../sending";
 import { focusComposer } from "../shortcuts/chat";
+import { folders } from "../sidebar/folders";
 import type { Asked } from "../store/conversation";
 import chat from "../texts/chat";
 import common from "../texts/common";
+import folderTexts from "../texts/folders";
 import t from "../texts/home";
 import { filled } from "../texts/language";
 import shell from "../texts/shell";
@@ -160,6 +164,12 @@ function Buds({ chosen, choose }: { chosen: Bud | undefined; choose: (bud: Bud) 
   );
 }
 
+/** Into which folder the chat goes: the one that the sidebar shows. */
+function FolderNote() {
+  const folder = folders.value.find((one) => one.id === homePlace().folder_id);
+  return folder ? filled(folderTexts.beginsIn, { folder: <strong>{folder.name}</strong> }) : null;
+}
+
 function TemporarySwitch() {
   const isOn = isNextTemporary.value;
   return (
@@ -190,8 +200,8 @@ function placeholderFor(bud: Bud | null | undefined): string {
 
 export function Home() {
   const chosen = homeBud.value;
-  const isAnyDemo = buds.value ? buds.value.some((bud) => bud.model.is_demo) : boot.demo_model;
-  const isDemo = chosen ? chosen.model.is_demo && !answeringModel.value : isAnyDemo;
+  // Of the bud that answers, as in its chats; where none is known, of the workspace.
+  const isDemo = isDemoAnswering(chosen, answeringModel.value, boot.demo_model);
   useEffect(() => {
     pageTitle.value = t.pageTitle(boot.workspace.name);
   }, []);
@@ -210,7 +220,7 @@ export function Home() {
         <div class="home-column">
           <h1 class="home-title">{greeting()}</h1>
           <p class="home-lead">
-            {chosen ? filled(t.talkTo, { bud: <strong>{chosen.name}</strong> }) : t.ask}
+            {chosen ? filled(t.talkTo, { bud: <strong>{chosen.name}</strong> }) : t.ask} <FolderNote />
           </p>
           <Composer
             draftKey={HOME}
@@ -224,7 +234,7 @@ export function Home() {
                   moveTyped(place.value);
                 return beginning !== "failed";
               }
-              keepBeginning(text, null, isNextTemporary.value ? { is_temporary: true } : {}, asked);
+              keepBeginning(text, null, homePlace(), asked);
               setNextTemporary(false);
               return true;
             }}

@@ -4,6 +4,7 @@ import common from "../texts/common";
 import t from "../texts/reading";
 import { copyText } from "../ui/copy-text";
 import { iconHtml } from "../ui/icon";
+import { fetchPart } from "../ui/parts";
 
 const LIMIT = 60_000;
 /** From how many lines on they are numbered. */
@@ -15,7 +16,13 @@ type Highlighter = typeof import("highlight.js/lib/common")["default"];
 let highlighter: Promise<Highlighter> | undefined;
 
 function load(): Promise<Highlighter> {
-  highlighter ??= import("highlight.js/lib/common").then((module) => module.default);
+  highlighter ??= fetchPart(() => import("highlight.js/lib/common")).then(
+    (module) => module.default,
+    (error: unknown) => {
+      highlighter = undefined; // the next code asks again
+      throw error;
+    },
+  );
   return highlighter;
 }
 

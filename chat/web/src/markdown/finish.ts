@@ -1,5 +1,6 @@
 /** What a finished block gets on top. Maths and diagrams are loaded when the first block needs them. */
 import t from "../texts/reading";
+import { fetchPart } from "../ui/parts";
 import { copyButton, finishCode, languageOf, switchButton } from "./code";
 import { linesOf } from "./room";
 import { finishTable } from "./table";
@@ -15,7 +16,9 @@ export function finishBlock(block: HTMLElement): void {
   const formulas = block.querySelectorAll<HTMLElement>(".md-math, .md-math-block");
   if (formulas.length > 0) {
     keepRoom(block.querySelectorAll<HTMLElement>(".md-math-block:not([data-source])"));
-    import("./maths").then(({ setFormula }) => formulas.forEach(setFormula)).catch(() => undefined); // TeX stays
+    fetchPart(() => import("./maths"))
+      .then(({ setFormula }) => formulas.forEach(setFormula))
+      .catch(() => undefined); // TeX stays
   }
 }
 
@@ -33,7 +36,7 @@ function finishDiagram(box: HTMLElement, source: string): void {
   place.textContent = t.drawing;
   const text = source.trim();
   const redraw = async () => {
-    const { draw } = await import("./diagram");
+    const { draw } = await fetchPart(() => import("./diagram"));
     const picture = await draw(text);
     if (!picture) throw new Error("undrawn");
     place.replaceChildren(picture);

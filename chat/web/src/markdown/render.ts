@@ -9,7 +9,7 @@ import DOMPurify from "dompurify";
 import { Marked, type Token, type Tokens } from "marked";
 import common from "../texts/common";
 import { escapeHtml } from "./escape";
-import { LINK, safeHref } from "./links";
+import { LINK, placeOf, safeHref } from "./links";
 import { knowNotes, maths, notes } from "./syntax";
 
 const LINK_ATTRIBUTES = 'target="_blank" rel="noopener noreferrer nofollow"';
@@ -26,7 +26,10 @@ const marked = new Marked({
     link({ href, tokens }: Tokens.Link) {
       const inner = this.parser.parseInline(tokens);
       const address = safeHref(href);
-      return address ? `<a href="${escapeHtml(address)}" ${LINK_ATTRIBUTES}>${inner}</a>` : inner;
+      if (address) return `<a href="${escapeHtml(address)}" ${LINK_ATTRIBUTES}>${inner}</a>`;
+      // No link, but what it says is not lost, such as a telephone number behind a name.
+      const place = escapeHtml(placeOf(href));
+      return place === "" || inner.includes(place) ? inner : `${inner} (${place})`;
     },
     image({ href, text }: Tokens.Image) {
       const address = safeHref(href);

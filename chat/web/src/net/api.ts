@@ -73,18 +73,37 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
   );
 }
 
+/** The server's answer; a problem where there is none, or where it says so. */
+export async function answered(url: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, init);
+  } catch {
+    throw new ApiProblem(0, "offline", common.offline);
+  }
+  if (!response.ok) throw await problemOf(response);
+  return response;
+}
+
 /** What a conversation begins with besides its bud. */
 export interface ConversationChoice {
   model: ChosenModel;
   mcp_config_overrides: McpConfigOverrides;
   is_temporary: boolean;
+  folder_id: string;
 }
 
-export type BulkChange = "archive" | "unarchive" | "move" | "delete" | "restore";
+export type BulkChange = "archive" | "unarchive" | "move" | "delete" | "restore" | "erase";
 export type FolderColour = Folder["colour"];
 
 /** A chat that is open, or one that is about to begin. */
 export type ChatSetting = { conversation: string } | { bud: string; overrides: McpConfigOverrides };
+
+/** One change; done twice, it is done once. */
+export type ToolSetting =
+  | { change: "add_server" | "remove_server" | "enable_server" | "disable_server"; server_id: string }
+  | { change: "enable_tool" | "disable_tool"; tool_id: string }
+  | { change: "choose_tool"; tool_choice: McpConfigOverrides["tool_choice"] };
 
 export interface Suggestion {
   kind: "prompt" | "resource";
@@ -108,8 +127,8 @@ export interface Api {
   /** Gives all pins as they are now. */
   setPin(pin: Pin, isPinned: boolean): Promise<Pin[]>;
   drafts(): Promise<Draft[]>;
-  /** Gives what is kept: a newer one of another device stays. */
-  keepDraft(draft: Draft): Promise<Draft>;
+  /** Gives what is kept: one that was not seen stays. */
+  keepDraft(draft: Omit<Draft, "version"> & { base_version: number }): Promise<Draft>;
   folders(): Promise<Folder[]>;
   createFolder(name: string, colour: FolderColour): Promise<Folder>;
   changeFolder(id: string, change: Partial<Pick<Folder, "name" | "colour">>): Promise<Folder>;
@@ -143,7 +162,6 @@ export interface Api {
   changeConversation(
     id: string,
     change: Partial<Pick<Conversation, "title" | "is_pinned" | "is_archived" | "folder_id">> & {
-      mcp_config_overrides?: McpConfigOverrides;
       bud_id?: string;
       model?: ChosenModel | null;
     },
@@ -162,6 +180,8 @@ export interface Api {
   restoreConversation(id: string): Promise<Conversation>;
   eraseConversation(id: string): Promise<void>;
   serversOf(at: ChatSetting): Promise<Servers>;
+  /** One change of what a chat changes of its bud's tools; gives what it uses then. */
+  changeTools(id: string, what: ToolSetting): Promise<Servers>;
   resources(at: ChatSetting, search: string): Promise<Resource[]>;
   prompts(at: ChatSetting, search: string): Promise<Prompt[]>;
   fillPrompt(at: ChatSetting, promptId: string, values: Record<string, string>): Promise<FilledPrompt>;
@@ -186,13 +206,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
       headers.set("Content-Type", "application/json");
       init.body = JSON.stringify(body);
     }
-    let response: Response;
-    try {
-      response = await fetch(path.startsWith("/") ? path : root + path, init);
-    } catch {
-      throw new ApiProblem(0, "offline", common.offline);
-    }
-    if (!response.ok) throw await problemOf(response);
+    const response = await answered(path.startsWith("/") ? path : root + path, init);
     return (response.status === 204 ? undefined : await response.json()) as Result;
   }
 
@@ -247,8 +261,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     async exported(id, as) {
       const headers = { "X-Workspace": workspaceSlug };
       const init: RequestInit = { headers, credentials: "same-origin" };
-      const response = await fetch(`${root}conversations/${id}/export/?as=${as}`, init);
-      if (!response.ok) throw await problemOf(response);
+      const response = await answered(`${root}conversations/${id}/export/?as=${as}`, init);
       const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
       return {
         name: name ?? (as === "json" ? "conversation.json" : "conversation.md"),
@@ -268,6 +281,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     restoreConversation: (id) => call("POST", `conversations/${id}/restore/`),
     eraseConversation: (id) => call("POST", `conversations/${id}/erase/`),
     serversOf: (at) => call("GET", offerPath(at, "servers")),
+    changeTools: (id, what) => call("POST", `conversations/${id}/tools/`, what),
     resources: (at, search) => call("GET", offerPath(at, "resources", search)),
     prompts: (at, search) => call("GET", offerPath(at, "prompts", search)),
     fillPrompt: (at, promptId, values) =>

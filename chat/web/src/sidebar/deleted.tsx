@@ -1,9 +1,11 @@
-import { useEffect, useState } from "preact/hooks";
-import { api, boot, messageOf, restoreConversation, toast } from "../app";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { api, boot, dropActionsAbout, messageOf, restoreConversation, toast } from "../app";
+import { ApiProblem } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/shell";
-import { Dialog } from "../ui/dialog";
+import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
+import { toComposer } from "../ui/refocus";
 import { ago } from "../ui/time";
 import type { Conversation } from "../wire";
 
@@ -13,6 +15,8 @@ export function DeletedDialog({ onClose }: { onClose: () => void }) {
   const [following, setFollowing] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [asked, setAsked] = useState<string | null>(null);
+  const [erasesAll, setErasesAll] = useState(false);
+  const [isBusy, setBusy] = useState(false);
   const load = async (page?: string) => {
     try {
       const found = await api.deletedConversations(page);
@@ -24,7 +28,15 @@ export function DeletedDialog({ onClose }: { onClose: () => void }) {
     }
   };
   useEffect(() => void load(), []);
-  const drop = (id: string) => setRows((before) => (before ?? []).filter((row) => row.id !== id));
+  const drop = (id: string) => {
+    setRows((before) => (before ?? []).filter((row) => row.id !== id));
+    // A way back that a note still offers would lead nowhere.
+    dropActionsAbout([id]);
+  };
+  // Its button is gone with its row: whoever works by keys stays in the dialog.
+  useLayoutEffect(() => {
+    if (document.activeElement === document.body) toComposer();
+  }, [rows?.length]);
   const restore = async (id: string) => {
     if (await restoreConversation(id)) drop(id);
   };
@@ -37,11 +49,47 @@ export function DeletedDialog({ onClose }: { onClose: () => void }) {
       await api.eraseConversation(id);
       drop(id);
     } catch (error) {
-      toast(messageOf(error), "bad");
+      if (error instanceof ApiProblem && error.status === 404) drop(id);
+      else toast(messageOf(error), "bad");
     }
   };
+  /** Page by page, whatever is shown of them. */
+  const eraseAll = async () => {
+    setBusy(true);
+    try {
+      for (;;) {
+        const ids = (await api.deletedConversations()).results.map((row) => row.id);
+        if (ids.length === 0) break;
+        await api.bulk(ids, "erase");
+        dropActionsAbout(ids);
+      }
+      toast(t.allErased, "ok");
+    } catch (error) {
+      toast(messageOf(error), "bad");
+    }
+    setBusy(false);
+    setErasesAll(false);
+    setRows([]);
+    setFollowing(null);
+    void load();
+  };
+  if (erasesAll)
+    return (
+      <Dialog key="all" title={t.eraseAllTitle} onClose={onClose}>
+        <div class="grid gap-4 p-5 pt-3">
+          <p>{t.eraseAllText}</p>
+          <DialogButtons
+            onCancel={() => setErasesAll(false)}
+            label={t.reallyErase}
+            onClick={() => void eraseAll()}
+            isDestructive
+            isBusy={isBusy}
+          />
+        </div>
+      </Dialog>
+    );
   return (
-    <Dialog title={t.recentlyDeleted} onClose={onClose}>
+    <Dialog key="list" title={t.recentlyDeleted} onClose={onClose}>
       <div class="grid gap-3 p-5 pt-3" aria-busy={rows === null}>
         {problem && rows === null && <p class="text-sm">{problem}</p>}
         {rows === null && !problem && <p class="text-sm text-(--quiet)">{common.loading}</p>}
@@ -57,7 +105,9 @@ export function DeletedDialog({ onClose }: { onClose: () => void }) {
               <li key={row.id} class="deleted-row">
                 <span aria-hidden="true">{row.bud.avatar || "🌱"}</span>
                 <span class="min-w-0 grow">
-                  <span class="block truncate">{title}</span>
+                  <span class="block truncate" dir="auto">
+                    {title}
+                  </span>
                   <span class="block text-xs text-(--quiet)">
                     {t.deletedAt(ago(Date.now() - Date.parse(row.deleted_at ?? "")))}
                   </span>
@@ -87,6 +137,14 @@ export function DeletedDialog({ onClose }: { onClose: () => void }) {
           <p class="text-sm" role="alert">
             {problem}
           </p>
+        )}
+        {rows !== null && rows.length > 1 && (
+          <div class="flex justify-end">
+            <button type="button" class="btn btn-sm btn-quiet" onClick={() => setErasesAll(true)}>
+              <Icon name="trash" />
+              {t.eraseAll}
+            </button>
+          </div>
         )}
         {following && (
           <button type="button" class="btn btn-sm btn-quiet" onClick={() => void load(following)}>

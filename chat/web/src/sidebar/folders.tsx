@@ -19,7 +19,7 @@ import type { FolderColour } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/folders";
 import shell from "../texts/shell";
-import { Dialog } from "../ui/dialog";
+import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Conversation, Folder } from "../wire";
@@ -216,14 +216,7 @@ function FolderDialog({ folder, onClose }: { folder: Folder | undefined; onClose
           )}
         </div>
         <Colours value={colour} onChange={setColour} />
-        <div class="flex justify-end gap-2">
-          <button type="button" class="btn btn-outline-quiet" onClick={onClose}>
-            {common.cancel}
-          </button>
-          <button type="submit" class="btn btn-primary">
-            {common.save}
-          </button>
-        </div>
+        <DialogButtons onCancel={onClose} label={common.save} />
       </form>
     </Dialog>
   );
@@ -245,14 +238,7 @@ function DeleteDialog({ folder, onClose }: { folder: Folder; onClose: () => void
     <Dialog title={t.deleteTitle} onClose={onClose}>
       <div class="grid gap-4 p-5 pt-3">
         <p class="break-words">{t.deleteText(folder.name)}</p>
-        <div class="flex justify-end gap-2">
-          <button type="button" class="btn btn-outline-quiet" autofocus onClick={onClose}>
-            {common.cancel}
-          </button>
-          <button type="button" class="btn btn-error" onClick={() => void remove()}>
-            {shell.delete}
-          </button>
-        </div>
+        <DialogButtons onCancel={onClose} label={shell.delete} onClick={() => void remove()} isDestructive />
       </div>
     </Dialog>
   );

@@ -19,7 +19,7 @@ import folderTexts from "../texts/folders";
 import { filled } from "../texts/language";
 import sharingTexts from "../texts/sharing";
 import t from "../texts/shell";
-import { Dialog } from "../ui/dialog";
+import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import { waitingForOthers } from "../waiting/state";
@@ -193,14 +193,7 @@ function RenameDialog({ row, onClose }: { row: Conversation; onClose: () => void
             autofocus
           />
         </div>
-        <div class="flex justify-end gap-2">
-          <button type="button" class="btn btn-outline-quiet" onClick={onClose}>
-            {common.cancel}
-          </button>
-          <button type="submit" class="btn btn-primary" disabled={isBusy}>
-            {common.save}
-          </button>
-        </div>
+        <DialogButtons onCancel={onClose} label={common.save} isBusy={isBusy} />
       </form>
     </Dialog>
   );
@@ -215,21 +208,15 @@ function DeleteDialog({ row, onClose }: { row: Conversation; onClose: () => void
             title: <strong class="break-words">{row.title || common.newChat}</strong>,
           })}
         </p>
-        <div class="flex justify-end gap-2">
-          <button type="button" class="btn btn-outline-quiet" autofocus onClick={onClose}>
-            {common.cancel}
-          </button>
-          <button
-            type="button"
-            class="btn btn-error"
-            onClick={() => {
-              onClose();
-              void deleteConversation(row);
-            }}
-          >
-            {t.delete}
-          </button>
-        </div>
+        <DialogButtons
+          onCancel={onClose}
+          label={t.delete}
+          onClick={() => {
+            onClose();
+            void deleteConversation(row);
+          }}
+          isDestructive
+        />
       </div>
     </Dialog>
   );

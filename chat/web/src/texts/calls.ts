@@ -19,6 +19,8 @@ const calls = {
   },
   call: (name: string) => `Tool call ${name}`,
   called: (count: number) => plural(count, { one: "Called # tool", other: "Called # tools" }),
+  notCalled: (count: number) => plural(count, { one: "# tool not called", other: "# tools not called" }),
+  countRefused: (count: number) => `${count} refused`,
   notSuccessful: (count: number) => `${count} not successful`,
   progress: "Progress of the tool",
   working: "The tool is working",

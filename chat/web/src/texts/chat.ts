@@ -97,9 +97,11 @@ const chat = {
 
   // -- waiting messages
   queued: "Waiting messages",
+  queuedStopped: "Not sent because the previous answer was stopped.",
   queuedHeld: "Not sent because the previous answer failed.",
   queuedSoon: "Sent when the answer is complete:",
   queuedMessage: "Waiting message",
+  mergedDraft: "You were writing this message in two places. Both texts are in the message field now.",
   queuedGone: "The message that you were changing is no longer waiting. Your change is in the message field.",
   queuedNext: "next, once this stops",
   sendNow: "Send now",

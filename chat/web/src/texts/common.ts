@@ -40,6 +40,7 @@ const common = {
 
   failed: "Something went wrong. Try again.",
   offline: "Can't reach the server. Check your connection.",
+  partMissing: "This part of the page did not load. Reload the page; what you typed is kept.",
   serverFailed: "The server had a problem and logged it. Try again in a moment.",
   failedWith: {
     401: "Your session has ended. Sign in again.",
@@ -51,7 +52,7 @@ const common = {
   } as Record<number, string>,
   fieldProblem: (field: string, problem: string) => `${field}: ${problem}`,
 
-  notConnected: "You are offline. Reconnecting…",
+  notConnected: "You are offline, so this was not done. Try again once you are connected.",
   noReply: "The server did not answer in time.",
   connectionLost: "The connection was lost before the server answered.",
   pageLeft: "You left the page.",

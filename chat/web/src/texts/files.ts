@@ -9,7 +9,6 @@ const files = {
   dropHere: "Drop files to add them to this chat",
   open: "Open",
   deletedFile: "deleted",
-  loadFailed: "This part of the page did not load. Reload the page.",
   loading: "Loading the files",
   loadingFile: "Loading",
   pasted: "pasted",

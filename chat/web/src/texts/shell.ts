@@ -72,6 +72,11 @@ const shell = {
   erase: "Erase",
   eraseOf: (title: string) => `Erase “${title}” for good`,
   reallyErase: "Erase for good",
+  eraseAll: "Erase all…",
+  eraseAllTitle: "Erase all deleted chats?",
+  eraseAllText:
+    "All chats under “Recently deleted” are erased for good. You cannot bring them back. The audit log keeps what their tools did.",
+  allErased: "All deleted chats are erased for good.",
   temporary: "Temporary chat",
   temporaryText: (hours: number) =>
     plural(hours, {

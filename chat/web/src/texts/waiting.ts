@@ -8,6 +8,8 @@ const waiting = {
   inChat: (chat: string) => `In “${chat}”`,
   goThere: "Show in chat",
   allowAll: (count: number) => `Allow all ${count}`,
+  allowAllChanged: (count: number) => `Allow all ${count}, with your changes`,
+  unfit: "Arguments that you are changing do not fit yet.",
   refuseAll: (count: number) => `Refuse all ${count}`,
   step: (count: number) => `${count} calls of one step wait for you`,
   counted: (count: number, title: string) => `(${count}) ${title}`,

@@ -47,6 +47,40 @@ function beginAt(dialog: HTMLElement, body: Element): () => void {
   return stop;
 }
 
+interface DialogButtonsProps {
+  onCancel: () => void;
+  /** How leaving is called where it is not "Cancel". */
+  cancel?: string;
+  /** The verb of what the dialog is for. */
+  label: string;
+  /** Absent: the form that the buttons stand in is sent. */
+  onClick?: () => void;
+  /** Something is lost with it, so that leaving is where somebody begins. */
+  isDestructive?: boolean;
+  isBusy?: boolean;
+}
+
+/** The end of a dialog: leave it, or do what it is for. */
+export function DialogButtons(props: DialogButtonsProps) {
+  const { onCancel, cancel = common.cancel, label, onClick, isDestructive = false, isBusy = false } = props;
+  return (
+    <div class="flex justify-end gap-2">
+      <button type="button" class="btn btn-outline-quiet" autofocus={isDestructive} onClick={onCancel}>
+        {cancel}
+      </button>
+      <button
+        type={onClick ? "button" : "submit"}
+        class={`btn ${isDestructive ? "btn-error" : "btn-primary"}`}
+        disabled={isBusy}
+        onClick={onClick}
+      >
+        {isBusy && <Icon name="loader" class="animate-spin" />}
+        {label}
+      </button>
+    </div>
+  );
+}
+
 /** A native modal dialog that lives as long as it is mounted; focus goes back to where it was, or to the message field if that is gone. */
 export function Dialog({ title, onClose, children, isBare = false }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { argumentsOf, hasOtherArguments, leaveArguments } from "../chat/edited-arguments";
 import { decide } from "../commands";
 import t from "../texts/waiting";
 import { Icon } from "../ui/icon";
@@ -10,10 +11,18 @@ import { loadWaiting } from "./state";
 export function DecideAll({ calls }: { calls: readonly ToolCall[] }) {
   const [isBusy, setBusy] = useState(false);
   if (calls.length < 2) return null;
+  /** With the arguments as the person has changed them, if they have. */
+  const one = async (call: ToolCall, decision: "approve" | "refuse") => {
+    const args = decision === "approve" && hasOtherArguments(call) ? argumentsOf(call) : null;
+    const isDone = await decide(call.id, decision, args === null ? {} : { arguments: args });
+    if (isDone) leaveArguments(call);
+    return isDone;
+  };
+  const isUnfit = calls.some((call) => argumentsOf(call) === null);
   const all = async (decision: "approve" | "refuse") => {
     setBusy(true);
     let isDone = true;
-    for (const call of calls) isDone &&= await decide(call.id, decision);
+    for (const call of calls) isDone &&= await one(call, decision);
     if (isDone) toComposer();
     setBusy(false);
     void loadWaiting();
@@ -24,11 +33,12 @@ export function DecideAll({ calls }: { calls: readonly ToolCall[] }) {
       <button
         type="button"
         class="btn btn-sm btn-outline-quiet"
-        disabled={isBusy}
+        disabled={isBusy || isUnfit}
+        title={isUnfit ? t.unfit : undefined}
         onClick={() => all("approve")}
       >
         <Icon name={isBusy ? "loader" : "check"} class={isBusy ? "animate-spin" : ""} />
-        {t.allowAll(calls.length)}
+        {calls.some(hasOtherArguments) ? t.allowAllChanged(calls.length) : t.allowAll(calls.length)}
       </button>
       <button type="button" class="btn btn-sm btn-quiet" disabled={isBusy} onClick={() => all("refuse")}>
         {t.refuseAll(calls.length)}

@@ -1,0 +1,81 @@
+"""What people open and do while the connection is away for a moment."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.accessibility import expect_no_faults
+from tests.e2e.conftest import RunningTrellis, screenshot
+from tests.e2e.people import expect_idle, open_chat
+
+
+def test_what_did_not_come_without_a_connection_comes_with_it(member: Page) -> None:
+    """REL-1358: parts of the page that were never open before, and a file to download; each says why in words."""
+    open_chat(member, "Clock", "What time is it in Tokyo?")
+    expect_idle(member)
+    open_chat(member, "Clock", "What time is it in Lima?")
+    expect_idle(member)
+    member.reload()
+    expect(member.locator("article.answer")).to_be_visible()
+    member.context.set_offline(True)
+    expect(member.get_by_text("Reconnecting…")).to_be_visible()
+    told = member.locator(".toast-box")
+    files = member.locator(".files-button")
+    share = member.locator(".chat-header").get_by_role("button", name="Share", exact=True)
+    for button in (files, share):
+        button.click()
+        expect(told.last).to_contain_text("Can't reach the server. Check your connection.")
+        told.last.get_by_role("button", name="Dismiss").click()
+        expect(told).to_have_count(0)
+    member.locator(".chat-header").get_by_role("button", name="More for").click()
+    member.get_by_role("button", name="Download as Markdown").click()
+    expect(told.last).to_contain_text("Can't reach the server. Check your connection.")
+    # A chat that has not come yet has its name, and is not said to be answered by somebody.
+    member.locator("#sidebar li.chat-row a", has_text="Tokyo").first.click()
+    expect(member.get_by_role("heading", level=1)).to_contain_text("Tokyo")
+
+    member.context.set_offline(False)
+    expect(member.locator("article.answer")).to_contain_text("Tokyo")
+    share.click()
+    dialog = member.get_by_role("dialog", name="Share")
+    expect(dialog).to_be_visible()
+    member.keyboard.press("Escape")
+    files.click()
+    expect(member.locator("#files-panel")).to_contain_text("Files")
+    with member.expect_download():
+        member.locator(".chat-header").get_by_role("button", name="More for").click()
+        member.get_by_role("button", name="Download as Markdown").click()
+
+
+ARCHIVE = """
+from chat.models import Bud
+Bud.objects.across_workspaces().filter(slug="writer", workspace__slug="demo").update(is_archived={0})
+"""
+
+
+def test_a_message_that_was_not_sent_is_changed(member: Page, trellis: RunningTrellis) -> None:
+    """REL-1359: the bud that it asks was archived meanwhile; its words go back into the field, and are sent to another."""
+    open_chat(member, "Clock", "What time is it in Tokyo?")
+    expect_idle(member)
+    composer = member.get_by_role("textbox", name="Message")
+    composer.press_sequentially("@wri")
+    composer.press("Tab")
+    expect(member.get_by_role("list", name="With this message")).to_contain_text("Writer")
+    trellis.shell(ARCHIVE.format(True))
+    try:
+        composer.fill("What time is it in Rome?")
+        composer.press("Enter")
+        failed = member.get_by_role("alert").filter(has_text="Not sent")
+        expect(failed).to_be_visible()
+        screenshot(member, "not-sent")
+        expect_no_faults(member, "a message that was not sent")
+        failed.get_by_role("button", name="Edit").click()
+        expect(failed).to_have_count(0)
+        expect(composer).to_have_value("What time is it in Rome?")
+        expect(composer).to_be_focused()
+        # The page has not heard that the bud is gone, so it still asks it.
+        member.locator(".chips .chip-drop").click()
+        composer.press("Enter")
+        expect(member.locator("article.answer").last).to_contain_text("Rome")
+    finally:
+        trellis.shell(ARCHIVE.format(False))
