@@ -1,9 +1,10 @@
-/** The application's state and the things one can do; components read signals from here and call these functions. */
+/** The lists, the open conversation and the connection: components read signals from here and call these functions. */
 import { batch, computed, signal } from "@preact/signals";
-import { keyOf, MOST_PICKED, type Picked, withPicked } from "./chat/attachments";
+import { api, boot } from "./boot";
+import { changedResources } from "./chat/picked";
 import { forgetOthers, hearOfAnother, isAnothers, personal } from "./forgetting";
 import { keepShell } from "./installing";
-import { ApiProblem, createApi } from "./net/api";
+import { ApiProblem } from "./net/api";
 import type { PageEvent } from "./net/events";
 import { CommandError, LiveSocket, type SocketStatus } from "./net/socket";
 import { loadNotices, placeNotices } from "./notices";
@@ -12,80 +13,9 @@ import { type Group, grouped } from "./store/groups";
 import { Outbox } from "./store/outbox";
 import { inPieces, inPiecesBelow } from "./store/paths";
 import { activeTurn, activeTurns, type TimelineItem, timeline, waitingCalls } from "./store/timeline";
-import chat from "./texts/chat";
-import common from "./texts/common";
 import shell from "./texts/shell";
-import { COPY_BLOCKED } from "./ui/copy-text";
-import type { Boot, Bud, Conversation, ConversationEvent, Message, Older } from "./wire";
-
-export const boot: Boot = JSON.parse(document.getElementById("boot")?.textContent ?? "null") as Boot;
-export const api = createApi(boot.urls.api, boot.csrf_token, boot.workspace.slug);
-
-// -- toasts ------------------------------------------------------------------------------------------------------
-
-export interface Toast {
-  id: number;
-  tone: "info" | "ok" | "bad";
-  text: string;
-  action: {
-    label: string;
-    run: () => void;
-    /** The chats that it would change. */
-    about?: readonly string[];
-  } | null;
-}
-
-export const toasts = signal<Toast[]>([]);
-let toastCounter = 0;
-
-/** How long one can take back what was archived or deleted. */
-export const UNDO_MS = 30_000;
-
-export function toast(
-  text: string,
-  tone: Toast["tone"] = "info",
-  action: Toast["action"] = null,
-  duration_ms = tone === "bad" || action ? 9000 : 4500,
-): void {
-  toastCounter += 1;
-  const id = toastCounter;
-  // Said again, it stands there once; each way back stays.
-  const others = toasts.value.filter((one) => one.text !== text || one.action || action);
-  toasts.value = [...others.slice(-2), { id, tone, text, action }];
-  setTimeout(() => dismissToast(id), duration_ms);
-}
-
-addEventListener(COPY_BLOCKED, () => toast(common.copyBlocked, "bad"));
-
-export function dismissToast(id: number): void {
-  toasts.value = toasts.value.filter((t) => t.id !== id);
-}
-
-/** Say no longer that there is no connection. */
-export function dropAbsence(): void {
-  toasts.value = toasts.value.filter(({ text }) => text !== common.notConnected && text !== common.offline);
-}
-
-/** Offer no way back any more that is about a chat which is gone: nothing can change it now. */
-export function dropActionsAbout(ids: readonly string[]): void {
-  toasts.value = toasts.value.filter((one) => !one.action?.about?.some((id) => ids.includes(id)));
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : common.failed;
-}
-
-/** The same at the field that it is about, where the field's name in the request says nothing. */
-export function messageAt(field: string, error: unknown): string {
-  const name = common.fieldProblem(field, "");
-  const message = messageOf(error);
-  return message.startsWith(name) ? message.slice(name.length) : message;
-}
-
-/** The same where no field is shown that it could be about. */
-export function messageAlone(error: unknown): string {
-  return error instanceof ApiProblem ? messageAt(error.field, error) : messageOf(error);
-}
+import { dropAbsence, dropActionsAbout, messageAlone, messageOf, toast, UNDO_MS } from "./toasts";
+import type { Bud, Conversation, ConversationEvent, Message, Older } from "./wire";
 
 // -- where we are ------------------------------------------------------------------------------------------------
 
@@ -424,7 +354,6 @@ export function local(event: LocalEvent): void {
   if (openState.value) openState.value = reduce(openState.value, event);
 }
 
-/** Load what was said before the first message that is here; a sentence where it did not work. */
 /** Show the part of the conversation that begins with a message; false where that is on another branch. */
 export async function showFrom(conversation_id: string, message_id: string): Promise<boolean> {
   const part = await api.newer(message_id);
@@ -495,32 +424,6 @@ export const wanted = signal(takeMessage());
 /** Go to a message of the open conversation, on whichever branch and however far up it is. */
 export function reveal(message_id: string): void {
   wanted.value = message_id;
-}
-
-// -- what the next message takes along ---------------------------------------------------------------------------
-
-/** What the next message of each conversation takes along. */
-export const picked = signal<Readonly<Record<string, readonly Picked[]>>>({});
-/** Resources whose servers said that they changed, and when that was heard. */
-export const changedResources = signal<Readonly<Record<string, number>>>({});
-
-/** Take it along; a message that is full says that it left it out. */
-export function takeAlong(conversationId: string, one: Picked): void {
-  const before = picked.value[conversationId] ?? [];
-  const list = withPicked(before, one);
-  picked.value = { ...picked.value, [conversationId]: list };
-  if (list === before && !before.some((other) => keyOf(other) === keyOf(one)))
-    toast(chat.full(MOST_PICKED, one.title), "bad");
-}
-
-export function pickResource(conversationId: string, one: Picked): void {
-  takeAlong(conversationId, one);
-  document.getElementById("composer-text")?.focus({ preventScroll: true });
-}
-
-export function dropPicked(conversationId: string, one: Picked): void {
-  const list = (picked.value[conversationId] ?? []).filter((other) => other !== one);
-  picked.value = { ...picked.value, [conversationId]: list };
 }
 
 // -- the socket --------------------------------------------------------------------------------------------------

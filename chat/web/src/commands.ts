@@ -1,7 +1,10 @@
 /** What people do in the open chat, each as one command; what did not work is told in words. */
-import { api, conversationPath, go, messageOf, placeInList, showsArchived, socket, toast } from "./app";
+
+import { conversationPath, go, placeInList, showsArchived, socket } from "./app";
+import { api } from "./boot";
 import { CommandError } from "./net/socket";
 import shell from "./texts/shell";
+import { messageOf, toast } from "./toasts";
 import type { ChosenModel, InputAction, JsonObject, Rating, Resolution, Wish } from "./wire";
 
 async function command(promise: Promise<unknown>): Promise<boolean> {

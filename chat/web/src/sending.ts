@@ -1,26 +1,23 @@
 /** Sending messages, and beginning chats with them: now, or as soon as there is a connection. */
 import { signal } from "@preact/signals";
 import {
-  api,
   buds,
   conversationPath,
   go,
   hearOfOpening,
   loadBuds,
   local,
-  messageOf,
   outbox,
-  picked,
   place,
   placeInList,
   showsArchived,
   socket,
-  takeAlong,
-  toast,
 } from "./app";
+import { api } from "./boot";
 import { askAgain } from "./chat/asked";
 import { nameOf, type Picked } from "./chat/attachments";
 import { draftOf, HOME, keepDraft } from "./chat/draft";
+import { picked, takeAlong } from "./chat/picked";
 import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
 import { ApiProblem, type ConversationChoice } from "./net/api";
 import { CommandError } from "./net/socket";
@@ -28,6 +25,7 @@ import type { Asked, Outgoing } from "./store/conversation";
 import { NEW, type Unsent } from "./store/outbox";
 import chat from "./texts/chat";
 import folders from "./texts/folders";
+import { messageOf, toast } from "./toasts";
 import type { Bud, Conversation, WhenBusy } from "./wire";
 
 /** The conversation's own bud and model answer. */

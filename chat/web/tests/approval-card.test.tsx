@@ -11,7 +11,7 @@ beforeAll(async () => {
   openPage({ body: PLACE });
   Element.prototype.scrollIntoView = () => {};
   cards = await import("../src/chat/approval-card");
-  const { boot } = await import("../src/app");
+  const { boot } = await import("../src/boot");
   Object.assign(boot, { remembers_permissions: true });
   Object.assign(boot.urls, { permissions: "/p/" });
 });

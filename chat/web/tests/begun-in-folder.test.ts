@@ -4,6 +4,7 @@ import { openPage } from "./page";
 import { conversation } from "./rows";
 
 let app: typeof import("../src/app");
+let notes: typeof import("../src/toasts");
 let choice: typeof import("../src/chat/choice");
 let sending: typeof import("../src/sending");
 let temporary: typeof import("../src/chat/temporary");
@@ -17,6 +18,7 @@ beforeAll(async () => {
   openPage();
   vi.resetModules();
   app = await import("../src/app");
+  notes = await import("../src/toasts");
   choice = await import("../src/chat/choice");
   sending = await import("../src/sending");
   temporary = await import("../src/chat/temporary");
@@ -28,7 +30,7 @@ beforeEach(() => {
   hasGone = false;
   app.buds.value = [bud];
   app.openFolder.value = "f";
-  app.toasts.value = [];
+  notes.toasts.value = [];
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
     if (url !== "/api/conversations/" || init.method !== "POST") return new Response("", { status: 500 });
     const body = JSON.parse(String(init.body));
@@ -61,7 +63,7 @@ it("REL-1341: where the folder has gone, the chat begins in none", async () => {
   // Another request has another key, and the same one each time it is tried.
   expect(keys[0]).toBeTruthy();
   expect(keys[1]).toBe(`${keys[0]}.unsorted`);
-  expect(app.toasts.value.map((one) => one.text)).toEqual([
+  expect(notes.toasts.value.map((one) => one.text)).toEqual([
     "The folder has been deleted, so this chat stands in none.",
   ]);
 });

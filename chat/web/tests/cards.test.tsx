@@ -134,7 +134,7 @@ describe("an answer that failed because of a provider's key", () => {
   it("REL-813: leads whoever may change the key to the providers, and nobody else", async () => {
     const [{ TurnEnd }, { boot }] = await Promise.all([
       import("../src/chat/answer-body"),
-      import("../src/app"),
+      import("../src/boot"),
     ]);
     draw(<TurnEnd turn={failed} canRetry />);
     expect(at().textContent).toContain(error.message);

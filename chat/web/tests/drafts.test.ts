@@ -58,8 +58,8 @@ it("REL-430: takes what was written elsewhere and not seen here, and that a draf
 it("REL-1346: two devices that type in one chat at once lose no word, whatever their clocks say", async () => {
   vi.useFakeTimers({ now: new Date("2026-11-26T10:00:00Z") });
   localStorage.clear();
-  const app = await import("../src/app");
-  app.toasts.value = [];
+  const notes = await import("../src/toasts");
+  notes.toasts.value = [];
   const at = server();
   drafts.keepDraft("c1", "Dear Ada");
   await vi.advanceTimersByTimeAsync(2_000);
@@ -69,7 +69,7 @@ it("REL-1346: two devices that type in one chat at once lose no word, whatever t
   drafts.keepDraft("c1", "My dear Ada");
   await vi.advanceTimersByTimeAsync(2_000);
   expect(drafts.draftOf("c1")).toBe("My Dear Ada, thank you".replace("Dear", "dear"));
-  expect(app.toasts.value).toHaveLength(1);
+  expect(notes.toasts.value).toHaveLength(1);
   await vi.advanceTimersByTimeAsync(2_000);
   expect(at.rows[0]).toMatchObject({ text: drafts.draftOf("c1"), version: 3 });
   // It has seen that one, and goes on from it.
@@ -185,7 +185,7 @@ it("REL-1224: a draft keeps the files that were chosen, and takes those of anoth
   vi.useFakeTimers({ now: new Date("2026-11-27T10:00:00Z") });
   localStorage.clear();
   drafts.unsent.value = new Set();
-  const { picked, takeAlong, dropPicked } = await import("../src/app");
+  const { picked, takeAlong, dropPicked } = await import("../src/chat/picked");
   const file = (id: string) =>
     ({ artifact_id: id, version: 1, title: `${id}.txt`, kind: "text", size: 3 }) as const;
   picked.value = {};

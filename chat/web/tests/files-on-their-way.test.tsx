@@ -40,7 +40,7 @@ it("REL-950: who takes a file back by key goes on in the message", () => {
 });
 
 it("REL-1256: files stand in the order in which they were chosen, whichever arrives first", async () => {
-  const app = await import("../src/app");
+  const along = await import("../src/chat/picked");
   const waiting: { request: { onload?: () => void; status: number; responseText: string }; name: string }[] =
     [];
   vi.stubGlobal(
@@ -71,6 +71,6 @@ it("REL-1256: files stand in the order in which they were chosen, whichever arri
     names.map((name) => new File(["x"], name)),
   );
   for (const name of ["third.txt", "first.txt", "second.txt"]) arrive(name);
-  await vi.waitFor(() => expect(app.picked.value.c?.map((one) => one.title)).toEqual(names));
+  await vi.waitFor(() => expect(along.picked.value.c?.map((one) => one.title)).toEqual(names));
   vi.unstubAllGlobals();
 });

@@ -2,13 +2,15 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vite
 import type { PickedResource } from "../src/chat/attachments";
 import { openPage } from "./page";
 
-let app: typeof import("../src/app");
+let along: typeof import("../src/chat/picked");
+let notes: typeof import("../src/toasts");
 let uploads: typeof import("../src/chat/uploads");
 
 beforeAll(async () => {
   openPage({ max_file_bytes: 1000 });
   vi.resetModules();
-  app = await import("../src/app");
+  along = await import("../src/chat/picked");
+  notes = await import("../src/toasts");
   uploads = await import("../src/chat/uploads");
 });
 
@@ -21,31 +23,31 @@ const resource = (number: number): PickedResource => ({
 });
 const files = (number: number): File[] =>
   Array.from({ length: number }, (_, i) => new File(["x"], `${i}.txt`));
-const said = (): string[] => app.toasts.value.map((one) => one.text);
+const said = (): string[] => notes.toasts.value.map((one) => one.text);
 
 afterEach(() => {
   for (const one of uploads.uploadsOf("home")) uploads.dropUpload("home", one.key);
 });
 
 beforeEach(() => {
-  app.toasts.value = [];
-  app.picked.value = {};
+  notes.toasts.value = [];
+  along.picked.value = {};
 });
 
 describe("REL-919: what a full message leaves out is named", () => {
   it("files count together with what is attached already", () => {
-    for (let i = 0; i < 8; i += 1) app.takeAlong("home", resource(i));
+    for (let i = 0; i < 8; i += 1) along.takeAlong("home", resource(i));
     uploads.takeFiles("home", undefined, files(5));
     expect(uploads.uploadsOf("home")).toHaveLength(2);
     expect(said()).toEqual(["A message takes up to 10 files. 3 files were left out."]);
   });
 
   it("and one that comes to a full message is named, once it is none of those attached", () => {
-    for (let i = 0; i < 10; i += 1) app.takeAlong("c", resource(i));
-    app.takeAlong("c", resource(3));
+    for (let i = 0; i < 10; i += 1) along.takeAlong("c", resource(i));
+    along.takeAlong("c", resource(3));
     expect(said()).toEqual([]);
-    app.takeAlong("c", resource(10));
+    along.takeAlong("c", resource(10));
     expect(said()).toEqual(["A message takes up to 10 files. “Note 10” was left out."]);
-    expect(app.picked.value.c).toHaveLength(10);
+    expect(along.picked.value.c).toHaveLength(10);
   });
 });

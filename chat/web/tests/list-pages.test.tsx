@@ -5,6 +5,7 @@ import { at, openPage, PLACE } from "./page";
 import { conversation } from "./rows";
 
 let app: typeof import("../src/app");
+let notes: typeof import("../src/toasts");
 let deleted: typeof import("../src/sidebar/deleted");
 let moving: typeof import("../src/sidebar/moving");
 let folders: typeof import("../src/sidebar/folders");
@@ -15,6 +16,7 @@ beforeAll(async () => {
   openPage({ deleted_days: 30, body: PLACE });
   vi.resetModules();
   app = await import("../src/app");
+  notes = await import("../src/toasts");
   deleted = await import("../src/sidebar/deleted");
   moving = await import("../src/sidebar/moving");
   folders = await import("../src/sidebar/folders");
@@ -98,9 +100,9 @@ describe("chats chosen in the list", () => {
   it("REL-1241: are said to be moved only if they are, and the reason names no field", async () => {
     const refusal = { errors: [{ code: "invalid", detail: "You have no such folder.", attr: "folder_id" }] };
     answers["/api/conversations/one/"] = () => new Response(JSON.stringify(refusal), { status: 422 });
-    app.toasts.value = [];
+    notes.toasts.value = [];
     await moving.move([conversation({ id: "one" })], "f");
-    expect(app.toasts.value.map((one) => one.text)).toEqual(["You have no such folder."]);
+    expect(notes.toasts.value.map((one) => one.text)).toEqual(["You have no such folder."]);
   });
 });
 

@@ -200,6 +200,7 @@ it("REL-1357: a message that was not taken asks whom it asked before", async () 
 
 it("REL-1359: a message that was not sent can be changed, with its file and whom it asks", async () => {
   const app = await import("../src/app");
+  const along = await import("../src/chat/picked");
   const asked = await import("../src/chat/asked");
   const { OutgoingMessage } = await import("../src/chat/outgoing");
   const clock = { id: "b", name: "Clock", model: {} } as Bud;
@@ -219,9 +220,9 @@ it("REL-1359: a message that was not sent can be changed, with its file and whom
   draw(<OutgoingMessage outgoing={outgoing} />);
   act(() => named("Edit").click());
   expect(draft.draftOf("home")).toBe("Too early\n\nTyped since");
-  expect(app.picked.value.home).toEqual([file]);
+  expect(along.picked.value.home).toEqual([file]);
   expect(asked.askedBy("home").bud_id).toBe("b");
   asked.dropAsked("home");
   app.buds.value = null;
-  app.picked.value = {};
+  along.picked.value = {};
 });

@@ -5,21 +5,23 @@ import { openPage } from "./page";
 import { conversation } from "./rows";
 
 let app: typeof import("../src/app");
+let notes: typeof import("../src/toasts");
 
 beforeEach(async () => {
   vi.useFakeTimers();
   openPage({ deleted_days: 30, urls: { home: "/w/demo/" } });
   vi.resetModules();
   app = await import("../src/app");
+  notes = await import("../src/toasts");
 });
 
-const texts = () => app.toasts.value.map((one) => one.text);
+const texts = () => notes.toasts.value.map((one) => one.text);
 
 it("REL-756: says the same once, and as long as when it was said last", () => {
-  app.toast("Copied", "ok");
+  notes.toast("Copied", "ok");
   vi.advanceTimersByTime(3000);
-  app.toast("Sent", "ok");
-  app.toast("Copied", "ok");
+  notes.toast("Sent", "ok");
+  notes.toast("Copied", "ok");
   expect(texts()).toEqual(["Sent", "Copied"]);
   vi.advanceTimersByTime(4000);
   expect(texts()).toEqual(["Sent", "Copied"]);
@@ -29,8 +31,8 @@ it("REL-756: says the same once, and as long as when it was said last", () => {
 
 it("REL-756: keeps each way back", () => {
   const undo = { label: "Undo", run: () => undefined };
-  app.toast("Moved.", "ok", undo);
-  app.toast("Moved.", "ok", undo);
+  notes.toast("Moved.", "ok", undo);
+  notes.toast("Moved.", "ok", undo);
   expect(texts()).toEqual(["Moved.", "Moved."]);
 });
 
@@ -44,15 +46,15 @@ it("REL-756: keeps each way back while another chat is deleted, and none to chan
   await app.changeConversation("b", { is_archived: true });
   expect(texts()).toEqual(["Deleted.", "Archived."]);
   await app.deleteConversation(conversation({ id: "b" }));
-  expect(app.toasts.value.map((one) => one.action?.about)).toEqual([["a"], ["b"]]);
+  expect(notes.toasts.value.map((one) => one.action?.about)).toEqual([["a"], ["b"]]);
   expect(texts()).toEqual(["Deleted.", "Deleted."]);
   vi.unstubAllGlobals();
 });
 
 it("REL-755: leaves out the field's name in the request, and that field's alone", () => {
   const problem = (message: string) => new ApiProblem(400, "invalid", message, "name");
-  expect(app.messageAt("name", problem("name: It is taken."))).toBe("It is taken.");
-  expect(app.messageAt("name", problem("colour: There is none."))).toBe("colour: There is none.");
+  expect(notes.messageAt("name", problem("name: It is taken."))).toBe("It is taken.");
+  expect(notes.messageAt("name", problem("colour: There is none."))).toBe("colour: There is none.");
 });
 
 it("REL-953: tells whoever looks at a chat that it was deleted elsewhere, and brings it back", async () => {
@@ -69,16 +71,16 @@ it("REL-953: tells whoever looks at a chat that it was deleted elsewhere, and br
   await app.refreshConversation("c1");
   expect(texts()).toEqual(["This chat was deleted in another window or on another device."]);
   expect(app.place.value).toBeNull();
-  app.toasts.value[0]?.action?.run();
+  notes.toasts.value[0]?.action?.run();
   expect(asked.at(-1)).toBe("POST /api/conversations/c1/restore/");
   vi.unstubAllGlobals();
 });
 
 it("REL-1349: no longer says that there is no connection once there is one", async () => {
   const { default: common } = await import("../src/texts/common");
-  app.toast(common.notConnected, "bad");
-  app.toast(common.offline, "bad");
-  app.toast("Sent", "ok");
-  app.dropAbsence();
+  notes.toast(common.notConnected, "bad");
+  notes.toast(common.offline, "bad");
+  notes.toast("Sent", "ok");
+  notes.dropAbsence();
   expect(texts()).toEqual(["Sent"]);
 });

@@ -8,6 +8,8 @@ import { at, openPage, PLACE } from "./page";
 import { CONVERSATION, inputRequest, message, toolCall } from "./rows";
 
 let app: typeof import("../src/app");
+let notes: typeof import("../src/toasts");
+let start: typeof import("../src/boot");
 let branches: typeof import("../src/chat/branches");
 let queued: typeof import("../src/chat/queued");
 let composer: typeof import("../src/chat/composer");
@@ -23,6 +25,8 @@ beforeAll(async () => {
   vi.stubGlobal("fetch", async () => new Response("", { status: 500 }));
   vi.resetModules();
   app = await import("../src/app");
+  notes = await import("../src/toasts");
+  start = await import("../src/boot");
   branches = await import("../src/chat/branches");
   queued = await import("../src/chat/queued");
   composer = await import("../src/chat/composer");
@@ -95,7 +99,7 @@ describe("a waiting message being changed", () => {
 
   it("REL-1244: that is sent meanwhile leaves what was typed in the message field, and says so", () => {
     app.place.value = CONVERSATION;
-    app.toasts.value = [];
+    notes.toasts.value = [];
     withRows(row);
     draw(<queued.QueuedMessages />);
     for (const words of ["Later", "Later, but in French"]) {
@@ -107,7 +111,7 @@ describe("a waiting message being changed", () => {
       expect(at().querySelector("textarea")).toBeNull();
     }
     expect(draft.draftOf(CONVERSATION)).toBe("Later, but in French");
-    expect(app.toasts.value.map((one) => one.text)).toEqual([
+    expect(notes.toasts.value.map((one) => one.text)).toEqual([
       "The message that you were changing is no longer waiting. Your change is in the message field.",
     ]);
   });
@@ -181,7 +185,7 @@ it("REL-1247: no keyboard of a phone comes up for a message field that nobody to
 });
 
 it("REL-1255: a message that is too long stays in its field, and nothing of it is sent", () => {
-  app.toasts.value = [];
+  notes.toasts.value = [];
   const onSend = vi.fn(async () => {});
   const parts = { draftKey: "y", label: "Message", placeholder: "", onSend };
   draw(<composer.Composer {...parts} />);
@@ -194,7 +198,7 @@ it("REL-1255: a message that is too long stays in its field, and nothing of it i
     expect(onSend).toHaveBeenCalledTimes(sends);
     expect(field().value).toBe(sends ? "" : words);
   }
-  expect(app.toasts.value.map((one) => one.text)).toEqual([
+  expect(notes.toasts.value.map((one) => one.text)).toEqual([
     "This message is too long. It can have up to 5 characters. Shorten it, or attach it as a file.",
   ]);
 });
@@ -202,7 +206,7 @@ it("REL-1255: a message that is too long stays in its field, and nothing of it i
 describe("REL-1356: what is typed on a card is there again after another chat was shown", () => {
   beforeAll(() => {
     Element.prototype.scrollIntoView = () => {};
-    Object.assign(app.boot.urls, { call_rules: "", permissions: "/p/" });
+    Object.assign(start.boot.urls, { call_rules: "", permissions: "/p/" });
   });
   const input = (): HTMLInputElement => at().querySelector("input") as HTMLInputElement;
   const fill = (text: string): void =>

@@ -1,11 +1,13 @@
 /** Which file is open beside the conversation, and what one can do with files. */
 import { computed, effect, signal } from "@preact/signals";
-import { boot, homePath, messageOf, openState, place, toast } from "../app";
+import { homePath, openState, place } from "../app";
+import { boot } from "../boot";
 import { chooseFiles } from "../chat/uploads";
 import { answered } from "../net/api";
 import chat from "../texts/chat";
 import common from "../texts/common";
 import t from "../texts/files";
+import { messageOf, toast } from "../toasts";
 import { refocus } from "../ui/refocus";
 import type { Artifact, ArtifactVersion, KnowledgeFile, KnowledgeText } from "../wire";
 import { sizeWord } from "./words";

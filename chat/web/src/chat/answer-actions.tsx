@@ -1,7 +1,7 @@
 /** What can be done with an answer that is complete: copied, heard, rated, written again, gone on from. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { openState, runningTurn, toast } from "../app";
+import { openState, runningTurn } from "../app";
 import { continueTurn, forkFrom, rateTurn, regenerate } from "../commands";
 import { renderText } from "../markdown/render";
 import t from "../texts/answers";
@@ -9,6 +9,7 @@ import chat from "../texts/chat";
 import common from "../texts/common";
 import compareTexts from "../texts/comparing";
 import sharingTexts from "../texts/sharing";
+import { toast } from "../toasts";
 import { CopyButton } from "../ui/copy";
 import { copyText } from "../ui/copy-text";
 import { Icon } from "../ui/icon";

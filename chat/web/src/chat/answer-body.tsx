@@ -1,7 +1,7 @@
 /** What an answer shows beneath its name: its texts, its calls, what it asks, and how it ended. */
 import { memo } from "preact/compat";
 import { useCallback } from "preact/hooks";
-import { boot } from "../app";
+import { boot } from "../boot";
 import { retryTurn } from "../commands";
 import { Markdown } from "../markdown/markdown";
 import type { AnswerItem } from "../store/timeline";

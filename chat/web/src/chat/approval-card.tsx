@@ -1,7 +1,7 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { boot } from "../app";
 import { FileOfCall } from "../artifacts/button";
 import { sizeWord } from "../artifacts/words";
+import { boot } from "../boot";
 import { askAlways, decide, decideForOther } from "../commands";
 import t from "../texts/calls";
 import common from "../texts/common";

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import { boot, changedResources, dropPicked, picked, pickResource } from "../app";
 import { files, openPanel, previewPath } from "../artifacts/state";
 import { ICON_OF, sizeWord } from "../artifacts/words";
+import { boot } from "../boot";
 import { moment } from "../formats";
 import t from "../texts/chat";
 import choosing from "../texts/choosing";
@@ -16,6 +16,7 @@ import type { ArtifactKind, AttachedFile, Attachment, Bud, ChosenModel, ServerNa
 import { isFile, keyOf, type Picked, pickAgain } from "./attachments";
 import { comparedBy, comparing, dropCompared } from "./comparing";
 import { dropMention, mentionOf } from "./mentions";
+import { changedResources, dropPicked, picked, pickResource } from "./picked";
 import { Result } from "./result";
 import { dropUpload, tryAgain, type Upload, uploadsOf } from "./uploads";
 

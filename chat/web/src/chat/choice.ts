@@ -1,21 +1,12 @@
 /** Who answers in the open conversation, or in the one that is about to begin. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import {
-  api,
-  buds,
-  dropPicked,
-  messageOf,
-  openFolder,
-  openState,
-  picked,
-  place,
-  placeInList,
-  toast,
-} from "../app";
+import { buds, openFolder, openState, place, placeInList } from "../app";
+import { api } from "../boot";
 import { notedHome, noteHome } from "../last-chat";
 import type { ChatSetting, ConversationChoice, Suggestion, ToolSetting } from "../net/api";
 import { ApiProblem } from "../net/api";
 import t from "../texts/choosing";
+import { messageOf, toast } from "../toasts";
 import type {
   Bud,
   ChosenModel,
@@ -39,6 +30,7 @@ import {
   withSetting,
 } from "./choices";
 import { HOME, moveHomeDraft } from "./draft";
+import { dropPicked, picked } from "./picked";
 import { isNextTemporary, whose } from "./temporary";
 
 export type Chooser = "all" | "buds" | "models";

@@ -1,6 +1,7 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { boot, buds, place, runningTurn } from "../app";
+import { buds, place, runningTurn } from "../app";
+import { boot } from "../boot";
 import t from "../texts/choosing";
 import common from "../texts/common";
 import compareTexts from "../texts/comparing";

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { boot } from "../app";
+import { boot } from "../boot";
 import { compareAnswer, regenerate } from "../commands";
 import answers from "../texts/answers";
 import choosing from "../texts/choosing";

@@ -1,7 +1,8 @@
 /** Which models the next message compares, and for what the dialog is open that chooses them. */
 
 import { computed, effect, signal } from "@preact/signals";
-import { boot, openTimeline } from "../app";
+import { openTimeline } from "../app";
+import { boot } from "../boot";
 import { personal } from "../forgetting";
 import { noteAsked, notedAsked } from "../last-chat";
 import type { ComparisonItem } from "../store/timeline";

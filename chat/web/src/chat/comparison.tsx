@@ -1,11 +1,12 @@
 /** Answers of several models side by side; where there is no room for that, one at a time, with tabs. */
 import { useEffect, useState } from "preact/hooks";
-import { openState, toast } from "../app";
+import { openState } from "../app";
 import { chooseAnswer, stopTurn } from "../commands";
 import { focusComposer } from "../shortcuts/chat";
 import type { AnswerItem, ComparisonItem } from "../store/timeline";
 import chat from "../texts/chat";
 import t from "../texts/comparing";
+import { toast } from "../toasts";
 import { Icon } from "../ui/icon";
 import { duration } from "../ui/time";
 import { usageWords } from "../ui/usage-words";

@@ -1,6 +1,5 @@
 import { useEffect } from "preact/hooks";
 import {
-  boot,
   buds,
   go,
   homePath,
@@ -15,6 +14,7 @@ import {
   waiting,
 } from "../app";
 import { FilesButton } from "../artifacts/button";
+import { boot } from "../boot";
 import { stopTurn } from "../commands";
 import { sendMessage } from "../sending";
 import { ConversationMenu } from "../sidebar/row";

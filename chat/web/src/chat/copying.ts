@@ -1,8 +1,9 @@
 /** Copying by a shortcut: the newest answer, and the newest piece of code in the answers that are loaded. */
-import { openTimeline, toast } from "../app";
+import { openTimeline } from "../app";
 import type { AnswerItem } from "../store/timeline";
 import common from "../texts/common";
 import t from "../texts/shortcuts";
+import { toast } from "../toasts";
 import { copyText } from "../ui/copy-text";
 
 function answersFromNewest(): AnswerItem[] {

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { toast } from "../app";
 import t from "../texts/answers";
+import { toast } from "../toasts";
 import { Icon } from "../ui/icon";
 import { dictate } from "./speech";
 

@@ -1,11 +1,14 @@
 import { effect, signal, untracked } from "@preact/signals";
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { api, boot, hearOfChanges, hearOfReturn, nudge, picked, place, toast } from "../app";
+import { hearOfChanges, hearOfReturn, nudge, place } from "../app";
+import { api, boot } from "../boot";
 import { personal } from "../forgetting";
 import chat from "../texts/chat";
+import { toast } from "../toasts";
 import type { Draft } from "../wire";
 import { keyOf as keyOfPicked, type Picked, withPicked } from "./attachments";
 import { merged } from "./merging";
+import { picked } from "./picked";
 import { isNextTemporary, isOpenTemporary } from "./temporary";
 
 const PAUSE_MS = 1_200;

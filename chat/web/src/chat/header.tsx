@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { boot, isSidebarOpen } from "../app";
+import { isSidebarOpen } from "../app";
+import { boot } from "../boot";
 import { isSidebarHidden, showSidebar } from "../sidebar/hiding";
 import home from "../texts/home";
 import shell from "../texts/shell";

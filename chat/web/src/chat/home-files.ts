@@ -1,7 +1,7 @@
 /** Files that are chosen for a chat which has not begun: kept in this browser until it begins, so that a reload loses none. */
 import { effect, signal } from "@preact/signals";
 import { createStore, del, get, set, type UseStore } from "idb-keyval";
-import { boot } from "../app";
+import { boot } from "../boot";
 import { FILES } from "../forgetting";
 import { HOME } from "./draft";
 import { isNextTemporary } from "./temporary";

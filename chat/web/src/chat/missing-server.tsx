@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
-import { messageOf, toast } from "../app";
 import t from "../texts/choosing";
 import { filled } from "../texts/language";
+import { messageOf, toast } from "../toasts";
 import { Icon } from "../ui/icon";
 import type { AddableServer } from "../wire";
 import { answeringBud, changeTools, homeOverrides, loadServers } from "./choice";

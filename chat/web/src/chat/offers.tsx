@@ -1,9 +1,10 @@
 /** The menu over the composer: what fits the words that are being typed after a sign. */
 import { useEffect, useState } from "preact/hooks";
-import { buds, messageOf, toast } from "../app";
+import { buds } from "../app";
 import { files } from "../artifacts/state";
 import { ICON_OF } from "../artifacts/words";
 import choosing from "../texts/choosing";
+import { messageOf, toast } from "../toasts";
 import { Icon, type IconName } from "../ui/icon";
 import type { Bud, Prompt, Resource } from "../wire";
 import { keyOf, type Picked, pick, pickFile } from "./attachments";

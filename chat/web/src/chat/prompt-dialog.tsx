@@ -1,13 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
-import { messageOf, pickResource, toast } from "../app";
 import t from "../texts/chat";
 import { filled } from "../texts/language";
 import questions from "../texts/questions";
+import { messageOf, toast } from "../toasts";
 import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { Prompt } from "../wire";
 import { suggest as askForSuggestions, fillPrompt } from "./choice";
 import { HOME } from "./draft";
+import { pickResource } from "./picked";
 import { textOf, titleOf } from "./prompts";
 import { SuggestField } from "./suggest-field";
 

@@ -1,12 +1,13 @@
 /** Messages that wait for the running answer: in order, and still to be changed. */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { openState, place, runningTurn, toast } from "../app";
+import { openState, place, runningTurn } from "../app";
 import { editQueued, removeQueued, sendQueuedNow } from "../commands";
 import t from "../texts/chat";
 import choosing from "../texts/choosing";
 import common from "../texts/common";
 import comparing from "../texts/comparing";
+import { toast } from "../toasts";
 import { Icon } from "../ui/icon";
 import { useRefocus } from "../ui/refocus";
 import type { QueuedMessage } from "../wire";

@@ -1,13 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
-import { messageOf, pickResource } from "../app";
 import t from "../texts/chat";
 import common from "../texts/common";
+import { messageOf } from "../toasts";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { Resource } from "../wire";
 import { expand, pick, variablesOf } from "./attachments";
 import { findResources, suggest } from "./choice";
 import { HOME } from "./draft";
+import { pickResource } from "./picked";
 import { SuggestField } from "./suggest-field";
 
 const WAIT_MS = 200;

@@ -1,4 +1,3 @@
-import { pickResource } from "../app";
 import { safeHref } from "../markdown/links";
 import t from "../texts/calls";
 import { CopyButton } from "../ui/copy";
@@ -6,6 +5,7 @@ import { Icon } from "../ui/icon";
 import type { ContentPart, Json } from "../wire";
 import { asJson } from "./arguments";
 import { JsonView } from "./json-tree";
+import { pickResource } from "./picked";
 import { saysTheSame } from "./repeated";
 
 const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);

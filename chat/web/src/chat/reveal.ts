@@ -1,10 +1,11 @@
 /** Goes to a message that was looked for: shows its branch and the part that begins with it, and marks it. */
 import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
-import { messageOf, openState, runningTurn, showFrom, toast, wanted } from "../app";
+import { openState, runningTurn, showFrom, wanted } from "../app";
 import { showBranch } from "../commands";
 import { isShown } from "../store/timeline";
 import t from "../texts/chat";
+import { messageOf, toast } from "../toasts";
 
 const MARKED_MS = 2_500;
 /** How long the branch of a message may take to come. */

@@ -1,9 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { boot, messageOf, openState, toast } from "../app";
+import { openState } from "../app";
+import { boot } from "../boot";
 import type { ToolSetting } from "../net/api";
 import { onSignedIn, openSignIn } from "../sign-in";
 import t from "../texts/chat";
 import common from "../texts/common";
+import { messageOf, toast } from "../toasts";
 import { Dialog } from "../ui/dialog";
 import { Icon, type IconName } from "../ui/icon";
 import { ServerTile } from "../ui/server-tile";

@@ -1,10 +1,12 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { api, boot, list, messageAt, messageOf, openState, toast } from "../app";
+import { list, openState } from "../app";
+import { api, boot } from "../boot";
 import { moment, typed } from "../formats";
 import { describedBy, FieldNotes } from "../forms/frame";
 import { ApiProblem } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/sharing";
+import { messageAt, messageOf, toast } from "../toasts";
 import { CopyButton } from "../ui/copy";
 import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";

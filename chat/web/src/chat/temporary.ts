@@ -1,8 +1,10 @@
 /** Temporary chats: in no list, and deleted some hours after their last activity unless they are kept. */
 import { signal } from "@preact/signals";
-import { api, boot, messageOf, openState, placeInList, toast } from "../app";
+import { openState, placeInList } from "../app";
+import { api, boot } from "../boot";
 import { notedHome } from "../last-chat";
 import shell from "../texts/shell";
+import { messageOf, toast } from "../toasts";
 
 /** Whose choices on the start page this tab remembers. */
 export const whose = `${boot.user.id}.${boot.workspace.slug}`;

@@ -1,6 +1,7 @@
 import { useId, useState } from "preact/hooks";
-import { boot, openInputRequests, openProgress, place, waiting } from "../app";
+import { openInputRequests, openProgress, place, waiting } from "../app";
 import { FileOfCall } from "../artifacts/button";
+import { boot } from "../boot";
 import { askAlways } from "../commands";
 import { moment } from "../formats";
 import t from "../texts/calls";

@@ -1,13 +1,15 @@
 /** Files on their way into a message: several at once, with progress, to be taken back or tried again. */
 import { signal } from "@preact/signals";
-import { boot, messageOf, picked, takeAlong, toast } from "../app";
 import { sizeWord } from "../artifacts/words";
+import { boot } from "../boot";
 import { ApiProblem, problemOf } from "../net/api";
 import t from "../texts/chat";
 import common from "../texts/common";
+import { messageOf, toast } from "../toasts";
 import type { Artifact } from "../wire";
 import { isFile, MOST_PICKED, type Picked, pickFile } from "./attachments";
 import { HOME } from "./draft";
+import { picked, takeAlong } from "./picked";
 
 export interface Upload {
   key: number;

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { boot, buds, budsProblem, loadBuds, place } from "../app";
+import { buds, budsProblem, loadBuds, place } from "../app";
+import { boot } from "../boot";
 import {
   answeringModel,
   chooseHomeBud,

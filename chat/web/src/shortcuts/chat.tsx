@@ -1,5 +1,6 @@
 import { effect, signal } from "@preact/signals";
-import { boot, go, homePath, place, printPath } from "../app";
+import { go, homePath, place, printPath } from "../app";
+import { boot } from "../boot";
 import { chooser, setNextTemporary } from "../chat/choice";
 import { copyLastAnswer, copyLastCode } from "../chat/copying";
 import { toggleSidebar } from "../sidebar/hiding";

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { boot } from "../app";
+import { boot } from "../boot";
 import { hasNoticesFailed, loadNotices, notices, readNotice, unread } from "../notices";
 import common from "../texts/common";
 import t from "../texts/shell";

@@ -1,8 +1,10 @@
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { api, boot, dropActionsAbout, messageOf, restoreConversation, toast } from "../app";
+import { restoreConversation } from "../app";
+import { api, boot } from "../boot";
 import { ApiProblem } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/shell";
+import { dropActionsAbout, messageOf, toast } from "../toasts";
 import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { toComposer } from "../ui/refocus";

@@ -1,24 +1,13 @@
 /** Folders: one level, each with a colour. A click lists what is in one; the menu of a chat moves it. */
 import { signal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
-import {
-  api,
-  boot,
-  hearOfChanges,
-  hearOfReturn,
-  list,
-  loadList,
-  messageAt,
-  messageOf,
-  nudge,
-  openFolder,
-  setOpenFolder,
-  toast,
-} from "../app";
+import { hearOfChanges, hearOfReturn, list, loadList, nudge, openFolder, setOpenFolder } from "../app";
+import { api, boot } from "../boot";
 import type { FolderColour } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/folders";
 import shell from "../texts/shell";
+import { messageAt, messageOf, toast } from "../toasts";
 import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";

@@ -1,8 +1,10 @@
 /** Chats on their way into a folder, one or several chosen ones. */
 import { effect, signal } from "@preact/signals";
-import { api, changeConversation, list, messageAlone, placeInList, toast, UNDO_MS } from "../app";
+import { changeConversation, list, placeInList } from "../app";
+import { api } from "../boot";
 import t from "../texts/folders";
 import shell from "../texts/shell";
+import { messageAlone, toast, UNDO_MS } from "../toasts";
 import type { Conversation } from "../wire";
 
 /** Null: nothing is being chosen. */

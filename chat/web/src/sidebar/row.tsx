@@ -1,7 +1,6 @@
 import { signal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
 import {
-  boot,
   changeConversation,
   conversationPath,
   deleteConversation,
@@ -10,6 +9,7 @@ import {
   place,
   printPath,
 } from "../app";
+import { boot } from "../boot";
 import { unsent } from "../chat/draft";
 import { sharing } from "../chat/sharing";
 import { keepChat } from "../chat/temporary";

@@ -1,11 +1,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, buds, conversationPath, go, messageAt, reveal } from "../app";
+import { buds, conversationPath, go, reveal } from "../app";
 import { openPanel } from "../artifacts/state";
 import { type Offer, offersFor, termAt } from "../audit-search";
+import { api } from "../boot";
 import { moment } from "../formats";
 import { takeEarly } from "../shortcuts/early";
 import common from "../texts/common";
 import t from "../texts/shell";
+import { messageAt } from "../toasts";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { SearchField } from "../ui/search-field";

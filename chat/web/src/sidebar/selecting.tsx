@@ -1,21 +1,11 @@
 /** Several chats chosen in the list, and what can be done with all of them. */
 import { useEffect, useState } from "preact/hooks";
-import {
-  api,
-  boot,
-  dropActionsAbout,
-  forget,
-  list,
-  messageAlone,
-  placeInList,
-  showsArchived,
-  toast,
-  UNDO_MS,
-  whileDeleting,
-} from "../app";
+import { forget, list, placeInList, showsArchived, whileDeleting } from "../app";
+import { api, boot } from "../boot";
 import common from "../texts/common";
 import t from "../texts/folders";
 import shell from "../texts/shell";
+import { dropActionsAbout, messageAlone, toast, UNDO_MS } from "../toasts";
 import { Icon } from "../ui/icon";
 import { askWhere } from "./folders";
 import { selected, stopSelecting } from "./moving";

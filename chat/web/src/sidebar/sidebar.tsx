@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import {
-  boot,
   isSidebarOpen,
   list,
   listNext,
@@ -11,6 +10,7 @@ import {
   setShowsArchived,
   showsArchived,
 } from "../app";
+import { boot } from "../boot";
 import { isSearchOpen, newChat } from "../shortcuts/chat";
 import common from "../texts/common";
 import folderTexts from "../texts/folders";

@@ -1,4 +1,5 @@
-import { boot, socket, socketStatus } from "../app";
+import { socket, socketStatus } from "../app";
+import { boot } from "../boot";
 import t from "../texts/shell";
 import { Icon } from "./icon";
 

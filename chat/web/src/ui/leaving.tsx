@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { boot } from "../app";
+import { boot } from "../boot";
 import { personal } from "../forgetting";
 import { filled } from "../texts/language";
 import t from "../texts/reading";

@@ -1,5 +1,6 @@
 import { useEffect } from "preact/hooks";
-import { boot, conversationPath, go, reveal } from "../app";
+import { conversationPath, go, reveal } from "../app";
+import { boot } from "../boot";
 import { ApprovalCard } from "../chat/approval-card";
 import { InputCard } from "../chat/input-card";
 import { UnknownCard } from "../chat/unknown-card";

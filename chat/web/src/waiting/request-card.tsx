@@ -1,10 +1,10 @@
 import { useId, useState } from "preact/hooks";
-import { toast } from "../app";
 import { decideRequest } from "../commands";
 import { moment } from "../formats";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import t from "../texts/waiting";
+import { toast } from "../toasts";
 import { Icon } from "../ui/icon";
 import { toComposer } from "../ui/refocus";
 import { ago, useNow } from "../ui/time";

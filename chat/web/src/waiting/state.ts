@@ -1,7 +1,9 @@
 /** What waits for the person: in all their conversations, and what members ask them for. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { api, list, messageOf, reveal } from "../app";
+import { list, reveal } from "../app";
+import { api } from "../boot";
 import t from "../texts/waiting";
+import { messageOf } from "../toasts";
 import type { Waiting } from "../wire";
 import { type About, aboutChat, tell } from "./notify";
 import { isUnknown, newOf } from "./steps";

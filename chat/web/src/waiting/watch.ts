@@ -1,6 +1,7 @@
 /** Keeps the list of what waits up to date, and tells of it. */
 import { effect } from "@preact/signals";
-import { boot, hearOfChanges, hearOfRows, socketStatus } from "../app";
+import { hearOfChanges, hearOfRows, socketStatus } from "../app";
+import { boot } from "../boot";
 import t from "../texts/waiting";
 import { aboutChat, tell } from "./notify";
 import { fallBehind, loadWaiting, showCount, tellWhoDecides, waitingItems } from "./state";
