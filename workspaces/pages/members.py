@@ -23,7 +23,13 @@ from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.people import access
 from workspaces.people.ownership import transfer_ownership
 from workspaces.people.pictures import picture_of_member
-from workspaces.people.services import change_membership, remove_member
+from workspaces.people.services import (
+    change_membership,
+    is_above,
+    may_choose_auditors,
+    remove_member,
+    roles_to_give,
+)
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
 from workspaces.people.visits import SESSION_ORDER, device, end_sessions, last_seen_of, sessions_of
 from workspaces.roles import Permission
@@ -221,7 +227,9 @@ def _show(
         "section": "people",
         "one": membership,
         "person": membership.user,
-        "roles": ROLE_CHOICES,
+        "roles": roles_to_give(actor),
+        "may_change_role": not is_above(actor, Role(membership.role)),
+        "may_choose_auditors": may_choose_auditors(actor),
         "seen": rights_of(membership),
         "longest_reason": LONGEST_REASON,
         "faults": faults or {},

@@ -29,7 +29,7 @@ from workspaces.people.inviting import (
     resend_invitation,
 )
 from workspaces.people.joining import make_join_link, revoke_join_link
-from workspaces.people.services import revoke_invitation
+from workspaces.people.services import revoke_invitation, roles_to_give
 from workspaces.roles import Permission
 from workspaces.row_pages import page_in_address, ways_from
 from workspaces.scoping import WorkspaceQuerySet
@@ -88,7 +88,7 @@ def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "section": "people",
         "text": text,
         "role": role,
-        "roles": ROLE_CHOICES,
+        "roles": roles_to_give(request.actor),
         "faults": faults,
         "links": links,
         "most": MOST,

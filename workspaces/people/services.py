@@ -20,7 +20,7 @@ from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.mails import compose
-from workspaces.models import Invitation, Membership, User, Workspace
+from workspaces.models import ROLE_CHOICES, Invitation, Membership, User, Workspace
 from workspaces.people.email_addresses import confirm_address
 from workspaces.people.memberships import is_suspended
 from workspaces.people.sessions import end_access
@@ -232,15 +232,30 @@ def remove_member(*, membership: Membership, actor: Actor) -> None:
 
 def _require_owner_for_auditor(actor: Actor, *, is_change: bool) -> None:
     """Who may read bodies is the owner's word: an admin must not give that right to themselves."""
-    if is_change and actor.role not in (Role.OWNER, None) and not actor.is_superuser:
+    if is_change and not may_choose_auditors(actor):
         raise PermissionDenied(_("Only an owner can decide who is an auditor."))
+
+
+def may_choose_auditors(actor: Actor) -> bool:
+    """Whether the actor decides who is an auditor."""
+    return actor.is_superuser or actor.role in (Role.OWNER, None)
+
+
+def is_above(actor: Actor, role: Role) -> bool:
+    """Whether the role is stronger than the actor's own."""
+    if actor.is_superuser or actor.role is None:
+        return False
+    return _STRENGTH[role] > _STRENGTH[actor.role]
+
+
+def roles_to_give(actor: Actor) -> list[tuple[str, str]]:
+    """Those that the actor may give somebody, each with what people call it."""
+    return [(value, label) for value, label in ROLE_CHOICES if not is_above(actor, Role(value))]
 
 
 def require_not_above(actor: Actor, role: Role) -> None:
     """Raise PermissionDenied where the role is stronger than the actor's own."""
-    if actor.is_superuser or actor.role is None:
-        return
-    if _STRENGTH[role] > _STRENGTH[actor.role]:
+    if is_above(actor, role):
         raise PermissionDenied(_("That role is above your own."))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import urlsafe_b64encode
 from typing import Any
 
@@ -55,6 +56,25 @@ def test_a_person_is_suspended_and_let_in_on_their_page(tenant: Tenant) -> None:
     assert "above your own" in answer.content.decode()
     answer = client.post(page(tenant, "member", "role"), {"role": "king"})
     assert answer.status_code == 422
+
+
+def test_nobody_is_offered_a_role_that_they_cannot_give(tenant: Tenant) -> None:
+    """REL-1451: an admin makes no owner and no auditor, and what they save leaves an auditor one."""
+    admin, owner = tenant.client("admin"), tenant.client("owner")
+    for client, is_owner in ((admin, False), (owner, True)):
+        for place in (page(tenant, "member"), f"/w/{tenant.workspace.slug}/people/invite/"):
+            shown = client.get(place).content.decode()
+            assert '<option value="admin"' in shown
+            assert ('<option value="owner"' in shown) is is_owner
+    assert "Only an owner can change that." in admin.get(page(tenant, "owner")).content.decode()
+    shown = admin.get(page(tenant, "auditor")).content.decode()
+    assert 'type="hidden" name="is_auditor" value="on"' in shown
+    seen = re.search(r'name="seen" value="([^"]*)"', shown)
+    assert seen is not None
+    body = {"role": "admin", "is_auditor": "on", "seen": seen[1]}
+    assert admin.post(page(tenant, "auditor", "role"), body).status_code == 302
+    changed = of(tenant, "auditor")
+    assert (changed.role, changed.is_auditor) == ("admin", True)
 
 
 def test_a_page_says_what_a_person_may_use_and_why(tenant: Tenant) -> None:
