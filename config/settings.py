@@ -196,6 +196,7 @@ else:
     }
 
 CELERY_TASK_IGNORE_RESULT = True
+CELERY_BEAT_SCHEDULER = "config.scheduler:JobScheduler"
 # Celery would close the pool of connections around each task, and with it those of turns that run beside.
 CELERY_DB_REUSE_MAX = 1_000_000_000
 CELERY_TASK_ACKS_LATE = True

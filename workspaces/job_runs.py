@@ -18,9 +18,9 @@ from typing import Final
 from django.db import Error, transaction
 from django.utils import timezone
 
-from workspaces.database import is_unavailable
+from workspaces.database import is_unavailable, leave_database
 from workspaces.database.row_security import everywhere
-from workspaces.installation import BackgroundJob, Fault, WorkerSeen
+from workspaces.installation import BackgroundJob, Fault, InstalledVersion, WorkerSeen
 from workspaces.process.schedules import DAY, JOBS
 from workspaces.product import VERSION
 
@@ -84,6 +84,25 @@ class JobRuns:
             ended, self._ended = self._ended, {}
             self._noted_at = time.monotonic()
         _try(lambda: _store(ended, worker))
+
+
+def last_begun() -> dict[str, datetime]:
+    """When each job that runs at set times began last; for one that never ran, since when there is an installation.
+
+    Nothing while the database is away.
+    """
+    try:
+        with everywhere():
+            begun = dict(BackgroundJob.objects.values_list("pk", "started_at"))
+            first = InstalledVersion.objects.order_by("id").first()
+    except Error:
+        logger.warning("last_runs_not_read", exc_info=True)
+        return {}
+    finally:
+        leave_database()
+    since = first.since if first is not None else None
+    found = {name: begun.get(name) or since for name, job in JOBS.items() if job.is_rare}
+    return {name: at for name, at in found.items() if at is not None}
 
 
 def failures_in_a_day(job: BackgroundJob, now: datetime) -> int:

@@ -195,7 +195,7 @@ class Installation:
             case "worker":
                 command = ["celery", "-A", "config", "worker", "--concurrency", "1"]
             case "beat" | "beat2":
-                command = ["celery", "-A", "config", "beat", "-s", str(self.folder / name)]
+                command = ["celery", "-A", "config", "beat"]
             case _:
                 port = str(self.ports[int(name.removeprefix("server"))])
                 command = ["daphne", "-b", "127.0.0.1", "-p", port]

@@ -25,8 +25,7 @@ def test_one_installation_of_many_processes(installation: Installation) -> None:
         installation.start(f"server{number}", *server)
     one_child = {"4": "1"}
     installation.start("worker", *[one_child.get(word, word) for word in command_of("worker")])
-    kept = {"/tmp/schedule": str(installation.folder / "beat")}
-    installation.start("beat", *[kept.get(word, word) for word in command_of("scheduler")])
+    installation.start("beat", *command_of("scheduler"))
     for port in installation.ports:
         installation.until(f"readiness of {port}", lambda port=port: is_ready(port))  # type: ignore[misc]
 

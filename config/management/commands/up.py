@@ -125,7 +125,9 @@ def start_background() -> Callable[[], None]:
     )
     assert not isinstance(worker, Worker)
     threading.Thread(target=worker.start, name="celery-worker", daemon=True).start()
-    beat = EmbeddedService(app, max_interval=5, thread=True, scheduler_cls="celery.beat:Scheduler")
+    beat = EmbeddedService(
+        app, max_interval=5, thread=True, scheduler_cls=settings.CELERY_BEAT_SCHEDULER
+    )
     beat.daemon = True
     beat.start()
 

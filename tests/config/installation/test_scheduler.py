@@ -1,0 +1,54 @@
+"""What the scheduler does at its start about jobs that should have run while nothing did."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from config.celery import app
+from config.installation.jobs import all_jobs
+from config.scheduler import JobScheduler
+from tests.config.installation.test_jobs import DAILY, HOURLY, OFTEN, ran
+from workspaces.models import BackgroundJob, InstalledVersion
+from workspaces.process.schedules import DAY, HOUR, WEEK
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
+WEEKLY = "audit.tasks.verify_the_whole"
+
+
+def due() -> set[str]:
+    """The jobs at set times that a scheduler hands out as soon as it begins."""
+    scheduler = JobScheduler(app=app, lazy=True)
+    scheduler.setup_schedule()
+    rare = (name for name, job in all_jobs().items() if job.is_rare)
+    return {name for name in rare if scheduler.schedule[name].is_due().is_due}
+
+
+def installed(ago: timedelta) -> None:
+    InstalledVersion.objects.all().delete()
+    InstalledVersion.objects.create(version="0.1.0", since=timezone.now() - ago)
+
+
+def test_what_was_missed_runs_at_once() -> None:
+    """REL-1452: on a machine that is off at night, too; what has run in time waits for its next time."""
+    installed(DAY * 30)
+    for name in all_jobs():
+        ran(name, timedelta(seconds=1))
+    assert due() == set()
+    ran(DAILY, DAY + HOUR)
+    ran(HOURLY, HOUR + timedelta(minutes=1))
+    ran(OFTEN, DAY)
+    assert due() == {DAILY, HOURLY}
+
+
+def test_what_never_ran_counts_from_the_installation() -> None:
+    """REL-1452: a new installation does not begin with all jobs at once; one that is never on at night does them all the same."""
+    BackgroundJob.objects.all().delete()
+    installed(timedelta())
+    assert due() == set()
+    installed(WEEK + HOUR)
+    assert {DAILY, WEEKLY} <= due()
+    InstalledVersion.objects.all().delete()
+    assert due() == set()
