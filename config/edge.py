@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import io
+import math
 import re
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import IO, Any, Final, Protocol
@@ -321,6 +323,38 @@ def let_daphne_say_why() -> None:
         self.sendCloseFrame(code=code or 1000, isReply=False)
 
     protocol.WebSocketProtocol.serverClose = close
+
+
+_MOST_UNREAD: Final = 64
+"""Messages of a socket that may wait for the application. No page sends so many at once."""
+_PONG_SECONDS: Final = 1.0
+
+
+def limit_sockets_of_daphne() -> None:
+    """Keep no more of what a socket sends than a page would send, if this process is Daphne.
+
+    Daphne's queues have no end. Its library answers every ping, whether the other side reads the answers or not.
+    """
+    protocol: Any = sys.modules.get("daphne.ws_protocol")
+    if protocol is None:
+        return
+    socket = protocol.WebSocketProtocol
+    take, answer = socket.onMessage, socket.onPing
+
+    def take_some(self: Any, payload: bytes, isBinary: bool) -> None:  # noqa: N803, FBT001 - the library's
+        if self.application_queue.qsize() < _MOST_UNREAD:
+            take(self, payload, isBinary)
+        else:
+            self.sendCloseFrame(code=1008, isReply=False)
+
+    def answer_now_and_then(self: Any, payload: bytes) -> None:
+        now = time.monotonic()
+        if now - getattr(self, "_answered_at", -math.inf) >= _PONG_SECONDS:
+            self._answered_at = now
+            answer(self, payload)
+
+    socket.onMessage = take_some
+    socket.onPing = answer_now_and_then
 
 
 def silence_daphne() -> None:

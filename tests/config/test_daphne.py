@@ -17,7 +17,7 @@ SERVER = """
 import asyncio, json, psutil, sys
 from daphne.endpoints import build_endpoint_description_strings
 from daphne.server import Server
-from config.edge import BodyLimit, limit_bodies_of_daphne
+from config.edge import BodyLimit, let_daphne_say_why, limit_bodies_of_daphne, limit_sockets_of_daphne
 
 MOST = 200 * 1024 * 1024
 
@@ -35,6 +35,12 @@ async def answer(send, **told):
     await send({"type": "http.response.body", "body": body})
 
 async def application(scope, receive, send):
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            await asyncio.sleep(0.2)
+        return
     if scope["path"] == "/fails":
         raise RuntimeError("on purpose")
     if scope["path"] == "/fails-halfway":
@@ -52,6 +58,8 @@ async def application(scope, receive, send):
     await answer(send, root=scope["root_path"], read=read, memory=most, turns=len(turns))
 
 limit_bodies_of_daphne(lambda path: MOST)
+let_daphne_say_why()
+limit_sockets_of_daphne()
 port = int(sys.argv[1])
 Server(
     BodyLimit(application, most_bytes=lambda path: MOST),
@@ -115,3 +123,41 @@ def test_an_answer_that_fails_halfway_ends_there_and_harms_nobody_else(port: int
     assert answer.startswith(b"HTTP/1.1 200")
     assert not answer.endswith(b"0\r\n\r\n")
     assert answer_to(port, "GET /fails HTTP/1.1").startswith(b"HTTP/1.1 500")
+
+
+def socket_to(port: int) -> socket.socket:
+    line = socket.create_connection(("127.0.0.1", port), 20)
+    line.sendall(
+        b"GET /ws/ HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    assert line.recv(4096).startswith(b"HTTP/1.1 101")
+    return line
+
+
+def frame(kind: int, content: bytes = b"") -> bytes:
+    """One that is short, and masked by zeros."""
+    return bytes([0x80 | kind, 0x80 | len(content)]) + bytes(4) + content
+
+
+TEXT, PING, CLOSED = 1, 9, bytes([0x88, 2]) + (1008).to_bytes(2, "big")
+
+
+def test_a_socket_that_sends_faster_than_it_is_read_is_closed(port: int) -> None:
+    """SEC-659: what waits for the application has an end; a page's own bursts are far below."""
+    with socket_to(port) as line:
+        line.sendall(frame(TEXT, b"hello") * 40)
+        line.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            line.recv(1)
+        line.settimeout(20)
+        line.sendall(frame(TEXT, b"hello") * 100)
+        assert line.recv(4096) == CLOSED
+
+
+def test_pings_are_answered_now_and_then(port: int) -> None:
+    """SEC-659: answers that nobody reads do not pile up."""
+    with socket_to(port) as line:
+        line.sendall(frame(PING, b"there?") * 1000 + frame(8))
+        told = line.makefile("rb").read()
+    assert told.count(b"there?") in {1, 2}
