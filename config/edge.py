@@ -341,7 +341,7 @@ def limit_sockets_of_daphne() -> None:
     socket = protocol.WebSocketProtocol
     take, answer = socket.onMessage, socket.onPing
 
-    def take_some(self: Any, payload: bytes, isBinary: bool) -> None:  # noqa: N803, FBT001 - the library's
+    def take_some(self: Any, payload: bytes, isBinary: bool) -> None:  # noqa: N803 - the library's
         if self.application_queue.qsize() < _MOST_UNREAD:
             take(self, payload, isBinary)
         else:
