@@ -31,6 +31,7 @@ from config.edge import (  # noqa: E402
     TrustedProxies,
     let_daphne_say_why,
     limit_bodies_of_daphne,
+    limit_sockets_of_daphne,
     silence_daphne,
 )
 from config.lifecycle import Lifecycle, StopHook  # noqa: E402
@@ -96,6 +97,7 @@ lifecycle = Lifecycle(
 )
 lifecycle.attach_to_daphne()
 limit_bodies_of_daphne(most_bytes_of)
+limit_sockets_of_daphne()
 let_daphne_say_why()
 silence_daphne()
 

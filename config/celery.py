@@ -52,9 +52,10 @@ def _load(**_kwargs: object) -> None:
 
     sdk.load()
     garbage.settle()
+    # Behind Celery's own receiver, which closes the pool of connections that threads of ours would be using.
+    worker_process_init.connect(_take_part)
 
 
-@worker_process_init.connect
 def _take_part(**_kwargs: object) -> None:
     """A worker's process runs turns that others have left, like every other process."""
     from audit.sealing import sealing_thread

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
+import math
 import re
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import Any, Protocol
+from typing import IO, Any, Final, Protocol
 
 from django.http.request import split_domain_port, validate_host
 
@@ -161,6 +165,25 @@ class _BodyTooLarge(Exception):
     """More came than is read."""
 
 
+_BODY: Final = "trellis.body"
+"""In the scope of Daphne's requests: the file that the body stands in."""
+_PIECE_BYTES: Final = 64 * 1024
+
+
+def _pieces_of(body: IO[bytes], receive: Receive) -> Receive:
+    """Read a body as it is asked for; then go on with what the server says, which begins with the end of the body."""
+
+    async def piece() -> Message:
+        found = b"" if body.closed else body.read(_PIECE_BYTES)
+        if found:
+            await asyncio.sleep(0)  # others are served between two pieces
+            return {"type": "http.request", "body": found, "more_body": True}
+        body.close()
+        return await receive()
+
+    return piece
+
+
 class BodyLimit:
     """Read no more of a request than anybody may send, whatever length it says or does not say.
 
@@ -175,6 +198,8 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if (body := scope.pop(_BODY, None)) is not None:
+            receive = _pieces_of(body, receive)
         most_bytes = self.most_bytes(str(scope.get("path", "")))
         lengths = header_values(scope, b"content-length")
         if any(_is_too_long(value, most_bytes) for value in lengths):
@@ -211,12 +236,21 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
     """The same for Daphne, if this process is Daphne: it keeps a whole request on its disk before it calls anybody.
 
     Nor does its library read the form in a body. It would do so on the event loop, before anybody knows who sent it,
-    and hold a file 13 times in memory; Django reads the form once more.
+    and hold a file 13 times in memory; Django reads the form once more. The body is read as the application asks for
+    it: Daphne would take all of it into memory at once.
     """
     protocol: Any = sys.modules.get("daphne.http_protocol")
     if protocol is None:
         return
     request = protocol.WebRequest
+    server: Any = sys.modules["daphne.server"].Server
+    create_application = server.create_application
+
+    def create(self: Any, connection: Any, scope: Scope) -> Any:
+        if scope["type"] == "http":
+            # Daphne finds an empty body, and says its end.
+            scope[_BODY], connection.content = connection.content, io.BytesIO()
+        return create_application(self, connection, scope)
 
     class LimitedRequest(request):  # type: ignore[misc, valid-type]  # known at run time alone
         _received = 0
@@ -229,6 +263,18 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
         def __repr__(self) -> str:
             # Daphne logs it where an application does not end in time. Twisted would show the whole address.
             return f"<request {self.method!r} {self.uri.partition(b'?')[0]!r}>"
+
+        def process(self) -> Any:
+            # By this header anybody could say where the product's pages begin: at another site, for its redirects.
+            self.requestHeaders.removeHeader(b"daphne-root-path")
+            return super().process()
+
+        def handle_exception(self, exception: Exception) -> None:
+            # Daphne would begin a second answer. That fails, and with it the loop that cleans up after everybody.
+            if self._response_started:
+                self.channel.loseConnection()
+            else:
+                super().handle_exception(exception)
 
         def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
             super().gotLength(length)
@@ -260,6 +306,7 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
             self.channel.loseConnection()
 
     protocol.WebRequest = LimitedRequest
+    server.create_application = create
 
 
 def let_daphne_say_why() -> None:
@@ -276,6 +323,38 @@ def let_daphne_say_why() -> None:
         self.sendCloseFrame(code=code or 1000, isReply=False)
 
     protocol.WebSocketProtocol.serverClose = close
+
+
+_MOST_UNREAD: Final = 64
+"""Messages of a socket that may wait for the application. No page sends so many at once."""
+_PONG_SECONDS: Final = 1.0
+
+
+def limit_sockets_of_daphne() -> None:
+    """Keep no more of what a socket sends than a page would send, if this process is Daphne.
+
+    Daphne's queues have no end. Its library answers every ping, whether the other side reads the answers or not.
+    """
+    protocol: Any = sys.modules.get("daphne.ws_protocol")
+    if protocol is None:
+        return
+    socket = protocol.WebSocketProtocol
+    take, answer = socket.onMessage, socket.onPing
+
+    def take_some(self: Any, payload: bytes, isBinary: bool) -> None:  # noqa: N803 - the library's
+        if self.application_queue.qsize() < _MOST_UNREAD:
+            take(self, payload, isBinary)
+        else:
+            self.sendCloseFrame(code=1008, isReply=False)
+
+    def answer_now_and_then(self: Any, payload: bytes) -> None:
+        now = time.monotonic()
+        if now - getattr(self, "_answered_at", -math.inf) >= _PONG_SECONDS:
+            self._answered_at = now
+            answer(self, payload)
+
+    socket.onMessage = take_some
+    socket.onPing = answer_now_and_then
 
 
 def silence_daphne() -> None:

@@ -138,6 +138,11 @@ else:
     }
     # Merged, not replaced: the address may carry options of its own, such as sslmode.
     _postgresql["OPTIONS"] = {
+        # A server that is gone without a word is found out within half a minute: the system's own patience is two hours.
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 25_000,
         **_postgresql.get("OPTIONS", {}),
         "pool": {"min_size": 1, "max_size": TRELLIS.database_pool_size, "timeout": 10},
     }

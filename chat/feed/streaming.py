@@ -153,19 +153,21 @@ async def _relay(conversation_id: UUID, listening: _Listening) -> None:
     layer = get_channel_layer()
     if layer is None or not has_other_processes():
         return
-    group, channel = conversation_group(conversation_id), await layer.new_channel()
-    await layer.group_add(group, channel)
+    group, channel = conversation_group(conversation_id), None
     try:
+        channel = await layer.new_channel()
+        await layer.group_add(group, channel)
         while True:
             message = await layer.receive(channel)
             if message.get("origin") != PROCESS_ID:
                 for frame, seq in message.get("frames", ()):
                     listening.offer(conversation_id, frame, seq)
-    except OSError:
+    except Exception:  # whatever a layer raises: Redis' own errors are no OSError
         logger.info("feed_without_layer", exc_info=True)
     finally:
-        with contextlib.suppress(Exception):
-            await layer.group_discard(group, channel)
+        if channel is not None:
+            with contextlib.suppress(Exception):
+                await layer.group_discard(group, channel)
 
 
 def _newest(turn: Turn) -> int:

@@ -12,10 +12,12 @@ from uuid import UUID
 
 import pytest
 from channels.db import database_sync_to_async as sync_to_async
+from channels.layers import InMemoryChannelLayer
 from channels.testing import WebsocketCommunicator
 from daphne.ws_protocol import WebSocketProtocol
 from django.conf import settings
 from django.test import Client
+from redis.exceptions import ConnectionError as RedisConnectionError
 from uuid_utils.compat import uuid7
 
 from chat.events import CloseCode
@@ -315,6 +317,24 @@ async def test_what_the_nudges_lost_is_healed(chat: Chat) -> None:
             lambda e: e["type"] == "snapshot" and len(e["messages"]) == 2, seconds=12
         )
         assert healed["turns"][0]["id"] == str(sent.turn.pk)
+
+
+async def test_a_page_opens_and_follows_a_chat_while_the_layer_is_away(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1424, REL-23: groups cannot be joined, and Redis says so by errors of its own. Rows tell what is missed."""
+
+    async def away(*_args: Any) -> None:
+        raise RedisConnectionError("Error 111 connecting to redis:6379. Connection refused.")
+
+    for name in ("group_add", "group_discard"):
+        monkeypatch.setattr(InMemoryChannelLayer, name, away)
+    place = {"conversation_id": str(chat.conversation.pk)}
+    async with opened(chat.tenant) as socket:
+        told = await socket.answer(type="subscribe", **place)
+        assert told["type"] == "snapshot"
+        told = await socket.answer(type="unsubscribe", **place)
+        assert told["type"] == "accepted"
 
 
 async def test_every_command_on_anothers_rows_is_not_found(chat: Chat) -> None:

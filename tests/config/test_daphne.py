@@ -1,0 +1,163 @@
+"""What the server below the product does by itself, on the wire."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from config.bootstrap import ROOT
+
+SERVER = """
+import asyncio, json, psutil, sys
+from daphne.endpoints import build_endpoint_description_strings
+from daphne.server import Server
+from config.edge import BodyLimit, let_daphne_say_why, limit_bodies_of_daphne, limit_sockets_of_daphne
+
+MOST = 200 * 1024 * 1024
+
+turns = []
+
+async def count_turns():
+    while True:
+        turns.append(1)
+        await asyncio.sleep(0)
+
+async def answer(send, **told):
+    body = json.dumps(told).encode()
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+async def application(scope, receive, send):
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            await asyncio.sleep(0.2)
+        return
+    if scope["path"] == "/fails":
+        raise RuntimeError("on purpose")
+    if scope["path"] == "/fails-halfway":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"half", "more_body": True})
+        raise RuntimeError("on purpose")
+    read, most, more = 0, 0, True
+    turns.clear()
+    counting = asyncio.create_task(count_turns())
+    while more:
+        message = await receive()
+        read, more = read + len(message["body"]), message["more_body"]
+        most = max(most, psutil.Process().memory_info().rss >> 20)
+    counting.cancel()
+    await answer(send, root=scope["root_path"], read=read, memory=most, turns=len(turns))
+
+limit_bodies_of_daphne(lambda path: MOST)
+let_daphne_say_why()
+limit_sockets_of_daphne()
+port = int(sys.argv[1])
+Server(
+    BodyLimit(application, most_bytes=lambda path: MOST),
+    endpoints=build_endpoint_description_strings(host="127.0.0.1", port=port),
+    ready_callable=lambda: print("ready", flush=True),
+).run()
+"""
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number = int(probe.getsockname()[1])
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(number)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    yield number
+    process.terminate()
+    process.wait()
+
+
+def answer_to(port: int, head: str, body: bytes = b"") -> bytes:
+    """All that comes until the server closes the connection."""
+    request = f"{head}\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
+    with socket.create_connection(("127.0.0.1", port), 20) as line:
+        line.sendall(request.encode() + b"\r\n" + body)
+        return line.makefile("rb").read()
+
+
+def told_by(answer: bytes) -> Any:
+    return json.loads(answer.partition(b"\r\n\r\n")[2])
+
+
+def test_nobody_says_by_a_header_where_the_pages_begin(port: int) -> None:
+    """SEC-657: redirects and links would lead to the site that it names."""
+    for place in ("https://evil.example", "/elsewhere"):
+        answer = answer_to(port, f"GET / HTTP/1.1\r\nDaphne-Root-Path: {place}")
+        assert told_by(answer)["root"] == ""
+
+
+def test_a_large_body_is_read_piece_by_piece(port: int) -> None:
+    """SEC-655, SEC-658: as much memory as for a small one, all of it arrives, and others have their turns meanwhile."""
+    told = [
+        told_by(answer_to(port, "POST / HTTP/1.1", b"x" * size))
+        for size in (1, 70 * 1024, 60 * 1024 * 1024)
+    ]
+    assert [one["read"] for one in told] == [1, 70 * 1024, 60 * 1024 * 1024]
+    assert told[2]["memory"] - told[0]["memory"] < 20
+    assert told[2]["turns"] > 60 * 1024 * 1024 // (64 * 1024) // 2
+
+
+def test_an_answer_that_fails_halfway_ends_there_and_harms_nobody_else(port: int) -> None:
+    """REL-1422: whoever reads it sees that it is not whole. The server goes on to clean up after others."""
+    answer = answer_to(port, "GET /fails-halfway HTTP/1.1")
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert not answer.endswith(b"0\r\n\r\n")
+    assert answer_to(port, "GET /fails HTTP/1.1").startswith(b"HTTP/1.1 500")
+
+
+def socket_to(port: int) -> socket.socket:
+    line = socket.create_connection(("127.0.0.1", port), 20)
+    line.sendall(
+        b"GET /ws/ HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    assert line.recv(4096).startswith(b"HTTP/1.1 101")
+    return line
+
+
+def frame(kind: int, content: bytes = b"") -> bytes:
+    """One that is short, and masked by zeros."""
+    return bytes([0x80 | kind, 0x80 | len(content)]) + bytes(4) + content
+
+
+TEXT, PING, CLOSED = 1, 9, bytes([0x88, 2]) + (1008).to_bytes(2, "big")
+
+
+def test_a_socket_that_sends_faster_than_it_is_read_is_closed(port: int) -> None:
+    """SEC-659: what waits for the application has an end; a page's own bursts are far below."""
+    with socket_to(port) as line:
+        line.sendall(frame(TEXT, b"hello") * 40)
+        line.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            line.recv(1)
+        line.settimeout(20)
+        line.sendall(frame(TEXT, b"hello") * 100)
+        assert line.recv(4096) == CLOSED
+
+
+def test_pings_are_answered_now_and_then(port: int) -> None:
+    """SEC-659: answers that nobody reads do not pile up."""
+    with socket_to(port) as line:
+        line.sendall(frame(PING, b"there?") * 1000 + frame(8))
+        told = line.makefile("rb").read()
+    assert told.count(b"there?") in {1, 2}
