@@ -24,15 +24,17 @@ from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.sockets.open import close_sockets  # noqa: E402
 from config import celery as _celery  # noqa: E402, F401 - tasks that are sent from here go to its broker
 from config import urls as _urls  # noqa: E402, F401 - no first request, and no transaction, waits for the pages
+from config.daphne_limits import (  # noqa: E402
+    let_daphne_say_why,
+    limit_bodies_of_daphne,
+    limit_sockets_of_daphne,
+    silence_daphne,
+)
 from config.edge import (  # noqa: E402
     BodyLimit,
     CleanHeaders,
     OriginGuard,
     TrustedProxies,
-    let_daphne_say_why,
-    limit_bodies_of_daphne,
-    limit_sockets_of_daphne,
-    silence_daphne,
 )
 from config.lifecycle import Lifecycle, StopHook  # noqa: E402
 from config.tracing import configure_tracing  # noqa: E402

@@ -17,7 +17,12 @@ SERVER = """
 import asyncio, json, psutil, sys
 from daphne.endpoints import build_endpoint_description_strings
 from daphne.server import Server
-from config.edge import BodyLimit, let_daphne_say_why, limit_bodies_of_daphne, limit_sockets_of_daphne
+from config.daphne_limits import (
+    let_daphne_say_why,
+    limit_bodies_of_daphne,
+    limit_sockets_of_daphne,
+)
+from config.edge import BodyLimit
 
 MOST = 200 * 1024 * 1024
 

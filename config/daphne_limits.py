@@ -1,0 +1,155 @@
+"""What is set right in Daphne, where this process is Daphne: limits that it lacks, what it believes, and what it logs.
+
+It offers no way to say so, so its classes are changed before it serves.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import sys
+import time
+from typing import Any, Final
+
+from config.edge import BODY, MostBytes, Scope
+
+_MOST_UNREAD: Final = 64
+"""Messages of a socket that may wait for the application. No page sends so many at once."""
+_PONG_SECONDS: Final = 1.0
+
+
+def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
+    """As `config.edge.BodyLimit` does, but earlier: Daphne keeps a whole request on its disk before it calls anybody.
+
+    Nor does its library read the form in a body. It would do so on the event loop, before anybody knows who sent it,
+    and hold a file 13 times in memory; Django reads the form once more. The body is read as the application asks for
+    it: Daphne would take all of it into memory at once.
+    """
+    protocol: Any = sys.modules.get("daphne.http_protocol")
+    if protocol is None:
+        return
+    request = protocol.WebRequest
+    server: Any = sys.modules["daphne.server"].Server
+    create_application = server.create_application
+
+    def create(self: Any, connection: Any, scope: Scope) -> Any:
+        if scope["type"] == "http":
+            # Daphne finds an empty body, and says its end.
+            scope[BODY], connection.content = connection.content, io.BytesIO()
+        return create_application(self, connection, scope)
+
+    class LimitedRequest(request):  # type: ignore[misc, valid-type]  # known at run time alone
+        _received = 0
+        _most_bytes = 0
+        _is_refused = False
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **{**kwargs, "parsePOSTFormSubmission": False})
+
+        def __repr__(self) -> str:
+            # Daphne logs it where an application does not end in time. Twisted would show the whole address.
+            return f"<request {self.method!r} {self.uri.partition(b'?')[0]!r}>"
+
+        def process(self) -> Any:
+            # By this header anybody could say where the product's pages begin: at another site, for its redirects.
+            self.requestHeaders.removeHeader(b"daphne-root-path")
+            return super().process()
+
+        def handle_exception(self, exception: Exception) -> None:
+            # Daphne would begin a second answer. That fails, and with it the loop that cleans up after everybody.
+            if self._response_started:
+                self.channel.loseConnection()
+            else:
+                super().handle_exception(exception)
+
+        def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
+            super().gotLength(length)
+            # The request itself learns its path once its body is there.
+            path = bytes(getattr(self.channel, "_path", b"")).partition(b"?")[0]
+            self._most_bytes = most_bytes(path.decode("latin-1"))
+            if length is not None and length > self._most_bytes:
+                self._refuse()
+
+        def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
+            self._received += len(data)
+            if self._received > self._most_bytes:
+                self._refuse()
+            if not self._is_refused:
+                super().handleContentChunk(data)
+
+        def requestReceived(self, *args: Any) -> None:  # noqa: N802 - Twisted's name
+            if not self._is_refused:
+                super().requestReceived(*args)
+
+        def _refuse(self) -> None:
+            if self._is_refused:
+                return
+            self._is_refused = True
+            self.content.close()
+            self.channel.transport.write(
+                b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+            )
+            self.channel.loseConnection()
+
+    protocol.WebRequest = LimitedRequest
+    server.create_application = create
+
+
+def let_daphne_say_why() -> None:
+    """Let sockets be closed with the protocol's own codes.
+
+    Its library takes codes from 3000 on alone, so that "come back" (1012, 1013) and "you misuse this" (1008) would be
+    an exception in our code, and the socket would stay open.
+    """
+    protocol: Any = sys.modules.get("daphne.ws_protocol")
+    if protocol is None:
+        return
+
+    def close(self: Any, code: int | None = None) -> None:
+        self.sendCloseFrame(code=code or 1000, isReply=False)
+
+    protocol.WebSocketProtocol.serverClose = close
+
+
+def limit_sockets_of_daphne() -> None:
+    """Keep no more of what a socket sends than a page would send.
+
+    Daphne's queues have no end. Its library answers every ping, whether the other side reads the answers or not.
+    """
+    protocol: Any = sys.modules.get("daphne.ws_protocol")
+    if protocol is None:
+        return
+    socket = protocol.WebSocketProtocol
+    take, answer = socket.onMessage, socket.onPing
+
+    def take_some(self: Any, payload: bytes, isBinary: bool) -> None:  # noqa: N803 - the library's
+        if self.application_queue.qsize() < _MOST_UNREAD:
+            take(self, payload, isBinary)
+        else:
+            self.sendCloseFrame(code=1008, isReply=False)
+
+    def answer_now_and_then(self: Any, payload: bytes) -> None:
+        now = time.monotonic()
+        if now - getattr(self, "_answered_at", -math.inf) >= _PONG_SECONDS:
+            self._answered_at = now
+            answer(self, payload)
+
+    socket.onMessage = take_some
+    socket.onPing = answer_now_and_then
+
+
+def silence_daphne() -> None:
+    """Let the product's own log be the only one (`config.middleware`).
+
+    Daphne writes whole addresses, with an issuer's codes and the secrets of links, in lines that no reader of JSON
+    understands. Twisted puts such a line together for each request, and shows it to nobody.
+    """
+    server: Any = sys.modules.get("daphne.server")
+    if server is None:
+        return
+
+    def nothing(*_args: object) -> None:
+        return None
+
+    server.Server.log_action = nothing
+    server.HTTPFactory.log = nothing
