@@ -73,6 +73,8 @@ class SetFilter:
     name: str
     label: str
     value: str
+    at: datetime | None = None
+    """Of a filter that is a moment: which, for pages that write it for their reader."""
 
 
 def set_filters(wanted: EntryFilter, people: Mapping[str, str], *, usual: str) -> list[SetFilter]:
@@ -102,10 +104,11 @@ def set_filters(wanted: EntryFilter, people: Mapping[str, str], *, usual: str) -
             "since": _moment_in_words(wanted.since) or value,
             "until": _moment_in_words(wanted.until) or value,
         }.get(name, choice_in_words(name, value))
-        found.append(SetFilter(name=name, label=gettext(LABELS[name]), value=words))
+        at = {"since": wanted.since, "until": wanted.until}.get(name)
+        found.append(SetFilter(name=name, label=gettext(LABELS[name]), value=words, at=at))
     return found
 
 
 def _moment_in_words(moment: datetime | None) -> str:
-    """The zone is that of the two fields beside it."""
+    """In UTC: it stands in files and mails that several people read."""
     return f"{moment_in_utc(moment)} UTC" if moment else ""

@@ -117,12 +117,13 @@ def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str,
 
 def _chips(
     wanted: EntryFilter, choices: reports.Choices, page_url: str, usual: str
-) -> list[dict[str, str]]:
+) -> list[dict[str, Any]]:
     """Give each filter that is set, in words, with the address without it."""
     return [
         {
             "label": one.label,
             "value": one.value,
+            "at": one.at,
             "url": f"{page_url}?{wanted.as_query(**{one.name: ''})}",
         }
         for one in set_filters(wanted, dict(choices.users), usual=usual)

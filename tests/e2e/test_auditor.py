@@ -24,6 +24,7 @@ def test_times_are_typed_by_the_readers_own_clock(new_context: NewContext) -> No
     page.get_by_role("button", name="Apply").first.click()
     page.wait_for_url("**since=2026-11-01T00%3A00%3A00.000Z**")
     expect(page.get_by_label("From", exact=True)).to_have_value("2026-11-01T09:00")
+    expect(page.get_by_role("list", name="Filters in use")).to_contain_text("Nov 1, 2026, 9:00 AM")
     page.goto("/w/demo/audit/reviews/")
     page.get_by_label("From", exact=True).fill("2050-01-01T00:00")
     page.get_by_role("button", name="I have reviewed this").click()
