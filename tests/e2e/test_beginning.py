@@ -35,7 +35,7 @@ def test_a_chat_begins_in_the_open_folder(new_context: NewContext) -> None:
     # It is deleted in another tab while this one begins a chat.
     page.goto(HOME)
     folder.click()
-    page.route("**/api/folders/", lambda route: route.abort())
+    page.route("**/api/folders/", lambda route: route.abort("internetdisconnected"))
     other = page.context.new_page()
     other.goto(HOME)
     other.locator("#sidebar li.chat-row", has_text="Journeys").hover()

@@ -47,6 +47,7 @@ def test_a_message_runs_as_its_letters_do(
     """REL-1248: its full stop stands at its end, and so does the title that the chat has from it."""
     enter(page, MEMBER)
     open_chat(page, "Clock", words)
+    expect_idle(page)  # what was sent is drawn anew once it is confirmed
     bubble = page.locator(".user-message .bubble").last
     expect(bubble).to_have_text(words)
     first, last = bubble.evaluate(EDGES)
