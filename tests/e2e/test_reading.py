@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +16,7 @@ from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
 from tests.e2e.test_composing import attach
 from tests.fakes.scripted_model import ScriptedModel
+from tests.patience import PATIENCE
 
 HOSTILE = """
 async (text) => {
@@ -47,10 +49,13 @@ def test_a_message_runs_as_its_letters_do(
     """REL-1248: its full stop stands at its end, and so does the title that the chat has from it."""
     enter(page, MEMBER)
     open_chat(page, "Clock", words)
-    expect_idle(page)  # what was sent is drawn anew once it is confirmed
     bubble = page.locator(".user-message .bubble").last
     expect(bubble).to_have_text(words)
-    first, last = bubble.evaluate(EDGES)
+    deadline = time.monotonic() + PATIENCE
+    first = last = 0
+    while first == last:  # what was sent is drawn anew once it is confirmed
+        assert time.monotonic() < deadline
+        first, last = bubble.evaluate(EDGES)
     assert (last < first) == runs_from_the_right
     direction = "rtl" if runs_from_the_right else "ltr"
     for title in (page.locator("h1.chat-title"), page.locator(".chat-row .truncate").first):
