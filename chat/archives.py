@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from typing import IO, Final
 
+FAULTS: Final = (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, ValueError)
+"""What Python raises for a ZIP that it cannot read. A RuntimeError is one with a password, or of a form that it lacks."""
 _ENTRY: Final = b"PK\x01\x02"
 """Each entry of the list begins so. Source: PKWARE, "APPNOTE", section 4.3.12."""
 _BOUNDED: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})

@@ -14,7 +14,7 @@ import zipfile
 from enum import StrEnum
 from typing import Final
 
-from chat.archives import lists_more_than
+from chat.archives import FAULTS, lists_more_than
 from chat.charsets import WIDE_MARKS, decoded
 from chat.file_names import ending_of
 from workspaces.pictures import Unshowable, clean_picture
@@ -210,7 +210,7 @@ def _names_in(content: bytes) -> list[str] | None:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return archive.namelist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+    except (*FAULTS, OSError):
         return None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from itertools import islice
 from typing import IO, Final
@@ -30,14 +29,6 @@ MOST_CHAT_BYTES: Final = 50 * 1024**2
 MOST_ENTRIES: Final = 50_000
 _MOST_MANIFEST_BYTES: Final = 64 * 1024
 _CHATS: Final = re.compile(rf"chats/[^/]+/{re.escape(CHAT)}")
-_FAULTS: Final = (
-    zipfile.BadZipFile,
-    zlib.error,
-    NotImplementedError,
-    RuntimeError,
-    EOFError,
-    ValueError,
-)
 
 
 def is_copy(file: IO[bytes]) -> bool:
@@ -47,7 +38,7 @@ def is_copy(file: IO[bytes]) -> bool:
             entry = packed.getinfo(MANIFEST)
             told = json.loads(archives.unpacked(packed, entry, _MOST_MANIFEST_BYTES))
         return isinstance(told, dict) and told.get("format") == FORMAT
-    except (Unreadable, KeyError, RecursionError, *_FAULTS):
+    except (Unreadable, KeyError, RecursionError, *archives.FAULTS):
         return False
     finally:
         file.seek(0)
@@ -64,7 +55,7 @@ class PackedCopy:
         """
         try:
             self._packed = _opened(file)
-        except _FAULTS as error:
+        except archives.FAULTS as error:
             raise _damaged() from error
         self._entries = {one.filename: one for one in self._packed.infolist()}
         # What an entry says of its size is all that is ever unpacked of it.
@@ -90,7 +81,7 @@ class PackedCopy:
             return None
         try:
             return self._unpacked(entry)
-        except _FAULTS:
+        except archives.FAULTS:
             return None
 
     def _chat(self, name: str, *, skimmed: int = 0) -> RawChat:
@@ -101,7 +92,7 @@ class PackedCopy:
         try:
             with archives.entry_in(self._packed, entry) as text:
                 (one,) = islice(values_in(text, skimmed=skimmed), 2)
-        except (TooLong, *_FAULTS):
+        except (TooLong, *archives.FAULTS):
             return RawChat(None, None, fault=_("It is damaged in the ZIP."))
         return raw_chat(one, self._entries)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import zipfile
-import zlib
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, Final
@@ -25,7 +24,6 @@ MOST_CHATS: Final = 10_000
 """Of one file."""
 _MOST_ENTRIES: Final = 20_000
 _CONVERSATIONS: Final = re.compile(r"(^|/)conversations([-_]\d+)?\.json$")
-_FAULTS: Final = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
 _READERS: Final[Mapping[ImportSource, Callable[[Mapping[str, Any]], ImportedChat]]] = {
     ImportSource.CHATGPT: read_chatgpt,
     ImportSource.CLAUDE: read_claude,
@@ -87,7 +85,7 @@ class TextFile:
             except archives.TooManyFiles as error:
                 why = _("This ZIP holds too many files. Choose conversations.json alone.")
                 raise Unreadable(why) from error
-            except (*_FAULTS, ValueError) as error:
+            except archives.FAULTS as error:
                 raise _damaged_zip() from error
             self._entries = _wanted(self._packed.infolist())
 
@@ -115,7 +113,7 @@ class TextFile:
                     place += 1
                     if place > left_out:
                         yield one
-        except _FAULTS as error:
+        except archives.FAULTS as error:
             raise _damaged_zip() from error
 
     def _texts(self) -> Iterator[IO[bytes]]:

@@ -75,9 +75,9 @@ def test_no_line_has_a_link_that_lets_somebody_in(written: io.StringIO) -> None:
         logging.getLogger("daphne").warning("%r for %s", object(), f"<request b'GET' b'/{link}'>")
     assert secret not in written.getvalue()
     logging.getLogger("ours").info(
-        "a file at /home/shared/notes.txt, and /api/shared-chats/people/"
+        "a file at plans/shared/notes.txt, and /api/shared-chats/people/"
     )
-    assert "/home/shared/notes.txt, and /api/shared-chats/people/" in written.getvalue()
+    assert "plans/shared/notes.txt, and /api/shared-chats/people/" in written.getvalue()
 
 
 def routes(resolver: URLResolver | None = None, place: str = "") -> Iterator[str]:
