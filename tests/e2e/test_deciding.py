@@ -21,10 +21,14 @@ from tests.e2e.people import (
 
 def test_a_destructive_call_waits_and_a_refusal_is_told(member: Page) -> None:
     """Journey 1: nothing runs before approval; the reason reaches the model."""
-    open_chat(member, "Notes", 'Delete the note "shopping"')
+    # A note of its own: other journeys delete those that the demo begins with.
+    open_chat(member, "Notes", 'Write a note "dairy" with the text "milk"')
+    approval_card(member).get_by_role("button", name="Allow once").click()
+    expect_idle(member)
+    say(member, 'Delete the note "dairy"')
     card = approval_card(member)
     expect(card).to_contain_text("delete_note")
-    expect(card).to_contain_text("shopping")
+    expect(card).to_contain_text("dairy")
     expect(card).to_contain_text("Destructive")
     screenshot(member, "approval")
     card.get_by_role("button", name="Refuse").click()
@@ -37,7 +41,7 @@ def test_a_destructive_call_waits_and_a_refusal_is_told(member: Page) -> None:
     say(member, "Which notes do I have?")
     expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
-    expect(member.locator("article.answer").last).to_contain_text("shopping")
+    expect(member.locator("article.answer").last).to_contain_text("dairy")
 
 
 def test_an_approval_survives_reload_and_shows_in_every_tab(new_context: NewContext) -> None:
