@@ -228,7 +228,7 @@ def _show(
         "one": membership,
         "person": membership.user,
         "roles": roles_to_give(actor),
-        "may_change_role": not is_above(actor, Role(membership.role)),
+        "may_change": not is_above(actor, Role(membership.role)),
         "may_choose_auditors": may_choose_auditors(actor),
         "seen": rights_of(membership),
         "longest_reason": LONGEST_REASON,
