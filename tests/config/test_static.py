@@ -170,3 +170,19 @@ def test_streams_and_files_are_left_alone() -> None:
     part = HttpResponse("x" * 1000, status=206, content_type="text/plain")
     for answer in (stream, picture, part):
         assert "Content-Encoding" not in compressed(answer).headers
+
+
+async def test_a_file_without_a_document_carries_no_policy_of_documents(
+    built: Path, settings: Settings
+) -> None:
+    """REL-370: scripts, styles and fonts go without; what a browser could show by itself has them all."""
+    policies = {"Content-Security-Policy", "Permissions-Policy", "X-Frame-Options"}
+    (built / "drawing.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    first, *others = settings.MIDDLEWARE
+    settings.MIDDLEWARE = [*others, first]  # below those that write headers, as in the product
+    told, _ = await fetch("/static/web/plain.js")
+    assert not policies & told.keys()
+    assert told["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert told["X-Content-Type-Options"] == "nosniff"
+    told, _ = await fetch("/static/web/drawing.svg")
+    assert policies <= told.keys()

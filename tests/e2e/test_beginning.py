@@ -68,7 +68,7 @@ def test_the_title_has_its_line_on_a_phone(new_context: NewContext) -> None:
     assert badge is not None
     assert badge["y"] >= box["y"] + box["height"] - 1
     page.locator(".chat-header").get_by_role("button", name="More for").click()
-    expect(page.get_by_role("button", name="Share…")).to_be_visible()
+    expect(page.get_by_role("button", name="Share…", exact=True)).to_be_visible()
     page.keyboard.press("Escape")
     expect_fits(page, "a chat on a phone")
     screenshot(page, "header-on-a-phone")
