@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Collection, Sequence
+from typing import Protocol, cast
 from uuid import UUID
 
 from channels.layers import InMemoryChannelLayer, get_channel_layer
@@ -22,6 +22,8 @@ from workspaces.announcements import send_to_group
 PROCESS_ID = str(uuid7())
 """Tells a process its own messages from those of others on the channel layer."""
 
+
+_ASK_SECONDS = 2.0
 
 Frame = tuple[str, int | None]
 """An event as it goes over the wire, and its number if it has one."""
@@ -104,6 +106,25 @@ def has_other_processes() -> bool:
     """Whether the channel layer reaches beyond this process."""
     layer = get_channel_layer()
     return layer is not None and not isinstance(layer, InMemoryChannelLayer)
+
+
+class _Shared(Protocol):
+    """A layer of many processes (`workspaces.channel_layer`)."""
+
+    async def joined_elsewhere(self, groups: Collection[str]) -> set[str]: ...
+
+
+async def followed_elsewhere(conversation_ids: Collection[UUID]) -> set[UUID]:
+    """Tell which of these somebody follows in another process: all of them, if the channel layer cannot tell."""
+    groups = {conversation_group(one): one for one in conversation_ids}
+    if not has_other_processes():
+        return set()
+    try:
+        async with asyncio.timeout(_ASK_SECONDS):
+            joined = await cast("_Shared", get_channel_layer()).joined_elsewhere(groups)
+    except Exception:  # noqa: BLE001  whatever a layer raises
+        return set(conversation_ids)
+    return {groups[group] for group in joined}
 
 
 def _offer_all(watcher: Watcher, conversation_id: UUID, frames: Sequence[Frame]) -> None:

@@ -2,7 +2,8 @@
 
 A delta goes out at once when the last one is older than the window, else it waits for the window
 to end: joining costs no delay at reading speed. Other processes get joined pieces that reach back
-to the text saved before last, so that whoever starts from the row finds the seam.
+to the text saved before last, so that whoever starts from the row finds the seam. They get none while
+nobody follows there.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ def missed_deltas(conversation_id: UUID, message_id: UUID, known: Said) -> list[
 class _Channel:
     """One of the two texts of a message."""
 
-    __slots__ = ("across_base", "kind", "pending", "pieces", "saved", "sent_length")
+    __slots__ = (
+        *("across_base", "across_offset", "kind"),
+        *("pending", "pieces", "saved", "sent_length"),
+    )
 
     def __init__(self, kind: type[Delta]) -> None:
         self.kind = kind
@@ -62,10 +66,17 @@ class _Channel:
         self.sent_length = 0
         self.saved = ""
         self.across_base = ""
+        self.across_offset = 0
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+    def mark_saved(self, text: str) -> None:
+        self.across_base, self.saved = self.saved, text
+        self.across_offset = utf16_length(self.across_base)
+        # Long answers are put together ten times a second; few pieces take no time.
+        self.pieces = [self.text]
 
 
 class LiveText:
@@ -141,9 +152,14 @@ class LiveText:
 
     def mark_saved(self, said: Said) -> None:
         """The row now holds this much; watchers elsewhere surely have what it held before."""
-        for channel, text in ((self._said, said.text), (self._thought, said.reasoning)):
-            channel.across_base = channel.saved
-            channel.saved = text
+        self._said.mark_saved(said.text)
+        self._thought.mark_saved(said.reasoning)
+
+    def go_across(self, *, is_followed: bool) -> None:
+        """Tell other processes from now on or no longer; who has just come there hears what their row may lack."""
+        if is_followed and not self._goes_across:
+            self._flush_across()
+        self._goes_across = is_followed
 
     def close(self) -> None:
         """The row tells the rest; nothing more comes from here."""
@@ -160,9 +176,9 @@ class LiveText:
         for channel in (self._thought, self._said):
             piece = channel.text[len(channel.across_base) :]
             if piece:
-                offset = utf16_length(channel.across_base)
-                frames.append(
-                    encode_frame(channel.kind(self.conversation_id, self.message_id, offset, piece))
+                delta = channel.kind(
+                    self.conversation_id, self.message_id, channel.across_offset, piece
                 )
+                frames.append(encode_frame(delta))
         if frames:
             hub.send_across(self.conversation_id, frames)

@@ -188,7 +188,7 @@ else:
     }
     CHANNEL_LAYERS = {
         "default": {
-            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "BACKEND": "workspaces.channel_layer.ChannelLayer",
             "CONFIG": {"hosts": [TRELLIS.redis_url], "prefix": "trellis"},
         }
     }

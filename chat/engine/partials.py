@@ -1,4 +1,7 @@
-"""Keeping the beginnings of all answers that stream in this process: one statement each interval, however many there are."""
+"""Keeping the beginnings of all answers that stream in this process: one statement each interval, however many there are.
+
+The same round asks who follows them in other processes.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from uuid import UUID
 
 from chat.engine import steps
 from chat.engine.leases import Lease
+from chat.hub import followed_elsewhere
 from chat.streaming_text import LiveText, Said
 from workspaces.database import in_database
 
@@ -51,21 +55,34 @@ class Partials:
     async def _go(self) -> None:
         while self._streaming:
             await asyncio.sleep(self._seconds())
-            said = [(one, one.live.said) for one in self._streaming]
-            fresh = [(one, now) for one, now in said if now != one.saved]
-            if not fresh:
-                continue
-            texts = [steps.Partial(one.lease, one.message_id, *now) for one, now in fresh]
-            try:
-                kept = await in_database(steps.save_partials, texts)
-            except Exception:  # noqa: BLE001
-                # The database is away: the next round keeps more.
-                logger.warning("partial_answers_not_saved", extra={"answers": len(texts)})
-                continue
-            for one, now in fresh:
-                if one.message_id in kept:
-                    one.live.mark_saved(now)
-                    one.saved = now
+            await self._save()
+            await self._ask_who_follows()
+
+    async def _save(self) -> None:
+        said = [(one, one.live.said) for one in self._streaming]
+        fresh = [(one, now) for one, now in said if now != one.saved]
+        if not fresh:
+            return
+        texts = [steps.Partial(one.lease, one.message_id, *now) for one, now in fresh]
+        try:
+            kept = await in_database(steps.save_partials, texts)
+        except Exception:  # noqa: BLE001
+            # The database is away: the next round keeps more.
+            logger.warning("partial_answers_not_saved", extra={"answers": len(texts)})
+            return
+        for one, now in fresh:
+            if one.message_id in kept:
+                one.live.mark_saved(now)
+                one.saved = now
+
+    async def _ask_who_follows(self) -> None:
+        """After saving: who has come since the last round read from a row what the round before it had saved."""
+        if not self._streaming:
+            return
+        streaming = list(self._streaming)
+        followed = await followed_elsewhere({one.live.conversation_id for one in streaming})
+        for one in streaming:
+            one.live.go_across(is_followed=one.live.conversation_id in followed)
 
 
 _partials: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Partials] = (

@@ -109,6 +109,40 @@ async def test_other_processes_are_told_from_what_their_row_holds() -> None:
     assert sent[-1]["offset"] == 3
 
 
+async def test_nothing_goes_across_while_nobody_follows_there() -> None:
+    """REL-1453: whoever comes reads the row, and is told what it lacks in the round after; the rest follows."""
+    sent: list[dict[str, Any]] = []
+
+    def across(conversation_id: UUID, frames: list[tuple[str, int | None]]) -> None:
+        sent.extend(json.loads(frame) for frame, _ in frames)
+
+    with (
+        patch.object(live_module, "has_other_processes", lambda: True),
+        patch.object(live_module, "ACROSS_WINDOW_SECONDS", 0.0),
+        patch.object(hub, "send_across", across),
+    ):
+        live = LiveText(uuid7(), uuid7())
+        live.go_across(is_followed=False)
+        live.append("One 🌱")
+        live.mark_saved(live.said)
+        live.go_across(is_followed=False)
+        row = live.said  # what somebody reads who comes now
+        live.append(" two")
+        await asyncio.sleep(0.01)
+        assert not sent
+        live.mark_saved(live.said)
+        live.append(" three")
+        live.go_across(is_followed=True)
+        live.append(" four")
+        await asyncio.sleep(0.01)
+        live.close()
+    page = Page(*row)
+    for event in sent:
+        page.take(event)
+    assert page.seen.text == "One 🌱 two three four"
+    assert not page.has_gap
+
+
 async def test_a_holder_that_is_not_sure_of_its_turn_tells_nothing() -> None:
     """REL-03: one that was paused past its lease is silent, and goes on where it was if the turn is still its own."""
     conversation, message = uuid7(), uuid7()

@@ -1,0 +1,32 @@
+"""The channel layer of many processes: Redis, asked also who listens."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from channels_redis.pubsub import RedisPubSubChannelLayer, RedisPubSubLoopLayer
+
+
+class ChannelLayer(RedisPubSubChannelLayer):
+    """As its base, which knows its own members only."""
+
+    async def joined_elsewhere(self, groups: Collection[str]) -> set[str]:
+        """Tell which of these groups have members in other processes: one command, however many are asked for.
+
+        A group that somebody here is just joining or leaving may be told wrongly once.
+
+        Raises:
+            redis.RedisError: Redis cannot be asked.
+        """
+        here: RedisPubSubLoopLayer = self._get_layer()
+        names = {here._get_group_channel_name(group): group for group in groups}
+        [shard] = here._shards
+        async with shard._lock:
+            shard._ensure_redis()
+        counted = await shard._redis.pubsub_numsub(*names)
+        ours = [other._shards[0]._subscribed_to for other in list(self._layers.values())]
+        return {
+            names[name]
+            for name, count in ((raw.decode(), count) for raw, count in counted)
+            if count > sum(name in joined for joined in ours)
+        }
