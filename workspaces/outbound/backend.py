@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
 import time
@@ -12,6 +13,7 @@ import anyio
 import httpcore2
 
 from workspaces.outbound.addresses import Address, Network, is_allowed_address
+from workspaces.outbound.streams import LoopStream
 
 
 class AddressRefused(httpcore2.ConnectError):
@@ -24,7 +26,6 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     def __init__(self, *, networks: tuple[Network, ...], only_networks: bool = False) -> None:
         self._networks = networks
         self._only_networks = only_networks
-        self._inner = httpcore2.AnyIOBackend()
 
     async def connect_tcp(
         self,
@@ -51,7 +52,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
             if left is not None and left <= 0:
                 break
             try:
-                return await self._inner.connect_tcp(
+                return await LoopStream.connect(
                     str(address), port, left, local_address, socket_options
                 )
             except httpcore2.ConnectTimeout as error:
@@ -69,7 +70,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         raise httpcore2.ConnectError("Trellis could not reach the server.")
 
     async def sleep(self, seconds: float) -> None:
-        await anyio.sleep(seconds)
+        await asyncio.sleep(seconds)
 
     @staticmethod
     async def resolve(host: str, port: int, timeout: float | None) -> list[Address]:

@@ -8,6 +8,7 @@ import gzip
 import ipaddress
 import socket
 import time
+from asyncio.selector_events import BaseSelectorEventLoop
 from collections.abc import Iterator
 from typing import Any
 
@@ -144,11 +145,11 @@ def packets(monkeypatch: pytest.MonkeyPatch) -> Packets:
     """Lets no packet out, and notes whom it was for."""
     seen = Packets()
 
-    async def connect_tcp(remote_host: str, remote_port: int, **kwargs: Any) -> Any:
-        seen.addresses.append(remote_host)
+    async def sock_connect(loop: Any, sock: socket.socket, address: tuple[Any, ...]) -> None:
+        seen.addresses.append(address[0])
         raise OSError("no network in this test")
 
-    monkeypatch.setattr(anyio, "connect_tcp", connect_tcp)
+    monkeypatch.setattr(BaseSelectorEventLoop, "sock_connect", sock_connect)
     return seen
 
 
