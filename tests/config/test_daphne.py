@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -19,6 +19,7 @@ from daphne.endpoints import build_endpoint_description_strings
 from daphne.server import Server
 from config.daphne_limits import (
     let_daphne_say_why,
+    let_daphne_send_at_once,
     limit_bodies_of_daphne,
     limit_sockets_of_daphne,
 )
@@ -43,6 +44,10 @@ async def application(scope, receive, send):
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})
+        if scope["path"] == "/much/":
+            for number in range(400):
+                await send({"type": "websocket.send", "text": f"{number} " + "x" * number * 100})
+            await send({"type": "websocket.close"})
         while (await receive())["type"] != "websocket.disconnect":
             await asyncio.sleep(0.2)
         return
@@ -64,6 +69,7 @@ async def application(scope, receive, send):
 
 limit_bodies_of_daphne(lambda path: MOST)
 let_daphne_say_why()
+let_daphne_send_at_once()
 limit_sockets_of_daphne()
 port = int(sys.argv[1])
 Server(
@@ -130,13 +136,17 @@ def test_an_answer_that_fails_halfway_ends_there_and_harms_nobody_else(port: int
     assert answer_to(port, "GET /fails HTTP/1.1").startswith(b"HTTP/1.1 500")
 
 
-def socket_to(port: int) -> socket.socket:
+def socket_to(port: int, path: str = "/ws/") -> socket.socket:
     line = socket.create_connection(("127.0.0.1", port), 20)
     line.sendall(
-        b"GET /ws/ HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"GET {path} HTTP/1.1\r\n".encode()
+        + b"Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
     )
-    assert line.recv(4096).startswith(b"HTTP/1.1 101")
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):  # and no byte of what follows
+        head += line.recv(1)
+    assert head.startswith(b"HTTP/1.1 101")
     return line
 
 
@@ -166,3 +176,30 @@ def test_pings_are_answered_now_and_then(port: int) -> None:
         line.sendall(frame(PING, b"there?") * 1000 + frame(8))
         told = line.makefile("rb").read()
     assert told.count(b"there?") in {1, 2}
+
+
+def texts_of(told: BinaryIO) -> Iterator[str]:
+    """What is said until the socket is closed: frames of a server are not masked (RFC 6455, section 5.2)."""
+    while (start := told.read(2))[0] == 0x80 | TEXT:
+        size = start[1]
+        if size > 125:
+            size = int.from_bytes(told.read(2 if size == 126 else 8))
+        yield told.read(size).decode()
+    assert start[0] == 0x88
+
+
+def test_what_is_sent_at_once_keeps_its_order(port: int) -> None:
+    """REL-1455: eight megabytes for somebody who begins to read late; each message is whole."""
+    with socket_to(port, "/much/") as line:
+        # By then the server has sent what the network holds, and keeps the rest.
+        assert answer_to(port, "GET / HTTP/1.1").startswith(b"HTTP/1.1 200")
+        told = list(texts_of(line.makefile("rb")))
+    assert told == [f"{number} " + "x" * number * 100 for number in range(400)]
+
+
+def test_who_leaves_while_much_is_sent_harms_nobody(port: int) -> None:
+    """REL-1455: the server finds out, and answers others."""
+    for _ in range(3):
+        with socket_to(port, "/much/") as line:
+            line.recv(1000)
+        assert answer_to(port, "GET / HTTP/1.1").startswith(b"HTTP/1.1 200")
