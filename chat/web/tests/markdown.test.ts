@@ -173,6 +173,24 @@ describe("MarkdownStream", () => {
     expect([...root.children].map((block) => (block as HTMLElement).dir)).toEqual(["auto", "auto", "auto"]);
   });
 
+  it("REL-1456: lets code in a paragraph not decide on its direction", () => {
+    expect(dom("`git` مرحبا").querySelector("code")?.dir).toBe("ltr");
+    expect(dom('`a < b & "c"`').querySelector("code")?.textContent).toBe('a < b & "c"');
+  });
+
+  it("REL-1457: tells headings without skipping a level, however an answer begins", () => {
+    const root = document.createElement("div");
+    const stream = new MarkdownStream(root, () => undefined);
+    const levels = () =>
+      [...root.querySelectorAll("h3, h4, h5, h6")].map(
+        (heading) => `${heading.textContent} ${heading.ariaLevel ?? heading.tagName}`,
+      );
+    stream.update("## A\n\n#### B\n\n### C", false);
+    expect(levels()).toEqual(["A 3", "B 4", "C 4"]);
+    stream.update("## A\n\n#### B\n\n### C\n\n# D\n\n## E\n\nend", true);
+    expect(levels()).toEqual(["A 3", "B 4", "C 4", "D H3", "E H4"]);
+  });
+
   it("starts over when the text is another one", () => {
     const root = document.createElement("div");
     const stream = new MarkdownStream(root, () => undefined);

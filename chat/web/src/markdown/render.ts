@@ -43,6 +43,8 @@ const marked = new Marked({
       return `<li${mark}>${this.parser.parse(item.tokens)}</li>\n`;
     },
     checkbox: ({ checked }: Tokens.Checkbox) => `<span class="md-check">${checked ? "☑" : "☐"}</span> `,
+    // With a direction of its own, code does not decide on that of the paragraph that it begins.
+    codespan: ({ text }: Tokens.Codespan) => `<code dir="ltr">${escapeHtml(text)}</code>`,
     code({ text, lang }: Tokens.Code) {
       if (lang === "math") return `<div class="md-math-block">${escapeHtml(text)}</div>`;
       const language = /^[\w+#.-]{1,30}/.exec(lang ?? "")?.[0] ?? "";
@@ -78,9 +80,9 @@ purifier.addHook("uponSanitizeAttribute", (_, data) => {
 export function sanitize(html: string): string {
   return purifier.sanitize(html, {
     ALLOWED_TAGS: TAGS,
-    ALLOWED_ATTR: ["href", "target", "rel", "class", "align", "start", "tabindex"],
+    ALLOWED_ATTR: ["href", "target", "rel", "class", "align", "start", "tabindex", "dir"],
     ALLOWED_URI_REGEXP: LINK,
-    ADD_URI_SAFE_ATTR: ["target", "rel", "align", "start", "tabindex"], // values that are not addresses
+    ADD_URI_SAFE_ATTR: ["target", "rel", "align", "start", "tabindex", "dir"], // values that are not addresses
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
   });

@@ -6,6 +6,21 @@ import { notesIn } from "./syntax";
 
 const isBlock = (token: Token): boolean => token.type !== "space" && token.type !== "def";
 
+const HIGHEST = 3; // below the heading of the message
+
+/** Readers of a screen hear no level that is skipped: answers begin with `##` or `###` as they like. */
+function tellLevels(root: HTMLElement): void {
+  const above: number[] = [];
+  for (const heading of root.querySelectorAll("h3, h4, h5, h6")) {
+    const written = Number(heading.tagName.slice(1));
+    while ((above.at(-1) ?? 0) >= written) above.pop();
+    const level = HIGHEST + above.length;
+    above.push(written);
+    if (level === written) heading.removeAttribute("aria-level");
+    else heading.setAttribute("aria-level", String(level));
+  }
+}
+
 export class MarkdownStream {
   private text = "";
   /** Where in the text the tokens that may still change begin. */
@@ -34,6 +49,7 @@ export class MarkdownStream {
     });
     while (this.root.children.length > this.done + blocks.length) this.root.lastElementChild?.remove();
     this.seen.length = this.root.children.length;
+    tellLevels(this.root);
     if (!isEnd) this.forgetFinished(all, blocks.length);
   }
 
