@@ -1,8 +1,10 @@
 /** What people do in the open chat, each as one command; what did not work is told in words. */
 
-import { conversationPath, go, placeInList, showsArchived, socket } from "./app";
 import { api } from "./boot";
+import { socket } from "./connection";
 import { CommandError } from "./net/socket";
+import { conversationPath, go } from "./place";
+import { placeInList, showsArchived } from "./store/list";
 import shell from "./texts/shell";
 import { messageOf, toast } from "./toasts";
 import type { ChosenModel, InputAction, JsonObject, Rating, Resolution, Wish } from "./wire";

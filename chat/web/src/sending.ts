@@ -1,27 +1,19 @@
 /** Sending messages, and beginning chats with them: now, or as soon as there is a connection. */
 import { signal } from "@preact/signals";
-import {
-  buds,
-  conversationPath,
-  go,
-  hearOfOpening,
-  loadBuds,
-  local,
-  outbox,
-  place,
-  placeInList,
-  showsArchived,
-  socket,
-} from "./app";
 import { api } from "./boot";
 import { askAgain } from "./chat/asked";
 import { nameOf, type Picked } from "./chat/attachments";
 import { draftOf, HOME, keepDraft } from "./chat/draft";
 import { picked, takeAlong } from "./chat/picked";
 import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
+import { hearOfOpening, socket } from "./connection";
 import { ApiProblem, type ConversationChoice } from "./net/api";
 import { CommandError } from "./net/socket";
+import { conversationPath, go, place } from "./place";
+import { buds, loadBuds } from "./store/buds";
 import type { Asked, Outgoing } from "./store/conversation";
+import { placeInList, showsArchived } from "./store/list";
+import { local, outbox } from "./store/open-conversation";
 import { NEW, type Unsent } from "./store/outbox";
 import chat from "./texts/chat";
 import folders from "./texts/folders";

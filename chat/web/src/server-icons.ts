@@ -1,7 +1,7 @@
 /** The icons that servers gave of themselves: known from the page, and asked for again when servers change. */
 import { signal } from "@preact/signals";
-import { hearOfChanges, hearOfReturn, nudge } from "./app";
 import { boot } from "./boot";
+import { hearOfChanges, hearOfReturn, nudge } from "./connection";
 
 /** Addresses of our own origin, by server. */
 export const serverIcons = signal<Readonly<Record<string, string>>>(boot.server_icons);

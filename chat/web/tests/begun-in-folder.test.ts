@@ -3,7 +3,7 @@ import type { Bud } from "../src/wire";
 import { openPage } from "./page";
 import { conversation } from "./rows";
 
-let app: typeof import("../src/app");
+let app: typeof import("./app");
 let notes: typeof import("../src/toasts");
 let choice: typeof import("../src/chat/choice");
 let sending: typeof import("../src/sending");
@@ -17,7 +17,7 @@ let hasGone: boolean;
 beforeAll(async () => {
   openPage();
   vi.resetModules();
-  app = await import("../src/app");
+  app = await import("./app");
   notes = await import("../src/toasts");
   choice = await import("../src/chat/choice");
   sending = await import("../src/sending");

@@ -6,10 +6,10 @@ import { at, openPage, PLACE } from "./page";
 import { toolCall } from "./rows";
 
 let all: typeof import("../src/waiting/decide-all");
-let app: typeof import("../src/app");
+let app: typeof import("./app");
 beforeAll(async () => {
   openPage({ body: PLACE });
-  app = await import("../src/app");
+  app = await import("./app");
   all = await import("../src/waiting/decide-all");
 });
 afterEach(() => {

@@ -6,7 +6,7 @@ import { at, openPage, PLACE } from "./page";
 
 test("the message field of the start page says why nobody can write while there is no bud", async () => {
   openPage({ body: PLACE });
-  const { buds } = await import("../src/app");
+  const { buds } = await import("./app");
   const { Home } = await import("../src/home/home");
   const field = (): HTMLTextAreaElement => at().querySelector("textarea") as HTMLTextAreaElement;
   act(() => render(<Home />, at()));
@@ -26,7 +26,7 @@ test("the message field of the start page says why nobody can write while there 
 
 test("REL-1352: the start page tells of the demo model where it answers, and not where another one does", async () => {
   openPage({ body: PLACE });
-  const { buds } = await import("../src/app");
+  const { buds } = await import("./app");
   const { Home } = await import("../src/home/home");
   const { chooseHomeBud } = await import("../src/chat/choice");
   const bud = (name: string, is_demo: boolean) =>

@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vite
 import { at, openPage, PLACE } from "./page";
 import { conversation } from "./rows";
 
-let app: typeof import("../src/app");
+let app: typeof import("./app");
 let notes: typeof import("../src/toasts");
 let deleted: typeof import("../src/sidebar/deleted");
 let moving: typeof import("../src/sidebar/moving");
@@ -15,7 +15,7 @@ let answers: Record<string, () => Promise<Response> | Response>;
 beforeAll(async () => {
   openPage({ deleted_days: 30, body: PLACE });
   vi.resetModules();
-  app = await import("../src/app");
+  app = await import("./app");
   notes = await import("../src/toasts");
   deleted = await import("../src/sidebar/deleted");
   moving = await import("../src/sidebar/moving");

@@ -93,7 +93,7 @@ describe("a shared chat", () => {
   });
 
   it("SEC-601: that was unshared elsewhere is not shared again by a dialog that is still open", async () => {
-    const app = await import("../src/app");
+    const app = await import("./app");
     answers[`GET ${url}`] = () => json({ ...shared, is_open: true, is_current: true } as unknown as Share);
     app.list.value = [row];
     draw(<share.ShareDialog about={{ row }} onClose={() => {}} />);
@@ -127,7 +127,7 @@ it("REL-1253: after a decision in a dialog the focus stays in it", () => {
 });
 
 it("REL-1258: a chat that could not be shown for a moment is shown once it can be", async () => {
-  const app = await import("../src/app");
+  const app = await import("./app");
   const { CommandError } = await import("../src/net/socket");
   const { ConversationView } = await import("../src/chat/conversation");
   const { emptyConversation } = await import("../src/store/conversation");
@@ -153,7 +153,7 @@ it("REL-1258: a chat that could not be shown for a moment is shown once it can b
 });
 
 it("REL-1357: a message that was not taken asks whom it asked before", async () => {
-  const app = await import("../src/app");
+  const app = await import("./app");
   const asked = await import("../src/chat/asked");
   const { mention } = await import("../src/chat/mentions");
   const { compareNext } = await import("../src/chat/comparing");
@@ -199,7 +199,7 @@ it("REL-1357: a message that was not taken asks whom it asked before", async () 
 });
 
 it("REL-1359: a message that was not sent can be changed, with its file and whom it asks", async () => {
-  const app = await import("../src/app");
+  const app = await import("./app");
   const along = await import("../src/chat/picked");
   const asked = await import("../src/chat/asked");
   const { OutgoingMessage } = await import("../src/chat/outgoing");

@@ -68,7 +68,7 @@ describe("a call that waits for a second person", () => {
   });
 
   it("REL-1111: needs an admin in the list of chats, and whoever asked only where they can act", async () => {
-    const app = await import("../src/app");
+    const app = await import("./app");
     const state = await import("../src/waiting/state");
     const { ConversationRow } = await import("../src/sidebar/row");
     const row = conversation({ id: "c1", status: "waiting" });

@@ -4,14 +4,14 @@ import { ApiProblem } from "../src/net/api";
 import { openPage } from "./page";
 import { conversation } from "./rows";
 
-let app: typeof import("../src/app");
+let app: typeof import("./app");
 let notes: typeof import("../src/toasts");
 
 beforeEach(async () => {
   vi.useFakeTimers();
   openPage({ deleted_days: 30, urls: { home: "/w/demo/" } });
   vi.resetModules();
-  app = await import("../src/app");
+  app = await import("./app");
   notes = await import("../src/toasts");
 });
 

@@ -7,7 +7,7 @@ import type { QueuedMessage, Turn } from "../src/wire";
 import { at, openPage, PLACE } from "./page";
 import { CONVERSATION, inputRequest, message, toolCall } from "./rows";
 
-let app: typeof import("../src/app");
+let app: typeof import("./app");
 let notes: typeof import("../src/toasts");
 let start: typeof import("../src/boot");
 let branches: typeof import("../src/chat/branches");
@@ -24,7 +24,7 @@ beforeAll(async () => {
   });
   vi.stubGlobal("fetch", async () => new Response("", { status: 500 }));
   vi.resetModules();
-  app = await import("../src/app");
+  app = await import("./app");
   notes = await import("../src/toasts");
   start = await import("../src/boot");
   branches = await import("../src/chat/branches");

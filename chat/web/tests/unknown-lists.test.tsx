@@ -149,7 +149,7 @@ it("REL-1166: says in which tool call or file words were found, marks them, and 
     row({ found_in: "file", name: "bulbs.md", message_id: "m3", excerpt }),
     row({ found_in: "file_name", name: "orchid.md", artifact_id: "a", excerpt: excerpt.slice(1) }),
   ];
-  const app = await import("../src/app");
+  const app = await import("./app");
   draw(<search.SearchDialog onClose={() => {}} />);
   const field = document.querySelector<HTMLInputElement>(".search-input");
   vi.useFakeTimers();

@@ -3,7 +3,7 @@ import type { Waiting } from "../src/wire";
 import { openPage } from "./page";
 import { toolCall } from "./rows";
 
-let app: typeof import("../src/app");
+let app: typeof import("./app");
 let state: typeof import("../src/waiting/state");
 let notify: typeof import("../src/waiting/notify");
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
     }
   }
   vi.stubGlobal("Notification", Shown);
-  app = await import("../src/app");
+  app = await import("./app");
   state = await import("../src/waiting/state");
   notify = await import("../src/waiting/notify");
 });

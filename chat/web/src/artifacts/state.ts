@@ -1,9 +1,10 @@
 /** Which file is open beside the conversation, and what one can do with files. */
 import { computed, effect, signal } from "@preact/signals";
-import { homePath, openState, place } from "../app";
 import { boot } from "../boot";
 import { chooseFiles } from "../chat/uploads";
 import { answered } from "../net/api";
+import { homePath, place } from "../place";
+import { openState } from "../store/open-conversation";
 import chat from "../texts/chat";
 import common from "../texts/common";
 import t from "../texts/files";

@@ -1,9 +1,9 @@
 /** What can be done with an answer that is complete: copied, heard, rated, written again, gone on from. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { openState, runningTurn } from "../app";
 import { continueTurn, forkFrom, rateTurn, regenerate } from "../commands";
 import { renderText } from "../markdown/render";
+import { openState, runningTurn } from "../store/open-conversation";
 import t from "../texts/answers";
 import chat from "../texts/chat";
 import common from "../texts/common";

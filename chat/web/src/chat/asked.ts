@@ -1,5 +1,5 @@
 /** Whom the next message of a draft asks: another bud, or several models side by side. */
-import { buds } from "../app";
+import { buds } from "../store/buds";
 import type { Asked } from "../store/conversation";
 import { comparedBy, compareNext, dropCompared } from "./comparing";
 import { dropMention, mention, mentionOf } from "./mentions";

@@ -1,7 +1,7 @@
 /** Other wordings of a question, other answers to it: moving between them, making more, and going on elsewhere. */
 import { signal } from "@preact/signals";
-import { runningTurn } from "../app";
 import { editMessage, showBranch } from "../commands";
+import { runningTurn } from "../store/open-conversation";
 import t from "../texts/chat";
 import { Icon } from "../ui/icon";
 import { TextEditor } from "../ui/text-editor";

@@ -1,10 +1,13 @@
 /** Who answers in the open conversation, or in the one that is about to begin. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { buds, openFolder, openState, place, placeInList } from "../app";
 import { api } from "../boot";
 import { notedHome, noteHome } from "../last-chat";
 import type { ChatSetting, ConversationChoice, Suggestion, ToolSetting } from "../net/api";
 import { ApiProblem } from "../net/api";
+import { place } from "../place";
+import { buds } from "../store/buds";
+import { openFolder, placeInList } from "../store/list";
+import { openState } from "../store/open-conversation";
 import t from "../texts/choosing";
 import { messageOf, toast } from "../toasts";
 import type {

@@ -1,7 +1,9 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { buds, place, runningTurn } from "../app";
 import { boot } from "../boot";
+import { place } from "../place";
+import { buds } from "../store/buds";
+import { runningTurn } from "../store/open-conversation";
 import t from "../texts/choosing";
 import common from "../texts/common";
 import compareTexts from "../texts/comparing";

@@ -1,7 +1,9 @@
 /** Marks such as "[handbook.pdf, p. 12]" in answers become links to that place, where the bud knows that file. */
-import { openState, place } from "../app";
+
 import { knowledgeOf, openKnowledge } from "../artifacts/state";
 import { type Citation, fileOf, MARK, piecesOf } from "../markdown/marks";
+import { place } from "../place";
+import { openState } from "../store/open-conversation";
 import t from "../texts/files";
 import type { KnowledgeFile } from "../wire";
 

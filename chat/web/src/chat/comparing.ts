@@ -1,10 +1,10 @@
 /** Which models the next message compares, and for what the dialog is open that chooses them. */
 
 import { computed, effect, signal } from "@preact/signals";
-import { openTimeline } from "../app";
 import { boot } from "../boot";
 import { personal } from "../forgetting";
 import { noteAsked, notedAsked } from "../last-chat";
+import { openTimeline } from "../store/open-conversation";
 import type { ComparisonItem } from "../store/timeline";
 import type { ChosenModel, Model, Turn } from "../wire";
 import { answeringBud, answeringModel, models } from "./choice";

@@ -1,8 +1,8 @@
 /** Answers of several models side by side; where there is no room for that, one at a time, with tabs. */
 import { useEffect, useState } from "preact/hooks";
-import { openState } from "../app";
 import { chooseAnswer, stopTurn } from "../commands";
 import { focusComposer } from "../shortcuts/chat";
+import { openState } from "../store/open-conversation";
 import type { AnswerItem, ComparisonItem } from "../store/timeline";
 import chat from "../texts/chat";
 import t from "../texts/comparing";

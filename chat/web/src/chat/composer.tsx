@@ -1,10 +1,10 @@
 import { createPortal } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { buds } from "../app";
 import { sizeWord } from "../artifacts/words";
 import { boot } from "../boot";
 import { whole } from "../formats";
 import { isSearchOpen, newChat } from "../shortcuts/chat";
+import { buds } from "../store/buds";
 import type { Asked } from "../store/conversation";
 import t from "../texts/chat";
 import compareTexts from "../texts/comparing";

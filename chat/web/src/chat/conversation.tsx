@@ -1,9 +1,13 @@
 import { useEffect } from "preact/hooks";
+import { FilesButton } from "../artifacts/button";
+import { boot } from "../boot";
+import { stopTurn } from "../commands";
+import { go, homePath } from "../place";
+import { sendMessage } from "../sending";
+import { ConversationMenu } from "../sidebar/row";
+import { buds } from "../store/buds";
+import { list } from "../store/list";
 import {
-  buds,
-  go,
-  homePath,
-  list,
   openAgain,
   openExcerpt,
   openProblem,
@@ -12,12 +16,7 @@ import {
   runningTurns,
   showEnd,
   waiting,
-} from "../app";
-import { FilesButton } from "../artifacts/button";
-import { boot } from "../boot";
-import { stopTurn } from "../commands";
-import { sendMessage } from "../sending";
-import { ConversationMenu } from "../sidebar/row";
+} from "../store/open-conversation";
 import t from "../texts/chat";
 import common from "../texts/common";
 import comparing from "../texts/comparing";

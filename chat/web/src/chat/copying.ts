@@ -1,5 +1,5 @@
 /** Copying by a shortcut: the newest answer, and the newest piece of code in the answers that are loaded. */
-import { openTimeline } from "../app";
+import { openTimeline } from "../store/open-conversation";
 import type { AnswerItem } from "../store/timeline";
 import common from "../texts/common";
 import t from "../texts/shortcuts";

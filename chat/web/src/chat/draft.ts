@@ -1,8 +1,9 @@
 import { effect, signal, untracked } from "@preact/signals";
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { hearOfChanges, hearOfReturn, nudge, place } from "../app";
 import { api, boot } from "../boot";
+import { hearOfChanges, hearOfReturn, nudge } from "../connection";
 import { personal } from "../forgetting";
+import { place } from "../place";
 import chat from "../texts/chat";
 import { toast } from "../toasts";
 import type { Draft } from "../wire";

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { isSidebarOpen } from "../app";
 import { boot } from "../boot";
+import { isSidebarOpen } from "../place";
 import { isSidebarHidden, showSidebar } from "../sidebar/hiding";
 import home from "../texts/home";
 import shell from "../texts/shell";

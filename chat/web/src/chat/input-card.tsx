@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { openState } from "../app";
 import { answerInput } from "../commands";
 import { moment } from "../formats";
 import { FormFieldInput } from "../forms/field";
@@ -12,6 +11,7 @@ import {
   formProblems,
   initialValues,
 } from "../forms/schema";
+import { openState } from "../store/open-conversation";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import t from "../texts/questions";

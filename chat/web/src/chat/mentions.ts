@@ -1,7 +1,7 @@
 /** Buds that are named for one message, in place of the conversation's. */
 import { effect, signal } from "@preact/signals";
-import { buds } from "../app";
 import { noteAsked, notedAsked } from "../last-chat";
+import { buds } from "../store/buds";
 import choosing from "../texts/choosing";
 import type { Bud } from "../wire";
 import { answeringBud } from "./choice";

@@ -1,9 +1,10 @@
 import type { RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import { openBud, openExcerpt, openGroups, openTimeline, place, runningTurn } from "../app";
 import { moment } from "../formats";
+import { place } from "../place";
 import type { Group } from "../store/groups";
+import { openBud, openExcerpt, openGroups, openTimeline, runningTurn } from "../store/open-conversation";
 import { type AnswerItem, firstMessage, type TimelineItem } from "../store/timeline";
 import t from "../texts/chat";
 import common from "../texts/common";

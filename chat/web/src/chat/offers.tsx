@@ -1,8 +1,8 @@
 /** The menu over the composer: what fits the words that are being typed after a sign. */
 import { useEffect, useState } from "preact/hooks";
-import { buds } from "../app";
 import { files } from "../artifacts/state";
 import { ICON_OF } from "../artifacts/words";
+import { buds } from "../store/buds";
 import choosing from "../texts/choosing";
 import { messageOf, toast } from "../toasts";
 import { Icon, type IconName } from "../ui/icon";

@@ -1,7 +1,7 @@
 /** The edges of what is here of a long conversation: more of it comes as somebody scrolls to them. */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { loadNewerGently, loadOlderGently } from "../app";
+import { loadNewerGently, loadOlderGently } from "../store/open-conversation";
 import t from "../texts/chat";
 import common from "../texts/common";
 import type { Message } from "../wire";

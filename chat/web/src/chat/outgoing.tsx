@@ -1,4 +1,4 @@
-import { socketStatus } from "../app";
+import { socketStatus } from "../connection";
 import { discard, resend, takeBack } from "../sending";
 import type { Outgoing } from "../store/conversation";
 import t from "../texts/chat";

@@ -1,8 +1,9 @@
 /** Messages that wait for the running answer: in order, and still to be changed. */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { openState, place, runningTurn } from "../app";
 import { editQueued, removeQueued, sendQueuedNow } from "../commands";
+import { place } from "../place";
+import { openState, runningTurn } from "../store/open-conversation";
 import t from "../texts/chat";
 import choosing from "../texts/choosing";
 import common from "../texts/common";

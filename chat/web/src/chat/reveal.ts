@@ -1,8 +1,9 @@
 /** Goes to a message that was looked for: shows its branch and the part that begins with it, and marks it. */
 import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
-import { openState, runningTurn, showFrom, wanted } from "../app";
 import { showBranch } from "../commands";
+import { wanted } from "../place";
+import { openState, runningTurn, showFrom } from "../store/open-conversation";
 import { isShown } from "../store/timeline";
 import t from "../texts/chat";
 import { messageOf, toast } from "../toasts";

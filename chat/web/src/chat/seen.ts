@@ -1,7 +1,9 @@
 /** Tells the server that an answer was seen, so that no device shows it as new and nobody is mailed about it. */
 import { useEffect } from "preact/hooks";
-import { openState, socketStatus, wanted } from "../app";
 import { markSeen } from "../commands";
+import { socketStatus } from "../connection";
+import { wanted } from "../place";
+import { openState } from "../store/open-conversation";
 
 /** How long the end of an answer stands on the screen until it counts as seen. */
 const SETTLE_MS = 500;

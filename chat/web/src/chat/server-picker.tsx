@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { openState } from "../app";
 import { boot } from "../boot";
 import type { ToolSetting } from "../net/api";
 import { onSignedIn, openSignIn } from "../sign-in";
+import { openState } from "../store/open-conversation";
 import t from "../texts/chat";
 import common from "../texts/common";
 import { messageOf, toast } from "../toasts";

@@ -1,9 +1,10 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { list, openState } from "../app";
 import { api, boot } from "../boot";
 import { moment, typed } from "../formats";
 import { describedBy, FieldNotes } from "../forms/frame";
 import { ApiProblem } from "../net/api";
+import { list } from "../store/list";
+import { openState } from "../store/open-conversation";
 import common from "../texts/common";
 import t from "../texts/sharing";
 import { messageAt, messageOf, toast } from "../toasts";

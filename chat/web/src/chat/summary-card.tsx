@@ -1,8 +1,8 @@
 /** Where older messages were summarised: what the model reads in their place, to read, change and take back. */
 import { useRef, useState } from "preact/hooks";
-import { runningTurn } from "../app";
 import { changeSummary } from "../commands";
 import { Markdown } from "../markdown/markdown";
+import { runningTurn } from "../store/open-conversation";
 import common from "../texts/common";
 import t from "../texts/summaries";
 import { Icon } from "../ui/icon";

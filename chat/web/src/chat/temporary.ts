@@ -1,8 +1,9 @@
 /** Temporary chats: in no list, and deleted some hours after their last activity unless they are kept. */
 import { signal } from "@preact/signals";
-import { openState, placeInList } from "../app";
 import { api, boot } from "../boot";
 import { notedHome } from "../last-chat";
+import { placeInList } from "../store/list";
+import { openState } from "../store/open-conversation";
 import shell from "../texts/shell";
 import { messageOf, toast } from "../toasts";
 

@@ -1,9 +1,10 @@
 import { useId, useState } from "preact/hooks";
-import { openInputRequests, openProgress, place, waiting } from "../app";
 import { FileOfCall } from "../artifacts/button";
 import { boot } from "../boot";
 import { askAlways } from "../commands";
 import { moment } from "../formats";
+import { place } from "../place";
+import { openInputRequests, openProgress, waiting } from "../store/open-conversation";
 import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";

@@ -1,5 +1,5 @@
 /** What an answer and a conversation have used: tokens, cost where prices are known, and how full the model's window is. */
-import { openState } from "../app";
+import { openState } from "../store/open-conversation";
 import { pathTo } from "../store/paths";
 import t from "../texts/chat";
 import { short, usageWords } from "../ui/usage-words";

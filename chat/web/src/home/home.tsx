@@ -1,5 +1,4 @@
 import { useEffect, useState } from "preact/hooks";
-import { buds, budsProblem, loadBuds, place } from "../app";
 import { boot } from "../boot";
 import {
   answeringModel,
@@ -19,9 +18,11 @@ import { OutgoingMessage } from "../chat/outgoing";
 import { isNextTemporary } from "../chat/temporary";
 import { uploadsOf } from "../chat/uploads";
 import { hourOf } from "../formats";
+import { place } from "../place";
 import { type Beginning, beginnings, keepBeginning, startConversation } from "../sending";
 import { focusComposer } from "../shortcuts/chat";
 import { folders } from "../sidebar/folders";
+import { buds, budsProblem, loadBuds } from "../store/buds";
 import type { Asked } from "../store/conversation";
 import chat from "../texts/chat";
 import common from "../texts/common";

@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { restoreConversation } from "../app";
 import { api, boot } from "../boot";
+import { restoreConversation } from "../conversations";
 import { ApiProblem } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/shell";

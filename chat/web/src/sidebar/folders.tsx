@@ -1,9 +1,10 @@
 /** Folders: one level, each with a colour. A click lists what is in one; the menu of a chat moves it. */
 import { signal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
-import { hearOfChanges, hearOfReturn, list, loadList, nudge, openFolder, setOpenFolder } from "../app";
 import { api, boot } from "../boot";
+import { hearOfChanges, hearOfReturn, nudge } from "../connection";
 import type { FolderColour } from "../net/api";
+import { list, loadList, openFolder, setOpenFolder } from "../store/list";
 import common from "../texts/common";
 import t from "../texts/folders";
 import shell from "../texts/shell";

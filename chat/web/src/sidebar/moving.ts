@@ -1,7 +1,8 @@
 /** Chats on their way into a folder, one or several chosen ones. */
 import { effect, signal } from "@preact/signals";
-import { changeConversation, list, placeInList } from "../app";
 import { api } from "../boot";
+import { changeConversation } from "../conversations";
+import { list, placeInList } from "../store/list";
 import t from "../texts/folders";
 import shell from "../texts/shell";
 import { messageAlone, toast, UNDO_MS } from "../toasts";

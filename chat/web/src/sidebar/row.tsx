@@ -1,19 +1,13 @@
 import { signal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
-import {
-  changeConversation,
-  conversationPath,
-  deleteConversation,
-  go,
-  openFolder,
-  place,
-  printPath,
-} from "../app";
 import { boot } from "../boot";
 import { unsent } from "../chat/draft";
 import { sharing } from "../chat/sharing";
 import { keepChat } from "../chat/temporary";
 import { downloadConversation } from "../commands";
+import { changeConversation, deleteConversation } from "../conversations";
+import { conversationPath, go, place, printPath } from "../place";
+import { openFolder } from "../store/list";
 import common from "../texts/common";
 import folderTexts from "../texts/folders";
 import { filled } from "../texts/language";

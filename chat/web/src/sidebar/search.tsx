@@ -1,10 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { buds, conversationPath, go, reveal } from "../app";
 import { openPanel } from "../artifacts/state";
 import { type Offer, offersFor, termAt } from "../audit-search";
 import { api } from "../boot";
 import { moment } from "../formats";
+import { conversationPath, go, reveal } from "../place";
 import { takeEarly } from "../shortcuts/early";
+import { buds } from "../store/buds";
 import common from "../texts/common";
 import t from "../texts/shell";
 import { messageAt } from "../toasts";

@@ -1,7 +1,8 @@
 /** Several chats chosen in the list, and what can be done with all of them. */
 import { useEffect, useState } from "preact/hooks";
-import { forget, list, placeInList, showsArchived, whileDeleting } from "../app";
 import { api, boot } from "../boot";
+import { forget, whileDeleting } from "../conversations";
+import { list, placeInList, showsArchived } from "../store/list";
 import common from "../texts/common";
 import t from "../texts/folders";
 import shell from "../texts/shell";

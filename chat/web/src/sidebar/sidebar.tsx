@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { boot } from "../boot";
+import { isSidebarOpen } from "../place";
+import { isSearchOpen, newChat } from "../shortcuts/chat";
 import {
-  isSidebarOpen,
   list,
   listNext,
   listProblem,
@@ -9,9 +11,7 @@ import {
   openFolder,
   setShowsArchived,
   showsArchived,
-} from "../app";
-import { boot } from "../boot";
-import { isSearchOpen, newChat } from "../shortcuts/chat";
+} from "../store/list";
 import common from "../texts/common";
 import folderTexts from "../texts/folders";
 import t from "../texts/shell";

@@ -1,5 +1,5 @@
-import { socket, socketStatus } from "../app";
 import { boot } from "../boot";
+import { socket, socketStatus } from "../connection";
 import t from "../texts/shell";
 import { Icon } from "./icon";
 

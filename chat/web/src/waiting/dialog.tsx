@@ -1,9 +1,9 @@
 import { useEffect } from "preact/hooks";
-import { conversationPath, go, reveal } from "../app";
 import { boot } from "../boot";
 import { ApprovalCard } from "../chat/approval-card";
 import { InputCard } from "../chat/input-card";
 import { UnknownCard } from "../chat/unknown-card";
+import { conversationPath, go, reveal } from "../place";
 import common from "../texts/common";
 import t from "../texts/waiting";
 import { Dialog } from "../ui/dialog";

@@ -1,7 +1,8 @@
 /** What waits for the person: in all their conversations, and what members ask them for. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { list, reveal } from "../app";
 import { api } from "../boot";
+import { reveal } from "../place";
+import { list } from "../store/list";
 import t from "../texts/waiting";
 import { messageOf } from "../toasts";
 import type { Waiting } from "../wire";

@@ -1,7 +1,8 @@
 /** Keeps the list of what waits up to date, and tells of it. */
 import { effect } from "@preact/signals";
-import { hearOfChanges, hearOfRows, socketStatus } from "../app";
 import { boot } from "../boot";
+import { hearOfChanges, socketStatus } from "../connection";
+import { hearOfRows } from "../store/list";
 import t from "../texts/waiting";
 import { aboutChat, tell } from "./notify";
 import { fallBehind, loadWaiting, showCount, tellWhoDecides, waitingItems } from "./state";

@@ -1,0 +1,26 @@
+/** The buds that one may ask. */
+import { batch, signal } from "@preact/signals";
+import { api } from "../boot";
+import { hearOfChanges, hearOfReturn, nudge } from "../connection";
+import { messageOf } from "../toasts";
+import type { Bud } from "../wire";
+
+export const buds = signal<Bud[] | null>(null);
+export const budsProblem = signal<string | null>(null);
+
+export async function loadBuds(): Promise<void> {
+  try {
+    const rows = await api.buds();
+    batch(() => {
+      buds.value = rows.filter((bud) => !bud.is_archived);
+      budsProblem.value = null;
+    });
+  } catch (error) {
+    budsProblem.value = messageOf(error);
+  }
+}
+
+hearOfChanges((kind) => {
+  if (kind === "bud.changed" || kind === "server.changed") nudge("buds", loadBuds);
+});
+hearOfReturn(loadBuds);
