@@ -23,6 +23,8 @@ class Price:
 
     statements: list[str] = field(default_factory=list)
     """Those on tables: the beginning of a transaction, savepoints and the clock do not count."""
+    clocks: int = 0
+    """How often PostgreSQL was asked for the time. Each takes as long as a short statement."""
     commits: int = 0
     """Transactions that wrote something."""
     crossings: int = 0
@@ -50,6 +52,7 @@ def counted() -> Iterator[Price]:
         with lock:
             if '"' in text and "SAVEPOINT" not in text:
                 price.statements.append(text)
+            price.clocks += "statement_timestamp()" in text
             if text.lstrip().startswith(_WRITES):
                 if self.db.in_atomic_block:
                     has_written.add(id(self.db))

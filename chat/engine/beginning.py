@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -138,13 +139,14 @@ def begin_turn(
     turn = Turn(id=turn_id, **columns)
     beside = _side_by_side(turn, columns, compared)
     lease, answer = None, None
+    now = database_now()
     if takes_it:
-        lease = hold(turn, clock, _carried(turn, known))
+        lease = hold(turn, clock, _carried(turn, known), now)
         answer = open_answer(turn, 0, parent_id=message.pk, order_key=message.order_key + 1)
     insert([message, answer] if answer is not None else [message])
     insert([turn, *beside])
     names = attach(message, conversation, refs)
-    _touch(changes, message, text if text.strip() else ", ".join(names), turn.comparison)
+    _touch(changes, message, text if text.strip() else ", ".join(names), now, turn.comparison)
     changes.message(message, has_attachments=bool(refs))
     for one in (turn, *beside):
         changes.turn(one)
@@ -236,7 +238,7 @@ def answer_again(
         **wanted,
         **asker.columns(),
     )
-    _touch(changes, question, question.text)
+    _touch(changes, question, question.text, database_now())
     changes.turn(turn)
     wake(turn)
     return turn
@@ -278,7 +280,7 @@ def answer_beside(
         chosen_model=model,
         **asker.columns(),
     )
-    _touch(changes, last, last.text, turn.comparison)
+    _touch(changes, last, last.text, database_now(), turn.comparison)
     changes.turn(earlier)
     changes.turn(turn)
     wake(turn)
@@ -385,7 +387,9 @@ def _last(changes: Changes) -> Message | None:
     return find_last_message(changes.conversation.workspace_id, changes.conversation.pk)
 
 
-def _touch(changes: Changes, leaf: Message, text: str, comparison: UUID | None = None) -> None:
+def _touch(
+    changes: Changes, leaf: Message, text: str, now: datetime, comparison: UUID | None = None
+) -> None:
     """The conversation moves to the top, goes on from here, and takes its title from the first message.
 
     Answers that stood side by side before no longer do: whoever writes on goes on from one of them.
@@ -394,7 +398,7 @@ def _touch(changes: Changes, leaf: Message, text: str, comparison: UUID | None =
     if conversation.comparison != comparison:
         conversation.comparison = comparison
         changes.save_with_number("comparison")
-    conversation.last_message_at = database_now()
+    conversation.last_message_at = now
     conversation.leaf_id = leaf.pk
     if not conversation.title:
         conversation.title = title_from(text)

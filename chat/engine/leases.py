@@ -92,12 +92,12 @@ class Lease:
         return self.clock.standing()
 
 
-def hold(turn: Turn, clock: LeaseClock, carried: Carried) -> Lease:
+def hold(turn: Turn, clock: LeaseClock, carried: Carried, now: datetime) -> Lease:
     """Have a turn that is about to be stored taken from its beginning; the caller saves it."""
     show_alive()
     turn.lease_owner = PROCESS_ID
     turn.lease_token = turn.attempt = 1
-    turn.lease_until = database_now() + LEASE
+    turn.lease_until = now + LEASE
     turn.status = TurnStatus.RUNNING.value
     token = turn.lease_token
     return Lease(turn.pk, turn.conversation_id, turn.workspace_id, token, clock, carried)

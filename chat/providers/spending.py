@@ -7,6 +7,7 @@ are rows of a month. What adds to them is the transaction that stores what a req
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final
@@ -31,7 +32,7 @@ from chat.providers.known_models import (
 from chat.providers.months import Month, current_month
 from chat.values import TurnStatus
 from workspaces.actors import Actor
-from workspaces.database import database_now, statement_cursor
+from workspaces.database import statement_cursor
 from workspaces.database.prepared import PreparedRows
 from workspaces.models import Workspace
 
@@ -300,7 +301,7 @@ class Crossed:
     month: Month
 
 
-def add_to_month(bill: Bill, usage: TokenCount) -> list[Crossed]:
+def add_to_month(bill: Bill, usage: TokenCount, now: datetime) -> list[Crossed]:
     """Add what a request used to the sums of its month. In the caller's transaction, and best at its end.
 
     The workspace's row is the last one: whoever holds it needs no other.
@@ -312,7 +313,7 @@ def add_to_month(bill: Bill, usage: TokenCount) -> list[Crossed]:
         return []
     allowance = bill.allowance
     payer = allowance.payer
-    month = current_month(allowance.zone)
+    month = Month.of(now, allowance.zone)
     rows = [_row(payer.workspace_id, month, bill.prices.cost_of(usage), usage)]
     if allowance.shared_id is not None:
         cost = bill.list_prices.cost_of(usage)
@@ -322,16 +323,16 @@ def add_to_month(bill: Bill, usage: TokenCount) -> list[Crossed]:
         rows.insert(0, _row(payer.person_id, month, cost, usage, person_id=payer.person_id))
     for row in rows:
         row.workspace_id = payer.workspace_id
-    sums = _upsert(rows)
+    sums = _upsert(rows, now)
     found = []
     for line in allowance.lines:
         cost, tokens, told = sums[line.subject]
-        now = replace(line, cost=cost, tokens=tokens)
+        line_now = replace(line, cost=cost, tokens=tokens)
         levels = (allowance.warn_percent, _FULL)
-        percent = max((one for one in levels if now.percent >= one), default=0)
+        percent = max((one for one in levels if line_now.percent >= one), default=0)
         if percent > told:
             _note_told(payer.workspace_id, line.subject, month, percent)
-            found.append(Crossed(line=now, percent=percent, month=month))
+            found.append(Crossed(line=line_now, percent=percent, month=month))
     return found
 
 
@@ -360,9 +361,8 @@ _KEY: Final = ("workspace_id", "month", "subject")
 _SUMS: Final = ("requests", "tokens", "estimated_tokens", "unpriced_tokens", "cost")
 
 
-def _upsert(rows: list[MonthlySpending]) -> dict[UUID, tuple[Decimal, int, int]]:
+def _upsert(rows: list[MonthlySpending], now: datetime) -> dict[UUID, tuple[Decimal, int, int]]:
     """Insert rows, or add to those that are there; the ORM can only replace. Gives cost, tokens and what was told."""
-    now = database_now()
     for row in rows:
         row.id, row.created_at, row.updated_at = uuid7(), now, now
     fields: list[Any] = list(MonthlySpending._meta.local_concrete_fields)

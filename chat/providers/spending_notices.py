@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from chat.providers.spending import Bill, Crossed, Whose, add_to_month
 from chat.providers.spending_words import told_begin, told_used
 from workspaces.actors import Role
 from workspaces.bell import tell
+from workspaces.database import database_now
 from workspaces.formats import whole, written_for
 from workspaces.models import Membership, User, Workspace
 
@@ -25,15 +27,18 @@ _KIND: Final = "spending.limit"
 _FULL: Final = 100
 
 
-def charge(bill: Bill, usage: TokenCount) -> list[Crossed]:
+def charge(bill: Bill, usage: TokenCount, ended_at: datetime | None = None) -> list[Crossed]:
     """Add what a request used to its month, and tell those who can raise a limit that is nearly or wholly used.
 
     In the caller's transaction, and best at its end.
 
+    Args:
+        ended_at: by the database's clock, if the caller has asked for it; else that is now.
+
     Returns:
         What of the person's own limit is to be told to them.
     """
-    crossed = add_to_month(bill, usage)
+    crossed = add_to_month(bill, usage, ended_at or database_now())
     workspace_id = bill.allowance.payer.workspace_id
     for one in crossed:
         if one.line.whose is not Whose.MEMBER:

@@ -64,6 +64,7 @@ def test_a_text_turn(chat: Chat, door: Door) -> None:
     with counted() as price:
         say(chat, door)
     at_most(price, statements=15, commits=2, crossings=3)
+    assert price.clocks <= 2  # one moment for each transaction
 
 
 def test_a_text_turn_after_many_calls(chat: Chat, door: Door) -> None:

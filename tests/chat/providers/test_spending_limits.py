@@ -16,6 +16,7 @@ from django.db import transaction
 from django.test import Client
 
 from audit.models import AuditEntry, Notice
+from chat.engine import endings
 from chat.models import (
     Bud,
     Conversation,
@@ -417,7 +418,7 @@ def test_requests_that_end_at_one_moment_lose_nothing(tenant: Tenant) -> None:
 
     def add() -> int:
         with transaction.atomic():
-            return len(add_to_month(bill, TokenCount(prompt=3, completion=2)))
+            return len(add_to_month(bill, TokenCount(prompt=3, completion=2), database_now()))
 
     with Threads(8) as threads:
         told = [one.result() for one in [threads.submit(add) for _ in range(40)]]
@@ -619,7 +620,8 @@ def test_a_new_month_begins_with_nothing(priced: Chat, monkeypatch: pytest.Monke
     ask(priced)
     assert priced.ask().error_code == "spending_limit_reached"
     later = month_of_workspace(priced.tenant.workspace.pk).month.begins_anew_at
-    monkeypatch.setattr(months, "database_now", lambda: later)
+    for module in (months, endings):
+        monkeypatch.setattr(module, "database_now", lambda: later)
     priced.watching.forget()
     assert ask(priced).status == TurnStatus.COMPLETED
     rows = MonthlySpending.objects.for_workspace(priced.tenant.workspace).of_workspace()
