@@ -6,7 +6,9 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ import asyncio, json, psutil, sys
 from daphne.endpoints import build_endpoint_description_strings
 from daphne.server import Server
 from config.daphne_limits import (
+    end_all_of_daphne,
     let_daphne_say_why,
     limit_bodies_of_daphne,
     limit_sockets_of_daphne,
@@ -43,8 +46,14 @@ async def application(scope, receive, send):
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})
-        while (await receive())["type"] != "websocket.disconnect":
-            await asyncio.sleep(0.2)
+        if scope["path"] == "/ws/ended":
+            return
+        try:
+            while (await receive())["type"] != "websocket.disconnect":
+                await asyncio.sleep(0.2)
+        except asyncio.CancelledError:
+            print("cleaned up", flush=True)
+            raise
         return
     if scope["path"] == "/fails":
         raise RuntimeError("on purpose")
@@ -64,6 +73,7 @@ async def application(scope, receive, send):
 
 limit_bodies_of_daphne(lambda path: MOST)
 let_daphne_say_why()
+end_all_of_daphne()
 limit_sockets_of_daphne()
 port = int(sys.argv[1])
 Server(
@@ -74,8 +84,8 @@ Server(
 """
 
 
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
+@contextmanager
+def serving() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         number = int(probe.getsockname()[1])
@@ -87,9 +97,15 @@ def port() -> Iterator[int]:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    yield number
+    yield number, process
     process.terminate()
     process.wait()
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with serving() as (number, _process):
+        yield number
 
 
 def answer_to(port: int, head: str, body: bytes = b"") -> bytes:
@@ -130,11 +146,11 @@ def test_an_answer_that_fails_halfway_ends_there_and_harms_nobody_else(port: int
     assert answer_to(port, "GET /fails HTTP/1.1").startswith(b"HTTP/1.1 500")
 
 
-def socket_to(port: int) -> socket.socket:
+def socket_to(port: int, path: bytes = b"/ws/") -> socket.socket:
     line = socket.create_connection(("127.0.0.1", port), 20)
     line.sendall(
-        b"GET /ws/ HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        b"GET %b HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n" % path
     )
     assert line.recv(4096).startswith(b"HTTP/1.1 101")
     return line
@@ -166,3 +182,13 @@ def test_pings_are_answered_now_and_then(port: int) -> None:
         line.sendall(frame(PING, b"there?") * 1000 + frame(8))
         told = line.makefile("rb").read()
     assert told.count(b"there?") in {1, 2}
+
+
+def test_what_serves_a_page_cleans_up_at_the_end_of_the_process() -> None:
+    """REL-1505: also beside a socket that nothing serves any more, and that the other side keeps open."""
+    with serving() as (number, process):
+        with socket_to(number, b"/ws/ended"), socket_to(number):
+            time.sleep(2.5)  # then the server has noticed that nothing serves the first one
+            process.terminate()
+            told, _errors = process.communicate(timeout=20)
+        assert told == b"cleaned up\n"
