@@ -103,7 +103,7 @@ def test_a_page_too_many_says_so(member: Page) -> None:
     banner = page.get_by_text("you have too many pages of Trellis open")
     expect(banner).to_be_visible()
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         expect_no_faults(page, f"a page too many, {scheme}")
         screenshot(page, f"too-many-pages-{scheme}")
     page.set_viewport_size({"width": 390, "height": 800})

@@ -35,7 +35,7 @@ class Lookups:
             OSError: there is no such name.
             UnicodeError: it is no name.
         """
-        while (found := self._join(host, port)) is None:
+        while (found := self._join(host, port)) is None:  # noqa: ASYNC110 - threads give places back
             await asyncio.sleep(_LOOK_SECONDS)
         # Whoever leaves does not take the answer from others.
         return await asyncio.shield(asyncio.wrap_future(found))
