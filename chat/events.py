@@ -298,6 +298,10 @@ class CloseCode(IntEnum):
         4403,
         "You are not a member of this workspace, or no longer. Do not reconnect.",
     )
+    TOO_MANY = (
+        4429,
+        "You have too many sockets open. Close some of them before you reconnect.",
+    )
 
 
 def encode(event: Mapping[str, Any]) -> str:

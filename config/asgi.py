@@ -25,6 +25,7 @@ from chat.sockets.open import close_sockets  # noqa: E402
 from config import celery as _celery  # noqa: E402, F401 - tasks that are sent from here go to its broker
 from config import urls as _urls  # noqa: E402, F401 - no first request, and no transaction, waits for the pages
 from config.daphne_limits import (  # noqa: E402
+    end_all_of_daphne,
     let_daphne_say_why,
     let_daphne_send_at_once,
     limit_bodies_of_daphne,
@@ -103,6 +104,7 @@ limit_bodies_of_daphne(most_bytes_of)
 limit_sockets_of_daphne()
 let_daphne_say_why()
 let_daphne_send_at_once()
+end_all_of_daphne()
 silence_daphne()
 
 application = TrustedProxies(

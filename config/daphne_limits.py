@@ -5,10 +5,12 @@ It offers no way to say so, so its classes are changed before it serves.
 
 from __future__ import annotations
 
+import asyncio
 import io
 import math
 import sys
 import time
+from collections.abc import Collection
 from typing import Any, Final
 
 from config.edge import BODY, MostBytes, Scope
@@ -16,6 +18,8 @@ from config.edge import BODY, MostBytes, Scope
 _MOST_UNREAD: Final = 64
 """Messages of a socket that may wait for the application. No page sends so many at once."""
 _PONG_SECONDS: Final = 1.0
+_END_SECONDS: Final = 2.0
+"""For what is cancelled at the end of the process."""
 
 
 def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
@@ -164,6 +168,32 @@ def let_daphne_send_at_once() -> None:
             line.write(data)
 
     socket.sendData = send
+
+
+def end_all_of_daphne() -> None:
+    """Cancel at the end of the process what still serves a page.
+
+    Daphne stumbles over a connection that nothing serves any more, and then cancels nothing that came after it. It
+    would wait without end for what cannot be cancelled.
+    """
+    server: Any = sys.modules.get("daphne.server")
+    if server is None:
+        return
+    from twisted.internet.defer import Deferred
+
+    def end_all(self: Any) -> Any:
+        found = [one.get("application_instance") for one in self.connections.values()]
+        running = [one for one in found if one is not None and not one.done()]
+        for one in running:
+            one.cancel()
+        return Deferred.fromFuture(asyncio.ensure_future(_wait_for(running)))
+
+    server.Server.kill_all_applications = end_all
+
+
+async def _wait_for(running: Collection[asyncio.Future[Any]]) -> None:
+    if running:
+        await asyncio.wait(running, timeout=_END_SECONDS)
 
 
 def silence_daphne() -> None:

@@ -367,6 +367,13 @@ class Environment(BaseSettings):
         validation_alias="OPENAI_MOST_A_MINUTE",
         description="Requests that it gets in a minute from all workspaces together. Absent: no limit.",
     )
+    fallback_seconds: int = Field(
+        30,
+        ge=1,
+        le=120,
+        validation_alias="TRELLIS_FALLBACK_SECONDS",
+        description="Seconds that a model provider may send nothing before its fallback answers instead. Twice as long for models that are known to think first. Without a fallback, Trellis waits for 2 minutes.",
+    )
     ollama_url: str | None = Field(
         "http://127.0.0.1:11434/v1",
         validation_alias="TRELLIS_OLLAMA_URL",
@@ -479,6 +486,13 @@ class Environment(BaseSettings):
         le=1024**3,
         validation_alias="TRELLIS_IMPORT_MAX_BYTES",
         description="Largest ZIP of a copy of somebody's data that can be imported, in bytes. Copies come in parts that are smaller.",
+    )
+    sockets_per_person: int = Field(
+        50,
+        ge=5,
+        le=10_000,
+        validation_alias="TRELLIS_SOCKETS_PER_PERSON",
+        description="Open pages that one person may have live at one server process. Further ones say so.",
     )
     api_rate: str = Field(
         "600/min",

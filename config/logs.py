@@ -37,6 +37,14 @@ def add_trace(logger: object, method: str, event: EventDict) -> EventDict:
     return event
 
 
+def name_request(logger: object, method: str, event: EventDict) -> EventDict:
+    """Name a request by its path alone. Django hands the request itself on where it fails, and that shows its query."""
+    request: Any = event.get("request")
+    if hasattr(request, "get_full_path"):
+        event["request"] = f"{request.method} {request.path}"
+    return event
+
+
 def configure_logging(*, level: str, as_json: bool) -> None:
     """Send everything to stderr: one JSON object a line, or text for people."""
     shared: list[structlog.typing.Processor] = [
@@ -49,9 +57,15 @@ def configure_logging(*, level: str, as_json: bool) -> None:
     ]
     # plain_traceback: the default formatter prints local variables, and with them secrets.
     final: list[structlog.typing.Processor] = (
-        [structlog.processors.format_exc_info, redact, structlog.processors.JSONRenderer()]
+        [
+            name_request,
+            structlog.processors.format_exc_info,
+            redact,
+            structlog.processors.JSONRenderer(),
+        ]
         if as_json
         else [
+            name_request,
             structlog.processors.format_exc_info,
             redact,
             structlog.dev.ConsoleRenderer(

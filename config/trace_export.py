@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -17,15 +19,38 @@ from opentelemetry.trace import Status
 
 from workspaces.redaction import EVERY_WORKSPACE, MASK, is_secret_key, redact_text
 
+END_SECONDS: Final = 2.0
+"""For spans that are still here when the process ends."""
 _UNSENT: Final = frozenset({"exception.message", "exception.stacktrace"})
 
 
 def begin(exporter: SpanExporter) -> TracerProvider:
     """Hand every span of this process to an exporter."""
-    provider = TracerProvider(resource=Resource.create({"service.name": "trellis"}))
+    resource = Resource.create({"service.name": "trellis"})
+    # Its own end waits for half a minute for a collector that does not answer.
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(RedactingExporter(exporter)))
     trace.set_tracer_provider(provider)
+    _end_with_the_process(provider)
     return provider
+
+
+def _end_with_the_process(provider: TracerProvider) -> None:
+    """Send what is left when the process ends, and wait no longer for that than others wait for the process."""
+    is_over = threading.Event()
+
+    def end() -> None:
+        is_over.wait()
+        provider.shutdown()
+
+    # Begun now: at the end of a process no thread begins any more.
+    ending = threading.Thread(target=end, name="last-spans", daemon=True)
+    ending.start()
+
+    @atexit.register
+    def wait() -> None:
+        is_over.set()
+        ending.join(END_SECONDS)
 
 
 class RedactingExporter(SpanExporter):

@@ -6,17 +6,23 @@ arrive twice, because a process can die between sending and noting it. It then h
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
-from django.db import models
+from django.db import Error, models
 from django.db.models import Count, F, Min, Q
 
-from workspaces.database import database_now
+from workspaces.database import database_now, leave_database
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+
+logger = logging.getLogger(__name__)
 
 PAUSES: Final = (5, 30, 120, 600, 1_800, 3_600, 10_800, 21_600, 43_200)
 """Seconds after the first, second, … attempt that failed."""
@@ -24,6 +30,9 @@ CLAIM_SECONDS: Final = 60
 """How long a process has for what it took; after that another may send it."""
 ROUND_SECONDS: Final = 30.0
 """How long one task goes on to take messages; the next goes on from there."""
+
+_LAST_WORD_SECONDS: Final = 10.0
+"""For a claim that is just being kept when the work ends: it must not be claimed again after that."""
 
 
 class Delivery(WorkspaceModel):
@@ -174,6 +183,35 @@ def claim_until(rows: models.QuerySet[Any], *, seconds: float, **changes: object
     now = database_now()
     until = now + timedelta(seconds=seconds)
     return rows.filter(unclaimed(now)).update(claimed_until=until, **changes) == 1
+
+
+@contextmanager
+def claim_kept(rows: models.QuerySet[Any], *, seconds: float) -> Iterator[None]:
+    """Keep a claim while the work goes on, however long that takes: no other process may begin it, too.
+
+    Args:
+        rows: the one row that was claimed.
+        seconds: for how long, should this process die.
+    """
+    ended = threading.Event()
+
+    def keep() -> None:
+        while not ended.wait(seconds / 3):
+            try:
+                until = database_now() + timedelta(seconds=seconds)
+                rows.filter(claimed_until__isnull=False).update(claimed_until=until)
+            except Error:
+                logger.warning("claim_not_kept", exc_info=True)
+            finally:
+                leave_database()
+
+    keeper = threading.Thread(target=copy_context().run, args=(keep,), name="claim", daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        keeper.join(_LAST_WORD_SECONDS)
 
 
 def _same(row: Delivery) -> WorkspaceQuerySet[Any]:

@@ -30,8 +30,9 @@ from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDen
 from workspaces.formats import written_for
 from workspaces.mails import compose, public_url
 from workspaces.models import User, Workspace
-from workspaces.outbox import claim_until, unclaimed
+from workspaces.outbox import claim_kept, claim_until, unclaimed
 from workspaces.roles import Permission, require
+from workspaces.scoping import WorkspaceQuerySet
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +169,8 @@ def _run_due(schedule: ReportSchedule) -> None:
     else:
         is_last = sent.attempts + 1 >= MOST_ATTEMPTS
         sent.asked_by = ""  # somebody may have tried by hand before
-        _attempt(sent, draft, maker=schedule.made_by, gives_up=is_last)
+        with claim_kept(_row_of(schedule), seconds=CLAIM_SECONDS):
+            _attempt(sent, draft, maker=schedule.made_by, gives_up=is_last)
     if sent.status == _Status.WAITING:
         _note(schedule, sent, next_run_at=database_now() + RETRY)
     else:
@@ -197,7 +199,8 @@ def _run_by_hand(schedule: ReportSchedule, sent: SentFile, *, asked_by: str) -> 
         sent.asked_by = asked_by
         sent.save()
     was_waiting = sent.status == _Status.WAITING and sent.due_at is not None
-    _attempt(sent, draft_of(schedule), maker=schedule.made_by, gives_up=not was_waiting)
+    with claim_kept(_row_of(schedule), seconds=CLAIM_SECONDS):
+        _attempt(sent, draft_of(schedule), maker=schedule.made_by, gives_up=not was_waiting)
     is_done = was_waiting and sent.status == _Status.SENT
     _note(schedule, sent, next_run_at=_after(sent, draft_of(schedule)) if is_done else None)
 
@@ -217,11 +220,15 @@ def _note(schedule: ReportSchedule, sent: SentFile, *, next_run_at: datetime | N
 def _let_go(
     schedule: ReportSchedule, *, next_run_at: datetime | None = None, **changes: object
 ) -> None:
-    rows = ReportSchedule.objects.for_workspace(schedule.workspace_id).filter(pk=schedule.pk)
+    rows = _row_of(schedule)
     if next_run_at is not None:  # unless somebody chose another time while the file was made
         rows.filter(next_run_at=schedule.next_run_at).update(next_run_at=next_run_at)
     if rows.update(claimed_until=None, **changes):  # else it was deleted meanwhile
         schedule.refresh_from_db()
+
+
+def _row_of(schedule: ReportSchedule) -> WorkspaceQuerySet[ReportSchedule]:
+    return ReportSchedule.objects.for_workspace(schedule.workspace_id).filter(pk=schedule.pk)
 
 
 def result_in_words(sent: SentFile) -> str:

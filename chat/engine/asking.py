@@ -19,6 +19,7 @@ from chat.engine.leases import Lease
 from chat.engine.observing import note_completion, request_observed
 from chat.engine.partials import Streaming, partials
 from chat.engine.proposals import propose
+from chat.engine.silence import Silence
 from chat.engine.step_task import StepTask, read_task, request_of, without_pictures
 from chat.engine.turn_cache import TurnContext
 from chat.models import Message, Turn
@@ -31,6 +32,7 @@ from chat.providers.errors import (
     ProviderError,
     ProviderRateLimited,
     ProviderRefusedRequest,
+    ProviderSilent,
     ProviderUnreachable,
     QuestionTooLong,
     ToolsRefused,
@@ -48,8 +50,8 @@ from workspaces.database import in_database
 logger = logging.getLogger(__name__)
 
 SAVE_PARTIAL_SECONDS = 1.0
-_PASSING = (ProviderUnreachable, ProviderRateLimited, ProviderBusy)
-"""Failures that may be over in a moment."""
+_PASSING = (ProviderUnreachable, ProviderRateLimited, ProviderBusy, ProviderSilent)
+"""Failures that may be over in a moment, or that nobody calls one where there is nobody else to ask."""
 
 
 @dataclass(slots=True)
@@ -201,25 +203,39 @@ async def _stream_with_tools(lease: Lease, live: LiveText, attempt: _Attempt) ->
 async def _stream(lease: Lease, live: LiveText, attempt: _Attempt) -> Completion:
     task = attempt.task
 
-    async def tell_wait(reason: str) -> None:
+    async def tell(reason: str) -> None:
         notices = (*attempt.told, reason) if reason else attempt.told
         await in_database(steps.note_wait, lease, notices)
 
+    silence = Silence(task.provider, tell)
+
+    async def tell_wait(reason: str) -> None:
+        silence.end()
+        await tell(reason)
+        if not reason:
+            silence.begin()
+
     with request_observed(task) as observed:
-        stream = await model_requests.stream(
-            task.provider, request_of(task), task.bill.allowance, tell_wait
-        )
-        async for piece in unfenced(stream) if task.is_fenced else stream:
-            if isinstance(piece, TextPiece):
-                live.append(piece.text)
-            elif isinstance(piece, ReasoningPiece):
-                live.append_reasoning(piece.text)
-            elif isinstance(piece, TokenCount):
-                attempt.usage = piece
-            else:
-                note_completion(observed, piece)
-                return piece
-        raise ProviderError
+        try:
+            stream = await model_requests.stream(
+                task.provider, request_of(task), task.bill.allowance, tell_wait
+            )
+            silence.begin()
+            async for piece in unfenced(stream) if task.is_fenced else stream:
+                if silence.lasts:
+                    silence.end()
+                if isinstance(piece, TextPiece):
+                    live.append(piece.text)
+                elif isinstance(piece, ReasoningPiece):
+                    live.append_reasoning(piece.text)
+                elif isinstance(piece, TokenCount):
+                    attempt.usage = piece
+                else:
+                    note_completion(observed, piece)
+                    return piece
+            raise ProviderError
+        finally:
+            await silence.settle()
 
 
 def _finished(task: StepTask, completion: Completion, said: AnsweredStep) -> AnsweredStep:

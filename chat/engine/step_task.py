@@ -119,6 +119,7 @@ def request_of(task: StepTask) -> CompletionRequest:
             parameters=parameters,
             is_patient=not task.provider.has_fallback,
             reasons=task.facts.reasons,
+            silent_seconds=_silent_seconds(task),
         )
     # Where calls stand in the history, some providers insist on hearing of the tools again.
     has_calls = any(step.calls for turn in task.fitted.turns for step in turn.steps)
@@ -134,7 +135,16 @@ def request_of(task: StepTask) -> CompletionRequest:
         parameters=parameters,
         is_patient=not task.provider.has_fallback,
         reasons=task.facts.reasons,
+        silent_seconds=_silent_seconds(task),
     )
+
+
+def _silent_seconds(task: StepTask) -> float | None:
+    """How long its provider may be silent: not for long where another one stands by, for models that think longer."""
+    if not task.provider.has_fallback:
+        return None
+    seconds = float(settings.TRELLIS.fallback_seconds)
+    return 2 * seconds if task.facts.reasons else seconds
 
 
 def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTask:

@@ -13,6 +13,7 @@ from chat.providers.errors import (
     ContentFiltered,
     ProviderBadAnswer,
     ProviderError,
+    ProviderNoAnswer,
     ProviderStalled,
     ProviderUnreachable,
 )
@@ -121,7 +122,7 @@ class AnswerReader:
         try:
             chunk = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise ProviderBadAnswer from error
+            raise (ProviderBadAnswer if self.has_content else ProviderNoAnswer) from error
         if isinstance(chunk, list) and chunk:
             chunk = chunk[0]  # an error in Gemini's form
         if not isinstance(chunk, Mapping):
@@ -169,4 +170,4 @@ class AnswerReader:
         if not answer.finish_reason:
             if answer.has_content:
                 raise ProviderStalled(_("The model's answer broke off."))
-            raise ProviderBadAnswer
+            raise ProviderNoAnswer

@@ -28,6 +28,8 @@ class CompletionRequest:
     """Whether a provider that fails or asks for a pause is asked again."""
     reasons: bool | None = None
     """Whether the model thinks before it answers; None: nobody has said."""
+    silent_seconds: float | None = None
+    """How long the provider may send nothing at all before it is given up; None: for as long as any other."""
 
     @property
     def has_pictures(self) -> bool:

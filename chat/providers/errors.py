@@ -16,7 +16,9 @@
 ├── ProviderRefusedRequest           502  anything else the provider finds wrong with the request
 ├── ProviderUnreachable              502  no connection, or its own failure
 ├── ProviderStalled                  502  it stopped sending
+│   └── ProviderSilent               502  it has not begun in the time that it gets where another one stands by
 ├── ProviderBadAnswer                502  what came is not an answer, or broke off
+│   ├── ProviderNoAnswer             502  nothing of what came is of an answer: a web page, or nothing at all
 │   └── ProviderListMissing          502  where a list of models should be is none
 └── BrokenArguments                  502  tool calls that cannot be read, again and again
 """
@@ -143,9 +145,17 @@ class ProviderStalled(ProviderError):
     default_message = _("The model stopped answering in the middle.")
 
 
+class ProviderSilent(ProviderStalled):
+    default_message = _("The model provider did not answer in time.")
+
+
 class ProviderBadAnswer(ProviderError):
     code = "provider_bad_answer"
     default_message = _("The model provider sent something that is not an answer.")
+
+
+class ProviderNoAnswer(ProviderBadAnswer):
+    """Another provider may well answer: nobody knows who sent this."""
 
 
 class ProviderListMissing(ProviderBadAnswer):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -40,8 +40,10 @@ from chat.providers.errors import (
     ProviderBadAnswer,
     ProviderError,
     ProviderModelUnknown,
+    ProviderNoAnswer,
     ProviderRateLimited,
     ProviderRefusedRequest,
+    ProviderSilent,
     ProviderStalled,
     ProviderUnreachable,
 )
@@ -53,7 +55,15 @@ from workspaces import outbound
 
 logger = logging.getLogger(__name__)
 
-_NO_ANSWER_IN_TIME = _("The model provider did not answer in time.")
+_NO_ANSWER_IN_TIME = ProviderSilent.default_message
+_WEB_PAGE = _(
+    "A web page came instead of the model's answer: the address is not the model provider's, or a proxy or sign-in"
+    " page stands before it. A workspace admin can check the address."
+)
+_ELSEWHERE = _(
+    "The model provider's address sends Trellis elsewhere, which it does not follow. A workspace admin can check the"
+    " address."
+)
 FIRST_PIECE_SECONDS = 120.0
 """A local model may have to be loaded first."""
 BETWEEN_PIECES_SECONDS = 60.0
@@ -153,6 +163,8 @@ class OpenAICompatible:
         except (TimeoutError, httpx2.HTTPError, ProviderError) as error:
             is_silent = isinstance(error, TimeoutError | httpx2.TimeoutException)
             if is_silent and not reader.progress:
+                if isinstance(error, _Silent):
+                    raise ProviderSilent from error
                 raise ProviderStalled(_NO_ANSWER_IN_TIME) from error
             if not reader.has_ended:
                 raise
@@ -166,8 +178,11 @@ class OpenAICompatible:
         loop = asyncio.get_running_loop()
         streams = NO_STREAM not in self._habits.get(request.model, frozenset())
         first_seconds = FIRST_PIECE_SECONDS if streams else WHOLE_ANSWER_SECONDS
+        # What does not stream is silent until it is whole.
+        silent_seconds = request.silent_seconds if streams else None
         async with (
             asyncio.timeout(first_seconds) as deadline,
+            _given_up_after(silent_seconds) as sign_of_life,
             self._answering(*self._form_of(request), seconds=first_seconds) as response,
         ):
             kind = response.headers.get("content-type", "").lower()
@@ -175,9 +190,10 @@ class OpenAICompatible:
                 for piece in reader.feed_whole(await _whole_body(response)):
                     yield piece
             elif "text/event-stream" not in kind:
-                raise ProviderBadAnswer
+                raise ProviderNoAnswer(_WEB_PAGE if _is_page(response) else None)
             else:
                 async for chunk in response.aiter_bytes():
+                    sign_of_life()
                     progress, had_ended = reader.progress, reader.has_ended
                     for piece in reader.feed(chunk):
                         yield piece
@@ -229,6 +245,11 @@ class OpenAICompatible:
         except Exception as error:
             raise _Unreached from error
         try:
+            if response.is_redirect:
+                raise ProviderNoAnswer(_ELSEWHERE)
+            if response.status_code == 403 and _is_page(response):
+                # A wall before the provider: it has not even seen the key.
+                raise ProviderNoAnswer(_WEB_PAGE)
             if not response.is_success:
                 raise _Refused(response, _read_json(await _whole_body(response)))
             yield response
@@ -255,6 +276,31 @@ class OpenAICompatible:
         return now != known
 
 
+class _Silent(TimeoutError):
+    """Nothing at all has come."""
+
+
+@asynccontextmanager
+async def _given_up_after(seconds: float | None) -> AsyncIterator[Callable[[], None]]:
+    """End what is within unless what it gives is called in time.
+
+    Raises:
+        _Silent: the time is over.
+    """
+    try:
+        async with asyncio.timeout(seconds) as limit:
+
+            def sign_of_life() -> None:
+                if limit.when() is not None:
+                    limit.reschedule(None)
+
+            yield sign_of_life
+    except TimeoutError as error:
+        if limit.expired():
+            raise _Silent from error
+        raise
+
+
 class _Unreached(Exception):
     """Nothing of a response has come; the cause says why."""
 
@@ -267,6 +313,10 @@ class _Refused(Exception):
         self.status = response.status_code
         self.headers = response.headers
         self.body = body
+
+
+def _is_page(response: httpx2.Response) -> bool:
+    return "html" in response.headers.get("content-type", "").lower()
 
 
 def _read_json(body: bytes) -> object:

@@ -11,6 +11,7 @@ from chat.providers.errors import (
     ProviderBusy,
     ProviderCreditSpent,
     ProviderError,
+    ProviderNoAnswer,
     ProviderRateLimited,
     ProviderStalled,
     ProviderUnreachable,
@@ -23,6 +24,7 @@ _LONGEST_REST: Final = 300.0
 _MOST: Final = 1000
 _FAILURES: Final = (
     *(ProviderUnreachable, ProviderStalled, ProviderRateLimited, ProviderBusy, ProviderCreditSpent),
+    ProviderNoAnswer,
 )
 """Of the provider, not of the request or of the settings, which somebody has to correct."""
 

@@ -32,7 +32,7 @@ from chat.services.offers import warm_up
 from chat.sockets.following import Following
 from chat.sockets.frames import Malformed, check_frame, parse_frame
 from chat.sockets.handlers import HANDLERS
-from chat.sockets.open import sockets
+from chat.sockets.open import give_place_back, sockets, take_place
 from chat.sockets.rounds import Rounds, Seen, rounds
 from chat.sockets.send_queue import SendQueue
 from chat.sockets.socket_access import Door
@@ -68,6 +68,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         self._faults = 0
         self._groups: set[str] = set()
         self._is_gone = False
+        self._has_place_of: UUID | None = None
         self._rounds: Rounds | None = None
         self._newest: dict[UUID, int] = {}
         """The numbers that the round before has seen."""
@@ -111,6 +112,12 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         if user is None or not user.is_authenticated or not self._is_of(user):
             await self.close(CloseCode.SIGN_IN_AGAIN)
             return
+        if not take_place(user.pk):
+            # Nothing was read for it, and nothing is kept: a script that asks again and again costs only that.
+            logger.info("too_many_sockets", extra={"person": str(user.pk)})
+            await self.close(CloseCode.TOO_MANY)
+            return
+        self._has_place_of = user.pk
         # Of this task, which serves this socket alone.
         set_reach(reach_of([], person=user.pk))
         try:
@@ -149,6 +156,9 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     async def _tear_down(self) -> None:
         sockets.discard(self)
+        if self._has_place_of is not None:
+            give_place_back(self._has_place_of)
+            self._has_place_of = None
         if self._rounds is not None:
             self._rounds.discard(self)
         for task in list(self._tasks):

@@ -1,12 +1,15 @@
-"""The sockets of this process, for the moment when it ends."""
+"""The sockets of this process: how many a person has, and where they go when it ends."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Collection
 from typing import Protocol
 from uuid import UUID
+
+from django.conf import settings
 
 from chat.events import CloseCode
 
@@ -23,6 +26,25 @@ class OpenSocket(Protocol):
 
 sockets: set[OpenSocket] = set()
 """Used on the loop that serves them."""
+
+
+_places: Counter[UUID] = Counter()
+"""By person; taken before anything is read for a socket, and used on the loop too."""
+
+
+def take_place(person_id: UUID) -> bool:
+    """Whether this person may have one more socket here; then it counts until the place is given back."""
+    if _places[person_id] >= settings.TRELLIS.sockets_per_person:
+        return False
+    _places[person_id] += 1
+    return True
+
+
+def give_place_back(person_id: UUID) -> None:
+    """Their socket has ended."""
+    _places[person_id] -= 1
+    if _places[person_id] <= 0:
+        del _places[person_id]
 
 
 async def close_sockets(*, seconds: float, but: Collection[UUID] = ()) -> None:

@@ -6,7 +6,9 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 import pytest
@@ -18,6 +20,7 @@ import asyncio, json, psutil, sys
 from daphne.endpoints import build_endpoint_description_strings
 from daphne.server import Server
 from config.daphne_limits import (
+    end_all_of_daphne,
     let_daphne_say_why,
     let_daphne_send_at_once,
     limit_bodies_of_daphne,
@@ -48,8 +51,14 @@ async def application(scope, receive, send):
             for number in range(400):
                 await send({"type": "websocket.send", "text": f"{number} " + "x" * number * 100})
             await send({"type": "websocket.close"})
-        while (await receive())["type"] != "websocket.disconnect":
-            await asyncio.sleep(0.2)
+        if scope["path"] == "/ws/ended":
+            return
+        try:
+            while (await receive())["type"] != "websocket.disconnect":
+                await asyncio.sleep(0.2)
+        except asyncio.CancelledError:
+            print("cleaned up", flush=True)
+            raise
         return
     if scope["path"] == "/fails":
         raise RuntimeError("on purpose")
@@ -70,6 +79,7 @@ async def application(scope, receive, send):
 limit_bodies_of_daphne(lambda path: MOST)
 let_daphne_say_why()
 let_daphne_send_at_once()
+end_all_of_daphne()
 limit_sockets_of_daphne()
 port = int(sys.argv[1])
 Server(
@@ -80,8 +90,8 @@ Server(
 """
 
 
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
+@contextmanager
+def serving() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         number = int(probe.getsockname()[1])
@@ -93,9 +103,15 @@ def port() -> Iterator[int]:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    yield number
+    yield number, process
     process.terminate()
     process.wait()
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with serving() as (number, _process):
+        yield number
 
 
 def answer_to(port: int, head: str, body: bytes = b"") -> bytes:
@@ -203,3 +219,13 @@ def test_who_leaves_while_much_is_sent_harms_nobody(port: int) -> None:
         with socket_to(port, "/much/") as line:
             line.recv(1000)
         assert answer_to(port, "GET / HTTP/1.1").startswith(b"HTTP/1.1 200")
+
+
+def test_what_serves_a_page_cleans_up_at_the_end_of_the_process() -> None:
+    """REL-1505: also beside a socket that nothing serves any more, and that the other side keeps open."""
+    with serving() as (number, process):
+        with socket_to(number, "/ws/ended"), socket_to(number):
+            time.sleep(2.5)  # then the server has noticed that nothing serves the first one
+            process.terminate()
+            told, _errors = process.communicate(timeout=20)
+        assert told == b"cleaned up\n"

@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 import structlog
+from django.http import HttpResponse
+from django.test import RequestFactory
 from django.urls import URLResolver, get_resolver
+from django.utils.log import log_response
 
 from config.logs import configure_logging
 from workspaces.redaction import remember_secret
@@ -55,6 +58,16 @@ def test_known_secrets_are_masked_in_every_kind_of_line(written: io.StringIO) ->
     assert "shown" in text
     assert SECRET not in text
     assert "x" * 20 not in text
+
+
+def test_a_request_that_fails_is_named_without_its_query(written: io.StringIO) -> None:
+    """SEC-683: there stand an issuer's codes; Django hands the whole request on when the database is away."""
+    request = RequestFactory().get("/oauth/mcp/1/callback?code=abc123def&state=ghi456")
+    log_response("%s: %s", "Oh", request.path, response=HttpResponse(status=503), request=request)
+    text = written.getvalue()
+    assert "GET /oauth/mcp/1/callback" in text
+    assert "abc123def" not in text
+    assert "ghi456" not in text
 
 
 def test_no_line_has_a_link_that_lets_somebody_in(written: io.StringIO) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -16,6 +22,7 @@ from django.test import Client
 from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from config.bootstrap import ROOT
 from config.celery import app
 from config.celery_context import HEADER
 from config.tracing import configure_tracing
@@ -163,3 +170,54 @@ def test_a_collector_gets_spans_over_http(monkeypatch: pytest.MonkeyPatch) -> No
     sent = ExportTraceServiceRequest.FromString(body).resource_spans[0].scope_spans[0].spans
     assert [one.name for one in sent] == ["hello"]
     assert settings.TRELLIS.otel_endpoint is None
+
+
+_A_SPAN = """
+import time
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry import trace
+from config.trace_export import begin
+begin(OTLPSpanExporter(endpoint="{url}"))
+trace.get_tracer("ours").start_span("the-last-one").end()
+print(time.time())
+"""
+
+
+def _ended_after(url: str) -> float:
+    """Seconds between a process's last word and its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", _A_SPAN.format(url=url)],
+        cwd=ROOT,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"},
+        stdout=subprocess.PIPE,
+        timeout=60,
+        check=True,
+    )
+    return time.time() - float(done.stdout)
+
+
+def test_a_collector_that_hangs_keeps_no_process_from_ending() -> None:
+    """REL-1507: it takes the connection, and answers nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        assert _ended_after(f"http://127.0.0.1:{mute.getsockname()[1]}/v1/traces") < 5
+
+
+def test_the_last_spans_of_a_process_leave_with_its_end() -> None:
+    """REL-1507: a collector that answers gets them."""
+    bodies: list[bytes] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Collector) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        _ended_after(f"http://127.0.0.1:{server.server_port}/v1/traces")
+        server.shutdown()
+    sent = b"".join(gzip.decompress(one) if one[:2] == b"\x1f\x8b" else one for one in bodies)
+    assert b"the-last-one" in sent

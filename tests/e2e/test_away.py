@@ -79,3 +79,40 @@ def test_a_message_that_was_not_sent_is_changed(member: Page, trellis: RunningTr
         expect(member.locator("article.answer").last).to_contain_text("Rome")
     finally:
         trellis.shell(ARCHIVE.format(False))
+
+
+OPEN_MORE = """
+async () => {
+  const url = new URL("/ws/w/demo/", location.href.replace(/^http/, "ws"));
+  window.more = Array.from({ length: 50 }, () => new WebSocket(url));
+  await Promise.all(window.more.map((one) => new Promise((done) => {
+    one.onopen = done;
+    one.onclose = done;
+  })));
+}
+"""
+
+
+def test_a_page_too_many_says_so(member: Page) -> None:
+    """SEC-681: somebody has very many pages open. The next one says why it is not live, and is once some are closed."""
+    member.goto("/w/demo/")
+    expect(member.get_by_role("textbox", name="Message")).to_be_visible()
+    member.evaluate(OPEN_MORE)
+    page = member.context.new_page()
+    page.goto("/w/demo/")
+    banner = page.get_by_text("you have too many pages of Trellis open")
+    expect(banner).to_be_visible()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        expect_no_faults(page, f"a page too many, {scheme}")
+        screenshot(page, f"too-many-pages-{scheme}")
+    page.set_viewport_size({"width": 390, "height": 800})
+    expect(banner).to_be_visible()
+    expect_no_faults(page, "a page too many on a phone")
+    screenshot(page, "too-many-pages-phone")
+    member.evaluate("() => window.more.forEach((one) => one.close())")
+    page.get_by_role("button", name="Try now").click()
+    expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+    expect(banner).to_have_count(0)
+    open_chat(page, "Clock", "What time is it in Tokyo?")
+    expect_idle(page)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import socket
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -13,6 +12,7 @@ import anyio
 import httpcore2
 
 from workspaces.outbound.addresses import Address, Network, is_allowed_address
+from workspaces.outbound.names import lookups
 from workspaces.outbound.streams import LoopStream
 
 
@@ -81,7 +81,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
             pass
         try:
             with anyio.fail_after(timeout):
-                answers = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                answers = await lookups.addresses_of(host, port)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout(
                 "The server's name could not be looked up in time."

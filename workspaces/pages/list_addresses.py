@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 VIEW_VAR: Final = "_view"
 """The parameter that says which saved view the list was opened with."""
+LONGEST_SEARCH: Final = 200
+"""Characters that are looked for."""
 _LONGEST_SHOWN: Final = 50
 _MOST_PAGES: Final = 1_000_000
 _MOST_PARAMETERS: Final = 100
@@ -80,6 +82,14 @@ def faults_of(request: HttpRequest, listed: ChangeList) -> list[str]:
         if _fits_nothing(one, listed)
     ]
     return found
+
+
+def cut_search(request: HttpRequest) -> str:
+    """That not all of a search was looked for; empty: it was."""
+    if len(request.GET.get(SEARCH_VAR, "")) <= LONGEST_SEARCH:
+        return ""
+    told = _("Only the first %(most)s characters of the search were looked for.")
+    return told % {"most": LONGEST_SEARCH}
 
 
 def no_page(page: str) -> str:

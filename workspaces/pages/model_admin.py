@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.views.main import ERROR_FLAG, PAGE_VAR
 from django.core.exceptions import FieldDoesNotExist
-from django.db import connection, models, transaction
+from django.db import DataError, connection, models, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -24,7 +24,7 @@ from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError
 from workspaces.models import Membership, User
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.list_addresses import faults_of, no_page
+from workspaces.pages.list_addresses import LONGEST_SEARCH, cut_search, faults_of, no_page
 from workspaces.pages.list_view_parts import FORM_VAR, ListOfViews, answer_form, saved_views
 from workspaces.pages.row_actions import names_rows
 from workspaces.pages.seen_values import NoticesOthers, hold
@@ -55,6 +55,11 @@ def telling(request: HttpRequest) -> Iterator[None]:
 def was_refused(request: HttpRequest) -> bool:
     """Whether something on this page was refused, and said."""
     return getattr(request, "was_refused", False)
+
+
+LOOKUPS: Final = frozenset({"exact", "in", "isnull", "gt", "gte", "lt", "lte"})
+"""How an address may compare a field. Patterns could be such that nobody ever finds out whether they fit: on SQLite
+that stops the whole process. Beginnings would give away what stands in a field that is not shown."""
 
 
 def noticing(form: type[forms.ModelForm[Any]]) -> Any:
@@ -120,12 +125,14 @@ class TrackedModelAdmin(ModelAdmin):
         without_filters = f"{request.path}?{ERROR_FLAG}=1"
         try:
             response = super().changelist_view(request, extra_context)
-        except DisallowedModelAdminLookup:
+        except (DisallowedModelAdminLookup, OverflowError, DataError):
+            # The two latter: moments of the calendar's first or last day, and numbers that no column holds.
             response = HttpResponseRedirect(without_filters)
         listed = (getattr(response, "context_data", None) or {}).get("cl")
         if listed is not None:
-            for fault in faults_of(request, listed):
-                messages.warning(request, fault)
+            for fault in (*faults_of(request, listed), cut_search(request)):
+                if fault:
+                    messages.warning(request, fault)
         elif isinstance(response, HttpResponseRedirect) and response.url == without_filters:
             if PAGE_VAR in request.GET:
                 # Perhaps only the page does not fit; if there is more, that is told next.
@@ -139,6 +146,17 @@ class TrackedModelAdmin(ModelAdmin):
             )
             messages.warning(request, told)
         return response
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Filters by what `LOOKUPS` names alone; a link with a pattern would be enough to stop the process."""
+        _name, separator, way = lookup.rpartition("__")
+        return (not separator or way in LOOKUPS) and super().lookup_allowed(lookup, value, request)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
+    ) -> Any:
+        """Look for as much as the database takes: each word is a condition of its own."""
+        return super().get_search_results(request, queryset, search_term[:LONGEST_SEARCH])
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         return None if was_refused(request) else super().log_addition(request, obj, message)
@@ -265,9 +283,11 @@ class WorkspaceModelAdmin(TrackedModelAdmin):
             field = self.model._meta.get_field(name)
         except FieldDoesNotExist:
             return False
-        if field.is_relation and lookup not in {name, f"{name}__id__exact", f"{name}__isnull"}:
-            return False
-        return bool(super().lookup_allowed(lookup, value, request))
+        if field.is_relation:
+            known = {name, f"{name}__id__exact", f"{name}__isnull"}
+        else:
+            known = {name, *(f"{name}__{way}" for way in LOOKUPS)}
+        return lookup in known and super().lookup_allowed(lookup, value, request)
 
     def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
         return bool(to_field == self.model._meta.pk.name)

@@ -120,12 +120,16 @@ describe("LiveSocket", () => {
     expect(statuses.at(-1)).toBe("open");
   });
 
-  it("stays away where coming back cannot help", () => {
+  it.each([
+    [4401, "signed_out"],
+    [4403, "forbidden"],
+    [4429, "crowded"],
+  ])("SEC-681: stays away where coming back cannot help: %i", (code, status) => {
     newest().accept();
-    newest().close(4401);
+    newest().close(code);
     vi.advanceTimersByTime(60_000);
     expect(FakeSocket.made.length).toBe(1);
-    expect(statuses.at(-1)).toBe("signed_out");
+    expect(statuses.at(-1)).toBe(status);
   });
 
   it("notices a dead connection by a missing answer to its ping", () => {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any, Final, cast
 
@@ -30,8 +31,26 @@ _TRANSPORT_FAILED_STATUS: Final = 599
 _MOST_MOVES: Final = 3
 _MOST_KNOWN: Final = 16
 _MAX_ERROR_BODY: Final = 64 * 1024
+STREAMS_AT_ONCE: Final = 20
+"""That one connection may ask for right away."""
+STREAMS_PER_SECOND: Final = 2.0
+"""And from then on. The SDK comes back as soon as a server wants it to, without end."""
 DELETE_SECONDS: Final = 3.0
 """How long a server may take to take note of the end of a session."""
+
+
+class _Pace:
+    """When the next stream may be asked for: each waits behind the one before it."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    async def wait(self) -> None:
+        now = time.monotonic()
+        room = STREAMS_AT_ONCE / STREAMS_PER_SECOND
+        self._next = max(self._next, now - room) + 1 / STREAMS_PER_SECOND
+        if self._next > now:
+            await asyncio.sleep(self._next - now)
 
 
 class GuardTransport(httpx2.AsyncBaseTransport):
@@ -41,11 +60,13 @@ class GuardTransport(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._moved: dict[httpx2.URL, httpx2.URL] = {}
         """Where the server has redirected to, so that a call is sent there at once."""
+        self._pace = _Pace()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "DELETE":
             return await self._delete(request)
         if request.method != "POST":
+            await self._pace.wait()
             return await self._inner.handle_async_request(request)
         for _ in range(_MOST_MOVES):
             request.url = self._moved.get(request.url, request.url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 from django.core import mail
+from django.core.mail.backends.locmem import EmailBackend
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -555,3 +557,33 @@ def test_what_was_sent_long_ago_is_forgotten_and_its_sign_off_stays(
     client = tenant.client("auditor")
     assert client.get(link).status_code == 404
     assert b"a file that was sent" in client.get(url(tenant, "reviews/")).content
+
+
+_others: list[int] = []
+
+
+class SlowMail(EmailBackend):
+    """Takes longer than a claim lasts, while another worker looks for what is due."""
+
+    def send_messages(self, messages: Any) -> int:
+        """Hand them over slowly."""
+        time.sleep(2.5)
+        _others.append(send_due())
+        return int(super().send_messages(messages))
+
+
+@pytest.mark.both_engines
+@pytest.mark.django_db(transaction=True)
+def test_a_file_that_takes_long_is_made_once(
+    tenant: Tenant, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1504: its claim is kept while it is made, however long that takes, and let go at its end."""
+    monkeypatch.setattr(scheduled_exports, "CLAIM_SECONDS", 1.0)
+    settings.EMAIL_BACKEND = f"{__name__}.SlowMail"
+    _others.clear()
+    schedule = a_schedule(tenant)
+    assert send_due() == 1
+    assert _others == [0]
+    assert len(mail.outbox) == 1
+    schedule.refresh_from_db()
+    assert schedule.claimed_until is None

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from chat.engine import silence
 from chat.models import ModelProvider
 from chat.providers import standing_in
 from chat.providers.openai_compatible import MOST_ATTEMPTS
 from chat.services.providers import ProviderDraft, add_provider, change_provider
+from chat.services.turns import stop_turn
 from chat.values import TurnStatus
 from tests.chat.conftest import Chat
 from tests.factories import CANARY, Tenant, TwoTenants
-from tests.fakes.scripted_model import Answer, ScriptedModel, chunk
+from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk
 from workspaces.errors import InvalidInput
 
 
@@ -48,6 +53,20 @@ def behind(chat: Chat, other: ScriptedModel) -> ModelProvider:
         pk=chat.bud.provider.pk
     ).update(fallback=second)
     return second
+
+
+@pytest.fixture
+def short_patience(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A silent provider is given up after a second."""
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"fallback_seconds": 1})
+    monkeypatch.setattr(silence, "QUIET_SECONDS", 0.2)
+
+
+@pytest.fixture
+def mute() -> Iterator[str]:
+    """Where connections are taken, and nothing is ever sent."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
 
 
 @pytest.mark.both_engines
@@ -219,3 +238,123 @@ def test_no_provider_of_another_workspace_can_be_named(two_workspaces: TwoTenant
     assert answer.status_code == 422
     assert CANARY not in answer.content.decode()
     assert not ModelProvider.objects.for_workspace(a.workspace).exists()
+
+
+@pytest.mark.parametrize("sends_head", [True, False])
+def test_nobody_waits_two_minutes_for_a_provider_that_hangs(
+    chat: Chat,
+    behind: ModelProvider,
+    other: ScriptedModel,
+    mute: str,
+    short_patience: None,
+    *,
+    sends_head: bool,
+) -> None:
+    """REL-1501: it takes the connection and sends nothing, or its head alone. The person reads what they wait for."""
+    if sends_head:
+        chat.model.give(Answer([], hangs=True))
+    else:
+        rows = ModelProvider.objects.for_workspace(chat.tenant.workspace)
+        rows.exclude(pk=behind.pk).update(base_url=mute)
+    other.say("Hello from the second")
+    started = time.monotonic()
+    sent = chat.send("Hello?")
+    chat.watching.until(
+        lambda event: (
+            event["type"] == "turn.changed"
+            and "has not begun to answer. If it stays silent, another"
+            in (event["turn"]["notice"] or "")
+        )
+    )
+    chat.watching.turn(TurnStatus.COMPLETED)
+    assert time.monotonic() - started < 15
+    assert chat.answer() == "Hello from the second"
+    turn = chat.reload(sent.turn)
+    assert "did not answer in time. second-model of “Second” answers instead" in turn.notice
+    assert "has not begun" not in turn.notice
+
+
+def test_a_provider_that_shows_life_is_waited_for(
+    chat: Chat, behind: ModelProvider, other: ScriptedModel, short_patience: None
+) -> None:
+    """REL-1501: comments while a model thinks are no answer, but nobody calls them silence."""
+    hold = threading.Event()
+    chat.model.give(Answer([b": thinking\n\n", hold, *_answer("Well thought")]))
+    threading.Timer(2.5, hold.set).start()
+    turn = chat.ask("Hello?")
+    assert (turn.status, chat.answer()) == (TurnStatus.COMPLETED, "Well thought")
+    assert other.requests == []
+    assert turn.notice == ""
+
+
+def test_where_nobody_can_stand_in_a_silent_provider_is_waited_for(
+    chat: Chat, behind: ModelProvider, other: ScriptedModel, short_patience: None
+) -> None:
+    """REL-1501: the one behind it is off, so it is asked again as one that stands alone."""
+    behind.is_active = False
+    behind.save()
+    hold = threading.Event()
+    chat.model.give(Answer([], hangs=True))
+    chat.model.give(Answer([hold, *_answer("At last")]))
+    threading.Timer(3.5, hold.set).start()
+    turn = chat.ask("Hello?")
+    assert (turn.status, chat.answer()) == (TurnStatus.COMPLETED, "At last")
+    assert turn.notice == ""
+
+
+def test_a_stopped_turn_does_not_say_for_ever_that_it_waits(
+    chat: Chat, short_patience: None
+) -> None:
+    """REL-1501: the sentence goes when somebody stops the turn, too."""
+    chat.model.give(Answer([], hangs=True))
+    sent = chat.send("Hello?")
+    chat.watching.until(
+        lambda event: (
+            event["type"] == "turn.changed"
+            and "You can keep waiting, or stop." in (event["turn"]["notice"] or "")
+        )
+    )
+    stop_turn(turn=sent.turn, actor=chat.actor)
+    chat.watching.turn(TurnStatus.CANCELLED)
+    assert chat.reload(sent.turn).notice == ""
+
+
+_PAGE = b"<!doctype html><title>Sign in to the Wi-Fi</title>"
+_HTML = {"content-type": "text/html; charset=utf-8"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Answer([_PAGE], headers=_HTML), "A web page came instead"),
+        (Answer([_PAGE], status=403, headers=_HTML), "A web page came instead"),
+        (Answer([], status=302, headers={"location": "http://login.example/"}), "elsewhere"),
+        (Answer([]), "is not an answer"),
+        (Answer([b"data: <html>\n\n"]), "is not an answer"),
+    ],
+    ids=["page", "wall", "redirect", "empty", "broken"],
+)
+def test_another_provider_answers_where_a_web_page_came(
+    chat: Chat, behind: ModelProvider, other: ScriptedModel, answer: Answer, why: str
+) -> None:
+    """REL-1502: a captive portal or a gateway has answered, and no provider has refused anything."""
+    chat.model.give(answer)
+    other.say("Hello from the second")
+    turn = chat.ask("Hello?")
+    assert turn.status == TurnStatus.COMPLETED
+    assert chat.answer() == "Hello from the second"
+    assert why in turn.notice
+    assert "Second" in turn.notice
+
+
+def test_a_web_page_without_anybody_to_stand_in(chat: Chat) -> None:
+    """REL-1502: the person reads what to do; the page itself is not shown."""
+    chat.model.give(Answer([_PAGE], headers=_HTML))
+    turn = chat.ask("Hello?")
+    assert (turn.status, turn.error_code) == (TurnStatus.FAILED, "provider_bad_answer")
+    assert "a proxy or sign-in page stands before it" in turn.error_message
+    assert "Wi-Fi" not in turn.error_message
+
+
+def _answer(text: str) -> list[bytes]:
+    return [chunk({"content": text}), chunk({}, "stop"), DONE]

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from chat.hub import hub
 from chat.models import Message, ToolCall
 from chat.services.conversations import delete_conversation, restore_conversation
 from chat.services.turns import LONGEST_MESSAGE
+from chat.sockets import open as open_sockets
 from chat.sockets import send_queue
 from chat.sockets.consumer import COMMAND_BURST
 from chat.sockets.rounds import Rights, look
@@ -704,3 +706,61 @@ async def test_a_page_that_goes_away_in_mid_frame_is_one_quiet_line(
     await communicator.disconnect(timeout=PATIENCE)
     ours = [line for line in caplog.records if line.name.startswith("chat.sockets")]
     assert [(line.levelname, line.getMessage()) for line in ours] == [("INFO", "socket_page_gone")]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_one_person_cannot_open_sockets_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-681: pages beyond the limit hear why. Others are not concerned, and a page that closes makes room."""
+    monkeypatch.setattr(
+        open_sockets,
+        "settings",
+        SimpleNamespace(TRELLIS=settings.TRELLIS.model_copy(update={"sockets_per_person": 2})),
+    )
+    tenant = await sync_to_async(make_tenant)("acme")
+    client = await sync_to_async(tenant.client)("member")
+    async with opened(tenant, client=client) as first:
+        async with opened(tenant, client=client) as second:
+            for page in (first, second):
+                assert (await page.answer(type="ping"))["type"] == "pong"
+            for _more in range(3):
+                async with opened(tenant, client=client) as third:
+                    assert await third.close_code() == CloseCode.TOO_MANY
+            async with opened(tenant, "admin") as other:
+                assert (await other.answer(type="ping"))["type"] == "pong"
+        async with opened(tenant, client=client) as again:
+            assert (await again.answer(type="ping"))["type"] == "pong"
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_many_that_come_at_one_moment_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-681: a place is taken before the database is asked, so none slips through while it answers."""
+    monkeypatch.setattr(
+        open_sockets,
+        "settings",
+        SimpleNamespace(TRELLIS=settings.TRELLIS.model_copy(update={"sockets_per_person": 3})),
+    )
+    tenant = await sync_to_async(make_tenant)("acme")
+    client = await sync_to_async(tenant.client)("member")
+    is_over = asyncio.Event()
+    refused = 0
+
+    async def come() -> None:
+        nonlocal refused
+        async with opened(tenant, client=client) as socket:
+            await socket.say(type="ping")
+            output = await socket.raw.receive_output(PATIENCE)
+            if output["type"] == "websocket.close":
+                assert output["code"] == CloseCode.TOO_MANY
+                refused += 1
+            await is_over.wait()
+
+    coming = [asyncio.create_task(come()) for _n in range(10)]
+    async with asyncio.timeout(PATIENCE):
+        while refused < 7:
+            await asyncio.sleep(0.02)
+    await asyncio.sleep(0.1)
+    assert refused == 7
+    assert sum(open_sockets._places.values()) == 3
+    is_over.set()
+    await asyncio.gather(*coming)
+    assert not open_sockets._places

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
+from config import scheduler as scheduling
 from config.celery import app
 from config.installation.jobs import all_jobs
+from config.queues import read_queue
 from config.scheduler import JobScheduler
 from tests.config.installation.test_jobs import DAILY, HOURLY, OFTEN, ran
 from workspaces.models import BackgroundJob, InstalledVersion
 from workspaces.process.schedules import DAY, HOUR, WEEK
+
+
+@pytest.fixture(autouse=True)
+def _empty_queue() -> Iterator[None]:
+    yield
+    app.control.purge()
+
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
 WEEKLY = "audit.tasks.verify_the_whole"
@@ -52,3 +62,21 @@ def test_what_never_ran_counts_from_the_installation() -> None:
     assert {DAILY, WEEKLY} <= due()
     InstalledVersion.objects.all().delete()
     assert due() == set()
+
+
+def test_jobs_that_nobody_takes_do_not_pile_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """REL-1503: no worker runs. What runs rarely is handed out all the same; the rest, once workers take tasks again."""
+    monkeypatch.setattr(scheduling, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(scheduling, "MOST_WAITING", 20)
+    scheduler = JobScheduler(app=app, lazy=True)
+    scheduler.setup_schedule()
+    for _n in range(50):
+        scheduler.apply_entry(scheduler.schedule[OFTEN])
+    assert read_queue().tasks == 20
+    scheduler.apply_entry(scheduler.schedule[DAILY])
+    assert read_queue().tasks == 21
+    app.control.purge()
+    scheduler.apply_entry(scheduler.schedule[OFTEN])
+    assert read_queue().tasks == 1

@@ -7,19 +7,21 @@ import contextlib
 import gzip
 import ipaddress
 import socket
+import threading
 import time
 from asyncio.selector_events import BaseSelectorEventLoop
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import anyio
 import httpx2
 import pytest
 
 from tests.fakes.mcp_server import Listening, Receive, Scope, Send, listening, reply
+from tests.patience import PATIENCE
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint
-from workspaces.outbound import Bounds, is_allowed_address, parse_endpoint
+from workspaces.outbound import Bounds, is_allowed_address, names, parse_endpoint
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
 
@@ -157,7 +159,7 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
     """Have every name resolve to these addresses; gives the list of names asked for."""
     asked: list[str] = []
 
-    async def getaddrinfo(host: Any, port: Any, **kwargs: Any) -> list[Any]:
+    def getaddrinfo(host: Any, port: Any, **kwargs: Any) -> list[Any]:
         asked.append(str(host))
         return [
             (
@@ -170,7 +172,7 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
             for text in addresses
         ]
 
-    monkeypatch.setattr(anyio, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     return asked
 
 
@@ -212,13 +214,13 @@ async def test_a_name_is_resolved_once_for_check_and_use(
     """SEC-29: a name that alternates gains nothing, because the checked address is the one connected to."""
     turns = 0
 
-    async def getaddrinfo(host: Any, port: Any, **kwargs: Any) -> list[Any]:
+    def getaddrinfo(host: Any, port: Any, **kwargs: Any) -> list[Any]:
         nonlocal turns
         turns += 1
         address = "93.184.216.34" if turns % 2 else "127.0.0.1"
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
-    monkeypatch.setattr(anyio, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     async with outbound.client(networks=()) as client:
         for _ in range(500):
             with pytest.raises(httpx2.ConnectError):
@@ -609,3 +611,67 @@ def test_the_library_still_takes_our_backend() -> None:
     transport = outbound.EgressTransport(bounds=Bounds(), networks=())
     for inner in transport._inner.values():
         assert isinstance(inner._pool._network_backend, outbound.GuardedBackend)
+
+
+SLOW = 30
+"""Names that nobody answers for, more than an event loop has threads for."""
+
+
+async def test_names_that_nobody_answers_for_keep_nobody_else_waiting(
+    packets: Packets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-682: other names are looked up meanwhile, and the threads that all other work shares stay free."""
+    is_over = threading.Event()
+    asked: Counter[str] = Counter()
+
+    def getaddrinfo(host: str, port: int, **kwargs: Any) -> list[Any]:
+        asked[host] += 1
+        if host != "example.org":
+            is_over.wait(60)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.216.34", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    bounds = Bounds(connect_seconds=PATIENCE)
+    async with outbound.client(networks=(), bounds=bounds) as client:
+        waiting = [
+            # Twice each, as by two people.
+            asyncio.create_task(client.get(f"https://{number % SLOW}.example.net/"))
+            for number in range(2 * SLOW)
+        ]
+        async with asyncio.timeout(PATIENCE):
+            while len(asked) < SLOW:
+                await asyncio.sleep(0.01)
+        async with asyncio.timeout(5):
+            assert await asyncio.to_thread(int, "7") == 7
+            with pytest.raises(httpx2.ConnectError):
+                await client.get("https://example.org/")
+        assert packets.addresses == ["93.184.216.34"]
+        waiting[0].cancel()
+        is_over.set()
+        ended = await asyncio.gather(*waiting, return_exceptions=True)
+    # One of two that asked for the same name has left; the other one got its answer.
+    assert isinstance(ended[0], asyncio.CancelledError)
+    assert {type(one) for one in ended[1:]} == {httpx2.ConnectError}
+    assert len(packets.addresses) == 2 * SLOW
+    assert set(asked.values()) == {1}
+
+
+async def test_lookups_of_a_process_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-682: beyond so many at once, the next one waits for its place or for its time."""
+    is_over = threading.Event()
+
+    def getaddrinfo(host: str, port: int, **kwargs: Any) -> list[Any]:
+        is_over.wait(60)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(names, "MOST_AT_ONCE", 3)
+    lookups = names.Lookups()
+    waiting = [asyncio.create_task(lookups.addresses_of(f"{n}.example", 443)) for n in range(3)]
+    await asyncio.sleep(0.05)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await lookups.addresses_of("another.example", 443)
+    is_over.set()
+    assert await asyncio.gather(*waiting) == [[], [], []]
+    assert await lookups.addresses_of("another.example", 443) == []

@@ -4,7 +4,14 @@ import type { Accepted, Command, ServerEvent } from "../wire";
 import { reconnectDelay } from "./backoff";
 import { type PageEvent, parseEvent } from "./events";
 
-export type SocketStatus = "connecting" | "open" | "reconnecting" | "signed_out" | "forbidden" | "refused";
+export type SocketStatus =
+  | "connecting"
+  | "open"
+  | "reconnecting"
+  | "signed_out"
+  | "forbidden"
+  | "crowded"
+  | "refused";
 
 export class CommandError extends Error {
   constructor(
@@ -39,7 +46,12 @@ const PING_EVERY_MS = 25_000;
 const PONG_WITHIN_MS = 10_000;
 const REPLY_WITHIN_MS = 20_000;
 
-const FINAL: Record<number, SocketStatus> = { 4401: "signed_out", 4403: "forbidden", 1008: "refused" };
+const FINAL: Record<number, SocketStatus> = {
+  1008: "refused",
+  4401: "signed_out",
+  4403: "forbidden",
+  4429: "crowded",
+};
 
 export class LiveSocket {
   private socket: WebSocket | null = null;

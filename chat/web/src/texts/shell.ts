@@ -152,6 +152,8 @@ const shell = {
   signInAgain: "Sign in again",
   notMember: "You can no longer enter this workspace.",
   toWorkspaces: "Go to your workspaces",
+  tooManyPages:
+    "This page is not live: you have too many pages of Trellis open. Close some of them, then try again.",
   closedByServer: "The server closed the connection because of something this page sent.",
   reload: "Reload",
 };

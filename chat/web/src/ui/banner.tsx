@@ -37,6 +37,16 @@ export function ConnectionBanner() {
           </a>
         </div>
       );
+    case "crowded":
+      return (
+        <div class="banner" role="alert">
+          <Icon name="alert" />
+          <span>{t.tooManyPages}</span>
+          <button type="button" class="link-quiet" onClick={() => location.reload()}>
+            {t.tryNow}
+          </button>
+        </div>
+      );
     case "refused":
       return (
         <div class="banner" role="alert">
