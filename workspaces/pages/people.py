@@ -124,6 +124,7 @@ def make_link(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 role=Role(given["role"]),
                 days=given["days"],
                 most_uses=given["most_uses"],
+                lets_in_anybody=given.get("lets_in_anybody", False),
                 actor=request.actor,
             )
         except InvalidInput as error:
