@@ -30,7 +30,7 @@ function finderOf(label: string, narrow: (typed: string) => string): Finder {
   box.className = "finder";
   const field = document.createElement("input");
   field.type = "search";
-  field.className = "input input-sm";
+  field.className = "control";
   field.placeholder = label;
   field.setAttribute("aria-label", label);
   field.autocomplete = "off";
@@ -94,7 +94,7 @@ function narrowSelect(select: HTMLSelectElement): void {
       }
     }
     if (chosen) chosen.selected = true;
-    return typed ? t.found(shown, all.length) : "";
+    return typed ? t.foundChoices(shown, all.length) : "";
   });
   field.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;

@@ -36,8 +36,8 @@ export function Result({
         </ul>
       )}
       {result.judged && (
-        <p class="check-judged break-words">
-          <span class="help">{t.judged}</span> {result.judged}
+        <p class="text-sm break-words">
+          <span class="text-(--quiet)">{t.judged}</span> {result.judged}
         </p>
       )}
       {result.notes.map((note) => (
