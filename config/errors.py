@@ -31,6 +31,8 @@ _TEXTS = {
         gettext_noop("This is not possible at the moment. Please try again soon."),
     ),
 }
+UNSENT = "#unsent"
+"""Behind a page's address: what was sent from it did not arrive. `keeping-typed.ts` puts back what was typed."""
 RETRY_SECONDS = 5
 """What a caller is told to wait after a 503."""
 
@@ -51,7 +53,7 @@ def _answer(
         "status": status,
         "title": text,
         "request_id": request_id,
-        "back": page_before(request) if request.method == "POST" and status < 500 else "",
+        "back": _way_back(request) if request.method == "POST" and status < 500 else "",
     }
     names = [f"{status}.html", "400.html" if status < 500 else "500.html"]
     if detail is not None and status < 500 and status not in _TEXTS.keys() - {400}:
@@ -74,6 +76,12 @@ def page_before(request: HttpRequest) -> str:
         return ""
     is_ours = url_has_allowed_host_and_scheme(came_from, {host}, require_https=request.is_secure())
     return came_from if is_ours else ""
+
+
+def _way_back(request: HttpRequest) -> str:
+    """Give the address of the form that was sent, where its page puts back what was typed; nothing if it is not known."""
+    before = page_before(request).partition("#")[0]
+    return f"{before}{UNSENT}" if before else ""
 
 
 def _headers(status: int) -> dict[str, str]:

@@ -154,7 +154,8 @@ class LostFormMiddleware(MiddlewareMixin):
             return errors.signed_out(request)
         if request.method == "POST" and parse_qs(to.query).get("next") == [request.get_full_path()]:
             before = urlsplit(errors.page_before(request))
-            page = before._replace(scheme="", netloc="", fragment="").geturl() or "/"
+            page = before._replace(scheme="", netloc="", fragment="").geturl()
+            page = f"{page}{errors.UNSENT}" if page else "/"
             response.headers["Location"] = f"{to.path}?{urlencode({'next': page})}"
             told = _("You were signed out, so nothing was saved. Sign in, and send it again.")
             messages.warning(request, told)

@@ -50,10 +50,13 @@ from workspaces.people.platform import (
 )
 from workspaces.people.services import (
     change_membership,
+    is_above,
     mail_invitation,
     make_invitation,
+    may_choose_auditors,
     remove_member,
     revoke_invitation,
+    roles_to_give,
 )
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
 from workspaces.people.tokens import revoke_token
@@ -103,8 +106,20 @@ def ways_out(request: HttpRequest) -> list[dict[str, str]]:
     return ways
 
 
+class _GivesRoles(WorkspaceModelAdmin):
+    """Rows with a role: offers those that the person may give, and the right to audit to those who decide about it."""
+
+    def formfield_for_choice_field(
+        self, db_field: Any, request: HttpRequest, **kwargs: Any
+    ) -> forms.Field | None:
+        if db_field.name == "role":
+            kwargs["choices"] = roles_to_give(actor_of(request))
+        field: forms.Field | None = super().formfield_for_choice_field(db_field, request, **kwargs)
+        return field
+
+
 @admin.register(Membership)
-class MembershipAdmin(WorkspaceModelAdmin):
+class MembershipAdmin(_GivesRoles):
     """Members of the workspace: their roles, and who may audit."""
 
     section = Section.PEOPLE
@@ -114,8 +129,7 @@ class MembershipAdmin(WorkspaceModelAdmin):
     list_filter = ["role", "is_auditor"]
     list_select_related = ["user"]
     search_fields = ["user__email", "user__name"]
-    fields = ["person", "role", "is_auditor"]
-    readonly_fields = ["person"]
+    readonly_fields = ["person", "auditor"]
     actions = [
         *("suspend", "let_in", "make_member", "make_admin", "make_owner"),
         *("let_audit", "no_longer_audit", "sign_out"),
@@ -150,6 +164,33 @@ class MembershipAdmin(WorkspaceModelAdmin):
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False  # people join by invitation
+
+    def has_change_permission(self, request: HttpRequest, obj: Membership | None = None) -> bool:
+        """Not of those whose role is above the person's own."""
+        return super().has_change_permission(request, obj) and self._reaches(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Membership | None = None) -> bool:
+        """As above."""
+        return super().has_delete_permission(request, obj) and self._reaches(request, obj)
+
+    @staticmethod
+    def _reaches(request: HttpRequest, row: Membership | None) -> bool:
+        return row is None or not is_above(actor_of(request), Role(row.role))
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Without what would be refused for every row."""
+        actions = super().get_actions(request)
+        if is_above(actor_of(request), Role.OWNER):
+            actions.pop("make_owner", None)
+        if not may_choose_auditors(actor_of(request)):
+            for name in ("let_audit", "no_longer_audit"):
+                actions.pop(name, None)
+        return actions
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The right to audit is only shown to those who do not decide about it."""
+        right = "is_auditor" if may_choose_auditors(actor_of(request)) else "auditor"
+        return ["person", "role", right]
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
         kept = Membership.objects.also_suspended(obj.workspace_id).fetch(obj.pk)
@@ -263,6 +304,8 @@ class MembershipAdmin(WorkspaceModelAdmin):
         actor = actor_of(request)
         if row.user_id == actor.user_id and row.role != role.value:
             raise Conflict(_("Your own role stays as it is. Change it on your own row."))
+        if row.role == role.value:
+            raise Conflict(_("This is their role already."))
         change_membership(membership=row, role=role, is_auditor=row.is_auditor, actor=actor)
 
     @row_action(
@@ -286,6 +329,10 @@ class MembershipAdmin(WorkspaceModelAdmin):
         self._set_auditor(request, row, is_auditor=False)
 
     def _set_auditor(self, request: HttpRequest, row: Membership, *, is_auditor: bool) -> None:
+        if row.is_auditor == is_auditor:
+            raise Conflict(
+                _("They may audit already.") if is_auditor else _("They may not audit anyway.")
+            )
         change_membership(
             membership=row, role=Role(row.role), is_auditor=is_auditor, actor=actor_of(request)
         )
@@ -315,7 +362,7 @@ class MembershipAdmin(WorkspaceModelAdmin):
 
 
 @admin.register(Invitation)
-class InvitationAdmin(WorkspaceModelAdmin):
+class InvitationAdmin(_GivesRoles):
     """Invitations by e-mail; the link is shown, once, only where no mail server is configured."""
 
     section = Section.PEOPLE
@@ -324,8 +371,12 @@ class InvitationAdmin(WorkspaceModelAdmin):
     list_filter = ["role"]
     list_select_related = ["invited_by"]
     search_fields = ["email"]
-    fields = ["email", "role", "is_auditor"]
     actions = ["send_again", "revoke"]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The right to audit is asked for only of those who decide about it; all see it of an invitation."""
+        asks = obj is not None or may_choose_auditors(actor_of(request))
+        return ["email", "role", *(["is_auditor"] if asks else [])]
 
     @admin.display(description=_("State"))
     def state(self, invitation: Invitation) -> Promise:

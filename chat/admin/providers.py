@@ -19,12 +19,13 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 
 from chat.admin.provider_models import ProviderModelInline, refuse_withheld_in, save_row
 from chat.models import ModelProvider, Withheld
-from chat.pages.suggesting_inputs import AdminAddressInput, AdminModelInput
+from chat.pages.suggesting_inputs import AdminAddressInput, AdminKnownModelInput, AdminModelInput
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.shared import switched_off
 from chat.services.offered_models import offered_models_of
 from chat.services.provider_check import check_provider, try_key
 from chat.services.provider_models import remove_known_model
+from chat.services.provider_uses import consequences_of_deletion, uses_of_provider
 from chat.services.providers import prepare_provider, read_key, remove_provider, switch_provider
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.formats import whole
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
         may_skip_test: bool
 
 
+MOST_SUGGESTED: Final = 500
+"""Names in the list that a field for a model narrows while somebody types."""
 MOST_IN_FORM: Final = 50
 """Models in their provider's form. Of more, each is changed on a page of its own."""
 
@@ -80,6 +83,7 @@ class ModelProviderForm(AsksForSecretsAgain, forms.ModelForm):
         widgets: ClassVar[Any] = {
             "base_url": AdminAddressInput,
             "default_model": AdminModelInput,
+            "embedding_model": AdminKnownModelInput,
         }
         help_texts: ClassVar[Any] = {
             "base_url": _(
@@ -97,6 +101,19 @@ class ModelProviderForm(AsksForSecretsAgain, forms.ModelForm):
             ),
         }
         labels: ClassVar[Any] = {"is_active": _("Active")}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.instance._state.adding:
+            return
+        known = list(
+            offered_models_of(self.instance)
+            .order_by("model")
+            .values_list("model", flat=True)[:MOST_SUGGESTED]
+        )
+        for name in ("default_model", "embedding_model"):
+            if name in self.fields:
+                cast("AdminModelInput", self.fields[name].widget).known = known
 
     def clean_base_url(self) -> str:
         """Refuse an address that may not be called, at its field."""
@@ -224,6 +241,21 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
             obj is not None and obj.is_shared and obj.withheld != Withheld.WITHDRAWN.value
         )
         return not is_platforms and super().has_delete_permission(request, obj)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """Name first what uses it, and what becomes of that."""
+        row = self.get_object(request, unquote(object_id))
+        if row is not None and self.has_delete_permission(request, row):
+            uses = uses_of_provider(row, actor_of(request))
+            extra_context = {
+                **(extra_context or {}),
+                "uses": uses,
+                "consequences": consequences_of_deletion(uses),
+                "change_url": reverse("admin:chat_modelprovider_change", args=[row.pk]),
+            }
+        return super().delete_view(request, object_id, extra_context)
 
     @admin.display(description=_("Address and key"))
     def shared_by(self, provider: ModelProvider) -> str:

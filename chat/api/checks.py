@@ -106,6 +106,10 @@ class CheckResultOutput(serializers.Serializer[Any]):
     )
     notes = serializers.ListField(child=serializers.CharField())
     answer = serializers.CharField(allow_null=True, help_text="Null: not yours to read.")
+    judged = serializers.CharField(
+        allow_null=True,
+        help_text="What the model that judged the answer said of it. Null: not yours to read.",
+    )
     calls = CheckedCallOutput(many=True)
 
 

@@ -228,6 +228,12 @@ class CheckResult(WorkspaceModel):
     faults = models.JSONField(default=list, help_text=_("Why it failed, in sentences."))
     notes = models.JSONField(default=list, help_text=_("What else is to be known of it."))
     answer = models.TextField(blank=True, default="")
+    judged = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What the model that judged the answer said of it."),
+    )
     calls = models.JSONField(default=list, help_text=_("What the bud called."))
     model = models.CharField(max_length=200, blank=True, default="", db_default="")
     prompt_tokens = models.PositiveIntegerField(

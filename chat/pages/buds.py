@@ -59,6 +59,7 @@ from chat.services.knowledge import MOST_FILES, READABLE
 from chat.tools.missing import known_tools
 from chat.tools.toolset import resolve_toolset
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.pages.file_or_text import FileOrText, read_file_or_text
 from workspaces.roles import Permission, has_permission, require
 from workspaces.row_pages import page_in_address, ways_from
 
@@ -370,21 +371,17 @@ def bud_import(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """A bud from YAML: made, or the one of the same short name changed."""
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
-    text = request.POST.get("text", "").replace("\x00", "")
+    given = read_file_or_text(request, most_bytes=LONGEST * 4)
     faults: dict[str, list[str]] = {}
     may_skip_checks = "skip_checks" in request.POST
-    upload = request.FILES.get("file")
     if request.method == "POST":
         try:
-            if upload is not None:
-                text = _text_of(upload)
-            if not text.strip():
-                raise InvalidInput(fields={"": [_("Choose a file, or paste its text.")]})
+            text = given.wanted
             if "check" in request.POST:
                 run = check_file(
                     text, workspace_id=workspace.pk, person=request.user, actor=request.actor
                 )
-                return _running(request, run.bud, text)
+                return _running(request, run.bud, given)
             bud, applied = apply_bud(
                 text,
                 workspace_id=workspace.pk,
@@ -401,19 +398,19 @@ def bud_import(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=bud.pk)
     context = {
         **context_of(request),
-        "text": text,
+        "given": given,
         "faults": faults,
         "may_skip_checks": may_skip_checks,
     }
     return render(request, "chat/bud_import.html", context, status=422 if faults else 200)
 
 
-def _running(request: WorkspaceRequest, bud: Bud, text: str) -> HttpResponse:
+def _running(request: WorkspaceRequest, bud: Bud, given: FileOrText) -> HttpResponse:
     """The file once more, for when its checks have passed."""
     url = reverse("chat:bud", args=[workspace_of(request).slug, bud.pk])
     context = {
         **context_of(request),
-        "text": text,
+        "given": given,
         "faults": {},
         "may_skip_checks": True,
         "running": {"name": bud.name, "url": f"{url}#checks"},
@@ -426,14 +423,6 @@ _APPLIED: Final = {
     Applied.CHANGED: gettext_lazy("%(name)s was changed by the file."),
     Applied.NOTHING: gettext_lazy("%(name)s is as the file says already. Nothing was changed."),
 }
-
-
-def _text_of(upload: Any) -> str:
-    raw = upload.read(LONGEST * 4 + 1)
-    try:
-        return str(raw.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise InvalidInput(fields={"file": [_("This file is not UTF-8 text.")]}) from error
 
 
 @require_GET

@@ -22,11 +22,16 @@ class _Suggesting(forms.TextInput):
     """The browser lists what fits while somebody types, by value or by provider. Anything else may be typed."""
 
     suggestions: ClassVar[Callable[[], Sequence[Suggestion]]]
+    known: Sequence[str] = ()
+    """Values that are suggested before these, as of one provider."""
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         list_id = f"{name}-suggestions"
         field = super().render(name, value, {**(attrs or {}), "list": list_id}, renderer)
-        options = format_html_join("", '<option value="{0}">{1}</option>', type(self).suggestions())
+        general = [one for one in type(self).suggestions() if one[0] not in self.known]
+        options = format_html_join(
+            "", '<option value="{0}">{1}</option>', [*((one, "") for one in self.known), *general]
+        )
         return format_html('{}<datalist id="{}">{}</datalist>', field, list_id, options)
 
 
@@ -38,6 +43,12 @@ class ModelInput(_Suggesting):
 
 class AdminModelInput(ModelInput, UnfoldAdminTextInputWidget):
     """The same in the admin."""
+
+
+class AdminKnownModelInput(_Suggesting, UnfoldAdminTextInputWidget):
+    """In the admin, the name of one of a provider's known models."""
+
+    suggestions = staticmethod(lambda: ())
 
 
 class SharedAddressInput(_Suggesting, forms.URLInput):

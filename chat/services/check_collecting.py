@@ -28,6 +28,8 @@ class Collected:
     faults: list[str]
     notes: list[str] = field(default_factory=list)
     answer: str = ""
+    judged: str = ""
+    """What the model that judged it said."""
     calls: list[MadeCall] = field(default_factory=list)
     spent: dict[str, Any] = field(default_factory=dict)
     """The columns of a result that say which model answered, its tokens and their cost."""
@@ -62,6 +64,7 @@ def collect(result: CheckResult, turn: Turn, draft: Bud) -> Collected:
         faults=faults,
         notes=notes,
         answer=answer[:_LONGEST_ANSWER],
+        judged=verdict.reason if verdict is not None else "",
         calls=calls,
         spent=spent_on(turn, verdict),
     )

@@ -266,6 +266,7 @@ def _look_at(result: CheckResult, draft: Bud, actor: Actor) -> None:
             faults=found.faults,
             notes=found.notes,
             answer=found.answer,
+            judged=found.judged,
             calls=[call.as_json() for call in found.calls],
             **found.spent,
         )

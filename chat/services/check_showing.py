@@ -124,5 +124,6 @@ def _result_json(row: CheckResult, may_read: bool) -> dict[str, Any]:
         "faults": row.faults,
         "notes": row.notes,
         "answer": row.answer if may_read else None,
+        "judged": row.judged if may_read else None,
         "calls": calls,
     }

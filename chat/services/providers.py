@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import ModelProvider, ProviderModel, Withheld
 from chat.providers.shared import withheld_model
+from chat.services.provider_uses import told_needed, uses_of_provider
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidEndpoint, InvalidInput
@@ -151,12 +152,13 @@ def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
     if provider.is_shared and provider.withheld != Withheld.WITHDRAWN.value:
         told = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
         raise Conflict(told % {"name": provider.name})
+    if told := told_needed(uses_of_provider(provider, actor)):
+        raise Conflict(told)
     record_deleted(provider, actor=actor)
     try:
         provider.delete()
-    except models.ProtectedError as error:
-        users = ", ".join(sorted(str(row) for row in error.protected_objects)[:5])
-        raise Conflict(_("This is still in use by %(users)s.") % {"users": users}) from error
+    except models.ProtectedError as error:  # since the moment before
+        raise Conflict(told_needed(uses_of_provider(provider, actor))) from error
 
 
 def _fallback(provider: ModelProvider, draft: ProviderDraft) -> ModelProvider | None:

@@ -17,6 +17,7 @@ from config.workspace_files.exporting import write_workspace
 from config.workspace_files.place import Place
 from config.workspace_files.providers import KeysUntested
 from workspaces.errors import InvalidInput
+from workspaces.pages.file_or_text import read_file_or_text
 from workspaces.roles import Permission, require
 from workspaces.yaml_text import LONGEST, read_yaml
 
@@ -33,7 +34,7 @@ _SIGNS: Final = ("+", "-")
 def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show what a file would change, and change it when somebody has seen that."""
     place = _place_of(request)
-    text = request.POST.get("text", "").replace("\x00", "")
+    given = read_file_or_text(request, most_bytes=_LONGEST_UPLOAD)
     faults: dict[str, list[str]] = {}
     applied: Applied | None = None
     is_untested = "untested_keys" in request.POST
@@ -43,11 +44,7 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
     if request.method == "POST":
         is_sure = "apply" in request.POST
         try:
-            upload = request.FILES.get("file")
-            if upload is not None:
-                text = _text_of(upload)
-            if not text.strip():
-                raise InvalidInput(fields={"file": [_("Choose a file, or paste its text.")]})
+            text = given.wanted
             if "check" in request.POST:
                 may_skip_checks = True
                 runs = check_buds(place, read_yaml(text), person=request.user)
@@ -72,7 +69,7 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
                 return redirect("workspace_file", workspace_slug=workspace_slug)
     context: dict[str, Any] = {
         "section": "",
-        "text": text,
+        "given": given,
         "faults": faults,
         "is_untested": is_untested,
         "may_skip_test": may_skip_test,
@@ -103,13 +100,6 @@ def _place_of(request: WorkspaceRequest) -> Place:
         raise Http404
     require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=request.workspace.pk)
     return Place(request.workspace, request.actor)
-
-
-def _text_of(upload: Any) -> str:
-    try:
-        return str(upload.read(_LONGEST_UPLOAD + 1).decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise InvalidInput(fields={"file": [_("This file is not UTF-8 text.")]}) from error
 
 
 def _lines_of(diff: str) -> list[tuple[str, str]]:

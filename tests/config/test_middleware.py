@@ -60,13 +60,13 @@ def test_an_expected_failure_in_a_page_is_a_page(tenant: Tenant) -> None:
 
 
 def test_a_form_that_is_sent_after_the_session_ended_leads_back_to_its_page(tenant: Tenant) -> None:
-    """REL-1314: signing in led to the form's address, for which browsers show an empty page."""
+    """REL-1314, REL-1481: signing in led to the form's address, for which browsers show an empty page."""
     row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
     page = f"/w/{tenant.workspace.slug}/people/{row.pk}/?tokens_after=x"
     address = f"/w/{tenant.workspace.slug}/people/{row.pk}/role/"
     browser = Client()
     for came_from, led_to in (
-        (f"http://testserver{page}", page),
+        (f"http://testserver{page}", f"{page}#unsent"),
         ("https://evil.example/page", "/"),
         ("", "/"),
     ):
@@ -84,7 +84,7 @@ def test_a_form_that_is_sent_after_the_session_ended_leads_back_to_its_page(tena
         add, {"name": "x"}, headers={"Referer": f"http://testserver{add}"}, follow=True
     )
     assert "You were signed out, so nothing was saved." in shown.content.decode()
-    assert shown.request["QUERY_STRING"] == urlencode({"next": add})
+    assert shown.request["QUERY_STRING"] == urlencode({"next": f"{add}#unsent"})
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
@@ -122,7 +122,7 @@ def test_a_form_whose_row_is_gone_leads_back_to_its_page(tenant: Tenant) -> None
     ):
         gone = client.post(f"{base}{uuid4()}/grant/", headers={"Referer": referer})
         assert gone.status_code == 404
-        assert (f'href="{referer}">Go back' in gone.content.decode()) == is_ours
+        assert (f'href="{referer}#unsent">Go back' in gone.content.decode()) == is_ours
     odd = client.post(base, headers={"Host": "elsewhere.example", "Referer": "http://testserver/"})
     assert odd.status_code == 400
     assert b"Go back</a>" not in odd.content

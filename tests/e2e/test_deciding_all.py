@@ -63,10 +63,16 @@ def test_changed_arguments_go_along_when_all_are_allowed(
 
 
 def test_all_are_refused_at_once(member: Page, keeper: ScriptedModel) -> None:
-    """REL-1149, REL-1350: the model hears so of each, and none is said to have been called."""
+    """REL-1149, REL-1350, REL-1486: the model hears so of each and why, and none is said to have been called."""
     ask(member, keeper, "first", "second")
-    member.get_by_role("button", name="Refuse all 2").click()
+    member.get_by_role("button", name="Refuse all 2…").click()
+    expect(member.get_by_label("Why not?")).to_be_focused()
+    screenshot(member, "all-refused-why")
+    expect_no_faults(member, "calls of one step that are refused with a reason")
+    member.get_by_label("Why not?").fill("These notes are there already")
+    member.get_by_role("button", name="Refuse all 2", exact=True).click()
     expect_idle(member)
+    assert json.dumps(keeper.requests).count("These notes are there already") >= 2
     expect(member.locator(".approval")).to_have_count(0)
     member.get_by_role("button", name="2 tools not called").click()
     expect(member.locator("article.tool-card").first).to_contain_text("refused")

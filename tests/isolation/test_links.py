@@ -1,4 +1,4 @@
-"""Every link on every page leads somewhere, for each of those who see it."""
+"""Every link on every page leads somewhere, and every form may be sent, for each of those who see it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import Resolver404, resolve
 
 from tests.factories import ROLES
+from tests.isolation.offers import Offers
 from tests.isolation.world import World
 from workspaces.models import User
 
@@ -21,6 +22,8 @@ pytestmark = pytest.mark.django_db
 
 _ENOUGH = 60
 """Routes at the least that whoever administers a workspace comes by."""
+_SENT = 10
+"""Forms at the least that anybody may send."""
 _MOST = 3
 """Addresses of one route that are asked for: a filter more leads to the same links."""
 _WAYS = {"o", "_changelist_filters", "_facets", "p", "_popup"}
@@ -31,11 +34,15 @@ _TARGET = re.compile(r'\b(?:href|hx-get)="([^"]*)"')
 
 @pytest.mark.parametrize("role", [*ROLES, "platform's owner"])
 def test_every_link_leads_somewhere(world: World, role: str) -> None:
-    """REL-840: nobody is led to a page that is missing, or closed to them."""
+    """REL-840, REL-1487: nobody is led to a page that is missing or closed to them, or offered what they may not do."""
     is_owner_of_all = role == "platform's owner"
     client = _of_the_platform() if is_owner_of_all else world.a.client(role)
-    routes, dead = _follow(client, ["/", "/account/", f"/w/{world.a.slug}/servers/"], world)
+    offers = Offers(client, _kind_of)
+    starts = ["/", "/account/", f"/w/{world.a.slug}/servers/"]
+    routes, dead = _follow(client, starts, world, offers)
     assert dead == []
+    assert offers.refused == []
+    assert offers.sent > _SENT
     if role in {"owner", "admin"} or is_owner_of_all:
         assert routes > _ENOUGH
 
@@ -46,8 +53,10 @@ def _of_the_platform() -> Client:
     return client
 
 
-def _follow(client: Client, starts: list[str], world: World) -> tuple[int, list[str]]:
-    """Ask for whatever can be reached, a few addresses of each route.
+def _follow(
+    client: Client, starts: list[str], world: World, offers: Offers
+) -> tuple[int, list[str]]:
+    """Ask for whatever can be reached, a few addresses of each route, and look at what is offered there.
 
     Returns:
         How many routes there were, and in words the addresses that lead nowhere.
@@ -78,6 +87,8 @@ def _follow(client: Client, starts: list[str], world: World) -> tuple[int, list[
             dead.append(f"{address} on {source}: {answer.status_code}")
         else:
             waiting += ((link, address) for link in _links(answer, address))
+            if _is_page(answer):
+                offers.look_at(answer.content.decode(), address)
     return len(routes), dead
 
 
@@ -92,9 +103,13 @@ def _kind_of(address: str) -> tuple[str, frozenset[str]] | None:
     return route, frozenset(name for name, _ in parse_qsl(parts.query)) - _WAYS
 
 
+def _is_page(answer: Any) -> bool:
+    return not answer.streaming and "html" in answer.get("Content-Type", "")
+
+
 def _links(answer: Any, address: str) -> Iterator[str]:
     """Where a page leads within the product."""
-    if answer.streaming or "html" not in answer.get("Content-Type", ""):
+    if not _is_page(answer):
         return
     for value in _TARGET.findall(answer.content.decode()):
         target = urlsplit(urljoin(_HERE + address, unescape(value)))

@@ -710,6 +710,7 @@ def make_side(slug: str, text: str) -> Side:
         client_secret=f"{text}-client-secret",
         redirect_uris=["https://trellis.example.org/callback"],
         resource=server.url,
+        metadata={"issuer": issuer, "token_endpoint": f"{issuer}/token"},
     )
     tokens: Any = {"access_token": f"{text}-access-token"}
     grant = OAuthGrant.objects.create(

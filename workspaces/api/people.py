@@ -134,6 +134,11 @@ class JoinLinkInput(serializers.Serializer[Any]):
     role = serializers.ChoiceField(ROLE_CHOICES, default=Role.MEMBER.value)
     days = serializers.IntegerField(min_value=1, max_value=MOST_DAYS, default=7)
     most_uses = serializers.IntegerField(min_value=1, max_value=MOST_USES, default=25)
+    lets_in_anybody = serializers.BooleanField(
+        default=False,
+        help_text="Anybody can get an address at the domain of a public mail service, such as gmail.com. A link for one"
+        " is refused at `email_domain` unless this is true.",
+    )
 
 
 class JoinLinkMadeOutput(serializers.Serializer[Any]):
@@ -169,6 +174,7 @@ class JoinLinkViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             role=Role(given["role"]),
             days=given["days"],
             most_uses=given["most_uses"],
+            lets_in_anybody=given["lets_in_anybody"],
             actor=self.actor,
         )
         address = public_url(reverse("workspaces:join_link", args=[token]))

@@ -23,6 +23,7 @@ from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.people.email_addresses import is_address_of, is_taken
 from workspaces.people.joining import MOST_DAYS, MOST_USES
 from workspaces.people.joining import ROLES as JOIN_ROLES
+from workspaces.people.public_mail import is_public_mail
 from workspaces.people.tokens import owns_platform, scopes_for
 
 LIFETIMES = [
@@ -79,6 +80,11 @@ class JoinLinkForm(forms.Form):
             "Only people who have confirmed an address at this domain can join, such as example.org."
         ),
     )
+    lets_in_anybody = forms.BooleanField(
+        required=False,
+        label=_("Make the link all the same: anybody may join"),
+        help_text=_("Until the link ends, or as many have joined as you say below."),
+    )
     role = forms.ChoiceField(
         choices=[(role.value, role.name.title()) for role in JOIN_ROLES], label=_("They join as")
     )
@@ -88,6 +94,11 @@ class JoinLinkForm(forms.Form):
     most_uses = forms.IntegerField(
         min_value=1, max_value=MOST_USES, initial=25, label=_("For so many people")
     )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not is_public_mail(self.data.get("email_domain", "")):
+            del self.fields["lets_in_anybody"]
 
 
 class ProfileForm(forms.Form):

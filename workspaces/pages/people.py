@@ -29,7 +29,7 @@ from workspaces.people.inviting import (
     resend_invitation,
 )
 from workspaces.people.joining import make_join_link, revoke_join_link
-from workspaces.people.services import revoke_invitation, roles_to_give
+from workspaces.people.services import may_invite_as, revoke_invitation, roles_to_give
 from workspaces.roles import Permission
 from workspaces.row_pages import page_in_address, ways_from
 from workspaces.scoping import WorkspaceQuerySet
@@ -92,7 +92,10 @@ def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "faults": faults,
         "links": links,
         "most": MOST,
-        "invitations": invitations.rows,
+        "invitations": [
+            (one, may_invite_as(request.actor, Role(one.role), is_auditor=one.is_auditor))
+            for one in invitations.rows
+        ],
         "invitation_ways": ways_from(
             invitations, request.GET, _INVITATIONS_AFTER, anchor="#open-heading"
         ),
@@ -124,6 +127,7 @@ def make_link(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 role=Role(given["role"]),
                 days=given["days"],
                 most_uses=given["most_uses"],
+                lets_in_anybody=given.get("lets_in_anybody", False),
                 actor=request.actor,
             )
         except InvalidInput as error:

@@ -20,6 +20,7 @@ from workspaces.database.row_security import in_workspace
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.formats import whole
 from workspaces.models import JoinLink, Membership, User, Workspace
+from workspaces.people.public_mail import is_public_mail, mail_domain
 from workspaces.people.services import require_not_above
 from workspaces.roles import Permission, permissions_of_role, require
 from workspaces.secret_memory import remember_secret
@@ -29,19 +30,34 @@ MOST_DAYS: Final = 90
 ROLES: Final = (Role.MEMBER, Role.ADMIN)
 
 
+class LetsInAnybody(InvalidInput):
+    """Anybody can get an address at this domain, and nobody has said that this is meant."""
+
+
 @transaction.atomic
 def make_join_link(
-    *, workspace: Workspace, email_domain: str, role: Role, days: int, most_uses: int, actor: Actor
+    *,
+    workspace: Workspace,
+    email_domain: str,
+    role: Role,
+    days: int,
+    most_uses: int,
+    actor: Actor,
+    lets_in_anybody: bool = False,
 ) -> tuple[JoinLink, str]:
     """Make a link; returns its row and its plain token, which is never to be had again.
+
+    Args:
+        lets_in_anybody: it is meant that everybody who has the link may join, as it is for domains of public mail services.
 
     Raises:
         PermissionDenied: the actor may not invite, or not for this role.
         InvalidInput: with each faulty field.
+        LetsInAnybody: the domain is of a public mail service.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk)
     require_not_above(actor, role)
-    domain = email_domain.strip().lower().removeprefix("@")
+    domain = mail_domain(email_domain)
     faults: dict[str, list[str]] = {}
     try:
         validate_email(f"somebody@{domain}")
@@ -59,6 +75,12 @@ def make_join_link(
         ]
     if faults:
         raise InvalidInput(fields=faults)
+    if is_public_mail(domain) and not lets_in_anybody:
+        told = _(
+            "Anybody can get an address at %(domain)s, so everybody who gets hold of this link could join. Use a domain"
+            " that only your people have, or confirm that you mean it."
+        )
+        raise LetsInAnybody(fields={"email_domain": [told % {"domain": domain}]})
     token = secrets.token_urlsafe(32)
     remember_secret(token, workspace_id=workspace.pk)
     link = JoinLink.objects.create(

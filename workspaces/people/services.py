@@ -241,6 +241,11 @@ def may_choose_auditors(actor: Actor) -> bool:
     return actor.is_superuser or actor.role in (Role.OWNER, None)
 
 
+def may_invite_as(actor: Actor, role: Role, *, is_auditor: bool) -> bool:
+    """Whether the actor, who may invite, may invite for this role and right."""
+    return not is_above(actor, role) and (not is_auditor or may_choose_auditors(actor))
+
+
 def is_above(actor: Actor, role: Role) -> bool:
     """Whether the role is stronger than the actor's own."""
     if actor.is_superuser or actor.role is None:

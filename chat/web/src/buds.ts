@@ -84,12 +84,13 @@ function startTools(editor: HTMLFormElement, touched: () => void): void {
     if (!answer.ok) throw new Error(answer.statusText);
     return ((await answer.json()) as { tools: Record<string, ToolRow[]> }).tools;
   };
-  field.value = JSON.stringify(data.config);
+  const config = editor.dataset.putBack === undefined ? data.config : (JSON.parse(field.value) as Config);
+  field.value = JSON.stringify(config);
   const picker = startPicker(
     root,
     editor.querySelector<HTMLElement>("[data-tools-count]"),
     data.servers,
-    data.config,
+    config,
     () => all?.checked ?? false,
     (config) => {
       field.value = JSON.stringify(config);
@@ -177,7 +178,9 @@ if (form) {
   const editor = form;
   const unsaved = find<HTMLElement>("[data-unsaved]");
   const test = startTest(editor);
-  let isTouched = document.querySelector(".field .errorlist") !== null;
+  const wasPutBack = editor.dataset.putBack !== undefined;
+  let isTouched = wasPutBack || document.querySelector(".field .errorlist") !== null;
+  if (unsaved && wasPutBack) unsaved.hidden = false;
   const touched = () => {
     isTouched = true;
     if (unsaved) unsaved.hidden = false;

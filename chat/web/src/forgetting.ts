@@ -2,8 +2,8 @@
 import { askFirst } from "./asking";
 import t from "./texts/pages";
 
-/** Drafts, messages that were not sent, hosts that links may lead to, and models compared last; the person's id follows. */
-const OF_A_PERSON = /^trellis\.(?:draft|unsent|hosts|compared)\.([0-9a-f-]{36})(?:\.|$)/;
+/** Drafts, messages and forms that were not sent, hosts that links may lead to, and models compared last; the person's id follows. */
+const OF_A_PERSON = /^trellis\.(?:draft|unsent|typed|hosts|compared)\.([0-9a-f-]{36})(?:\.|$)/;
 /** The browser's database of files that were chosen for a chat which has not begun. */
 export const FILES = "trellis.files";
 const SIGN_OUT = "/accounts/logout/";
@@ -66,11 +66,21 @@ function storage(): Storage | null {
   }
 }
 
+/** Forget them in this tab too, which keeps the form that was sent last. */
+function forgetInTab(except: string | null = null): void {
+  try {
+    forgetPeople(sessionStorage, except);
+  } catch {
+    // Forbidden, so nothing is kept.
+  }
+}
+
 /** Somebody is signed in: what another person left goes, and pages that person left open hear of it. */
 export function forgetOthers(person: string): void {
   const place = storage();
   if (!place) return;
   forgetPeople(place, person);
+  forgetInTab(person);
   if (place.getItem(PERSON) === person) return;
   place.setItem(PERSON, person);
   forgetFiles();
@@ -118,6 +128,7 @@ export function forgetAtSignOut(before: () => void = () => {}): void {
     before();
     isOver = true;
     forgetPeople(place);
+    forgetInTab();
     forgetFiles();
   });
 }

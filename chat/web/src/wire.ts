@@ -745,6 +745,8 @@ export interface CheckResult {
   notes: string[];
   /** Null: not yours to read. */
   answer: string | null;
+  /** What the model that judged the answer said of it. Null: not yours to read. */
+  judged: string | null;
   calls: CheckedCall[];
 }
 

@@ -31,17 +31,50 @@ function sentWith(answer: () => Promise<never>) {
   return sent;
 }
 
-it.each([
-  [0, "approve"],
-  [1, "refuse"],
-])("REL-1149: one click decides about each call of a step, in their order (%s)", async (which, decision) => {
+it("REL-1149: one click allows each call of a step, in their order", async () => {
   const sent = sentWith(async () => ({}) as never);
   act(() => render(<all.DecideAll calls={calls} />, at()));
-  expect(buttons().map((one) => one.textContent?.trim())).toEqual(["Allow all 3", "Refuse all 3"]);
-  await act(async () => buttons()[which]?.click());
-  const wanted = ["a", "b", "c"].map((tool_call_id) => ({ type: "decide", tool_call_id, decision }));
+  expect(buttons().map((one) => one.textContent?.trim())).toEqual(["Allow all 3", "Refuse all 3…"]);
+  await act(async () => buttons()[0]?.click());
+  const wanted = ["a", "b", "c"].map((tool_call_id) => ({
+    type: "decide",
+    tool_call_id,
+    decision: "approve",
+  }));
   await vi.waitFor(() => expect(sent).toEqual(wanted));
 });
+
+it.each(["", " They are there already "])(
+  "REL-1149, REL-1486: all calls are refused with the same reason, or with none (%s)",
+  async (reason) => {
+    const sent = sentWith(async () => ({}) as never);
+    act(() => render(<all.DecideAll calls={calls} />, at()));
+    const refuse = () => buttons().find((one) => one.textContent?.startsWith("Refuse all 3"));
+    await act(async () => refuse()?.click());
+    act(() =>
+      buttons()
+        .find((one) => one.textContent === "Back")
+        ?.click(),
+    );
+    expect(buttons()).toHaveLength(2);
+    await act(async () => refuse()?.click());
+    const field = at().querySelector("input");
+    expect(document.activeElement).toBe(field);
+    if (!field) throw new Error("no field");
+    field.value = reason;
+    await act(async () => void field.dispatchEvent(new Event("input", { bubbles: true })));
+    await act(async () => refuse()?.click());
+    const note = reason.trim();
+    const wanted = ["a", "b", "c"].map((tool_call_id) => ({
+      type: "decide",
+      tool_call_id,
+      decision: "refuse",
+      ...(note && { note }),
+    }));
+    await vi.waitFor(() => expect(sent).toEqual(wanted));
+    await vi.waitFor(() => expect(buttons()).toHaveLength(2));
+  },
+);
 
 it("REL-1149: where one decision fails, the others are not made", async () => {
   const sent = sentWith(() => Promise.reject(new Error("It was decided already.")));

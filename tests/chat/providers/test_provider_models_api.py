@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from audit.models import AuditEntry
-from chat.models import Bud, ModelProvider, ProviderModel
+from chat.models import Bud, Conversation, ModelProvider, ProviderModel
 from tests.factories import Tenant, make_tenant
 
 AS_JSON = "application/json"
@@ -191,3 +191,71 @@ def test_a_provider_that_nothing_uses_is_removed(tenant: Tenant, provider: Model
     assert api("DELETE", f"providers/{provider.pk}/").status_code == 204
     page = browser.get(reverse("admin:chat_modelprovider_changelist")).content.decode()
     assert "cloud" not in page
+
+
+def test_the_page_that_asks_names_what_uses_a_provider(
+    tenant: Tenant, provider: ModelProvider
+) -> None:
+    """REL-1483: the buds that keep it, whose fallback it is, and the chats that chose its models."""
+    browser = tenant.client("admin")
+    where = reverse("admin:chat_modelprovider_delete", args=[provider.pk])
+    of_all = Bud.objects.create(
+        workspace=tenant.workspace, name="Planner", slug="planner", provider=provider
+    )
+    own = Bud.objects.create(
+        workspace=tenant.workspace,
+        name="Secret diary",
+        slug="diary",
+        provider=provider,
+        owner=tenant.member,
+        visibility="owner",
+        is_archived=True,
+    )
+    row = ProviderModel.objects.create(workspace=tenant.workspace, provider=provider, model="m-2")
+    other = Bud.objects.create(workspace=tenant.workspace, name="Other", slug="other")
+    Conversation.objects.create(
+        workspace=tenant.workspace, owner=tenant.member, bud=other, chosen_model=row
+    )
+    ModelProvider.objects.create(
+        workspace=tenant.workspace,
+        name="main",
+        base_url=provider.base_url,
+        default_model="m",
+        fallback=provider,
+    )
+    asked = browser.get(where).content.decode()
+    assert "still in use" in asked
+    assert f"/buds/{of_all.pk}/" in asked
+    assert "Secret diary" not in asked
+    assert "1 bud more" in asked
+    assert "1 that only its owner sees and changes" in asked
+    assert "“main” asks it when it fails." in asked
+    assert "in 1 chat." in asked
+    assert ">Delete</button>" not in asked
+    refused = Api(tenant)("DELETE", f"providers/{provider.pk}/").json()["errors"][0]["detail"]
+    assert refused == "This is still in use by Planner, 1 bud more."
+    of_all.delete()
+    assert "only its owner sees" in browser.get(where).content.decode()
+    refused = Api(tenant)("DELETE", f"providers/{provider.pk}/").json()["errors"][0]["detail"]
+    assert refused == "This is still in use by 1 bud of others."
+    Bud.objects.for_workspace(tenant.workspace).filter(pk=own.pk).update(
+        is_draft=True, is_archived=False
+    )
+    assert "1 test of a bud uses it" in browser.get(where).content.decode()
+    own.delete()
+    asked = browser.get(where).content.decode()
+    assert "No bud uses it." in asked
+    assert "“main” asks it when it fails." in asked
+    assert browser.post(where, {"post": "yes"}).status_code == 302
+    assert not ModelProvider.objects.for_workspace(tenant.workspace).filter(pk=provider.pk).exists()
+
+
+def test_the_form_suggests_the_models_that_are_known(
+    tenant: Tenant, provider: ModelProvider
+) -> None:
+    """REL-1484: browsers narrow them while somebody types."""
+    ProviderModel.objects.create(workspace=tenant.workspace, provider=provider, model="own-model-7")
+    where = reverse("admin:chat_modelprovider_change", args=[provider.pk])
+    page = tenant.client("admin").get(where).content.decode()
+    assert page.count('<option value="own-model-7"></option>') == 2
+    assert 'list="embedding_model-suggestions"' in page

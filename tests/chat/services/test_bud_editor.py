@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from audit.actions import Action
@@ -338,6 +339,34 @@ def test_importing_a_bud_says_what_it_did_and_asks_for_a_file(tenant: Tenant) ->
     ):
         page = client.post(url, {"text": text}, follow=True)
         assert [str(one) for one in page.context["messages"]] == [told]
+
+
+def file_of(text: str) -> SimpleUploadedFile:
+    return SimpleUploadedFile("bud.yaml", text.encode(), content_type="application/yaml")
+
+
+def test_neither_a_file_nor_the_text_beside_it_is_dropped_silently(tenant: Tenant) -> None:
+    """REL-1482: one of the two is asked for, and the text stays. A file goes before what an earlier file left there."""
+    url, client = editor(tenant, None, "import/"), tenant.client("admin")
+    mine, file = "name: Mine\nslug: mine", "name: Filed\nslug: filed"
+    both = client.post(url, {"text": mine, "file": file_of(file)})
+    assert both.status_code == 422
+    assert "Empty the field, or send the text without a file." in both.content.decode()
+    assert both.context["given"].text == mine
+    assert not Bud.objects.for_workspace(tenant.workspace).exists()
+    faulty = client.post(url, {"text": "", "file": file_of("\nname: Filed\nslug: not a slug\n")})
+    assert (faulty.status_code, faulty.context["given"].fault) == (422, "")
+    shown = {
+        "text": "name: Filed\r\nslug: not a slug\r\n",  # as browsers send what stood in the field
+        "text_of_file": faulty.context["given"].of_file,
+    }
+    changed = client.post(url, {**shown, "text": f"{shown['text']}# mine", "file": file_of(file)})
+    assert "Empty the field" in changed.content.decode()
+    binary = SimpleUploadedFile("bud.yaml", b"\xff\xfe")
+    assert "not UTF-8 text" in client.post(url, {**shown, "file": binary}).content.decode()
+    assert "This file is empty." in client.post(url, {"file": file_of(" \n")}).content.decode()
+    assert client.post(url, {**shown, "file": file_of(file)}).status_code == 302
+    assert Bud.objects.for_workspace(tenant.workspace).get().slug == "filed"
 
 
 @pytest.mark.parametrize(

@@ -382,7 +382,7 @@ def test_on_the_page_a_file_is_imported_after_its_checks_or_if_somebody_insists(
     assert "takes a change only after its checks have passed" in page
     assert "Run its checks" in page
     assert "Import it though its checks have not passed" in page
-    assert refused.context["text"] == text
+    assert refused.context["given"].text == text
     demanding.model.say("good day")
     running = client.post(where, {"text": text, "check": "1"})
     assert "Its checks run with this file now." in running.content.decode()
@@ -402,7 +402,7 @@ def test_checks_of_a_file_for_a_new_bud_say_that_it_has_none_to_pass(demanding: 
     answer = client.post(where, {"text": new, "check": "1"})
     assert answer.status_code == 422
     assert "There is no bud of this short name yet." in answer.content.decode()
-    assert answer.context["text"] == new
+    assert answer.context["given"].text == new
     assert client.post(where, {"text": new}).status_code == 302
 
 

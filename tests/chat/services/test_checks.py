@@ -368,6 +368,37 @@ def test_a_model_judges_by_a_sentence(chat: Chat, said: str, fault: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("said", "status", "reason"),
+    [
+        ("NO\nIt greets nobody.", "failed", "It greets nobody."),
+        (
+            "**YES**\n\nIt says good day, so the answer is yes.",
+            "passed",
+            "It says good day, so the answer is yes.",
+        ),
+        ("YES\nA no would be rude.\nNO", "passed", "A no would be rude.\nNO"),
+        ("No. It is rude.", "failed", "It is rude."),
+        ("YES", "passed", ""),
+        ("It is hard to say.", "failed", "It is hard to say."),
+    ],
+)
+def test_what_the_judge_said_stands_with_the_result(
+    chat: Chat, said: str, status: str, reason: str
+) -> None:
+    """REL-1485, SEC-405: its reason, whether the check passed or not; for those who may read the answer."""
+    check(chat, criterion="It is polite")
+    chat.model.say("Good day")
+    chat.model.say(said)
+    run = finish(chat, begin(chat))
+    where, head = f"/api/check-runs/{run.pk}/", _head(chat.tenant)
+    [mine] = chat.tenant.client("admin").get(where, headers=head).json()["results"]
+    assert (mine["status"], mine["judged"]) == (status, reason)
+    update_bud(bud=chat.bud, actor=chat.tenant.actor("admin"), values={"members_may_edit": True})
+    [theirs] = chat.tenant.client("member").get(where, headers=head).json()["results"]
+    assert (theirs["status"], theirs["judged"]) == (status, None)
+
+
+@pytest.mark.parametrize(
     ("said", "verdict"),
     [
         ("YES", "yes"),

@@ -436,7 +436,7 @@ def test_what_was_refused_says_why_and_leads_back(page: Client, trusted: McpServ
         assert reason in text
         assert "Error 409" in text
         assert "damaged" not in text
-        assert (f'href="{referer}">Go back' in text) == is_ours
+        assert (f'href="{referer}#unsent">Go back' in text) == is_ours
         assert ("Go to Trellis" in text) != is_ours
         assert "elsewhere" not in text
     part = page.post(accept, {"definition_hash": "0" * 64}, headers={"HX-Request": "true"})

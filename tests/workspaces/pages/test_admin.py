@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.core import mail
 from django.db import connection, models
+from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from chat.models import Bud, ModelProvider
 from tests.factories import Tenant, make_tenant
@@ -16,12 +19,15 @@ from workspaces.models import Invitation, Membership
 
 
 def test_a_refused_invitation_is_not_called_sent(tenant: Tenant) -> None:
-    """SEC-23: an admin cannot invite an owner; the page says why, and no success."""
+    """SEC-23: an admin cannot invite an owner, or a member again; the page says why, and no success."""
     client = tenant.client("admin")
-    form = {"email": "new@example.org", "role": "owner", "_save": "Save"}
+    form = {"email": "new@example.org", "role": "owner", "is_auditor": "on", "_save": "Save"}
+    page = client.post("/admin/workspaces/invitation/add/", form)
+    assert "Select a valid choice. owner is not one" in page.content.decode()
+    form = {"email": tenant.member.email, "role": "member", "_save": "Save"}
     page = client.post("/admin/workspaces/invitation/add/", form, follow=True)
     texts = [str(message) for message in page.context["messages"]]
-    assert texts == ["That role is above your own."]
+    assert texts == ["This person is already a member."]
     assert Invitation.objects.for_workspace(tenant.workspace).count() == 0
 
 
@@ -235,3 +241,65 @@ def test_a_search_for_very_many_words_finds_what_begins_so(tenant: Tenant) -> No
     page = tenant.client("admin").get(where, {"q": "member " * 1200}).content.decode()
     assert "Only the first 200 characters of the search were looked for." in page
     assert tenant.member.email in page
+
+
+def test_an_admin_is_offered_no_role_above_their_own(tenant: Tenant) -> None:
+    """REL-1487: in forms, in actions, on rows of owners and on invitations; an owner is offered all of it."""
+    rows = Membership.objects.for_workspace(tenant.workspace)
+    of = {name: rows.get(user=getattr(tenant, name)) for name in ("owner", "admin", "member")}
+    for name, (role, is_auditor) in {
+        "owner": ("owner", False),
+        "judge": ("member", True),
+        "plain": ("member", False),
+    }.items():
+        Invitation.objects.create(
+            workspace=tenant.workspace,
+            email=f"{name}@guest.example.org",
+            role=role,
+            is_auditor=is_auditor,
+            token_hash=name * 12,
+            invited_by=tenant.owner,
+            expires_at=timezone.now() + timedelta(days=1),
+        )
+    base, invited = "/admin/workspaces/membership/", f"/w/{tenant.workspace.slug}/people/invite/"
+    for who, is_owner in (("admin", False), ("owner", True)):
+        client = tenant.client(who)
+
+        def page(path: str, client: Client = client) -> str:
+            return str(client.get(path).content.decode())
+
+        form = page(f"{base}{of['member'].pk}/change/")
+        assert ('value="owner"' in form) == is_owner
+        assert ('name="is_auditor"' in form) == is_owner
+        listed = page(base)
+        for action in ("make_owner", "let_audit", "no_longer_audit"):
+            assert (f'value="{action}"' in listed) == is_owner, action
+        assert 'value="make_admin"' in listed
+        of_owner = page(f"{base}{of['owner'].pk}/change/")
+        assert ('name="_save"' in of_owner) == is_owner
+        assert (client.get(f"{base}{of['owner'].pk}/delete/").status_code == 200) == is_owner
+        add = page("/admin/workspaces/invitation/add/")
+        assert ('value="owner"' in add) == is_owner
+        assert ('name="is_auditor"' in add) == is_owner
+        open_ones = page(invited)
+        assert ("Send owner@guest.example.org a new" in open_ones) == is_owner
+        assert ("Send judge@guest.example.org a new" in open_ones) == is_owner
+        assert "Send plain@guest.example.org a new" in open_ones
+        assert "Revoke the invitation of owner@guest.example.org" in open_ones
+
+
+def test_whoever_has_a_role_or_right_already_is_told_so(tenant: Tenant) -> None:
+    """REL-1190: and nothing of theirs is ended."""
+    row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+    client = tenant.client("owner")
+    for action, told in (
+        ("make_member", "This is their role already."),
+        ("no_longer_audit", "They may not audit anyway."),
+    ):
+        sent = {"action": action, "_selected_action": str(row.pk), "confirmed": "1"}
+        page = client.post("/admin/workspaces/membership/", sent, follow=True)
+        assert told in str(next(iter(page.context["messages"])))
+    Membership.objects.for_workspace(tenant.workspace).filter(pk=row.pk).update(is_auditor=True)
+    sent = {"action": "let_audit", "_selected_action": str(row.pk)}
+    page = client.post("/admin/workspaces/membership/", sent, follow=True)
+    assert "They may audit already." in str(next(iter(page.context["messages"])))

@@ -18,6 +18,7 @@ from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import JoinLink, Membership, User
 from workspaces.people.joining import (
     MOST_USES,
+    LetsInAnybody,
     find_join_link,
     join_by_link,
     make_join_link,
@@ -109,6 +110,36 @@ def test_a_link_stays_below_its_maker(tenant: Tenant) -> None:
             changes: dict[str, Any] = {field: value}
             make(tenant, **changes)
         assert list(refused.value.fields) == [field]
+
+
+@pytest.mark.parametrize("domain", ["gmail.com", " @GMAIL.com ", "outlook.com", "gmx.de"])
+def test_a_link_for_a_public_mail_service_is_made_only_if_that_is_meant(
+    tenant: Tenant, domain: str
+) -> None:
+    """SEC-675: anybody can get such an address, so the form and REST say so before the link is made."""
+    with pytest.raises(LetsInAnybody):
+        make(tenant, email_domain=domain)
+    client = tenant.client("admin")
+    where = f"/w/{tenant.workspace.slug}/people/link/"
+    form = {"email_domain": domain, "role": "member", "days": "7", "most_uses": "5"}
+    assert "anybody may join" not in client.get(where).content.decode()
+    asked = client.post(where, form)
+    assert asked.status_code == 422
+    assert "everybody who gets hold of this link could join" in asked.content.decode()
+    assert "Make the link all the same: anybody may join" in asked.content.decode()
+    head = {"X-Workspace": tenant.workspace.slug}
+    body = {"email_domain": domain}
+    sent: dict[str, Any] = {"content_type": "application/json", "headers": head}
+    refused = client.post("/api/join-links/", json.dumps(body), **sent)
+    assert refused.status_code == 422
+    [fault] = refused.json()["errors"]
+    assert fault["attr"] == "email_domain"
+    assert "confirm that you mean it" in fault["detail"]
+    assert not JoinLink.objects.for_workspace(tenant.workspace).exists()
+    assert client.post(where, {**form, "lets_in_anybody": "on"}).context["address"]
+    confirmed = json.dumps({**body, "lets_in_anybody": True})
+    assert client.post("/api/join-links/", confirmed, **sent).status_code == 201
+    assert JoinLink.objects.for_workspace(tenant.workspace).count() == 2
 
 
 @pytest.mark.django_db(transaction=True)

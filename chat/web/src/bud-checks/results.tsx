@@ -35,6 +35,11 @@ export function Result({
           ))}
         </ul>
       )}
+      {result.judged && (
+        <p class="text-sm break-words">
+          <span class="text-(--quiet)">{t.judged}</span> {result.judged}
+        </p>
+      )}
       {result.notes.map((note) => (
         <p class="help" key={note}>
           {note}

@@ -1,4 +1,5 @@
 /** Pages that Django draws: what their scripts add. */
+import { whole } from "../formats";
 import { plural } from "./language";
 
 const pages = {
@@ -13,6 +14,10 @@ const pages = {
       other: "# messages were not sent yet. If you sign out, they are deleted from this browser.",
     }),
   signOutAnyway: "Sign out",
+  found: (shown: number, all: number) => (shown === 0 ? "Nothing fits." : `${whole(shown)} of ${whole(all)}`),
+  foundChoices: (shown: number, all: number) =>
+    shown === 0 ? "Nothing fits." : `${whole(shown)} of ${whole(all)}. Enter chooses the first.`,
+  putBack: "What you typed is back. It is not saved yet.",
   requestFailed: "That did not work. Reload the page and try again.",
   connected: (server: string) => `Connected to ${server}.`,
   time: "Time",

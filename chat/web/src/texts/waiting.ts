@@ -11,6 +11,7 @@ const waiting = {
   allowAllChanged: (count: number) => `Allow all ${count}, with your changes`,
   unfit: "Arguments that you are changing do not fit yet.",
   refuseAll: (count: number) => `Refuse all ${count}`,
+  refuseAllMore: (count: number) => `Refuse all ${count}…`,
   step: (count: number) => `${count} calls of one step wait for you`,
   counted: (count: number, title: string) => `(${count}) ${title}`,
 

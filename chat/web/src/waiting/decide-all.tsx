@@ -1,32 +1,92 @@
-import { useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { argumentsOf, hasOtherArguments, leaveArguments } from "../chat/edited-arguments";
 import { decide } from "../commands";
+import callTexts from "../texts/calls";
+import common from "../texts/common";
 import t from "../texts/waiting";
 import { Icon } from "../ui/icon";
+import { forgetKept, useKept } from "../ui/kept";
 import { toComposer } from "../ui/refocus";
 import type { ToolCall } from "../wire";
 import { loadWaiting } from "./state";
 
 /** Decides about all calls of a step that wait. */
 export function DecideAll({ calls }: { calls: readonly ToolCall[] }) {
+  const id = useId();
   const [isBusy, setBusy] = useState(false);
+  const kept = `refusal.all.${calls[0]?.id ?? ""}`;
+  /** Null: nobody is refusing them. */
+  const [reason, setReason] = useKept<string | null>(kept, () => null);
+  const note = useRef<HTMLInputElement>(null);
+  const isRefusing = reason !== null;
+  const wasRefusing = useRef(isRefusing);
+  useLayoutEffect(() => {
+    if (isRefusing && !wasRefusing.current) note.current?.focus();
+    wasRefusing.current = isRefusing;
+  }, [isRefusing]);
   if (calls.length < 2) return null;
-  /** With the arguments as the person has changed them, if they have. */
-  const one = async (call: ToolCall, decision: "approve" | "refuse") => {
+  /** With the arguments as the person has changed them, or why not. */
+  const one = async (call: ToolCall, decision: "approve" | "refuse", why: string) => {
     const args = decision === "approve" && hasOtherArguments(call) ? argumentsOf(call) : null;
-    const isDone = await decide(call.id, decision, args === null ? {} : { arguments: args });
-    if (isDone) leaveArguments(call);
+    const extra = { ...(args !== null && { arguments: args }), ...(why && { note: why }) };
+    const isDone = await decide(call.id, decision, extra);
+    if (isDone) {
+      leaveArguments(call);
+      forgetKept(`refusal.${call.id}`);
+    }
     return isDone;
   };
   const isUnfit = calls.some((call) => argumentsOf(call) === null);
-  const all = async (decision: "approve" | "refuse") => {
+  const all = async (decision: "approve" | "refuse", why = "") => {
     setBusy(true);
     let isDone = true;
-    for (const call of calls) isDone &&= await one(call, decision);
-    if (isDone) toComposer();
+    for (const call of calls) isDone &&= await one(call, decision, why);
+    if (isDone) {
+      forgetKept(kept);
+      toComposer();
+    }
     setBusy(false);
     void loadWaiting();
   };
+  if (isRefusing) {
+    return (
+      <form
+        class="grid gap-2"
+        aria-label={t.refuseAll(calls.length)}
+        onSubmit={(event) => {
+          event.preventDefault();
+          void all("refuse", reason.trim());
+        }}
+      >
+        <div class="field">
+          <label for={`${id}-note`}>
+            {callTexts.refuseWhy} <span class="optional">{common.optional}</span>
+          </label>
+          <input
+            ref={note}
+            id={`${id}-note`}
+            maxLength={500}
+            autocomplete="off"
+            value={reason}
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
+        </div>
+        <div class="flex flex-wrap gap-2">
+          <button type="submit" class="btn btn-error btn-sm" disabled={isBusy}>
+            {t.refuseAll(calls.length)}
+          </button>
+          <button
+            type="button"
+            class="btn btn-quiet btn-sm"
+            disabled={isBusy}
+            onClick={() => setReason(null)}
+          >
+            {callTexts.back}
+          </button>
+        </div>
+      </form>
+    );
+  }
   return (
     <div class="decide-all">
       <span class="grow">{t.step(calls.length)}</span>
@@ -40,8 +100,8 @@ export function DecideAll({ calls }: { calls: readonly ToolCall[] }) {
         <Icon name={isBusy ? "loader" : "check"} class={isBusy ? "animate-spin" : ""} />
         {calls.some(hasOtherArguments) ? t.allowAllChanged(calls.length) : t.allowAll(calls.length)}
       </button>
-      <button type="button" class="btn btn-sm btn-quiet" disabled={isBusy} onClick={() => all("refuse")}>
-        {t.refuseAll(calls.length)}
+      <button type="button" class="btn btn-sm btn-quiet" disabled={isBusy} onClick={() => setReason("")}>
+        {t.refuseAllMore(calls.length)}
       </button>
     </div>
   );
