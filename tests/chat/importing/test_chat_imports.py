@@ -443,7 +443,7 @@ def test_numbers_of_a_large_file_may_be_long(size: int, monkeypatch: pytest.Monk
         assert math.isinf(found.value)
     for number in ("9" * 4_400, "-" + "9" * 300_000, "1e" + "9" * 30):
         for around in ('[1, {"a": %s}, "b"]', '["7\\\\", %s]', "%s", "[%s, 1]"):
-            with pytest.raises(ValueError, match="^$"):
+            with pytest.raises(ValueError, match=r"^$"):
                 list(streaming.values_in(Slow((around % number).encode())))
 
 
