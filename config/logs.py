@@ -102,6 +102,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                 "django_structlog": {"level": routine},
                 "celery": {"level": routine},
                 "httpx2": {"level": "WARNING"},
+                "httpcore2": {"level": "WARNING"},  # else it shows the headers of every answer
                 "mcp": {"level": "WARNING"},
                 "asyncio": {"level": "WARNING"},
             },

@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from django.urls import URLResolver, get_resolver
 from django.utils.log import log_response
 
 from config.logs import configure_logging
+from tests.fakes.mcp_server import Receive, Scope, Send, listening, reply
+from workspaces import outbound
 from workspaces.redaction import remember_secret
 
 SECRET = "canary-4f1c9a7e2b"
@@ -58,6 +61,26 @@ def test_known_secrets_are_masked_in_every_kind_of_line(written: io.StringIO) ->
     assert "shown" in text
     assert SECRET not in text
     assert "x" * 20 not in text
+
+
+async def test_no_line_shows_what_other_servers_answer(written: io.StringIO) -> None:
+    """SEC-687: sessions, cookies and codes stand in the headers; not even the most talkative log has them."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            named = {"mcp-session-id": "a-session-id", "set-cookie": "a=a-cookie"}
+            await reply(send, 302, headers={**named, "location": "/?code=a-code"})
+
+    loopback = (ip_network("127.0.0.0/8"),)
+    with listening(app) as server:
+        async with outbound.client(networks=loopback, headers={"x-key": "a-key"}) as client:
+            answer = await client.post(f"{server.origin}/a-path", content=b"a-body")
+    assert answer.status_code == 302
+    logging.getLogger("ours").debug("shown")
+    text = written.getvalue()
+    assert "shown" in text
+    for told in ("a-session-id", "a-cookie", "a-code", "a-key", "a-path", "a-body"):
+        assert told not in text
 
 
 def test_a_request_that_fails_is_named_without_its_query(written: io.StringIO) -> None:
