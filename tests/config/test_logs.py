@@ -17,7 +17,7 @@ from django.test import RequestFactory
 from django.urls import URLResolver, get_resolver
 from django.utils.log import log_response
 
-from config.logs import configure_logging
+from config.logs import MOST_A_MINUTE, configure_logging
 from tests.fakes.mcp_server import Receive, Scope, Send, listening, reply
 from workspaces import outbound
 from workspaces.redaction import remember_secret
@@ -81,6 +81,20 @@ async def test_no_line_shows_what_other_servers_answer(written: io.StringIO) -> 
     assert "shown" in text
     for told in ("a-session-id", "a-cookie", "a-code", "a-key", "a-path", "a-body"):
         assert told not in text
+
+
+def test_a_server_cannot_fill_the_log(written: io.StringIO) -> None:
+    """SEC-688: the SDK writes a line with a traceback for each message that it cannot read."""
+    library = logging.getLogger("mcp.client.streamable_http")
+    for number in range(500):
+        library.error("Error parsing message %d", number)
+    logging.getLogger("mcp_servers.ours").error("shown")
+    lines = written.getvalue().splitlines()
+    told = [line for line in lines if "Error parsing" in line]
+    # A minute may end meanwhile.
+    assert MOST_A_MINUTE <= len(told) <= 2 * MOST_A_MINUTE
+    assert "further lines of this minute are left out" in told[MOST_A_MINUTE - 1]
+    assert any("shown" in line for line in lines)
 
 
 def test_a_request_that_fails_is_named_without_its_query(written: io.StringIO) -> None:
