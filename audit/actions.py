@@ -161,6 +161,11 @@ class Action(StrEnum):
     AUTH_SIGNED_IN = ("auth.signed_in", _("Signed in"), _("A person signed in."))
     AUTH_SIGNED_OUT = ("auth.signed_out", _("Signed out"), _("A person signed out."))
     AUTH_FAILED = ("auth.failed", _("Sign-in failed"), _("Somebody failed to sign in."))
+    AUTH_PASSWORD_CHANGED = (
+        "auth.password_changed",
+        _("Password changed"),
+        _("A person changed their password, or set a new one by the link of a mail."),
+    )
     GRANT_REQUESTED = (
         "grant.requested",
         _("Account sign-in started"),

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+from allauth.account.signals import password_changed, password_reset, password_set
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.dispatch import receiver
 from django.http import HttpRequest
@@ -48,6 +49,13 @@ def record_sign_in(sender: object, request: HttpRequest, user: Any, **kwargs: An
 def record_sign_out(sender: object, request: HttpRequest, user: Any, **kwargs: Any) -> None:
     if user is not None:
         _record_auth(Action.AUTH_SIGNED_OUT, request, user)
+
+
+@receiver([password_changed, password_reset, password_set])
+def record_password(sender: object, request: HttpRequest, user: Any, **kwargs: Any) -> None:
+    before = request.user
+    _record_auth(Action.AUTH_PASSWORD_CHANGED, request, user)
+    request.user = before  # whoever comes by the link of a mail is not signed in
 
 
 @receiver(user_login_failed)

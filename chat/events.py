@@ -300,7 +300,7 @@ class CloseCode(IntEnum):
     )
     TOO_MANY = (
         4429,
-        "You have too many sockets open. Close some of them before you reconnect.",
+        "You have too many sockets open. Close some of them, or come back after a minute.",
     )
 
 

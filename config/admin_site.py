@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from allauth.account.decorators import secure_admin_login
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.functional import Promise
@@ -61,6 +61,31 @@ class TrellisAdminSite(UnfoldAdminSite):
             name="export_list",
         )
         return [export, *super().get_urls()]
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponseRedirect:
+        """Lead to the one page where people change their password. Django's own lets the old one be guessed without end.
+
+        Nor does it tell the log, or the person by mail.
+        """
+        return HttpResponseRedirect(reverse("account_change_password"))
+
+    def password_change_done(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponseRedirect:
+        """The same."""
+        return HttpResponseRedirect(reverse("account_change_password"))
+
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Pages by their names; they are few, so there is one page of them.
+
+        Raises:
+            Http404: another one was asked for, at which the interface's own search fails.
+        """
+        if request.GET.get("page", "1") != "1":
+            raise Http404
+        return super().search(request, extra_context)
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Sequence[Any]:
         """The pages that the person may open, by what they do there; by app where one app is asked for."""

@@ -7,12 +7,14 @@ import logging.config
 import sys
 from collections.abc import Callable, MutableMapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from opentelemetry import trace
 
 EventDict = MutableMapping[str, Any]
+MOST_A_MINUTE: Final = 60
+_TALKATIVE = "mcp."
 _SEVERITY = ("DEBUG", "INFO", "WARNING", "ERROR")
 _redact: Callable[[object, str, EventDict], EventDict] | None = None
 
@@ -35,6 +37,28 @@ def add_trace(logger: object, method: str, event: EventDict) -> EventDict:
         event["trace_id"] = f"{context.trace_id:032x}"
         event["span_id"] = f"{context.span_id:016x}"
     return event
+
+
+class Sparing(logging.Filter):
+    """Lets few lines a minute through of libraries that write one whenever a stranger's server wants them to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._minute = 0
+        self._count = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether the line is written; the last one of a minute says that others are left out."""
+        if not record.name.startswith(_TALKATIVE):
+            return True
+        minute = int(record.created // 60)
+        if minute != self._minute:
+            self._minute, self._count = minute, 0
+        self._count += 1
+        if self._count == MOST_A_MINUTE:
+            record.msg = f"{record.getMessage()} (further lines of this minute are left out)"
+            record.args = ()
+        return self._count <= MOST_A_MINUTE
 
 
 def name_request(logger: object, method: str, event: EventDict) -> EventDict:
@@ -89,7 +113,14 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                     "foreign_pre_chain": [*shared, structlog.stdlib.ExtraAdder()],
                 }
             },
-            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "trellis"}},
+            "filters": {"sparing": {"()": Sparing}},
+            "handlers": {
+                "stderr": {
+                    "class": "logging.StreamHandler",
+                    "formatter": "trellis",
+                    "filters": ["sparing"],
+                }
+            },
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
                 # The request log says so too; a foreign Host is not worth a traceback.
@@ -102,6 +133,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                 "django_structlog": {"level": routine},
                 "celery": {"level": routine},
                 "httpx2": {"level": "WARNING"},
+                "httpcore2": {"level": "WARNING"},  # else it shows the headers of every answer
                 "mcp": {"level": "WARNING"},
                 "asyncio": {"level": "WARNING"},
             },

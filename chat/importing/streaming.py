@@ -20,6 +20,9 @@ MOST_AT_ONCE: Final = 1024**2
 LONGEST_VALUE: Final = 8 * 1024**2
 """Bytes of a file for one text in it, which is in memory as a whole before anybody knows how long it is."""
 _DEEPEST: Final = 200
+LONGEST_NUMBER: Final = 4_000
+"""Digits of a number."""
+_DIGITS: Final = b"0123456789"
 _PIECE: Final = 256 * 1024
 """Bytes that are read in one go. All that is in them is in memory at once, and a text without end is looked at again."""
 _PLACE_BYTES: Final = 100
@@ -80,7 +83,7 @@ def values_in(file: IO[bytes], *, skimmed: int = 0) -> Iterator[Read]:
                     place += 1
         for _rest in events:
             raise ValueError
-    except ijson.JSONError as error:
+    except (ijson.JSONError, ArithmeticError) as error:
         raise ValueError from error
 
 
@@ -95,10 +98,11 @@ def _all_of(text: bytes) -> list[Any]:
 
 def _events(file: IO[bytes], beginning: bytes) -> Iterator[tuple[str, Any]]:
     watched = _Watched(file, beginning)
-    # Whole numbers of more than 64 bits end it: reading them in another way takes the process down if they are too long.
-    for event in ijson.basic_parse(watched, use_float=True, buf_size=_PIECE):
+    # With floats, whole numbers would end at 64 bits.
+    for event in ijson.basic_parse(watched, use_float=False, buf_size=_PIECE):
         watched.silent = 0
-        yield event
+        kind, value = event
+        yield (kind, float(value)) if kind == "number" and type(value) is not int else event
 
 
 class _Watched:
@@ -109,9 +113,17 @@ class _Watched:
         self._beginning = io.BytesIO(beginning.removeprefix(_MARK))
         self._file = file
         self._kept = b""
+        self._is_in_text = False
+        self._digits = 0
+        """At the end of the last piece."""
 
     def read(self, size: int) -> bytes:
-        """The next piece. Whoever cuts a text within a character leaves a half, which is no fault of the file."""
+        """The next piece. Whoever cuts a text within a character leaves a half, which is no fault of the file.
+
+        Raises:
+            TooLong: too much came of which nothing could be told.
+            ValueError: a number is longer than any that is read.
+        """
         if size == 0:
             return b""  # asked once, to see of which kind it is
         while piece := self._beginning.read(size) or self._file.read(size):
@@ -120,9 +132,37 @@ class _Watched:
                 raise TooLong
             piece, self._kept = _cut(self._kept + piece)
             if piece:
+                self._look_for_long_numbers(piece)
                 return _without_halves(piece)
         piece, self._kept = self._kept, b""
         return _without_halves(piece)
+
+    def _look_for_long_numbers(self, piece: bytes) -> None:
+        """Find them before the library does: Python refuses them, and the library reads on as if it had not."""
+        first = len(piece) - len(piece.lstrip(_DIGITS))
+        if self._digits + first > LONGEST_NUMBER and not self._is_in_text:
+            raise ValueError
+        # Longer ones have a digit at one of these places.
+        for at in range(LONGEST_NUMBER, len(piece), LONGEST_NUMBER):
+            if piece[at] not in _DIGITS:
+                continue
+            before = piece[at - LONGEST_NUMBER : at]
+            behind = piece[at : at + LONGEST_NUMBER]
+            begin = at - len(before) + len(before.rstrip(_DIGITS))
+            end = at + len(behind) - len(behind.lstrip(_DIGITS))
+            is_in_text = self._is_in_text ^ _ends_in_text(piece[:begin])
+            if end - begin > LONGEST_NUMBER and not is_in_text:
+                raise ValueError
+        last = len(piece) - len(piece.rstrip(_DIGITS))
+        self._digits = last + (self._digits if last == len(piece) else 0)
+        self._is_in_text ^= _ends_in_text(piece)
+
+
+def _ends_in_text(piece: bytes) -> bool:
+    """Whether a text begins in a piece of JSON that does not end in it; no escape is cut."""
+    if b"\\\\" in piece:
+        piece = piece.replace(b"\\\\", b"")
+    return (piece.count(b'"') - piece.count(b'\\"')) % 2 == 1
 
 
 def _cut(piece: bytes) -> tuple[bytes, bytes]:

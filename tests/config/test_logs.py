@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from django.test import RequestFactory
 from django.urls import URLResolver, get_resolver
 from django.utils.log import log_response
 
-from config.logs import configure_logging
+from config.logs import MOST_A_MINUTE, configure_logging
+from tests.fakes.mcp_server import Receive, Scope, Send, listening, reply
+from workspaces import outbound
 from workspaces.redaction import remember_secret
 
 SECRET = "canary-4f1c9a7e2b"
@@ -58,6 +61,40 @@ def test_known_secrets_are_masked_in_every_kind_of_line(written: io.StringIO) ->
     assert "shown" in text
     assert SECRET not in text
     assert "x" * 20 not in text
+
+
+async def test_no_line_shows_what_other_servers_answer(written: io.StringIO) -> None:
+    """SEC-687: sessions, cookies and codes stand in the headers; not even the most talkative log has them."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            named = {"mcp-session-id": "a-session-id", "set-cookie": "a=a-cookie"}
+            await reply(send, 302, headers={**named, "location": "/?code=a-code"})
+
+    loopback = (ip_network("127.0.0.0/8"),)
+    with listening(app) as server:
+        async with outbound.client(networks=loopback, headers={"x-key": "a-key"}) as client:
+            answer = await client.post(f"{server.origin}/a-path", content=b"a-body")
+    assert answer.status_code == 302
+    logging.getLogger("ours").debug("shown")
+    text = written.getvalue()
+    assert "shown" in text
+    for told in ("a-session-id", "a-cookie", "a-code", "a-key", "a-path", "a-body"):
+        assert told not in text
+
+
+def test_a_server_cannot_fill_the_log(written: io.StringIO) -> None:
+    """SEC-688: the SDK writes a line with a traceback for each message that it cannot read."""
+    library = logging.getLogger("mcp.client.streamable_http")
+    for number in range(500):
+        library.error("Error parsing message %d", number)
+    logging.getLogger("mcp_servers.ours").error("shown")
+    lines = written.getvalue().splitlines()
+    told = [line for line in lines if "Error parsing" in line]
+    # A minute may end meanwhile.
+    assert MOST_A_MINUTE <= len(told) <= 2 * MOST_A_MINUTE
+    assert "further lines of this minute are left out" in told[MOST_A_MINUTE - 1]
+    assert any("shown" in line for line in lines)
 
 
 def test_a_request_that_fails_is_named_without_its_query(written: io.StringIO) -> None:

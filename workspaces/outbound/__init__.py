@@ -13,7 +13,7 @@ address; what people enter is read by `enter_endpoint()`, which refuses what cou
 
 from workspaces.outbound.addresses import Address, Network, is_allowed_address
 from workspaces.outbound.backend import GuardedBackend
-from workspaces.outbound.bounds import BoundedStream, Bounds, TooLarge
+from workspaces.outbound.bounds import BoundedStream, Bounds, Pace, TooLarge
 from workspaces.outbound.egress import (
     NETWORK_REFUSED,
     USER_AGENT,
@@ -52,6 +52,7 @@ __all__ = [
     "GuardedBackend",
     "Network",
     "NetworkRefused",
+    "Pace",
     "TooLarge",
     "Withheld",
     "Wrap",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Final
 
+import anyio
 import httpx2
 from django.utils.translation import gettext_noop as _
 
@@ -24,6 +26,27 @@ class Bounds:
     """Longest line of an event stream."""
     stream_bytes: int | None = None
     """Whole event stream."""
+    stream_lines_per_second: float | None = None
+    """Of all event streams of a client together, once `LINES_AT_ONCE` have been read. Faster ones are read later."""
+
+
+LINES_AT_ONCE: Final = 50_000
+
+
+class Pace:
+    """How fast lines are read: so many at once, and so many per second from then on."""
+
+    def __init__(self, per_second: float) -> None:
+        self._per_second = per_second
+        self._behind_at = 0.0
+        """When all that was read would have been, at that speed."""
+
+    def take(self, lines: int) -> float:
+        """Count lines; gives how long to wait before they are handed on."""
+        now = time.monotonic()
+        room = LINES_AT_ONCE / self._per_second
+        self._behind_at = max(self._behind_at, now - room) + lines / self._per_second
+        return max(0.0, self._behind_at - now)
 
 
 class TooLarge(httpx2.DecodingError):
@@ -40,11 +63,13 @@ class BoundedStream(httpx2.AsyncByteStream):
         body_bytes: int | None,
         line_bytes: int | None,
         deadline: float | None,
+        pace: Pace | None = None,
     ) -> None:
         self._inner = inner
         self._body_bytes = body_bytes
         self._line_bytes = line_bytes
         self._deadline = deadline
+        self._pace = pace
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         total = line = 0
@@ -65,6 +90,10 @@ class BoundedStream(httpx2.AsyncByteStream):
                     )
             if self._deadline is not None and time.monotonic() > self._deadline:
                 raise httpx2.ReadTimeout("The answer took too long.")
+            if self._pace is not None:
+                pause = self._pace.take(max(chunk.count(b"\n"), chunk.count(b"\r")))
+                if pause:
+                    await anyio.sleep(pause)
             yield chunk
 
     async def aclose(self) -> None:

@@ -16,7 +16,7 @@ from django.conf import settings
 from workspaces.errors import InvalidEndpoint
 from workspaces.outbound.addresses import Network
 from workspaces.outbound.backend import AddressRefused, GuardedBackend
-from workspaces.outbound.bounds import BoundedStream, Bounds
+from workspaces.outbound.bounds import BoundedStream, Bounds, Pace
 from workspaces.outbound.endpoints import HTTP_SCHEMES, WEBSOCKET_SCHEMES, parse_endpoint
 
 Wrap: TypeAlias = Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport]
@@ -115,6 +115,8 @@ class EgressTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, *, bounds: Bounds, networks: tuple[Network, ...]) -> None:
         self._bounds = bounds
+        per_second = bounds.stream_lines_per_second
+        self._pace = None if per_second is None else Pace(per_second)
         # Plain http has a transport of its own, because the network backend learns a host and a port but no scheme.
         encrypted = self._guarded(GuardedBackend(networks=networks))
         plain = self._guarded(GuardedBackend(networks=networks, only_networks=True))
@@ -173,6 +175,7 @@ class EgressTransport(httpx2.AsyncBaseTransport):
             deadline=None
             if is_stream or self._bounds.total_seconds is None
             else started + self._bounds.total_seconds,
+            pace=self._pace if is_stream else None,
         )
         return response
 

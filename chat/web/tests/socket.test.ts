@@ -123,13 +123,29 @@ describe("LiveSocket", () => {
   it.each([
     [4401, "signed_out"],
     [4403, "forbidden"],
-    [4429, "crowded"],
-  ])("SEC-681: stays away where coming back cannot help: %i", (code, status) => {
+  ])("stays away where coming back cannot help: %i", (code, status) => {
     newest().accept();
     newest().close(code);
     vi.advanceTimersByTime(60_000);
     expect(FakeSocket.made.length).toBe(1);
     expect(statuses.at(-1)).toBe(status);
+  });
+
+  it("SEC-681: comes back after a minute where the person has too many pages open, or when they say so", () => {
+    newest().accept();
+    newest().close(4429);
+    expect(statuses.at(-1)).toBe("crowded");
+    vi.advanceTimersByTime(59_000);
+    expect(FakeSocket.made.length).toBe(1);
+    vi.advanceTimersByTime(1_000);
+    expect(FakeSocket.made.length).toBe(2);
+    newest().accept();
+    newest().close(4429);
+    live.hurry();
+    expect(FakeSocket.made.length).toBe(3);
+    newest().accept();
+    newest().say({ type: "pong" });
+    expect(statuses.at(-1)).toBe("open");
   });
 
   it("notices a dead connection by a missing answer to its ping", () => {

@@ -16,6 +16,9 @@ MAX_BODY_BYTES: Final = 10 * 2**20
 MAX_EVENT_BYTES: Final = 8 * 2**20
 """One event of a stream; the SDK's servers send a result twice in it, as text and as structure."""
 
+LINES_PER_SECOND: Final = 2_000.0
+"""A message has two lines. All connections share one loop, which a server that never stops would keep busy."""
+
 
 def http_client(
     target: HttpSpec, *, wrap: outbound.Wrap | None = None
@@ -28,5 +31,6 @@ def http_client(
         total_seconds=None,
         body_bytes=MAX_BODY_BYTES,
         line_bytes=MAX_EVENT_BYTES + 2**20,
+        stream_lines_per_second=LINES_PER_SECOND,
     )
     return outbound.client(headers=target.headers, bounds=bounds, wrap=wrap, auth=target.auth)

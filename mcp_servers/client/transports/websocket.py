@@ -18,9 +18,10 @@ from httpx2.websockets import (
     WebSocketUpgradeError,
 )
 
-from mcp_servers.client.transports.http import MAX_EVENT_BYTES, http_client
+from mcp_servers.client.transports.http import LINES_PER_SECOND, MAX_EVENT_BYTES, http_client
 from mcp_servers.client.transports.http_failures import refused
 from mcp_servers.client.transports.messages import read_message, write_message
+from workspaces.outbound import Pace
 
 if TYPE_CHECKING:
     import httpx2
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SUBPROTOCOL: Final = "mcp"
+_LINES: Final = 2
+"""That a message counts for, as it has them in an event stream."""
 PING_SECONDS: Final = 20.0
 """Between two signs of life, and how long the server may take to return one."""
 
@@ -94,8 +97,11 @@ async def _read(
     socket: AsyncWebSocketSession,
     to_session: MemoryObjectSendStream[SessionMessage | Exception],
 ) -> None:
+    pace = Pace(LINES_PER_SECOND)
     async with to_session:
         while True:
+            if pause := pace.take(_LINES):
+                await anyio.sleep(pause)
             try:
                 text = await socket.receive_text()
             except WebSocketInvalidTypeReceived as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import zipfile
 from collections.abc import Mapping
@@ -419,10 +420,31 @@ def test_a_file_is_read_in_pieces_of_any_size(size: int, monkeypatch: pytest.Mon
 
     (whole,) = streaming.values_in(io.BytesIO(text.encode()))
     assert whole.value["n"][-1] == 10**30
-    text = text.replace(f", {10**30}", "")
     monkeypatch.setattr(streaming, "MOST_AT_ONCE", 0)
     (found,) = streaming.values_in(Slow(text.encode()))
     assert found.value == _whole(json.loads(text))
+
+
+@pytest.mark.parametrize("size", [1, 7, 4_001, 64 * 1024])
+def test_numbers_of_a_large_file_may_be_long(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-1508: as in a small one. One that is longer than Python reads ends the file, and digits in a text do not."""
+
+    class Slow(io.BytesIO):
+        def read(self, _size: int | None = -1) -> bytes:
+            return super().read(size)
+
+    monkeypatch.setattr(streaming, "MOST_AT_ONCE", 0)
+    good = (2**63, -(2**64) - 1, 10**30, 10**3_900, 1.5, 1e300, 1e-7, 0, -1)
+    text = json.dumps([{"n": list(good), "t": '\\"' + "7" * 9_000 + "\\", "u": "8" * 5_000}, good])
+    (first, second) = streaming.values_in(Slow(text.encode()))
+    assert [first.value, second.value] == json.loads(text)
+    for number in ("1e999", "-1E+9999"):
+        (found,) = streaming.values_in(Slow(f"[{number}]".encode()))
+        assert math.isinf(found.value)
+    for number in ("9" * 4_400, "-" + "9" * 300_000, "1e" + "9" * 30):
+        for around in ('[1, {"a": %s}, "b"]', '["7\\\\", %s]', "%s", "[%s, 1]"):
+            with pytest.raises(ValueError, match=r"^$"):
+                list(streaming.values_in(Slow((around % number).encode())))
 
 
 def _whole(value: Any) -> Any:

@@ -18,12 +18,14 @@ from mcp_servers.client.connections import connection, runtime
 from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed, NotAnMcpServer
+from mcp_servers.client.transports.http import LINES_PER_SECOND
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, Listening, raw_tool
 from tests.mcp_servers.client.helpers import send, spec_for, text_of, within
 from tests.patience import PATIENCE
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint
+from workspaces.outbound import bounds
 
 Handle = Callable[[WebSocket, dict[str, Any]], Awaitable[None]]
 
@@ -211,3 +213,25 @@ async def test_a_peer_that_stops_reading_is_left(
         assert time.monotonic() - started < 60
     finally:
         is_released.set()
+
+
+async def test_a_socket_that_never_stops_talking_is_read_at_a_pace(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-689: as an event stream is."""
+    monkeypatch.setattr(bounds, "LINES_AT_ONCE", 200)
+
+    async def talk(socket: WebSocket, body: dict[str, Any]) -> None:
+        said = {"level": "info", "data": "x"}
+        told = {"jsonrpc": "2.0", "method": "notifications/message", "params": said}
+        for _n in range(600):
+            await socket.send_text(json.dumps(told))
+        result = {"content": [{"type": "text", "text": "done"}]}
+        await socket.send_text(json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": result}))
+
+    spec = socket_spec(serve(talk).url)
+    await runtime.run(pool.list_tools(spec))
+    started = time.monotonic()
+    assert await text_of(send(spec, "echo")) == "done"
+    # 1200 lines less 200.
+    assert time.monotonic() - started > 800 / LINES_PER_SECOND

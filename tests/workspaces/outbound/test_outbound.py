@@ -17,11 +17,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from mcp_servers.client.transports.http import LINES_PER_SECOND, http_client
+from mcp_servers.client.transports.targets import HttpSpec
 from tests.fakes.mcp_server import Listening, Receive, Scope, Send, listening, reply
 from tests.patience import PATIENCE
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint
-from workspaces.outbound import Bounds, is_allowed_address, names, parse_endpoint
+from workspaces.outbound import Bounds, bounds, is_allowed_address, names, parse_endpoint
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
 
@@ -675,3 +677,44 @@ async def test_lookups_of_a_process_have_an_end(monkeypatch: pytest.MonkeyPatch)
     is_over.set()
     assert await asyncio.gather(*waiting) == [[], [], []]
     assert await lookups.addresses_of("another.example", 443) == []
+
+
+async def read_lines(client: httpx2.AsyncClient, url: str) -> tuple[int, float]:
+    """How many, and in how many seconds."""
+    started = time.monotonic()
+    async with client.stream("GET", url) as response:
+        count = sum([chunk.count(b"\n") async for chunk in response.aiter_bytes()])
+    return count, time.monotonic() - started
+
+
+async def test_streams_of_a_client_are_read_at_a_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-689: some at once, the rest slowly, all streams of a client together; other answers and clients as ever."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            kind = "text/event-stream" if scope["path"] == "/events" else "text/plain"
+            await reply(send, 200, b"data: x\n\n" * 200, kind)
+
+    monkeypatch.setattr(bounds, "LINES_AT_ONCE", 500)
+    with listening(app) as server:
+        events, plain = f"{server.origin}/events", f"{server.origin}/plain"
+        async with outbound.client(
+            networks=LOOPBACK, bounds=Bounds(stream_lines_per_second=400)
+        ) as paced:
+            first = await read_lines(paced, events)
+            again = await read_lines(paced, events)
+            beside = await read_lines(paced, plain)
+        async with outbound.client(networks=LOOPBACK) as other:
+            ever = await read_lines(other, events)
+    assert {first[0], again[0], beside[0], ever[0]} == {400}
+    # 800 lines less 500 are 300, and what came back meanwhile.
+    assert again[1] > 0.4
+    assert max(first[1], beside[1], ever[1]) < again[1]
+
+
+async def test_every_mcp_server_is_read_at_a_pace() -> None:
+    """SEC-689: all connections share one loop."""
+    async with http_client(HttpSpec(endpoint=parse_endpoint("https://mcp.example.org/"))) as client:
+        transport = client._transport
+        assert isinstance(transport, outbound.EgressTransport)
+        assert transport._bounds.stream_lines_per_second == LINES_PER_SECOND

@@ -303,3 +303,38 @@ def test_whoever_has_a_role_or_right_already_is_told_so(tenant: Tenant) -> None:
     sent = {"action": "let_audit", "_selected_action": str(row.pk)}
     page = client.post("/admin/workspaces/membership/", sent, follow=True)
     assert "They may audit already." in str(next(iter(page.context["messages"])))
+
+
+@pytest.mark.parametrize("name", ["password_change", "password_change_done"])
+def test_the_admin_has_no_way_of_its_own_to_change_a_password(tenant: Tenant, name: str) -> None:
+    """SEC-686: with a stolen session, the old one could be guessed there without end; nobody would hear of the change."""
+    person = tenant.admin
+    person.set_password("correct horse battery 1")
+    person.save()
+    client = tenant.client("admin")
+    form = {
+        "old_password": "correct horse battery 1",
+        "new_password1": "another long one 77",
+        "new_password2": "another long one 77",
+    }
+    for answer in (
+        client.get(reverse(f"admin:{name}")),
+        client.post(reverse(f"admin:{name}"), form),
+    ):
+        assert (answer.status_code, answer.headers["Location"]) == (
+            302,
+            "/accounts/password/change/",
+        )
+    person.refresh_from_db()
+    assert person.check_password("correct horse battery 1")
+    assert client.get("/accounts/password/change/").status_code == 200
+
+
+@pytest.mark.parametrize("page", ["x", "0", "-1", "2", "9" * 30])
+def test_the_search_for_pages_of_the_admin_has_one_page(tenant: Tenant, page: str) -> None:
+    """REL-1509: another one is not there, which is no error of ours."""
+    client = tenant.client("admin")
+    where = reverse("admin:search")
+    assert "Buds" in client.get(where, {"s": "bud"}).content.decode()
+    assert client.get(where, {"s": "bud", "page": "1"}).status_code == 200
+    assert client.get(where, {"s": "bud", "page": page}).status_code == 404

@@ -9,6 +9,7 @@ from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
+from audit.models import AuditEntry
 from tests.factories import PASSWORD, UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -97,7 +98,25 @@ def test_a_new_password_by_mail_opens_the_door_at_once() -> None:
     assert found is not None
     page = client.get(found[0], follow=True)
     client.post(page.request["PATH_INFO"], {"password1": new, "password2": new})
+    assert client.get("/accounts/password/change/").status_code == 302  # nobody is signed in by it
     assert signs_in(client, new, AWAY)
+    assert password_entries() == [(EMAIL, AWAY)]
+
+
+def password_entries() -> list[tuple[str, str | None]]:
+    rows = AuditEntry.objects.across_workspaces().filter(action="auth.password_changed")
+    return [(row.actor_label, row.ip_address) for row in rows.order_by("pk")]
+
+
+def test_the_log_tells_of_a_changed_password() -> None:
+    """SEC-686: of whom, and from where; not of one that was refused."""
+    client, new = Client(REMOTE_ADDR=HOME), "another good password 9"
+    assert signs_in(client)
+    form = {"oldpassword": "wrong", "password1": new, "password2": new}
+    client.post("/accounts/password/change/", form)
+    assert password_entries() == []
+    client.post("/accounts/password/change/", {**form, "oldpassword": PASSWORD})
+    assert password_entries() == [(EMAIL, HOME)]
 
 
 def test_the_page_says_what_to_do() -> None:

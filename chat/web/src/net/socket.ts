@@ -50,8 +50,9 @@ const FINAL: Record<number, SocketStatus> = {
   1008: "refused",
   4401: "signed_out",
   4403: "forbidden",
-  4429: "crowded",
 };
+const TOO_MANY = 4429;
+const CROWDED_MS = 60_000;
 
 export class LiveSocket {
   private socket: WebSocket | null = null;
@@ -162,12 +163,15 @@ export class LiveSocket {
         this.isClosed = true;
         this.options.onStatus(final);
       } else if (!this.isClosed) {
-        this.options.onStatus("reconnecting");
+        // After a lost connection, the server may count for a while what is gone.
+        const isCrowded = close.code === TOO_MANY;
+        const random = this.options.random ?? Math.random;
+        this.options.onStatus(isCrowded ? "crowded" : "reconnecting");
         this.retryTimer = setTimeout(
           () => this.connect(),
-          reconnectDelay(this.attempt, this.options.random ?? Math.random),
+          isCrowded ? CROWDED_MS * (0.75 + random() / 2) : reconnectDelay(this.attempt, random),
         );
-        this.attempt += 1;
+        if (!isCrowded) this.attempt += 1;
       }
     };
   }

@@ -42,7 +42,7 @@ export function ConnectionBanner() {
         <div class="banner" role="alert">
           <Icon name="alert" />
           <span>{t.tooManyPages}</span>
-          <button type="button" class="link-quiet" onClick={() => location.reload()}>
+          <button type="button" class="link-quiet" onClick={() => socket.hurry()}>
             {t.tryNow}
           </button>
         </div>
