@@ -495,6 +495,9 @@ class WorkspaceForm(forms.ModelForm):
             "slug": _("Its name in addresses, such as “garden” in /w/garden/."),
             "is_active": _("Off suspends the whole workspace: everybody is shut out."),
         }
+        error_messages: ClassVar[Any] = {
+            "slug": {"unique": _("Another workspace has this short name.")},
+        }
 
 
 @admin.register(Workspace)
@@ -549,10 +552,30 @@ class WorkspaceAdmin(PlatformModelAdmin):
         resume_workspace(workspace=row, actor=actor_of(request))
 
 
+class _OneOfAnAddress(forms.ModelForm):
+    """Says at the field, once and in words, that somebody has this address already."""
+
+    def clean_email(self) -> str:
+        """As the table has it: in whatever case it is written."""
+        email = str(self.cleaned_data["email"])
+        others = User.objects.filter(email__iexact=email.strip())
+        if others.exclude(pk=self.instance.pk).exists():
+            raise forms.ValidationError(_("Another account has this address."))
+        return email
+
+
+class AccountForm(_OneOfAnAddress, UserChangeForm):
+    """An account as it is stored."""
+
+
+class NewAccountForm(_OneOfAnAddress, UserCreationForm):
+    """A new account."""
+
+
 @admin.register(User)
 class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
-    form = UserChangeForm
-    add_form = UserCreationForm
+    form = AccountForm
+    add_form = NewAccountForm
     change_password_form = AdminPasswordChangeForm
     list_display = [
         *("email", "is_address_confirmed", "name", "is_active", "is_superuser", "last_login"),

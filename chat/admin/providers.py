@@ -26,7 +26,13 @@ from chat.services.offered_models import offered_models_of
 from chat.services.provider_check import check_provider, try_key
 from chat.services.provider_models import remove_known_model
 from chat.services.provider_uses import consequences_of_deletion, uses_of_provider
-from chat.services.providers import prepare_provider, read_key, remove_provider, switch_provider
+from chat.services.providers import (
+    NAME_TAKEN,
+    prepare_provider,
+    read_key,
+    remove_provider,
+    switch_provider,
+)
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.formats import whole
 from workspaces.outbound import enter_endpoint
@@ -71,6 +77,7 @@ class ModelProviderForm(AsksForSecretsAgain, forms.ModelForm):
             "For when the provider is down and the old key must not be used any more. Paste the key again."
         ),
     )
+    workspace: ClassVar[Any] = None
     key_fault: ClassVar[str] = ""
     """What came of the new key's test; empty: nothing speaks against it."""
 
@@ -114,6 +121,14 @@ class ModelProviderForm(AsksForSecretsAgain, forms.ModelForm):
         for name in ("default_model", "embedding_model"):
             if name in self.fields:
                 cast("AdminModelInput", self.fields[name].widget).known = known
+
+    def clean_name(self) -> str:
+        """Refuse another provider's name at its field: the table would refuse it with an error page."""
+        name = str(self.cleaned_data["name"])
+        others = ModelProvider.objects.for_workspace(self.workspace).filter(name=name)
+        if others.exclude(pk=self.instance.pk).exists():
+            raise forms.ValidationError(NAME_TAKEN)
+        return name
 
     def clean_base_url(self) -> str:
         """Refuse an address that may not be called, at its field."""
@@ -194,7 +209,10 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     ) -> Any:
         """Tell at the field what came of a new key's test."""
         form = super().get_form(request, obj, change=change, **kwargs)
-        changed: dict[str, Any] = {"key_fault": getattr(request, "key_fault", "")}
+        changed: dict[str, Any] = {
+            "key_fault": getattr(request, "key_fault", ""),
+            "workspace": getattr(request, "workspace", None),
+        }
         if obj is not None and obj.is_shared:
             # What is posted all the same meets no field.
             changed |= {"new_api_key": None, "untested_key": None}

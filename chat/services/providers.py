@@ -10,6 +10,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from chat.models import ModelProvider, ProviderModel, Withheld
 from chat.providers.shared import withheld_model
@@ -23,6 +24,7 @@ from workspaces.roles import Permission, require
 from workspaces.secrets import Secret
 
 LONGEST_KEY: Final = 2_000
+NAME_TAKEN: Final = gettext_lazy("Another provider has this name.")
 
 
 def read_key(text: str) -> str:
@@ -224,7 +226,7 @@ def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
     except ValidationError as error:
         raise InvalidInput(fields=error.message_dict) from error
     others = ModelProvider.objects.for_workspace(provider.workspace_id).exclude(pk=provider.pk)
-    taken = InvalidInput(fields={"name": [_("Another provider has this name.")]})
+    taken = InvalidInput(fields={"name": [NAME_TAKEN]})
     if others.filter(name=provider.name).exists():
         raise taken
     try:

@@ -259,3 +259,31 @@ def test_the_form_suggests_the_models_that_are_known(
     page = tenant.client("admin").get(where).content.decode()
     assert page.count('<option value="own-model-7"></option>') == 2
     assert 'list="embedding_model-suggestions"' in page
+
+
+def test_a_name_or_model_that_is_there_already_is_told_at_its_field(
+    tenant: Tenant, provider: ModelProvider
+) -> None:
+    """REL-1490: in the admin, of a new provider and of a stored one, and of a model twice in its table."""
+    browser = tenant.client("admin")
+    form = {"name": "cloud", "base_url": "https://m.example.org/v1", "default_model": "m"}
+    form |= {"known_models-TOTAL_FORMS": "0", "known_models-INITIAL_FORMS": "0"}
+    add = reverse("admin:chat_modelprovider_add")
+    refused = browser.post(add, form)
+    assert refused.status_code == 200
+    assert refused.context["adminform"].form.errors == {"name": ["Another provider has this name."]}
+    assert browser.post(add, {**form, "name": "other"}).status_code == 302
+    row = ModelProvider.objects.for_workspace(tenant.workspace).get(name="other")
+    change = reverse("admin:chat_modelprovider_change", args=[row.pk])
+    refused = browser.post(change, form)
+    assert refused.context["adminform"].form.errors == {"name": ["Another provider has this name."]}
+    twice = {
+        "known_models-TOTAL_FORMS": "2",
+        "known_models-0-model": "same",
+        "known_models-0-provider": str(row.pk),
+        "known_models-1-model": "same",
+        "known_models-1-provider": str(row.pk),
+    }
+    refused = browser.post(change, {**form, "name": "other", **twice})
+    assert refused.status_code == 200
+    assert not ProviderModel.objects.for_workspace(tenant.workspace).filter(provider=row).exists()

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from chat.models import Bud, ModelProvider
 from tests.factories import Tenant, make_tenant
-from workspaces.models import Invitation, Membership
+from workspaces.models import Invitation, Membership, User
 
 
 def test_a_refused_invitation_is_not_called_sent(tenant: Tenant) -> None:
@@ -338,3 +338,16 @@ def test_the_search_for_pages_of_the_admin_has_one_page(tenant: Tenant, page: st
     assert "Buds" in client.get(where, {"s": "bud"}).content.decode()
     assert client.get(where, {"s": "bud", "page": "1"}).status_code == 200
     assert client.get(where, {"s": "bud", "page": page}).status_code == 404
+
+
+def test_an_address_that_is_taken_is_told_at_its_field(tenant: Tenant) -> None:
+    """REL-1489: once, in words, in whatever case it is written; a constraint of the table is not named."""
+    root = User.objects.create_superuser(email="root@a.example.org")
+    client = Client()
+    client.force_login(root)
+    form = {"email": tenant.member.email.upper(), "name": "N", "password1": "a-long-one-94"}
+    form["password2"] = form["password1"]
+    for path in ("add/", f"{root.pk}/change/"):
+        answer = client.post(f"/admin/workspaces/user/{path}", form)
+        told = answer.context["adminform"].form.errors
+        assert told == {"email": ["Another account has this address."]}, path
