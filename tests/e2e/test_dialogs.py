@@ -10,7 +10,21 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import NewContext
-from tests.e2e.people import MEMBER, approval_card, enter, expect_idle, open_chat, say
+from tests.e2e.people import (
+    MEMBER,
+    approval_card,
+    enter,
+    expect_idle,
+    open_chat,
+    open_sidebar,
+    say,
+    send,
+)
+from tests.e2e.screens import DESK
+
+pytestmark = pytest.mark.screens(
+    DESK, "1280-dark", reason="opens and leaves all by the keys of a keyboard"
+)
 
 
 def press(button: Locator) -> Locator:
@@ -66,7 +80,7 @@ def test_dialogs_of_the_next_message_begin_where_people_work(new_context: NewCon
     for place in (".composer", ".chat-header"):
         chip = page.locator(place).get_by_role("button", name=re.compile("^Bud and model"))
         expect_focus(page, "Bud and model", "input", partial(press, chip))
-    search = page.locator("#sidebar").get_by_role("button", name="Search")
+    search = open_sidebar(page).get_by_role("button", name="Search")
     expect_focus(page, "Search chats", "input", lambda: press(search))
     expect_focus(page, "Search chats", "input", lambda: key("Control+k"))
     key("Control+k")
@@ -162,7 +176,7 @@ def test_dialogs_of_a_chat_begin_where_people_work(new_context: NewContext) -> N
     page.keyboard.type("Sum up #all")  # where the focus is, one can type
     expect(page.get_by_role("option")).to_contain_text("All notes")
     composer.press("Enter")
-    composer.press("Enter")
+    send(page)
     expect_idle(page)
     attached = page.get_by_role("list", name="Attachments").get_by_role("button")
     expect_focus(page, "All notes", "button:not([aria-label=Close])", lambda: press(attached))
@@ -178,7 +192,7 @@ def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext)
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Caracas?")
     expect_idle(page)
-    side = page.locator("#sidebar")
+    side = open_sidebar(page)
     new = side.get_by_role("button", name="New folder")
     expect_focus(page, "New folder", "input", lambda: press(new))
     press(new)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, sign_in
+from tests.e2e.screens import DESK
+
+pytestmark = pytest.mark.screens(DESK, reason="is about phones, in sizes of its own")
 
 PAGES = (
     "/account/workspaces/",

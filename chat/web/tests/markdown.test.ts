@@ -124,6 +124,15 @@ describe("safeHref", () => {
 });
 
 describe("MarkdownStream", () => {
+  it("has no heading skip a level, whichever the text begins with", () => {
+    const root = document.createElement("div");
+    new MarkdownStream(root, () => undefined).update("## A\n\n#### B\n\n# C\n\n## D\n\nText", true);
+    const levels = [...root.querySelectorAll("h3, h4, h5, h6")].map(
+      (one) => one.getAttribute("aria-level") ?? one.tagName,
+    );
+    expect(levels).toEqual(["3", "4", "H3", "H4"]);
+  });
+
   const TEXT = [
     "# Title with *em* and **strong",
     "** words",

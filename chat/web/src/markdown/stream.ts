@@ -6,6 +6,17 @@ import { notesIn } from "./syntax";
 
 const isBlock = (token: Token): boolean => token.type !== "space" && token.type !== "def";
 
+/** Whoever listens goes from heading to heading: none skips a level, with whichever the model began. */
+function nameLevels(root: HTMLElement): void {
+  let before = 2; // the heading of the message
+  for (const one of root.querySelectorAll<HTMLElement>("h3, h4, h5, h6")) {
+    const own = Number(one.tagName.slice(1));
+    const level = Math.min(own, before + 1);
+    if (level !== own) one.ariaLevel = String(level);
+    before = level;
+  }
+}
+
 export class MarkdownStream {
   private text = "";
   /** Where in the text the tokens that may still change begin. */
@@ -34,6 +45,7 @@ export class MarkdownStream {
     });
     while (this.root.children.length > this.done + blocks.length) this.root.lastElementChild?.remove();
     this.seen.length = this.root.children.length;
+    if (isEnd) nameLevels(this.root);
     if (!isEnd) this.forgetFinished(all, blocks.length);
   }
 
