@@ -224,6 +224,17 @@ def trellis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTrellis
     stop_trellis(running)
 
 
+FORGET = """
+from chat.models import Conversation
+Conversation.objects.across_workspaces().filter(title__contains="{words}").delete()
+"""
+
+
+def forget_chats(trellis: RunningTrellis, words: str) -> None:
+    """Leave no chat with these words in its title, where a journey counts them and runs on several screens."""
+    trellis.shell(FORGET.format(words=words))
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One browser for all journeys; each has contexts of its own."""

@@ -8,7 +8,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_no_faults
-from tests.e2e.conftest import RunningTrellis, screenshot
+from tests.e2e.conftest import RunningTrellis, forget_chats, screenshot
 from tests.e2e.people import (
     expect_idle,
     open_chat,
@@ -77,8 +77,9 @@ def test_the_terminal_asks_while_the_server_runs(trellis: RunningTrellis) -> Non
     assert "nobody" in wrong.stderr
 
 
-def test_conversations_are_found_renamed_and_deleted(member: Page) -> None:
+def test_conversations_are_found_renamed_and_deleted(member: Page, trellis: RunningTrellis) -> None:
     """REL-375, REL-718: the sidebar keeps what was said; deleting asks first, says until when, and can be taken back."""
+    forget_chats(trellis, "Cairo")
     open_chat(member, "Clock", "What time is it in Cairo?")
     expect_idle(member)
     open_sidebar(member)
@@ -94,6 +95,8 @@ def test_conversations_are_found_renamed_and_deleted(member: Page) -> None:
         asked = member.get_by_role("dialog")
         expect(asked).to_contain_text("It is erased for good after 30 days.")
         asked.get_by_role("button", name="Delete", exact=True).click()
+        expect(asked).to_have_count(0)
+        open_sidebar(member)
         expect(member.get_by_role("link", name=re.compile("Cairo"))).to_have_count(0)
         if takes_back:
             member.get_by_role("button", name="Undo").click()

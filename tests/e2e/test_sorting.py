@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
+from tests.e2e.conftest import RunningTrellis, forget_chats
 from tests.e2e.people import HOME, MEMBER, enter, expect_idle, open_chat, open_sidebar
 
+FORGET = """
+from chat.models import Folder
+Folder.objects.across_workspaces().filter(name="Far away").delete()
+"""
 
-def test_chats_are_sorted_selected_and_found_by_filters(page: Page) -> None:
+
+def test_chats_are_sorted_selected_and_found_by_filters(
+    page: Page, trellis: RunningTrellis
+) -> None:
     """REL-427, REL-428, REL-429, REL-755, REL-1242: a folder, in another tab too, and its name once more, a move, an archive of several and its undo, a filter and its typo."""
+    forget_chats(trellis, "Madrid")
+    trellis.shell(FORGET)
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Madrid?")
     expect_idle(page)

@@ -124,7 +124,11 @@ describe("safeHref", () => {
 });
 
 describe("MarkdownStream", () => {
-  it("has no heading skip a level, whichever the text begins with", () => {
+  it("REL-1464: has no heading without words", () => {
+    expect(renderText("##\n\nText")).toBe("<p>Text</p>\n");
+  });
+
+  it("REL-1464: has no heading skip a level, whichever the text begins with", () => {
     const root = document.createElement("div");
     new MarkdownStream(root, () => undefined).update("## A\n\n#### B\n\n# C\n\n## D\n\nText", true);
     const levels = [...root.querySelectorAll("h3, h4, h5, h6")].map(
