@@ -8,7 +8,16 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import ADMIN, MEMBER, approval_card, enter, expect_idle, open_chat, say, tool_card
+from tests.e2e.people import (
+    ADMIN,
+    MEMBER,
+    approval_card,
+    enter,
+    expect_idle,
+    open_chat,
+    say,
+    tool_card,
+)
 
 RULES = "/w/demo/servers/call-rules/"
 

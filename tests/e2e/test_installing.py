@@ -75,6 +75,9 @@ def test_what_is_written_without_a_connection_is_sent_with_its_resource(page: Pa
     """REL-801: in a chat, and as the beginning of one, there without a word; also after the page was closed."""
     enter(page, MEMBER)
     open_chat(page, "Notes", "Show me the formatting")
+    expect(
+        page.locator(".md-diagram img")
+    ).to_be_visible()  # before a turn has begun, all is idle too
     expect_idle(page)
     chat = page.url
     wait_for_shell(page)
