@@ -3,8 +3,8 @@
     manage.py test            checks; all tests once, on PostgreSQL and Redis; on SQLite those that speak to each engine
                               in their own way; a short chaos run, the protocol's conformance suite, journeys in a browser
     manage.py test --full     the same, with all tests on both engines, both releases of the conformance suite, the image's steps in a
-                              clean folder, some with row-level security, and more of what is repeated (races, generated
-                              requests)
+                              clean folder, some with row-level security, journeys on every screen, and more of what is
+                              repeated (races, generated requests)
     manage.py test --fast     for the inner loop: quick checks, tests of what changed, and tests without a database
     manage.py test ARGUMENTS  one run of pytest with these arguments
 
@@ -154,6 +154,7 @@ def _stages_beside(*, is_full: bool) -> list[Stage]:
         Stage(
             name="journeys in a browser",
             command=_pytest("tests/e2e", "-n", "2", shared="loadfile"),
+            environment={"TRELLIS_FULL": "1"} if is_full else {},
         ),
         Stage(
             name="all tests on SQLite" if is_full else "tests of both engines on SQLite",

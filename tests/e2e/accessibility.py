@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from axe_playwright_python.sync_playwright import Axe
@@ -51,6 +52,17 @@ def find_faults(
     context = {"exclude": [[one] for one in left_out]} if left_out else None
     results = axe.run(page, context, _OF_COLOURS if only_colours else options)
     return str(results.generate_report()) if results.violations_count else ""
+
+
+@contextmanager
+def trying_others(page: Page) -> Iterator[None]:
+    """Look at a page in other sizes and themes meanwhile; afterwards it has those of the journey's screen again."""
+    size = page.viewport_size
+    is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    yield
+    page.emulate_media(color_scheme="dark" if is_dark else "light")
+    if size is not None:
+        page.set_viewport_size(size)
 
 
 def find_overflow(page: Page) -> int:

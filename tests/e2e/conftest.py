@@ -12,9 +12,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import (
@@ -27,9 +28,11 @@ from playwright.sync_api import (
 )
 
 from config.bootstrap import PYTHON, ROOT, child_environment
+from tests.e2e.accessibility import find_faults, find_overflow
 from tests.e2e.chromium import BROWSER_OPTIONS, find_chromium
 from tests.e2e.people import MEMBER, enter
 from tests.e2e.pictures import check_picture
+from tests.e2e.screens import DESK, SCREENS, Screen, screens_of
 from tests.fakes.scripted_model import ScriptedModel
 
 ARTIFACTS = ROOT / "test-artifacts"
@@ -51,6 +54,44 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(JOURNEY_SECONDS))
     # The longest ones first, so that no process is left with one of them alone at the end.
     items.sort(key=lambda item: item.path.name not in LONG)
+
+
+_OF_THE_ADMIN = frozenset(
+    {"test_admin_pages.py", "test_workspace_admin.py", "test_auditor.py", "test_row_actions.py"}
+)
+"""Files whose journeys go through the admin's widths and themes themselves, page by page."""
+
+
+_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember for the fixtures whether a journey came to its end."""
+    report = yield
+    if report.failed:
+        item.stash[_FAILED] = True
+    return report
+
+
+def has_failed(request: pytest.FixtureRequest) -> bool:
+    """Whether the journey of a fixture did not come to its end."""
+    return request.node.stash.get(_FAILED, default=False)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose the screens of a journey. The marker ``screens`` names those that it is about, and says why."""
+    if "screen" not in metafunc.fixturenames:
+        return
+    marker = metafunc.definition.get_closest_marker("screens")
+    if marker is not None and not marker.kwargs.get("reason"):
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: screens need a reason")
+    path = metafunc.definition.path.name
+    chosen = marker.args if marker else (DESK,) if path in _OF_THE_ADMIN else ()
+    found = screens_of(f"{path}::{metafunc.definition.name}", chosen)
+    metafunc.parametrize("screen", found, ids=[one.name for one in found], indirect=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +224,17 @@ def trellis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTrellis
     stop_trellis(running)
 
 
+FORGET = """
+from chat.models import Conversation
+Conversation.objects.across_workspaces().filter(title__contains="{words}").delete()
+"""
+
+
+def forget_chats(trellis: RunningTrellis, words: str) -> None:
+    """Leave no chat with these words in its title, where a journey counts them and runs on several screens."""
+    trellis.shell(FORGET.format(words=words))
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One browser for all journeys; each has contexts of its own."""
@@ -195,6 +247,20 @@ def browser() -> Iterator[Browser]:
         launched.close()
 
 
+def last_faults(context: BrowserContext) -> list[str]:
+    """Give what is wrong with the last page of a journey: too wide, or what axe finds."""
+    pages = [page for page in context.pages if urlsplit(page.url).hostname == "localhost"]
+    if not pages:
+        return []
+    page = pages[-1]
+    found = []
+    if pixels := find_overflow(page):
+        found.append(f"{page.url}: {pixels} px too wide")
+    if report := find_faults(page):
+        found.append(f"{page.url}: {report}")
+    return found
+
+
 NewContext = Callable[..., BrowserContext]
 
 # What the browser says of itself and not of our pages.
@@ -205,9 +271,21 @@ _HARMLESS = re.compile(
 
 
 @pytest.fixture
-def new_context(browser: Browser, trellis: RunningTrellis) -> Iterator[NewContext]:
-    """Make a person's own browser profile; an error in a console fails the test at its end."""
+def screen(request: pytest.FixtureRequest) -> Screen:
+    """The screen that the journey runs on."""
+    return getattr(request, "param", SCREENS[DESK])
+
+
+@pytest.fixture
+def new_context(
+    browser: Browser, trellis: RunningTrellis, screen: Screen, request: pytest.FixtureRequest
+) -> Iterator[NewContext]:
+    """Make a person's own browser profile; an error in a console fails the test at its end.
+
+    It has the journey's screen, unless the journey gives it a size of its own.
+    """
     contexts: list[BrowserContext] = []
+    shown: list[BrowserContext] = []
     errors: list[str] = []
 
     def note(message: ConsoleMessage) -> None:
@@ -215,7 +293,12 @@ def new_context(browser: Browser, trellis: RunningTrellis) -> Iterator[NewContex
             errors.append(f"{message.text} ({message.location.get('url', '')})")
 
     def make(**options: object) -> BrowserContext:
+        has_its_own = "viewport" in options
+        if not has_its_own:
+            options = {**screen.options(), **options}
         context = browser.new_context(base_url=trellis.url, **options)  # type: ignore[arg-type]
+        if not has_its_own:
+            shown.append(context)
         context.set_default_timeout(PATIENCE_MS)
         context.on("console", note)
         context.on("weberror", lambda error: errors.append(str(error.error)))
@@ -223,8 +306,10 @@ def new_context(browser: Browser, trellis: RunningTrellis) -> Iterator[NewContex
         return context
 
     yield make
+    found = [] if has_failed(request) else [fault for one in shown for fault in last_faults(one)]
     for context in contexts:
         context.close()
+    assert not found, "on the last page:\n" + "\n".join(found)
     assert not errors, "errors in the browser's console:\n" + "\n".join(errors)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -51,10 +52,58 @@ def enter(page: Page, email: str, at: str = HOME) -> None:
         page.goto(at)
 
 
+def open_sidebar(page: Page) -> Locator:
+    """Have the list of chats in sight, and give it: a narrow screen shows it over the page, for as long as one wants."""
+    sidebar = page.locator("#sidebar")
+    sidebar.wait_for(state="attached")
+    button = page.get_by_role("button", name="Open the sidebar")
+    if button.is_visible() and sidebar.get_attribute("data-open") != "true":
+        button.click()
+    expect(sidebar).to_be_visible()
+    return sidebar
+
+
+def leave_sidebar(page: Page) -> None:
+    """Go back to the page that the list of chats lies over, if it does, by a tap beside it."""
+    veil = page.locator(".sidebar-veil")
+    if veil.is_visible():
+        size = page.viewport_size
+        assert size is not None
+        veil.click(position={"x": size["width"] - 10, "y": size["height"] / 2})
+        expect(veil).to_have_count(0)
+
+
+def open_account(page: Page) -> None:
+    """Open the menu of the person in the list of chats."""
+    open_sidebar(page).get_by_role("button", name="Your account and settings").click()
+
+
+def open_search(page: Page) -> Locator:
+    """Open the search for chats, by its keys or, where there are none, by its button. Gives its field."""
+    if is_touched(page):
+        open_sidebar(page).get_by_role("button", name="Search").click()
+    else:
+        page.keyboard.press("Control+k")
+    return page.get_by_role("combobox", name="Search chats")
+
+
+def open_share(page: Page) -> None:
+    """Open the dialog that shares the open chat. On a phone its button is in the chat's menu, until it is shared."""
+    header = page.locator(".chat-header")
+    header.get_by_role("button", name="More for").wait_for()
+    button = header.get_by_role("button", name=re.compile("^Shared?$")).filter(visible=True)
+    if button.count():
+        button.click()
+    else:
+        header.get_by_role("button", name="More for").click()
+        page.get_by_role("button", name="Share…", exact=True).click()
+
+
 def open_chat(page: Page, bud: str, question: str) -> None:
     """Begin a conversation with a bud by writing to it."""
     if urlsplit(page.url).path != HOME:
         page.goto(HOME)
+    leave_sidebar(page)
     page.locator(".bud-card").get_by_role("button", name=bud).first.click()
     say(page, question)
     page.wait_for_url("**/c/**")
@@ -62,9 +111,21 @@ def open_chat(page: Page, bud: str, question: str) -> None:
 
 def say(page: Page, text: str) -> None:
     """Write into the composer and send."""
-    composer = page.get_by_role("textbox", name="Message").first
-    composer.fill(text)
-    composer.press("Enter")
+    page.get_by_role("textbox", name="Message").first.fill(text)
+    send(page)
+
+
+def is_touched(page: Page) -> bool:
+    """Whether its screen is used with fingers, and has a keyboard only while somebody writes."""
+    return bool(page.evaluate("matchMedia('(pointer: coarse)').matches"))
+
+
+def send(page: Page) -> None:
+    """Send what is written: with Enter, or where that makes a line, with the button."""
+    if is_touched(page):
+        page.locator(".composer-bar button[type=submit]").click()
+    else:
+        page.get_by_role("textbox", name="Message").first.press("Enter")
 
 
 def tool_card(page: Page) -> Locator:

@@ -14,6 +14,9 @@ from tests import documents
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter, open_chat, sign_in, tool_card
+from tests.e2e.screens import DESK
+
+pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 
 
 def theme_of(page: Page) -> str:

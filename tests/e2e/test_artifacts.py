@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Error, FilePayload, Page, expect
 from tests import documents
 from tests.e2e.conftest import PATIENCE_MS, NewContext, RunningTrellis, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat, tool_card
+from tests.e2e.screens import DESK
 
 TABLE = {"name": "numbers.csv", "mimeType": "text/csv", "buffer": b"city,people\nUlm,126000\n"}
 
@@ -123,7 +124,7 @@ def test_a_file_is_written_read_changed_compared_restored_and_deleted(member: Pa
     panel.get_by_role("button", name="Save as version 2").click()
     expect(panel).to_contain_text("They make honey.")
     panel.get_by_role("button", name="Compare").click()
-    expect(panel.get_by_role("status")).to_contain_text("1 added, ")
+    expect(panel.get_by_role("status").first).to_contain_text("1 added, ")
     expect(panel.locator("[data-change=added]")).to_contain_text("They make honey.")
     panel.get_by_role("combobox", name="Version").select_option("1")
     panel.get_by_role("button", name="Restore").click()
@@ -276,6 +277,7 @@ def test_a_form_is_not_read_before_its_sender_is_known(trellis: RunningTrellis) 
     assert b"not_authenticated" in answer
 
 
+@pytest.mark.screens(DESK, reason="is about phones, in sizes of its own")
 def test_the_panel_fits_a_phone_and_the_night(new_context: NewContext, browser: Browser) -> None:
     """Ours: at 360 px the panel is a sheet over everything, which Escape closes; in the dark too."""
     context = new_context(viewport={"width": 360, "height": 740}, color_scheme="dark")
@@ -295,6 +297,7 @@ def test_the_panel_fits_a_phone_and_the_night(new_context: NewContext, browser: 
     expect(sheet).to_have_count(0)
 
 
+@pytest.mark.screens(DESK, reason="is about phones, in sizes of its own")
 def test_on_a_phone_a_deleted_file_can_be_brought_back(new_context: NewContext) -> None:
     """REL-804: notes are shown over the sheet, and their buttons can be pressed. A refused name is told at its field."""
     page = new_context(viewport={"width": 390, "height": 740}).new_page()

@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import RunningTrellis, screenshot
-from tests.e2e.people import expect_idle, open_chat
+from tests.e2e.people import expect_idle, open_chat, open_share, open_sidebar, send
 
 
 def test_what_did_not_come_without_a_connection_comes_with_it(member: Page) -> None:
@@ -21,9 +21,8 @@ def test_what_did_not_come_without_a_connection_comes_with_it(member: Page) -> N
     expect(member.get_by_text("Reconnecting…")).to_be_visible()
     told = member.locator(".toast-box")
     files = member.locator(".files-button")
-    share = member.locator(".chat-header").get_by_role("button", name="Share", exact=True)
-    for button in (files, share):
-        button.click()
+    for click in (files.click, lambda: open_share(member)):
+        click()
         expect(told.last).to_contain_text("Can't reach the server. Check your connection.")
         told.last.get_by_role("button", name="Dismiss").click()
         expect(told).to_have_count(0)
@@ -31,17 +30,20 @@ def test_what_did_not_come_without_a_connection_comes_with_it(member: Page) -> N
     member.get_by_role("button", name="Download as Markdown").click()
     expect(told.last).to_contain_text("Can't reach the server. Check your connection.")
     # A chat that has not come yet has its name, and is not said to be answered by somebody.
-    member.locator("#sidebar li.chat-row a", has_text="Tokyo").first.click()
+    open_sidebar(member).locator("li.chat-row a", has_text="Tokyo").first.click()
     expect(member.get_by_role("heading", level=1)).to_contain_text("Tokyo")
 
     member.context.set_offline(False)
     expect(member.locator("article.answer")).to_contain_text("Tokyo")
-    share.click()
+    open_share(member)
     dialog = member.get_by_role("dialog", name="Share")
     expect(dialog).to_be_visible()
     member.keyboard.press("Escape")
     files.click()
-    expect(member.locator("#files-panel")).to_contain_text("Files")
+    panel = member.locator("#files-panel")
+    expect(panel).to_contain_text("Files")
+    panel.get_by_role("button", name="Close").click()  # on a phone it lies over the chat
+    expect(panel).to_have_count(0)
     with member.expect_download():
         member.locator(".chat-header").get_by_role("button", name="More for").click()
         member.get_by_role("button", name="Download as Markdown").click()
@@ -64,7 +66,7 @@ def test_a_message_that_was_not_sent_is_changed(member: Page, trellis: RunningTr
     trellis.shell(ARCHIVE.format(True))
     try:
         composer.fill("What time is it in Rome?")
-        composer.press("Enter")
+        send(member)
         failed = member.get_by_role("alert").filter(has_text="Not sent")
         expect(failed).to_be_visible()
         screenshot(member, "not-sent")
@@ -75,7 +77,7 @@ def test_a_message_that_was_not_sent_is_changed(member: Page, trellis: RunningTr
         expect(composer).to_be_focused()
         # The page has not heard that the bud is gone, so it still asks it.
         member.locator(".chips .chip-drop").click()
-        composer.press("Enter")
+        send(member)
         expect(member.locator("article.answer").last).to_contain_text("Rome")
     finally:
         trellis.shell(ARCHIVE.format(False))

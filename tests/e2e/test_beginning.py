@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import HOME, MEMBER, enter, expect_idle, open_chat, say
+from tests.e2e.people import (
+    HOME,
+    MEMBER,
+    enter,
+    expect_idle,
+    leave_sidebar,
+    open_chat,
+    open_sidebar,
+    say,
+)
+from tests.e2e.screens import DESK
 
 PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
 NOWHERE = f"{HOME}c/01a21d9f-0000-7000-8000-000000000000/"
@@ -16,7 +27,7 @@ def test_a_chat_begins_in_the_open_folder(new_context: NewContext) -> None:
     """REL-1341: the start page says so, and the chat is in the folder's list at once and after a reload."""
     page = new_context().new_page()
     enter(page, MEMBER)
-    page.get_by_role("button", name="New folder").click()
+    open_sidebar(page).get_by_role("button", name="New folder").click()
     dialog = page.get_by_role("dialog", name="New folder")
     dialog.get_by_label("Name").fill("Journeys")
     dialog.get_by_role("button", name="Save").click()
@@ -25,20 +36,23 @@ def test_a_chat_begins_in_the_open_folder(new_context: NewContext) -> None:
     expect(page.get_by_text("This chat goes into Journeys.")).to_be_visible()
     open_chat(page, "Clock", "What time is it in Quito?")
     expect_idle(page)
-    row = page.locator("#sidebar li.chat-row", has_text="Quito")
+    row = open_sidebar(page).locator("li.chat-row", has_text="Quito")
     expect(row).to_be_visible()
     page.reload()
+    open_sidebar(page)
     expect(row.locator(".folder-dot")).to_be_visible()
     folder.click()
     expect(row).to_be_visible()
 
     # It is deleted in another tab while this one begins a chat.
     page.goto(HOME)
+    open_sidebar(page)
     folder.click()
+    leave_sidebar(page)
     page.route("**/api/folders/", lambda route: route.abort("internetdisconnected"))
     other = page.context.new_page()
     other.goto(HOME)
-    other.locator("#sidebar li.chat-row", has_text="Journeys").hover()
+    open_sidebar(other).locator("li.chat-row", has_text="Journeys").hover()
     other.get_by_role("button", name="More for Journeys").click()
     other.get_by_role("button", name="Delete", exact=True).click()
     other.get_by_role("dialog").get_by_role("button", name="Delete").click()
@@ -51,6 +65,7 @@ def test_a_chat_begins_in_the_open_folder(new_context: NewContext) -> None:
     ).to_be_visible()
 
 
+@pytest.mark.screens(DESK, reason="is about phones, in sizes of its own")
 def test_the_title_has_its_line_on_a_phone(new_context: NewContext) -> None:
     """REL-1343: what else is known of the chat stands below it; the way to share it is in the menu."""
     page = new_context(**PHONE).new_page()

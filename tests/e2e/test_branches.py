@@ -9,7 +9,8 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
-from tests.e2e.people import MEMBER, approval_card, enter, expect_idle, open_chat, say
+from tests.e2e.people import MEMBER, approval_card, enter, expect_idle, open_chat, open_search, say
+from tests.e2e.screens import Screen
 
 # As a process leaves a call that dies after the bytes have gone; the page hears of it as of anything it missed.
 LOSE_THE_CALL = """
@@ -59,8 +60,7 @@ def test_questions_and_answers_branch_and_stay_browsable(page: Page) -> None:
     page.goto(first)
     expect(answer).to_have_count(1)
     # A search finds what stands on another branch, and shows that.
-    page.keyboard.press("Control+k")
-    page.get_by_role("combobox", name="Search chats").fill("Paris")
+    open_search(page).fill("Paris")
     expect(page.get_by_role("option").first).to_contain_text("Paris")
     page.keyboard.press("Enter")
     expect(answer).to_contain_text("In Paris it is now")
@@ -181,8 +181,7 @@ def test_a_long_conversation_can_be_read_back_to_its_beginning(
     expect_idle(page)
     # From anywhere a search finds what was said, and goes there.
     page.goto("/w/demo/")
-    page.keyboard.press("Control+k")
-    page.get_by_role("combobox", name="Search chats").fill('"message number 7777"')
+    open_search(page).fill('"message number 7777"')
     hit = page.get_by_role("option", name="Message number 7777.")
     expect(hit.locator("mark")).to_have_text("Message number 7777")
     page.keyboard.press("Enter")
@@ -204,12 +203,10 @@ with changing(talk.pk, talk.workspace_id) as changes:
 """
 
 
-@pytest.mark.parametrize("width", [1280, 360])
 def test_a_summary_stands_where_it_was_made(
-    new_context: NewContext, trellis: RunningTrellis, width: int
+    page: Page, trellis: RunningTrellis, screen: Screen
 ) -> None:
     """REL-581: read, changed and taken back at its place, by keyboard, and axe finds nothing."""
-    page = new_context(viewport={"width": width, "height": 800}).new_page()
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Tokyo?")
     expect(page.locator("article.answer").last).to_contain_text("In Tokyo it is now")
@@ -227,7 +224,7 @@ def test_a_summary_stands_where_it_was_made(
     page.keyboard.press("Enter")
     expect(card.locator(".md strong")).to_have_text("time")
     expect_no_faults(page)
-    screenshot(page, f"summary-{width}")
+    screenshot(page, f"summary-{screen.name}")
     card.get_by_role("button", name="Edit summary").click()
     field = card.get_by_role("textbox")
     expect(field).to_be_focused()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat
+from tests.e2e.screens import DESK
+
+pytestmark = pytest.mark.screens(DESK, reason="is about keys of a keyboard")
 
 
 def test_escape_closes_what_lies_over_the_sidebar_and_then_the_sidebar(

@@ -8,7 +8,16 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import ADMIN, MEMBER, approval_card, enter, expect_idle, open_chat, tool_card
+from tests.e2e.people import (
+    ADMIN,
+    MEMBER,
+    approval_card,
+    enter,
+    expect_idle,
+    open_chat,
+    say,
+    tool_card,
+)
 
 RULES = "/w/demo/servers/call-rules/"
 
@@ -67,7 +76,11 @@ def test_a_member_asks_an_admin_allows_and_the_member_sees_the_result(
     try:
         admin.goto("/w/demo/")
         enter(page, MEMBER)
-        open_chat(page, "Notes", 'Delete the note "shopping"')
+        # A note of its own: other journeys read those that the demo begins with.
+        open_chat(page, "Notes", 'Write a note "shops" with the text "baker"')
+        approval_card(page).get_by_role("button", name="Allow once").click()
+        expect_idle(page)
+        say(page, 'Delete the note "shops"')
         card = approval_card(page)
         expect(card).to_contain_text("Waits for an admin (rule “Four eyes”)")
         expect(card).to_contain_text("Lists are shared.")
@@ -82,7 +95,7 @@ def test_a_member_asks_an_admin_allows_and_the_member_sees_the_result(
         dialog = admin.get_by_role("dialog", name="Waiting for you")
         asked = dialog.locator(".approval").filter(has_text="delete")
         expect(asked).to_contain_text("for ")
-        expect(asked).to_contain_text("shopping")
+        expect(asked).to_contain_text("shops")
         expect(asked.get_by_role("link", name="Four eyes")).to_be_visible()
         expect_no_faults(admin)
         screenshot(admin, "second-person-decides")

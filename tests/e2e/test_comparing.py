@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 import threading
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, say
+from tests.e2e.screens import DESK
 from tests.fakes.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 
 
 def check(page: Page, name: str) -> None:

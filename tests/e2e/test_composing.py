@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
-import pytest
-from playwright.sync_api import Dialog, Locator, Page, Route, ViewportSize, expect
+from playwright.sync_api import Dialog, Locator, Page, Route, expect
 
 from tests import documents
 from tests.e2e.accessibility import expect_no_faults
@@ -17,11 +15,16 @@ from tests.e2e.people import (
     MEMBER,
     enter,
     expect_idle,
+    leave_sidebar,
+    open_account,
     open_chat,
+    open_sidebar,
     say,
+    send,
     sign_in,
     tool_card,
 )
+from tests.e2e.screens import Screen
 
 
 def test_a_resource_is_attached(member: Page) -> None:
@@ -78,7 +81,7 @@ def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
     offered.get_by_role("option", name=re.compile("All notes")).click()
     expect(composer).to_have_value("Sum up ")
     expect(member.get_by_role("list", name="Attachments")).to_contain_text("All notes")
-    composer.press("Enter")
+    send(member)
     expect_idle(member)
     last = member.locator("article.answer").last
     expect(last.get_by_role("heading", name="Notes said")).to_have_count(1)
@@ -111,7 +114,7 @@ def test_the_first_message_takes_a_resource_along(member: Page) -> None:
         "button", name="All notes"
     ).click()
     expect(chips).to_contain_text("All notes")
-    composer.press("Enter")
+    send(member)
     member.wait_for_url("**/c/**")
     expect_idle(member)
     expect(member.locator("article.answer").last).to_contain_text("this is what came with")
@@ -233,7 +236,7 @@ def test_the_next_chat_uses_prompts_and_tools_of_a_server_that_was_just_added(
     prompt.get_by_label(re.compile("^name")).fill("ideas")
     member.keyboard.press("Enter")
     expect(composer).to_have_value(re.compile('Read the note "ideas" and say it again, brief'))
-    composer.press("Enter")
+    send(member)
     member.wait_for_url("**/c/**")
     expect_idle(member)
     member.get_by_role("button", name="Add to this message").click()
@@ -241,10 +244,11 @@ def test_the_next_chat_uses_prompts_and_tools_of_a_server_that_was_just_added(
     expect(dialog.get_by_role("switch", name="Use notes in this chat")).to_be_checked()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_who_answers_is_chosen_in_the_head_of_the_chat(new_context: NewContext, width: int) -> None:
+def test_who_answers_is_chosen_in_the_head_of_the_chat(
+    new_context: NewContext, screen: Screen
+) -> None:
     """REL-1221: by keyboard, before the first message and later; in both themes, on a phone too."""
-    page = new_context(bypass_csp=True, viewport={"width": width, "height": 800}).new_page()
+    page = new_context(bypass_csp=True).new_page()
     enter(page, MEMBER)
     page.goto("/w/demo/")
     page.locator(".bud-card").get_by_role("button", name="Clock").first.click()
@@ -261,7 +265,7 @@ def test_who_answers_is_chosen_in_the_head_of_the_chat(new_context: NewContext, 
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
         expect_no_faults(page)
-        screenshot(page, f"head-{width}-{theme}")
+        screenshot(page, f"head-{screen.width}-{theme}")
     head.get_by_role("button", name=re.compile("^Bud and model: Writer")).click()
     choosing.get_by_role("option", name=re.compile("Clock")).click()
     expect(head.get_by_role("button", name=re.compile("^Bud and model: Clock"))).to_be_visible()
@@ -313,18 +317,13 @@ def test_words_that_begin_no_chat_stand_in_the_field_again(member: Page) -> None
     composer = member.get_by_role("textbox", name="Message").first
     expect(composer).to_have_value("What can you do?")
     expect_no_faults(member)
-    composer.press("Enter")
+    send(member)
     member.wait_for_url("**/c/**")
     expect_idle(member)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
-def test_a_passage_of_an_answer_is_quoted(
-    new_context: NewContext, width: int, scheme: Literal["light", "dark"]
-) -> None:
+def test_a_passage_of_an_answer_is_quoted(page: Page, screen: Screen) -> None:
     """REL-661: what is selected goes into the next message, below what is written there, and is seen as a quote."""
-    viewport: ViewportSize = {"width": width, "height": 800}
-    page = new_context(viewport=viewport, color_scheme=scheme).new_page()
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Tokyo?")
     said = page.locator("article.answer p", has_text="In Tokyo it is now").last
@@ -337,13 +336,13 @@ def test_a_passage_of_an_answer_is_quoted(
     said.click(click_count=3)
     expect(button).to_be_in_viewport(ratio=1)
     expect_no_faults(page)
-    screenshot(page, f"quote-{width}")
+    screenshot(page, f"quote-{screen.name}")
     button.click()
     expect(button).to_have_count(0)
     expect(composer).to_be_focused()
     expect(composer).to_have_value(re.compile(r"^Look at this\.\n\n> In Tokyo it is now .*\n\n$"))
     composer.press_sequentially("Is that right?")
-    composer.press("Enter")
+    send(page)
     sent = page.locator(".user-message").last
     expect(sent.locator("blockquote")).to_contain_text("In Tokyo it is now")
     expect(sent.locator(".bubble > p")).to_have_text(["Look at this.", "Is that right?"])
@@ -370,7 +369,7 @@ def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     member.keyboard.press("Enter")
     expect(dialog).to_have_count(0)
     expect(composer).to_have_value(re.compile('Read the note "ideas" and say it again, brief'))
-    composer.press("Enter")
+    send(member)
     expect_idle(member)
     expect(tool_card(member)).to_contain_text("succeeded")
     # By keyboard as well: another bud goes on in the same conversation.
@@ -409,13 +408,10 @@ def attach(page: Page, folder: Path, *files: tuple[str, bytes]) -> None:
     chooser.value.set_files([folder / name for name, _ in files])
 
 
-@pytest.mark.parametrize("width", [1280, 390])
 def test_files_go_along_with_a_message_and_are_read(
-    new_context: NewContext, tmp_path: Path, width: int
+    page: Page, screen: Screen, tmp_path: Path
 ) -> None:
     """REL-323, REL-321: from the start page on; one that cannot be read says why, and each opens beside the chat."""
-    size = {"width": width, "height": 800}
-    page = new_context(viewport=size, color_scheme="dark", bypass_csp=True).new_page()
     enter(page, MEMBER)
     attach(
         page,
@@ -437,7 +433,7 @@ def test_files_go_along_with_a_message_and_are_read(
     expect(picture).to_have_js_property("naturalWidth", 600)
     expect_idle(page)
     expect_no_faults(page)
-    screenshot(page, f"attached-{width}")
+    screenshot(page, f"attached-{screen.name}")
     question.get_by_role("button", name="Open plan.docx").click()
     expect(page.locator("#files-panel")).to_contain_text("# Project plan")
     page.keyboard.press("Escape")
@@ -505,7 +501,7 @@ def test_files_for_a_chat_that_has_not_begun_survive_a_reload(
     reload()
     expect(chosen).to_contain_text("secret.txt")
     assert asked == []
-    page.get_by_role("button", name="Your account and settings").click()
+    open_account(page)
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/login/**")
     page.wait_for_function(
@@ -566,12 +562,13 @@ def test_a_draft_moves_between_open_browsers(
     third = new_context(storage_state=member.context.storage_state()).new_page()
     third.goto("/w/demo/")
     link = f".chat-row-link[href='{urlsplit(member.url).path}']"
-    row = third.locator(link)
+    row = open_sidebar(third).locator(link)
     mark = row.get_by_role("img", name="not sent yet")
     expect(mark).to_be_visible()
     screenshot(third, "draft-in-the-list")
-    expect(other.locator(link)).to_be_visible()
+    expect(open_sidebar(other).locator(link)).to_be_visible()
     expect(other.locator(link).get_by_role("img", name="not sent yet")).to_have_count(0)
+    leave_sidebar(other)
     there.fill("What time is it in Graz?")
     expect(here).to_have_value("What time is it in Graz?")
     # A file that one of them takes along is there too, and after a reload.
@@ -581,7 +578,7 @@ def test_a_draft_moves_between_open_browsers(
     other.reload()
     expect(other.get_by_role("list", name="Attachments")).to_contain_text("note.txt")
     expect(there).to_have_value("What time is it in Graz?")
-    there.press("Enter")
+    send(other)
     expect(row).to_be_visible()
     expect(mark).to_have_count(0)
     expect(here).to_have_value("")

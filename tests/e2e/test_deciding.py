@@ -13,7 +13,10 @@ from tests.e2e.people import (
     approval_card,
     enter,
     expect_idle,
+    leave_sidebar,
+    open_account,
     open_chat,
+    open_sidebar,
     say,
     tool_card,
 )
@@ -98,7 +101,8 @@ def test_a_servers_question_is_answered_after_a_reload(member: Page) -> None:
     expect(card).to_contain_text("notes has a question for you")
     expect(card).to_contain_text("plan_garden_day")
     expect(card).to_contain_text("left")
-    expect(member.get_by_text("needs you").first).to_be_visible()
+    expect(open_sidebar(member).get_by_text("needs you").first).to_be_visible()
+    leave_sidebar(member)
     screenshot(member, "question")
     member.reload()
     card = approval_card(member)
@@ -138,7 +142,7 @@ def test_always_asks_no_more_until_it_is_taken_back(member: Page) -> None:
     expect(cards.last).to_contain_text("succeeded")
     expect(member.locator(".approval")).to_have_count(0)
     expect_idle(member)
-    member.get_by_role("button", name="Your account and settings").click()
+    open_account(member)
     chat = member.url
     member.get_by_role("link", name="Tool permissions").click()
     table = member.get_by_role("region", name="Table of tool permissions")
@@ -165,7 +169,7 @@ def test_a_card_has_its_tool_ask_each_time(member: Page) -> None:
     screenshot(member, "asks-each-time")
     card.get_by_role("button", name="Allow once").click()
     expect_idle(member)
-    member.get_by_role("button", name="Your account and settings").click()
+    open_account(member)
     member.get_by_role("link", name="Tool permissions").click()
     table = member.get_by_role("region", name="Table of tool permissions")
     expect(table).to_contain_text("asks each time")

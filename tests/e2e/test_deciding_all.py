@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import screenshot
-from tests.e2e.people import expect_idle, open_chat
+from tests.e2e.people import expect_idle, open_chat, open_sidebar
 from tests.fakes.scripted_model import ScriptedModel
 
 
@@ -35,8 +35,8 @@ def test_changed_arguments_go_along_when_all_are_allowed(
     address = member.url
     everyone = member.get_by_role("button", name="Allow all 3, with your changes")
     expect(everyone).to_be_visible()
-    member.get_by_role("button", name="New chat").first.click()
-    member.locator("#sidebar li.chat-row a").first.click()
+    open_sidebar(member).get_by_role("button", name="New chat").first.click()
+    open_sidebar(member).locator("li.chat-row a").first.click()
     member.wait_for_url(address)
     expect(card.get_by_label("text")).to_have_value("Said by me")
     screenshot(member, "all-with-changes")

@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 from typing import Final
 
+import pytest
 from playwright.sync_api import expect
 
 from tests import documents
 from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
+from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, open_sidebar
+from tests.e2e.screens import DESK
 
 LISTENING: Final = """() => {
   // This browser is built without a recognizer: one that speaks the interface of the Web Speech API.
@@ -57,6 +59,7 @@ def test_a_message_is_dictated(new_context: NewContext) -> None:
     expect(dictate).to_have_attribute("aria-pressed", "false")
 
 
+@pytest.mark.screens(DESK, reason="is about phones, in sizes of its own")
 def test_a_photo_is_taken_with_a_phones_camera(new_context: NewContext, tmp_path: Path) -> None:
     """REL-1233: the phone's own camera is asked for; the picture goes along with the message."""
     photo = tmp_path / "photo.png"
@@ -113,8 +116,8 @@ def test_an_answer_is_copied_with_its_look_and_read_aloud(new_context: NewContex
         "aria-pressed", "true"
     )
     address = page.url
-    page.get_by_role("button", name="New chat").first.click()
-    page.locator("#sidebar li.chat-row a").first.click()
+    open_sidebar(page).get_by_role("button", name="New chat").first.click()
+    open_sidebar(page).locator("li.chat-row a").first.click()
     page.wait_for_url(address)
     expect(answer.get_by_role("button", name="Read aloud")).to_have_attribute(
         "aria-pressed", "false"

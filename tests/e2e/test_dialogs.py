@@ -10,7 +10,21 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import NewContext
-from tests.e2e.people import MEMBER, approval_card, enter, expect_idle, open_chat, say
+from tests.e2e.people import (
+    MEMBER,
+    approval_card,
+    enter,
+    expect_idle,
+    open_chat,
+    open_sidebar,
+    say,
+    send,
+)
+from tests.e2e.screens import DESK, Screen
+
+pytestmark = pytest.mark.screens(
+    DESK, "1280-dark", reason="opens and leaves all by the keys of a keyboard"
+)
 
 
 def press(button: Locator) -> Locator:
@@ -66,7 +80,7 @@ def test_dialogs_of_the_next_message_begin_where_people_work(new_context: NewCon
     for place in (".composer", ".chat-header"):
         chip = page.locator(place).get_by_role("button", name=re.compile("^Bud and model"))
         expect_focus(page, "Bud and model", "input", partial(press, chip))
-    search = page.locator("#sidebar").get_by_role("button", name="Search")
+    search = open_sidebar(page).get_by_role("button", name="Search")
     expect_focus(page, "Search chats", "input", lambda: press(search))
     expect_focus(page, "Search chats", "input", lambda: key("Control+k"))
     key("Control+k")
@@ -162,7 +176,7 @@ def test_dialogs_of_a_chat_begin_where_people_work(new_context: NewContext) -> N
     page.keyboard.type("Sum up #all")  # where the focus is, one can type
     expect(page.get_by_role("option")).to_contain_text("All notes")
     composer.press("Enter")
-    composer.press("Enter")
+    send(page)
     expect_idle(page)
     attached = page.get_by_role("list", name="Attachments").get_by_role("button")
     expect_focus(page, "All notes", "button:not([aria-label=Close])", lambda: press(attached))
@@ -172,20 +186,22 @@ def test_dialogs_of_a_chat_begin_where_people_work(new_context: NewContext) -> N
     expect_focus(page, re.compile("^Waiting"), "[role=group] button", lambda: press(waiting))
 
 
-def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext) -> None:
+def test_dialogs_of_the_sidebar_begin_where_people_work(
+    new_context: NewContext, screen: Screen
+) -> None:
     """REL-783, REL-876: of folders and chats, and of chats that were deleted, also with a long title."""
     page = new_context().new_page()
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Caracas?")
     expect_idle(page)
-    side = page.locator("#sidebar")
+    side = open_sidebar(page)
     new = side.get_by_role("button", name="New folder")
     expect_focus(page, "New folder", "input", lambda: press(new))
     press(new)
-    page.get_by_role("dialog").get_by_label("Name").fill("Tall")
+    page.get_by_role("dialog").get_by_label("Name").fill(f"Tall {screen.theme}")
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    folder = side.get_by_role("button", name="More for Tall")
+    folder = side.get_by_role("button", name=f"More for Tall {screen.theme}")
     expect_focus(page, "Change folder", "input", lambda: pick(page, folder, "Name and colour…"))
     expect_focus(
         page,
@@ -216,5 +232,5 @@ def test_dialogs_of_the_sidebar_begin_where_people_work(new_context: NewContext)
     expect_focus(page, "Recently deleted", "button:has-text('Restore')", lambda: press(deleted))
     press(deleted)
     dialog = page.get_by_role("dialog", name="Recently deleted")
-    expect(dialog.locator(".deleted-row", has_text="Caracas")).to_be_visible()
+    expect(dialog.locator(".deleted-row", has_text="Caracas").first).to_be_visible()
     assert dialog.evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")

@@ -4,47 +4,48 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from playwright.sync_api import FilePayload, expect
 
-from tests.e2e.accessibility import expect_fits, expect_no_faults
+from tests.e2e.accessibility import expect_fits, expect_no_faults, trying_others
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import MEMBER, enter
+from tests.e2e.people import MEMBER, enter, open_sidebar
+from tests.e2e.screens import Screen
 from tests.fakes.chat_exports import chatgpt, claude
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_chats_come_along_and_go_as_one(new_context: NewContext, width: int) -> None:
+def test_chats_come_along_and_go_as_one(new_context: NewContext, screen: Screen) -> None:
     """REL-1013, REL-1014, REL-1015: from the settings to the list of chats, an answer with its branch, and back."""
-    page = new_context(viewport={"width": width, "height": 800}, bypass_csp=True).new_page()
+    page = new_context(bypass_csp=True).new_page()
+    name = screen.name
     enter(page, MEMBER, at="/w/demo/reminders/")
     page.get_by_role("link", name="Import chats").click()
-    imported = [chatgpt(f"gpt-{width}", f"Radishes {width}"), claude(f"claude-{width}"), 7]
+    imported = [chatgpt(f"gpt-{name}", f"Radishes {name}"), claude(f"claude-{name}"), 7]
     raw = json.dumps(imported).encode()
-    file = FilePayload(name=f"export-{width}.json", mimeType="application/json", buffer=raw)
+    file = FilePayload(name=f"export-{name}.json", mimeType="application/json", buffer=raw)
     page.get_by_label("File").set_input_files(file)
     page.get_by_label("Bud that goes on with these chats").select_option("Notes")
     page.get_by_role("button", name="Import chats").click()
-    row = page.locator("#imports .device-row", has_text=f"export-{width}.json")
+    row = page.locator("#imports .device-row", has_text=f"export-{name}.json")
     expect(row).to_contain_text("2 chats imported")
     expect(row).to_contain_text("Notes goes on with them")
     row.get_by_text("1 chat was left out").click()
     expect(row).to_contain_text("It is no chat that Trellis can read.")
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
-        screenshot(page, f"imports-{width}-{theme}")
-        expect_no_faults(page)
+    with trying_others(page):
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            screenshot(page, f"imports-{name}-{theme}")
+            expect_no_faults(page)
     expect_fits(page)
 
     page.goto("/w/demo/")
-    if width < 600:
-        page.get_by_role("button", name="Open the sidebar").click()
-    page.locator("#sidebar li.chat-row", has_text=f"Radishes {width}").get_by_role("link").click()
+    open_sidebar(page).locator("li.chat-row", has_text=f"Radishes {name}").get_by_role(
+        "link"
+    ).click()
     expect(page.locator("article.answer")).to_contain_text("April")
     expect(page.locator("article.user-message")).to_contain_text("When do I sow radishes?")
     page.get_by_role("button", name="Later version").click()
     expect(page.locator("article.answer")).to_contain_text("In July.")
-    screenshot(page, f"imported-chat-{width}")
+    screenshot(page, f"imported-chat-{name}")
 
     page.goto("/w/demo/chat-imports/")
     row.get_by_role("button", name="Remove these 2 chats").click()

@@ -13,8 +13,11 @@ from config.demo.people import PASSWORD
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import ADMIN, enter
+from tests.e2e.screens import DESK
 from tests.patience import PATIENCE
 from workspaces.product import VERSION
+
+pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 
 OWNER = "installation@demo.example"
 SET_OWNER = """

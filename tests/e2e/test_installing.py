@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import PATIENCE_MS, RunningTrellis, screenshot
-from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat, say
+from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_account, open_chat, say
 
 WORKER_IS_READY = "navigator.serviceWorker.ready.then(() => undefined)"
 """Else the browser shows its own page without a connection."""
@@ -75,6 +75,9 @@ def test_what_is_written_without_a_connection_is_sent_with_its_resource(page: Pa
     """REL-801: in a chat, and as the beginning of one, there without a word; also after the page was closed."""
     enter(page, MEMBER)
     open_chat(page, "Notes", "Show me the formatting")
+    expect(
+        page.locator(".md-diagram img")
+    ).to_be_visible()  # before a turn has begun, all is idle too
     expect_idle(page)
     chat = page.url
     wait_for_shell(page)
@@ -195,7 +198,7 @@ def test_nothing_of_a_person_stays_after_they_sign_out(page: Page) -> None:
     wait_for_shell(page)
     page.context.set_offline(True)
     page.goto("/w/demo/")
-    page.get_by_role("button", name="Your account and settings").click()
+    open_account(page)
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_text("You can sign out when the connection is back.")).to_be_visible()
     page.get_by_role("textbox", name="Message").fill("Half a thought")
@@ -207,7 +210,7 @@ def test_nothing_of_a_person_stays_after_they_sign_out(page: Page) -> None:
         "localStorage.setItem(Object.keys(localStorage).find((key) => key.includes('.draft.'))"
         ".replace('.draft.', '.unsent.').replace(/[.]home.*/, ''), JSON.stringify([{ client_id: 'a' }]))"
     )
-    page.get_by_role("button", name="Your account and settings").click()
+    open_account(page)
     page.get_by_role("button", name="Sign out").click()
     asked = page.get_by_role("dialog", name="A message was not sent yet")
     expect(asked).to_be_visible()

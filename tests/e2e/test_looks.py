@@ -20,7 +20,10 @@ from tests.e2e.people import (
     open_chat,
     say,
 )
+from tests.e2e.screens import DESK
 from tests.extent import IS_FULL
+
+pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 
 WIDTHS = {"desktop": 1280, "phone": 360}
 MIDDLE = 768

@@ -20,6 +20,9 @@ from config.demo.people import PASSWORD
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter
+from tests.e2e.screens import DESK
+
+pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 
 RETURN = "http://127.0.0.1:1/callback"
 """As the client registers it; where it waits, it knows when it begins."""

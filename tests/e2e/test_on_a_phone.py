@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, sign_in
+from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat, sign_in
+from tests.e2e.screens import DESK
+
+pytestmark = pytest.mark.screens(DESK, reason="is about phones, in sizes of its own")
 
 PAGES = (
     "/account/workspaces/",
@@ -73,3 +77,42 @@ def test_buttons_of_an_answer_keep_their_distance_from_the_next_message(
         }"""
     ).json_value()
     assert distance["px"] >= 6
+
+
+TOO_SMALL = """() => [...document.querySelectorAll(".message-actions button, .md-code button, .tool-card button")]
+  .map((one) => [one.getBoundingClientRect(), one.ariaLabel || one.textContent.trim()])
+  .filter(([box]) => box.width > 0 && (box.width < 24 || box.height < 32))
+  .map(([box, name]) => `${name}: ${Math.round(box.width)} x ${Math.round(box.height)}`)"""
+
+
+def test_a_finger_finds_buttons_and_enter_does_what_its_key_says(new_context: NewContext) -> None:
+    """REL-1462, REL-1463: buttons below messages, with the arrows of branches, on a narrow phone; and how a line is made."""
+    phone = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
+    page = new_context(**phone, bypass_csp=True).new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "Show me all formats")
+    expect(page.locator(".md-diagram img")).to_be_visible()
+    expect_idle(page)
+    page.get_by_role("button", name="Answer again").click()
+    answer = page.locator("article.answer")
+    expect(answer).to_contain_text("2/2")
+    expect_idle(page)
+    expect(answer.get_by_role("button", name="Bad answer")).to_be_visible()
+    assert page.evaluate(TOO_SMALL) == []
+    row = answer.locator(".message-actions")
+    assert row.evaluate("one => one.scrollWidth <= one.clientWidth")
+    row.scroll_into_view_if_needed()
+    screenshot(page, "buttons-on-a-small-phone")
+    expect_fits(page)
+    expect_no_faults(page)
+
+    field = page.get_by_role("textbox", name="Message")
+    expect(field).to_have_attribute("enterkeyhint", "enter")
+    field.fill("What time is it in Rome?")
+    field.press("Enter")
+    expect(field).to_have_value("What time is it in Rome?\n")
+    # With a keyboard beside the tablet.
+    field.press("Control+Enter")
+    expect(field).to_have_value("")
+    expect(page.locator(".user-message").last).to_contain_text("Rome")
+    expect_idle(page)

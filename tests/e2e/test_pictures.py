@@ -8,6 +8,9 @@ from playwright.sync_api import Page, expect
 from tests.e2e.conftest import NewContext
 from tests.e2e.people import ADMIN, enter
 from tests.e2e.pictures import MOST_CELLS, REFERENCES, SCREENS, check_picture
+from tests.e2e.screens import DESK
+
+pytestmark = pytest.mark.screens(DESK, reason="compares with pictures of one size")
 
 HIDE = "(css) => { const one = document.createElement('style'); one.textContent = css; document.head.append(one); }"
 

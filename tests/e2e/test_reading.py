@@ -11,9 +11,10 @@ import pypdfium2
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.accessibility import expect_fits, expect_no_faults
+from tests.e2e.accessibility import expect_fits, expect_no_faults, trying_others
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import MEMBER, enter, expect_idle, open_chat
+from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, open_search, open_sidebar
+from tests.e2e.screens import DESK
 from tests.e2e.test_composing import attach
 from tests.fakes.scripted_model import ScriptedModel
 from tests.patience import PATIENCE
@@ -58,7 +59,9 @@ def test_a_message_runs_as_its_letters_do(
         first, last = bubble.evaluate(EDGES)
     assert (last < first) == runs_from_the_right
     direction = "rtl" if runs_from_the_right else "ltr"
-    row = page.locator(".chat-row .truncate", has_text=words).first  # others may be pinned above it
+    row = (
+        open_sidebar(page).locator(".chat-row .truncate", has_text=words).first
+    )  # others may be pinned above it
     for title in (page.locator("h1.chat-title"), row):
         expect(title).to_have_text(words)
         expect(title).to_have_css("direction", direction)
@@ -106,6 +109,7 @@ def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:
     assert "javascript:" not in (svg or "")
 
 
+@pytest.mark.screens(DESK, reason="is about phones, in sizes of its own")
 def test_what_is_nested_many_times_stays_on_the_page(
     new_context: NewContext, keeper: ScriptedModel
 ) -> None:
@@ -135,12 +139,13 @@ def test_what_is_nested_many_times_stays_on_the_page(
 
 def test_a_chat_is_printed(new_context: NewContext) -> None:
     """REL-1158: by the keys that print and from its menu, on a page that looks as paper does, in the dark theme too; all of it is in the PDF."""
-    page = new_context(bypass_csp=True, color_scheme="dark").new_page()
+    page = new_context(bypass_csp=True).new_page()
     enter(page, MEMBER)
     open_chat(page, "Clock", "Show me all formats")
     expect(page.locator("article.answer .md-diagram img")).to_be_visible()
     expect_idle(page)
     chat = page.url
+    page.emulate_media(color_scheme="dark")
     page.keyboard.press("Control+P")
     page.wait_for_url("**/print/")
     page.goto(chat)
@@ -165,6 +170,7 @@ def test_a_chat_is_printed(new_context: NewContext) -> None:
     assert "City People Share" in text
     assert "Back to the chat" not in text
     assert "Copy" not in text
+    page.emulate_media(media="screen")
 
 
 def test_words_of_a_call_and_of_a_file_are_found(new_context: NewContext, tmp_path: Path) -> None:
@@ -178,22 +184,22 @@ def test_words_of_a_call_and_of_a_file_are_found(new_context: NewContext, tmp_pa
     open_chat(page, "Clock", "What time is it in Tokyo?")
     expect_idle(page)
     page.goto("/w/demo/")
-    page.keyboard.press("Control+k")
+    open_search(page)
     dialog = page.get_by_role("dialog", name="Search chats")
     dialog.get_by_role("searchbox").or_(dialog.get_by_role("combobox")).first.fill("asia/tokyo")
     found = dialog.get_by_text("In a tool call, time.get_current_time")
     expect(found.first).to_be_visible()
     themes: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 390))
-    for theme, width in themes:
-        page.emulate_media(color_scheme=theme)
-        page.set_viewport_size({"width": width, "height": 844})
-        screenshot(page, f"search-in-calls-{width}-{theme}")
-        expect_fits(page, f"search {width}")
-        expect_no_faults(page, f"search {width} {theme}")
+    with trying_others(page):
+        for theme, width in themes:
+            page.emulate_media(color_scheme=theme)
+            page.set_viewport_size({"width": width, "height": 844})
+            screenshot(page, f"search-in-calls-{width}-{theme}")
+            expect_fits(page, f"search {width}")
+            expect_no_faults(page, f"search {width} {theme}")
     found.first.click()
     expect(page.locator("article.answer")).to_contain_text("In Tokyo it is now")
-    page.set_viewport_size({"width": 1280, "height": 844})
-    page.keyboard.press("Control+k")
+    open_search(page)
     dialog.get_by_role("searchbox").or_(dialog.get_by_role("combobox")).first.fill(
         "hydrangeas shade"
     )

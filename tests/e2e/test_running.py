@@ -129,4 +129,4 @@ def test_the_first_load_of_the_chat_is_light(page: Page) -> None:
     assert 100_000 < sum(sizes) < 180_000
     assert not [url for url in asked if "/render-" in url]
     with page.expect_request(lambda request: "/render-" in request.url):
-        page.mouse.move(400, 300)
+        page.mouse.move(200, 300)

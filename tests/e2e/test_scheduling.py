@@ -8,11 +8,15 @@ from email.message import EmailMessage
 from email.policy import default
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import AUDITOR, enter
+from tests.e2e.screens import DESK
+
+pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 
 CALLS_OF_YESTERDAY = """
 from datetime import timedelta

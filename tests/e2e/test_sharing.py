@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import re
-
 from playwright.sync_api import Locator, Page, expect
 
 from config.demo.people import PASSWORD
-from tests.e2e.accessibility import expect_fits, expect_no_faults
+from tests.e2e.accessibility import expect_fits, expect_no_faults, trying_others
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import ADMIN, AUDITOR, MEMBER, enter, expect_idle, open_chat, say
+from tests.e2e.people import ADMIN, AUDITOR, MEMBER, enter, expect_idle, open_chat, open_share, say
 
 GONE = "You cannot read this chat"
 
 
 def open_dialog(page: Page) -> Locator:
     """The dialog that shares the open chat."""
-    page.locator(".chat-header").get_by_role("button", name=re.compile("^Shared?$")).click()
+    open_share(page)
     dialog = page.get_by_role("dialog", name="Share this chat")
     expect(dialog.get_by_role("group", name="Who can read it")).to_be_visible()
     return dialog
 
 
-def look_at(page: Page, name: str, width: int = 1280) -> None:
+def look_at(page: Page, name: str, *widths: int) -> None:
     """Pictures and faults of a page, light and dark."""
-    page.set_viewport_size({"width": width, "height": 844})
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
-        screenshot(page, f"{name}-{width}-{theme}")
-        expect_fits(page, f"{name} {width}")
-        expect_no_faults(page, f"{name} {width} {theme}", only_colours=theme == "dark")
-    page.emulate_media(color_scheme="light")
+    with trying_others(page):
+        for width in widths:
+            page.set_viewport_size({"width": width, "height": 844})
+            for theme in ("light", "dark"):
+                page.emulate_media(color_scheme=theme)
+                screenshot(page, f"{name}-{width}-{theme}")
+                expect_fits(page, f"{name} {width}")
+                expect_no_faults(page, f"{name} {width} {theme}", only_colours=theme == "dark")
 
 
 def test_a_chat_is_shared_with_a_person_and_with_nobody_else(new_context: NewContext) -> None:
@@ -43,17 +42,13 @@ def test_a_chat_is_shared_with_a_person_and_with_nobody_else(new_context: NewCon
     dialog = open_dialog(page)
     dialog.get_by_role("searchbox", name="Find people").fill("admin")
     dialog.get_by_role("checkbox", name=ADMIN).check()
-    for width in (1280, 390):
-        look_at(page, "share-dialog", width)
-    page.set_viewport_size({"width": 1280, "height": 844})
+    look_at(page, "share-dialog", 1280, 390)
     dialog.get_by_role("button", name="Share", exact=True).click()
     field = dialog.get_by_role("textbox", name="Link")
     expect(field).to_be_visible()
     link = field.input_value()
-    for width in (1280, 390):
-        look_at(page, "share-dialog-shared", width)
+    look_at(page, "share-dialog-shared", 1280, 390)
     page.keyboard.press("Escape")
-    page.set_viewport_size({"width": 1280, "height": 844})
     expect(page.locator(".chat-header").get_by_role("button", name="Shared")).to_be_visible()
 
     reader = new_context(bypass_csp=True).new_page()
@@ -66,8 +61,7 @@ def test_a_chat_is_shared_with_a_person_and_with_nobody_else(new_context: NewCon
     expect(answer.locator(".md-math-block .katex math")).to_have_count(1)
     expect(answer.locator(".md-diagram img")).to_be_visible()
     expect(reader.locator("article.user-message").first).to_contain_text("Show me all formats")
-    for width in (1280, 390):
-        look_at(reader, "shared-chat", width)
+    look_at(reader, "shared-chat", 1280, 390)
     origin = link.partition("/shared/")[0]
     assert not [url for url in asked if not url.startswith((origin, "data:", "blob:"))]
 
@@ -110,7 +104,7 @@ def test_a_chat_is_shared_with_a_person_and_with_nobody_else(new_context: NewCon
     dialog.get_by_role("button", name="Stop sharing").click()
     dialog.get_by_role("button", name="Stop sharing").click()
     expect(dialog).to_have_count(0)
-    expect(page.locator(".chat-header").get_by_role("button", name="Share")).to_be_visible()
+    expect(page.locator(".chat-header").get_by_role("button", name="Shared")).to_have_count(0)
     stranger.reload()
     expect(stranger.get_by_role("heading", name=GONE)).to_be_visible()
 
@@ -137,11 +131,10 @@ def test_anyone_reads_a_public_link_while_the_workspace_allows_it(new_context: N
     call.locator("summary").click()
     expect(call).to_contain_text("Tokyo")
     expect(stranger.get_by_text("Continue in a chat of your own")).to_have_count(0)
-    look_at(stranger, "shared-public")
+    look_at(stranger, "shared-public", 1280)
     dialog.get_by_role("link", name="All my shared chats").click()
     expect(page.get_by_role("heading", name="Shared chats")).to_be_visible()
-    for width in (1280, 390):
-        look_at(page, "shared-chats", width)
+    look_at(page, "shared-chats", 1280, 390)
     rule.get_by_role("button", name="Switch off").click()
     expect(rule.get_by_role("button", name="Switch on")).to_be_visible()
     stranger.reload()

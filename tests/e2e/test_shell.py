@@ -9,7 +9,8 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import ADMIN, MEMBER, approval_card, enter, open_chat
+from tests.e2e.people import ADMIN, MEMBER, approval_card, enter, open_chat, open_sidebar
+from tests.e2e.screens import DESK
 
 ROOMS = ("Chat", "Servers", "Audit", "Admin")
 PAGES = {"Servers": "/w/demo/servers/", "Audit": "/w/demo/audit/", "Admin": "/admin/"}
@@ -37,6 +38,7 @@ def entries(page: Page) -> list[str]:
     return [text.strip() for text in told]
 
 
+@pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 @pytest.mark.parametrize("width", [1280, 360])
 def test_every_page_has_the_same_frame(new_context: NewContext, width: int) -> None:
     """REL-589: brand, navigation, search, bell and menu, also on phones and in the admin; in the chat beside the conversations."""
@@ -79,7 +81,7 @@ def test_what_waits_is_told_outside_the_chat(page: Page) -> None:
     open_chat(page, "Notes", 'Delete the note "old"')
     expect(approval_card(page)).to_be_visible()
     chat = page.url
-    page.get_by_role("navigation", name="Chats").get_by_role("link", name="Servers").click()
+    open_sidebar(page).get_by_role("link", name="Servers").click()
     back = page.get_by_role("navigation", name="Main").get_by_role("link", name="Chat")
     expect(back).to_have_attribute("href", re.compile("/c/"))  # once the page's script has run
     back.click()
@@ -99,6 +101,7 @@ def test_what_waits_is_told_outside_the_chat(page: Page) -> None:
     assert told.value.text().strip() == ""
 
 
+@pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 def test_what_waits_appears_and_goes_while_another_page_is_open(new_context: NewContext) -> None:
     """REL-665: the bar asks again when something changed, on pages of the product and of the admin, and not before."""
     context = new_context(viewport={"width": 1280, "height": 800})

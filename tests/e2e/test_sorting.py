@@ -4,29 +4,39 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.people import HOME, MEMBER, enter, expect_idle, open_chat
+from tests.e2e.conftest import RunningTrellis, forget_chats
+from tests.e2e.people import HOME, MEMBER, enter, expect_idle, open_chat, open_sidebar
+
+FORGET = """
+from chat.models import Folder
+Folder.objects.across_workspaces().filter(name="Far away").delete()
+"""
 
 
-def test_chats_are_sorted_selected_and_found_by_filters(page: Page) -> None:
+def test_chats_are_sorted_selected_and_found_by_filters(
+    page: Page, trellis: RunningTrellis
+) -> None:
     """REL-427, REL-428, REL-429, REL-755, REL-1242: a folder, in another tab too, and its name once more, a move, an archive of several and its undo, a filter and its typo."""
+    forget_chats(trellis, "Madrid")
+    trellis.shell(FORGET)
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Madrid?")
     expect_idle(page)
     other = page.context.new_page()
     other.goto(HOME)
-    expect(other.locator("#sidebar li.chat-row").first).to_be_visible()
-    page.get_by_role("button", name="New folder").click()
+    expect(open_sidebar(other).locator("li.chat-row").first).to_be_visible()
+    open_sidebar(page).get_by_role("button", name="New folder").click()
     dialog = page.get_by_role("dialog", name="New folder")
     dialog.get_by_label("Name").fill("Far away")
     dialog.get_by_role("button", name="Save").click()
     expect(other.get_by_role("button", name="Far away", exact=True)).to_be_visible()
     other.close()
-    page.get_by_role("button", name="New folder").click()
+    open_sidebar(page).get_by_role("button", name="New folder").click()
     dialog.get_by_label("Name").fill("Far away")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog.get_by_role("alert")).to_have_text("You have a folder of this name already.")
     page.keyboard.press("Escape")
-    row = page.locator("#sidebar li.chat-row", has_text="Madrid").first
+    row = open_sidebar(page).locator("li.chat-row", has_text="Madrid").first
     row.hover()
     row.get_by_role("button").click()
     page.get_by_role("button", name="Move to folder…").click()

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.accessibility import expect_fits, expect_no_faults
+from tests.e2e.accessibility import expect_fits, expect_no_faults, trying_others
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat, say
 
@@ -47,9 +47,9 @@ def test_a_member_at_their_limit_reads_why_and_goes_on_once_it_is_raised(
         expect(page.get_by_text("Nothing is left, so models do not answer.")).to_be_visible()
         expect_no_faults(page)
         screenshot(page, "spending-usage")
-        page.set_viewport_size({"width": 360, "height": 720})
-        expect_fits(page)
-        page.set_viewport_size({"width": 1280, "height": 800})
+        with trying_others(page):
+            page.set_viewport_size({"width": 360, "height": 720})
+            expect_fits(page)
         page.go_back()
     finally:
         set_limit(admin, "No limit")

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, ViewportSize, expect
 from tests.e2e.accessibility import expect_fits
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, say
+from tests.e2e.screens import DESK
 
 MOST = 0.03
 """Browsers' makers call 0.1 good. Source: web.dev, "Cumulative Layout Shift"."""
@@ -41,6 +42,7 @@ def expect_still(page: Page) -> Iterator[None]:
     assert sum(value for value, _ in shifts) < MOST, shifts
 
 
+@pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_jumps_while_pages_load_and_answers_stream(
     new_context: NewContext, width: int
@@ -97,6 +99,7 @@ def test_nothing_moves_for_those_who_want_no_motion(new_context: NewContext) -> 
     assert page.evaluate(MOVING) == []
 
 
+@pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 def test_everything_fits_at_twice_the_size(new_context: NewContext) -> None:
     """REL-785: 200 % of a screen of 1280 by 800; the message field is there, and what is written into it is sent."""
     viewport: ViewportSize = {"width": 640, "height": 400}

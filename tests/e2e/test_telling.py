@@ -7,7 +7,7 @@ import json
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
-from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, sign_in
+from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, open_sidebar, sign_in
 from tests.isolation.world import BROWSER_KEY
 
 IN_THE_BACKGROUND = (
@@ -52,20 +52,23 @@ def test_a_new_answer_is_marked_on_every_device_until_one_shows_it(
     open_chat(page, "Clock", "What time is it in Lisbon?")
     expect(page.locator("article.answer").last).to_contain_text("In Lisbon it is now")
     expect_idle(page)
-    page.locator("#sidebar").get_by_role("button", name="New chat", exact=True).click()
-    new_here = page.locator("#sidebar li.chat-row", has_text="Lisbon").first.get_by_role(
-        "img", name="new answer"
+    open_sidebar(page).get_by_role("button", name="New chat", exact=True).click()
+    new_here = (
+        open_sidebar(page)
+        .locator("li.chat-row", has_text="Lisbon")
+        .first.get_by_role("img", name="new answer")
     )
     expect(new_here).to_be_visible()
 
     other = new_context().new_page()
     sign_in(other, MEMBER)
-    row = other.locator("#sidebar li.chat-row", has_text="Lisbon").first
+    row = open_sidebar(other).locator("li.chat-row", has_text="Lisbon").first
     expect(row.get_by_role("img", name="new answer")).to_be_visible()
     row.get_by_role("link").click()
     expect(other.locator("article.answer").last).to_be_visible()
     expect(new_here).to_have_count(0)
     other.goto("/w/demo/")
+    open_sidebar(other)
     expect(row).to_be_visible()
     expect(row.get_by_role("img", name="new answer")).to_have_count(0)
 

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.accessibility import expect_no_faults
+from tests.e2e.accessibility import expect_no_faults, trying_others
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import MEMBER, approval_card, enter, expect_idle, say
+from tests.e2e.screens import Screen
 
 
 def look(page: Page, name: str) -> None:
     """Take its picture in both themes, and find no faults."""
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
-        screenshot(page, f"{name}-{theme}")
-        expect_no_faults(page)
+    with trying_others(page):
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            screenshot(page, f"{name}-{theme}")
+            expect_no_faults(page)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_temporary_chat_is_kept_or_gone(new_context: NewContext, width: int) -> None:
+def test_a_temporary_chat_is_kept_or_gone(new_context: NewContext, screen: Screen) -> None:
     """REL-1010, REL-1011, REL-1012: from the keys to a chat in no list, over a reload and an approval; then kept."""
-    page = new_context(viewport={"width": width, "height": 800}, bypass_csp=True).new_page()
+    page = new_context(bypass_csp=True).new_page()
+    name = screen.name
     enter(page, MEMBER)
     page.get_by_role("textbox", name="Message").wait_for()
     page.locator("li.bud-card").first.wait_for()
@@ -30,7 +31,7 @@ def test_a_temporary_chat_is_kept_or_gone(new_context: NewContext, width: int) -
     expect(switch).to_have_attribute("aria-pressed", "true")
     line = page.locator(".temporary-line")
     expect(line).to_contain_text("deleted 24 hours after its last activity")
-    look(page, f"temporary-home-{width}")
+    look(page, f"temporary-home-{name}")
     page.reload()
     expect(switch).to_have_attribute("aria-pressed", "true")
     switch.click()
@@ -40,16 +41,16 @@ def test_a_temporary_chat_is_kept_or_gone(new_context: NewContext, width: int) -
     expect(switch).to_have_attribute("aria-pressed", "true")
 
     page.locator(".bud-card").get_by_role("button", name="Notes").first.click()
-    say(page, f'Delete the note "{width}"')
+    say(page, f'Delete the note "{name}"')
     page.wait_for_url("**/c/**")
     expect(approval_card(page)).to_be_visible()
     address = page.url
-    expect(page.locator("#sidebar li.chat-row", has_text=f'note "{width}"')).to_have_count(0)
+    expect(page.locator("#sidebar li.chat-row", has_text=f'note "{name}"')).to_have_count(0)
     page.reload()
     expect(line).to_contain_text("The audit log keeps its tool calls")
-    look(page, f"temporary-chat-{width}")
+    look(page, f"temporary-chat-{name}")
     page.get_by_role("button", name="waiting for you").first.click()
-    expect(page.get_by_role("dialog")).to_contain_text(f'note "{width}"')
+    expect(page.get_by_role("dialog")).to_contain_text(f'note "{name}"')
     page.keyboard.press("Escape")
     approval_card(page).get_by_role("button", name="Allow once").click()
     expect_idle(page)
@@ -57,13 +58,13 @@ def test_a_temporary_chat_is_kept_or_gone(new_context: NewContext, width: int) -
     page.locator(".chat-header").get_by_role("button", name="More for").click()
     menu = page.locator(".menu-pop:popover-open")
     expect(menu.get_by_role("button", name="Keep this chat")).to_be_visible()
-    for name in ("Pin", "Archive", "Move to folder…"):
-        expect(menu.get_by_role("button", name=name, exact=True)).to_have_count(0)
+    for offered in ("Pin", "Archive", "Move to folder…"):
+        expect(menu.get_by_role("button", name=offered, exact=True)).to_have_count(0)
     page.keyboard.press("Escape")
     line.get_by_role("button", name="Keep this chat").click()
     expect(page.get_by_text("Kept. You find it in your list.")).to_be_visible()
     expect(line).to_have_count(0)
-    expect(page.locator("#sidebar li.chat-row", has_text=f'note "{width}"')).to_have_count(1)
+    expect(page.locator("#sidebar li.chat-row", has_text=f'note "{name}"')).to_have_count(1)
     page.goto("/w/demo/")
     expect(switch).to_have_attribute("aria-pressed", "false")
     page.goto(address)

@@ -8,7 +8,7 @@ import time
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import NewContext
-from tests.e2e.people import HOME, MEMBER, enter, expect_idle, open_chat
+from tests.e2e.people import HOME, MEMBER, enter, expect_idle, open_chat, send
 from tests.patience import PATIENCE
 
 _KEEP_NOTES = """() => {
@@ -43,7 +43,7 @@ def test_two_devices_that_type_at_once_lose_no_word(new_context: NewContext) -> 
     # Who wrote last hears of it.
     assert "in two places" in desk.evaluate("notes") + phone.evaluate("notes")
     here.fill("What time is it in Rome and Lima?")
-    here.press("Enter")
+    send(desk)
     expect_idle(desk)
     expect(there).to_have_value("")
     expect(here).to_have_value("")

@@ -59,9 +59,9 @@ it("SEC-554: has a tool ask each time from the card, and leaves this call to be 
   openMenu();
   await act(async () => named("Ask me each time")?.click());
   await vi.waitFor(() => expect(at().querySelector("[role=status]")).not.toBeNull());
-  expect(String(sent.mock.calls[0]?.[0])).toContain("tool-permissions/");
-  expect(JSON.parse(String(sent.mock.calls[0]?.[1]?.body))).toEqual({ tool_id: call.tool.id });
-  expect(sent).toHaveBeenCalledTimes(1);
+  // Others may ask for something meanwhile.
+  const asked = sent.mock.calls.filter(([url]) => String(url).includes("tool-permissions/"));
+  expect(asked.map(([, init]) => JSON.parse(String(init?.body)))).toEqual([{ tool_id: call.tool.id }]);
   expect(at().querySelector("[role=status] a")?.getAttribute("href")).toBe("/p/");
   expect(named("Allow once")).toBeDefined();
   expect(named("Always")).toBeUndefined();

@@ -124,6 +124,19 @@ describe("safeHref", () => {
 });
 
 describe("MarkdownStream", () => {
+  it("REL-1464: has no heading without words", () => {
+    expect(renderText("##\n\nText")).toBe("<p>Text</p>\n");
+  });
+
+  it("REL-1464: has no heading skip a level, whichever the text begins with", () => {
+    const root = document.createElement("div");
+    new MarkdownStream(root, () => undefined).update("## A\n\n#### B\n\n# C\n\n## D\n\nText", true);
+    const levels = [...root.querySelectorAll("h3, h4, h5, h6")].map(
+      (one) => one.getAttribute("aria-level") ?? one.tagName,
+    );
+    expect(levels).toEqual(["3", "4", "H3", "H4"]);
+  });
+
   const TEXT = [
     "# Title with *em* and **strong",
     "** words",
@@ -178,7 +191,7 @@ describe("MarkdownStream", () => {
     expect(dom('`a < b & "c"`').querySelector("code")?.textContent).toBe('a < b & "c"');
   });
 
-  it("REL-1457: tells headings without skipping a level, however an answer begins", () => {
+  it("REL-1464: tells headings without skipping a level, however an answer begins", () => {
     const root = document.createElement("div");
     const stream = new MarkdownStream(root, () => undefined);
     const levels = () =>

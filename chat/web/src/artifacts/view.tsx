@@ -300,11 +300,11 @@ function Source({ text, name }: { text: string; name: string }) {
         <CopyButton text={() => text} />
       </div>
       {html === null ? (
-        <pre>
+        <pre tabIndex={0}>
           <code>{text}</code>
         </pre>
       ) : (
-        <pre>
+        <pre tabIndex={0}>
           {/* Spans with classes and nothing else: `colours` has seen to that. */}
           <code class="hljs" dangerouslySetInnerHTML={{ __html: html }} />
         </pre>

@@ -69,8 +69,8 @@ export function Result({
                   )}{" "}
                   <span class="help">{call.is_recorded ? t.recorded : t.callStatus(call.status)}</span>
                 </p>
-                {call.arguments && <pre>{JSON.stringify(call.arguments, null, 2)}</pre>}
-                {call.result && <pre>{call.result}</pre>}
+                {call.arguments && <pre tabIndex={0}>{JSON.stringify(call.arguments, null, 2)}</pre>}
+                {call.result && <pre tabIndex={0}>{call.result}</pre>}
               </div>
             ))}
             {result.calls.length === 0 && <p class="help">{t.noCalls}</p>}

@@ -182,7 +182,7 @@ export function Composer(props: ComposerProps) {
         value={text}
         placeholder={props.placeholder}
         disabled={isDisabled}
-        enterkeyhint="send"
+        enterkeyhint={isTouch() ? "enter" : "send"}
         onInput={(event) => {
           setText(event.currentTarget.value);
           setCaret(event.currentTarget.selectionStart);
@@ -201,7 +201,8 @@ export function Composer(props: ComposerProps) {
             dropAsked(draftKey);
           }
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-          if (isTouch()) return; // a phone's Enter makes a line; its button sends
+          // A phone's Enter makes a line, and its button sends. Whoever holds Ctrl has a keyboard.
+          if (isTouch() && !event.ctrlKey && !event.metaKey) return;
           event.preventDefault();
           send(event.ctrlKey || event.metaKey ? "interrupt" : "queue");
         }}

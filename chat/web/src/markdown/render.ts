@@ -21,7 +21,8 @@ const marked = new Marked({
     html: ({ text }: Tokens.HTML | Tokens.Tag) => (/^<br\s*\/?>\s*$/i.test(text) ? "<br>" : escapeHtml(text)),
     heading({ tokens, depth }: Tokens.Heading) {
       const level = Math.min(depth + 2, 6); // the page has its own first two levels
-      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
+      const inner = this.parser.parseInline(tokens);
+      return inner === "" ? "" : `<h${level}>${inner}</h${level}>`; // signs alone announce nothing
     },
     link({ href, tokens }: Tokens.Link) {
       const inner = this.parser.parseInline(tokens);
