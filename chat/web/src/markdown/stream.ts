@@ -24,6 +24,7 @@ export class MarkdownStream {
   /** How many blocks before `head` are finished. */
   private done = 0;
   private seen: string[] = [];
+  private hasNewHeading = false;
   private notes: ReadonlySet<string> = new Set();
 
   constructor(
@@ -45,7 +46,8 @@ export class MarkdownStream {
     });
     while (this.root.children.length > this.done + blocks.length) this.root.lastElementChild?.remove();
     this.seen.length = this.root.children.length;
-    if (isEnd) nameLevels(this.root);
+    if (this.hasNewHeading) nameLevels(this.root);
+    this.hasNewHeading = false;
     if (!isEnd) this.forgetFinished(all, blocks.length);
   }
 
@@ -60,6 +62,7 @@ export class MarkdownStream {
     if (this.seen[at] !== html) {
       this.seen[at] = html;
       box.innerHTML = html; // sanitized in render.ts
+      this.hasNewHeading ||= /<h\d/.test(html);
       delete box.dataset.settled;
     }
     if (!isOpen && !box.dataset.settled) {
