@@ -396,6 +396,8 @@ def test_a_prompt_is_used_by_keyboard(member: Page) -> None:
     member.keyboard.press("Control+Shift+M")
     expect(choosing.get_by_role("button", name="Unpin Writer")).to_be_visible()
     expect(choosing.get_by_role("option").first).to_contain_text("Writer")
+    choosing.get_by_role("button", name="Unpin Writer").press("Enter")
+    expect(choosing.get_by_role("button", name="Pin Writer", exact=True)).to_be_visible()
 
 
 def attach(page: Page, folder: Path, *files: tuple[str, bytes]) -> None:

@@ -101,6 +101,7 @@ def test_an_answer_is_copied_with_its_look_and_read_aloud(new_context: NewContex
     page.wait_for_function(
         """async () => {
           const [item] = await navigator.clipboard.read();
+          if (!item.types.includes("text/html")) return false;
           const html = await (await item.getType("text/html")).text();
           return item.types.includes("text/plain") && html.includes("<strong>bold</strong>");
         }"""

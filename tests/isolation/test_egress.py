@@ -21,6 +21,8 @@ ALLOWED = {
     "workspaces/outbound/backend.py": "the egress client's connections",
     "workspaces/outbound/bounds.py": "the egress client's limits",
     "workspaces/outbound/egress.py": "the egress client itself",
+    "workspaces/outbound/names.py": "looks up the egress client's names",
+    "workspaces/outbound/streams.py": "the egress client's connections, to addresses that it is given",
     "workspaces/outbound/tls.py": "the egress client's connections without HTTP",
     "audit/streams/http_sinks.py": "posts with the egress client",
     "audit/streams/syslog.py": "names the exceptions of TLS",

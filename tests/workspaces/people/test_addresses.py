@@ -177,7 +177,7 @@ def test_nobody_confirms_an_address_by_hand() -> None:
     form = {"email": "Taken@example.org", "password1": PASSWORD, "password2": PASSWORD}
     page = client.post("/admin/workspaces/user/add/", form)
     assert page.status_code == 200
-    assert "already exists" in page.content.decode()
+    assert "Another account has this address" in page.content.decode()
 
 
 @pytest.mark.parametrize("has_mail_server", [True, False])

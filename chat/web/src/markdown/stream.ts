@@ -28,6 +28,7 @@ export class MarkdownStream {
   /** How many blocks before `head` are finished. */
   private done = 0;
   private seen: string[] = [];
+  private hasNewHeading = false;
   private notes: ReadonlySet<string> = new Set();
 
   constructor(
@@ -64,6 +65,7 @@ export class MarkdownStream {
     if (this.seen[at] !== html) {
       this.seen[at] = html;
       box.innerHTML = html; // sanitized in render.ts
+      this.hasNewHeading ||= /<h\d/.test(html);
       delete box.dataset.settled;
     }
     if (!isOpen && !box.dataset.settled) {
