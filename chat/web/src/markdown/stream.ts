@@ -50,7 +50,8 @@ export class MarkdownStream {
     });
     while (this.root.children.length > this.done + blocks.length) this.root.lastElementChild?.remove();
     this.seen.length = this.root.children.length;
-    tellLevels(this.root);
+    if (this.hasNewHeading) tellLevels(this.root);
+    this.hasNewHeading = false;
     if (!isEnd) this.forgetFinished(all, blocks.length);
   }
 
