@@ -156,6 +156,35 @@ describe("LiveSocket", () => {
     expect(statuses.at(-1)).toBe("reconnecting");
   });
 
+  it("REL-1458: comes back at once from a connection whose end the browser still waits for", async () => {
+    const first = newest();
+    first.accept();
+    first.close = () => {
+      first.readyState = 2; // the other side says nothing to it
+    };
+    const waiting = live.ask({ type: "stop", turn_id: "t" });
+    globalThis.dispatchEvent(new Event("offline"));
+    await expect(waiting).rejects.toMatchObject({ code: "offline" });
+    expect(statuses.at(-1)).toBe("reconnecting");
+    globalThis.dispatchEvent(new Event("online"));
+    expect(FakeSocket.made).toHaveLength(2);
+    newest().accept();
+    first.say({ type: "pong" });
+    first.onclose?.({ code: 1006 });
+    expect(live.isOpen).toBe(true);
+    expect(opened).toBe(2);
+    expect(events).toEqual([]);
+  });
+
+  it("REL-1458: does the same where no answer comes to its ping", () => {
+    newest().accept();
+    newest().close = () => {};
+    vi.advanceTimersByTime(35_000);
+    expect(statuses.at(-1)).toBe("reconnecting");
+    vi.advanceTimersByTime(1_000);
+    expect(FakeSocket.made).toHaveLength(2);
+  });
+
   it("says what it has read when it is asked, and bothers nobody with it", () => {
     newest().accept();
     newest().say({ type: "check", number: 7 });

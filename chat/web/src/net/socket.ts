@@ -134,8 +134,14 @@ export class LiveSocket {
   };
 
   private lost = (): void => {
-    this.socket?.close();
+    if (this.socket) this.abandon(this.socket);
   };
+
+  /** Count a connection as gone. Its own end can take a minute: the browser waits for the other side to close it too. */
+  private abandon(socket: WebSocket): void {
+    this.ended(socket);
+    socket.close();
+  }
 
   private connect(): void {
     if (this.isClosed || this.socket) return;
@@ -143,37 +149,41 @@ export class LiveSocket {
     const socket = (this.options.open ?? ((url) => new WebSocket(url)))(this.options.url);
     this.socket = socket;
     socket.onopen = () => {
+      if (this.socket !== socket) return;
       this.options.onStatus("open");
       this.pingTimer = setInterval(() => this.ping(), PING_EVERY_MS);
       this.options.onOpen();
     };
     socket.onmessage = (message) => {
+      if (this.socket !== socket) return;
       this.attempt = 0; // only a server that speaks counts as a success
       clearTimeout(this.pongTimer);
       const event = parseEvent(message.data);
       if (event) this.take(event);
     };
-    socket.onclose = (close) => {
-      if (this.socket !== socket) return;
-      this.socket = null;
-      this.quiet();
-      this.failAll("offline", common.connectionLost);
-      const final = FINAL[close.code];
-      if (final) {
-        this.isClosed = true;
-        this.options.onStatus(final);
-      } else if (!this.isClosed) {
-        // After a lost connection, the server may count for a while what is gone.
-        const isCrowded = close.code === TOO_MANY;
-        const random = this.options.random ?? Math.random;
-        this.options.onStatus(isCrowded ? "crowded" : "reconnecting");
-        this.retryTimer = setTimeout(
-          () => this.connect(),
-          isCrowded ? CROWDED_MS * (0.75 + random() / 2) : reconnectDelay(this.attempt, random),
-        );
-        if (!isCrowded) this.attempt += 1;
-      }
-    };
+    socket.onclose = (close) => this.ended(socket, close.code);
+  }
+
+  private ended(socket: WebSocket, code?: number): void {
+    if (this.socket !== socket) return;
+    this.socket = null;
+    this.quiet();
+    this.failAll("offline", common.connectionLost);
+    const final = code === undefined ? undefined : FINAL[code];
+    if (final) {
+      this.isClosed = true;
+      this.options.onStatus(final);
+    } else if (!this.isClosed) {
+      // After a lost connection, the server may count for a while what is gone.
+      const isCrowded = code === TOO_MANY;
+      const random = this.options.random ?? Math.random;
+      this.options.onStatus(isCrowded ? "crowded" : "reconnecting");
+      this.retryTimer = setTimeout(
+        () => this.connect(),
+        isCrowded ? CROWDED_MS * (0.75 + random() / 2) : reconnectDelay(this.attempt, random),
+      );
+      if (!isCrowded) this.attempt += 1;
+    }
   }
 
   private take(event: ServerEvent): void {
@@ -198,7 +208,7 @@ export class LiveSocket {
     if (!this.tell({ type: "ping" })) return;
     clearTimeout(this.pongTimer);
     const socket = this.socket;
-    this.pongTimer = setTimeout(() => socket?.close(), PONG_WITHIN_MS);
+    this.pongTimer = setTimeout(() => socket && this.abandon(socket), PONG_WITHIN_MS);
   }
 
   private quiet(): void {
