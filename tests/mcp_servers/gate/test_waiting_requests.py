@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -19,6 +20,7 @@ from django.test import RequestFactory, override_settings
 from django.utils import timezone
 from mcp_types import ToolAnnotations
 
+from chat.sockets import open as open_sockets
 from config.asgi import application
 from config.middleware import StreamMiddleware
 from mcp_servers.client.connections import runtime
@@ -141,13 +143,16 @@ def taken() -> int:
 @pytest.mark.postgresql
 @pytest.mark.timeout(600)
 async def test_calls_pages_and_sockets_at_four_times_the_pool(
-    transactional_db: None, holding: list[Holding]
+    transactional_db: None, holding: list[Holding], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-260, REL-28: 80 calls wait at their servers without a connection, and pages and sockets are served; then
     80 of each at the same moment. Nobody hears 503."""
     from tests.factories import make_tenant
 
     many = 4 * settings.TRELLIS.database_pool_size
+    # All of them are one person's.
+    ample = settings.TRELLIS.model_copy(update={"sockets_per_person": 2 * many})
+    monkeypatch.setattr(open_sockets, "settings", SimpleNamespace(TRELLIS=ample))
     tenant = await sync_to_async(make_tenant)("acme")
     held = await sync_to_async(make_tools)(tenant, holding, "hold")
     quick = await sync_to_async(make_tools)(tenant, holding, "echo")
