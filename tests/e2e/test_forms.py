@@ -23,13 +23,13 @@ from chat.models import ModelProvider, ProviderModel
 provider = ModelProvider.objects.across_workspaces().get(name="Compared")
 ProviderModel.objects.bulk_create(
     ProviderModel(workspace=provider.workspace, provider=provider, model=f"vendor/model-{at:03}") for at in range(300))
-ModelProvider.objects.create(workspace=provider.workspace, name="Main", base_url=provider.base_url,
+ModelProvider.objects.create(workspace=provider.workspace, name="Leaning", base_url=provider.base_url,
     default_model="main-model", fallback=provider)
 print(provider.pk)
 """
 REMOVE_MODELS = """
 from chat.models import ModelProvider, ProviderModel
-ModelProvider.objects.across_workspaces().filter(name="Main").delete()
+ModelProvider.objects.across_workspaces().filter(name="Leaning").delete()
 ProviderModel.objects.across_workspaces().filter(model__startswith="vendor/model-").delete()
 """
 
@@ -144,7 +144,7 @@ def test_one_of_many_models_is_found_and_a_provider_in_use_is_told(
     admin.goto(f"/admin/chat/modelprovider/{provider_id}/delete/")
     expect(admin.get_by_role("heading", name="“Compared” is still in use")).to_be_visible()
     expect(admin.get_by_role("link", name="Keeper")).to_be_visible()
-    expect(admin.get_by_text("“Main” asks it when it fails.")).to_be_visible()
+    expect(admin.get_by_text("“Leaning” asks it when it fails.")).to_be_visible()
     expect(admin.get_by_role("button", name="Delete")).to_have_count(0)
     look(admin, "form-provider-in-use")
     admin.keyboard.press("Escape")
