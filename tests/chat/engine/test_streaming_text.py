@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 from uuid import UUID
@@ -78,10 +80,10 @@ async def test_a_page_sees_what_was_said_and_thought_wherever_it_comes_in() -> N
         assert missed_deltas(conversation, message, Said("", "")) == []
 
 
-async def test_other_processes_are_told_from_what_their_row_holds() -> None:
-    """REL-13: joined pieces reach back to the state saved before last, for each of the two."""
+@contextmanager
+def other_processes() -> Iterator[list[dict[str, Any]]]:
+    """Collect what goes to other processes, each piece at once."""
     sent: list[dict[str, Any]] = []
-    conversation, message = uuid7(), uuid7()
 
     def across(conversation_id: UUID, frames: list[tuple[str, int | None]]) -> None:
         sent.extend(json.loads(frame) for frame, _ in frames)
@@ -91,6 +93,13 @@ async def test_other_processes_are_told_from_what_their_row_holds() -> None:
         patch.object(live_module, "ACROSS_WINDOW_SECONDS", 0.0),
         patch.object(hub, "send_across", across),
     ):
+        yield sent
+
+
+async def test_other_processes_are_told_from_what_their_row_holds() -> None:
+    """REL-13: joined pieces reach back to the state saved before last, for each of the two."""
+    conversation, message = uuid7(), uuid7()
+    with other_processes() as sent:
         live = LiveText(conversation, message)
         live.append_reasoning("Hm 🌱")
         live.append("One")
@@ -111,16 +120,7 @@ async def test_other_processes_are_told_from_what_their_row_holds() -> None:
 
 async def test_nothing_goes_across_while_nobody_follows_there() -> None:
     """REL-1453: whoever comes reads the row, and is told what it lacks in the round after; the rest follows."""
-    sent: list[dict[str, Any]] = []
-
-    def across(conversation_id: UUID, frames: list[tuple[str, int | None]]) -> None:
-        sent.extend(json.loads(frame) for frame, _ in frames)
-
-    with (
-        patch.object(live_module, "has_other_processes", lambda: True),
-        patch.object(live_module, "ACROSS_WINDOW_SECONDS", 0.0),
-        patch.object(hub, "send_across", across),
-    ):
+    with other_processes() as sent:
         live = LiveText(uuid7(), uuid7())
         live.go_across(is_followed=False)
         live.append("One 🌱")

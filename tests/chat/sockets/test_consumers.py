@@ -708,14 +708,16 @@ async def test_a_page_that_goes_away_in_mid_frame_is_one_quiet_line(
     assert [(line.levelname, line.getMessage()) for line in ours] == [("INFO", "socket_page_gone")]
 
 
+def allow_sockets(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Let one person have so many."""
+    few = settings.TRELLIS.model_copy(update={"sockets_per_person": most})
+    monkeypatch.setattr(open_sockets, "settings", SimpleNamespace(TRELLIS=few))
+
+
 @pytest.mark.django_db(transaction=True)
 async def test_one_person_cannot_open_sockets_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """SEC-681: pages beyond the limit hear why. Others are not concerned, and a page that closes makes room."""
-    monkeypatch.setattr(
-        open_sockets,
-        "settings",
-        SimpleNamespace(TRELLIS=settings.TRELLIS.model_copy(update={"sockets_per_person": 2})),
-    )
+    allow_sockets(monkeypatch, 2)
     tenant = await sync_to_async(make_tenant)("acme")
     client = await sync_to_async(tenant.client)("member")
     async with opened(tenant, client=client) as first:
@@ -734,11 +736,7 @@ async def test_one_person_cannot_open_sockets_without_end(monkeypatch: pytest.Mo
 @pytest.mark.django_db(transaction=True)
 async def test_many_that_come_at_one_moment_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """SEC-681: a place is taken before the database is asked, so none slips through while it answers."""
-    monkeypatch.setattr(
-        open_sockets,
-        "settings",
-        SimpleNamespace(TRELLIS=settings.TRELLIS.model_copy(update={"sockets_per_person": 3})),
-    )
+    allow_sockets(monkeypatch, 3)
     tenant = await sync_to_async(make_tenant)("acme")
     client = await sync_to_async(tenant.client)("member")
     is_over = asyncio.Event()
