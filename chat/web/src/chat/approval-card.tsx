@@ -23,6 +23,7 @@ import {
 } from "./edited-arguments";
 import { isFocusFree } from "./focus";
 import { JsonView } from "./json-tree";
+import { RefusalReason } from "./refusal-reason";
 
 /** Enter pressed for something else while the card appears must not approve it. */
 const GUARD_MS = 350;
@@ -242,19 +243,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
             void act("refuse", reason?.trim() ? { note: reason.trim() } : {});
           }}
         >
-          <div class="field">
-            <label for={`${id}-note`}>
-              {t.refuseWhy} <span class="optional">{common.optional}</span>
-            </label>
-            <input
-              ref={note}
-              id={`${id}-note`}
-              maxLength={500}
-              autocomplete="off"
-              value={reason ?? ""}
-              onInput={(event) => setReason(event.currentTarget.value)}
-            />
-          </div>
+          <RefusalReason id={`${id}-note`} field={note} reason={reason ?? ""} onReason={setReason} />
           <div class="flex flex-wrap gap-2">
             <button type="submit" class="btn btn-error btn-sm" disabled={isBusy}>
               {t.refuseCall}

@@ -1,8 +1,8 @@
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { argumentsOf, hasOtherArguments, leaveArguments } from "../chat/edited-arguments";
+import { RefusalReason } from "../chat/refusal-reason";
 import { decide } from "../commands";
 import callTexts from "../texts/calls";
-import common from "../texts/common";
 import t from "../texts/waiting";
 import { Icon } from "../ui/icon";
 import { forgetKept, useKept } from "../ui/kept";
@@ -58,19 +58,7 @@ export function DecideAll({ calls }: { calls: readonly ToolCall[] }) {
           void all("refuse", reason.trim());
         }}
       >
-        <div class="field">
-          <label for={`${id}-note`}>
-            {callTexts.refuseWhy} <span class="optional">{common.optional}</span>
-          </label>
-          <input
-            ref={note}
-            id={`${id}-note`}
-            maxLength={500}
-            autocomplete="off"
-            value={reason}
-            onInput={(event) => setReason(event.currentTarget.value)}
-          />
-        </div>
+        <RefusalReason id={`${id}-note`} field={note} reason={reason} onReason={setReason} />
         <div class="flex flex-wrap gap-2">
           <button type="submit" class="btn btn-error btn-sm" disabled={isBusy}>
             {t.refuseAll(calls.length)}
