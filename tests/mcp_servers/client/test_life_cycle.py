@@ -341,44 +341,41 @@ async def test_a_server_that_does_not_take_its_leave_is_left(
     assert time.monotonic() - started < 30
 
 
-STREAM = b"retry: 0\nid: %d\ndata: \n\n"
+class EndingStreams:
+    """Event streams that end at once, and say that nobody need wait before they come back."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def end(self, body: Any, scope: Any, answer: Any) -> None:
+        self.asked += 1
+        told = b"retry: 0\nid: %d\ndata: \n\n" % self.asked
+        await reply(answer, 200, told, "text/event-stream")
 
 
 async def test_a_server_that_ends_its_stream_again_and_again_is_asked_now_and_then(
     raw: RawServer,
 ) -> None:
     """SEC-685: it says that nobody need wait before they come back; the loop of all connections has better things to do."""
-    asked = 0
-
-    async def break_off(body: Any, scope: Any, answer: Any) -> None:
-        nonlocal asked
-        asked += 1
-        await reply(answer, 200, STREAM % asked, "text/event-stream")
-
-    raw.handlers = {"initialize": begin_session, "GET": break_off}
+    streams = EndingStreams()
+    raw.handlers = {"initialize": begin_session, "GET": streams.end}
     spec = spec_for(raw.url, protocol=Protocol.LEGACY, transport="streamable_http")
     await runtime.run(pool.list_tools(spec))
     await asyncio.sleep(3)
-    begun = asked
+    begun = streams.asked
     await asyncio.sleep(3)
     assert begun <= guard.STREAMS_AT_ONCE + 4 * guard.STREAMS_PER_SECOND
     # It is asked all the same: a server may end its streams to save them.
-    assert 1 <= asked - begun <= 4 * guard.STREAMS_PER_SECOND
+    assert 1 <= streams.asked - begun <= 4 * guard.STREAMS_PER_SECOND
 
 
 async def test_an_answer_that_is_put_off_again_and_again_is_asked_for_now_and_then(
     raw: RawServer,
 ) -> None:
     """SEC-685: the same for the stream of one call."""
-    asked = 0
-
-    async def break_off(body: Any, scope: Any, answer: Any) -> None:
-        nonlocal asked
-        asked += 1
-        await reply(answer, 200, STREAM % asked, "text/event-stream")
-
-    raw.handlers = {"tools/call": break_off, "GET": break_off}
+    streams = EndingStreams()
+    raw.handlers = {"tools/call": streams.end, "GET": streams.end}
     spec = spec_for(raw.url, protocol=Protocol.LEGACY, transport="streamable_http")
     with pytest.raises(TimeoutError):
         await send(spec, "echo", {"text": "hi"}, limits=within(3.0))
-    assert 2 <= asked <= guard.STREAMS_AT_ONCE + 6 * guard.STREAMS_PER_SECOND
+    assert 2 <= streams.asked <= guard.STREAMS_AT_ONCE + 6 * guard.STREAMS_PER_SECOND
