@@ -184,6 +184,22 @@ it("REL-1247: no keyboard of a phone comes up for a message field that nobody to
   vi.unstubAllGlobals();
 });
 
+it("REL-1531: the message field has the focus of a chat that opens, but not from somebody who has gone on meanwhile", () => {
+  const parts = { label: "Message", placeholder: "", onSend: async () => {} };
+  const away = document.querySelector(".composer-bar button") as HTMLButtonElement;
+  for (const [id, goesOn] of [
+    [CONVERSATION.replace(/.$/, "2"), false],
+    [CONVERSATION.replace(/.$/, "3"), true],
+  ] as const) {
+    away.focus();
+    app.go(app.conversationPath(id));
+    if (goesOn) away.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    draw(<composer.Composer {...parts} draftKey={id} />);
+    expect(document.activeElement).toBe(goesOn ? away : field());
+    draw(null);
+  }
+});
+
 it("REL-1255: a message that is too long stays in its field, and nothing of it is sent", () => {
   notes.toasts.value = [];
   const onSend = vi.fn(async () => {});

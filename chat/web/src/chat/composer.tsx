@@ -21,6 +21,7 @@ import { ChoiceChip } from "./chooser";
 import { comparing } from "./comparing";
 import { DictateButton } from "./dictate-button";
 import { draftOf, useDraft } from "./draft";
+import { mayBeginTyping } from "./focus";
 import { mention } from "./mentions";
 import { MissingServer } from "./missing-server";
 import { OFFERS_ID, type Offer, OfferMenu, offerId, useOffers } from "./offers";
@@ -66,7 +67,7 @@ export function Composer(props: ComposerProps) {
   const offers = useOffers(props.conversationId, text, Math.min(caret, text.length));
 
   useEffect(() => {
-    if (!isTouch()) field.current?.focus({ preventScroll: true });
+    if (!isTouch() && mayBeginTyping()) field.current?.focus({ preventScroll: true });
   }, [draftKey]);
   useEffect(() => {
     if (!isRunning) setStopping(false);

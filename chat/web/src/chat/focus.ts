@@ -1,7 +1,28 @@
+import { hearOfPlace } from "../place";
+
+/** Whether somebody has pressed a key or anything else since the page came to where it is. */
+let hasGoneOn = false;
+hearOfPlace(() => {
+  hasGoneOn = false;
+});
+for (const press of ["keydown", "pointerdown"])
+  document.addEventListener(
+    press,
+    () => {
+      hasGoneOn = true;
+    },
+    { capture: true },
+  );
+
+const isNowhere = (): boolean => !document.activeElement || document.activeElement === document.body;
+
+/** May the message field of a chat take the focus: its code may come when somebody has gone on to something else. */
+export const mayBeginTyping = (): boolean => !hasGoneOn || isNowhere();
+
 /** May a card that appears take the focus: not from somebody who is writing. */
 export function isFocusFree(): boolean {
-  const active = document.activeElement;
-  if (!active || active === document.body) return true;
+  if (isNowhere()) return true;
+  const active = document.activeElement as HTMLElement;
   if (active.id === "composer-text") return (active as HTMLTextAreaElement).value === "";
   return (
     active.closest(".approval, dialog, .menu-pop") === null && !active.matches("input, textarea, select")
