@@ -25,12 +25,15 @@ from chat.providers.shared import switched_off
 from chat.services.offered_models import offered_models_of
 from chat.services.provider_check import check_provider, try_key
 from chat.services.provider_models import remove_known_model
-from chat.services.provider_uses import consequences_of_deletion, uses_of_provider
+from chat.services.provider_removal import (
+    consequences_of_deletion,
+    remove_provider,
+    uses_of_provider,
+)
 from chat.services.providers import (
     NAME_TAKEN,
     prepare_provider,
     read_key,
-    remove_provider,
     switch_provider,
 )
 from workspaces.errors import DomainError, InvalidInput

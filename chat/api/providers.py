@@ -21,12 +21,12 @@ from chat.services.provider_check import (
     try_draft,
     try_embedding,
 )
+from chat.services.provider_removal import remove_provider
 from chat.services.providers import (
     LONGEST_KEY,
     ProviderDraft,
     add_provider,
     change_provider,
-    remove_provider,
 )
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.errors import NotFound

@@ -297,6 +297,10 @@ class BudQuerySet(WorkspaceQuerySet["Bud"]):
         shared = models.Q(visibility=BudVisibility.WORKSPACE.value, is_draft=False)
         return rows.filter(shared | models.Q(owner_id=user_id))
 
+    def tried(self) -> BudQuerySet:
+        """Unsaved ones that somebody tries in the editor."""
+        return self.filter(is_draft=True, is_sandboxed=False)
+
     def shared(self) -> BudQuerySet:
         """Those of the whole workspace."""
         return self.filter(visibility=BudVisibility.WORKSPACE.value, is_draft=False)

@@ -45,9 +45,7 @@ def save_draft(
     else:
         require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
     with transaction.atomic():
-        rows = Bud.objects.for_workspace(workspace_id).filter(
-            is_draft=True, is_sandboxed=False, owner=person
-        )
+        rows = Bud.objects.for_workspace(workspace_id).tried().filter(owner=person)
         draft: Bud | None = rows.filter(draft_of=bud).first()
         if draft is None:
             slug = free_slug(workspace_id, f"test-{person.pk.hex[-12:]}")
@@ -82,6 +80,14 @@ def forget_tests(*, draft: Bud, actor: Actor) -> None:
         erase_conversation(conversation=conversation, actor=actor)
 
 
+def forget_draft(*, draft: Bud, actor: Actor) -> None:
+    """Erase a draft with its test chats."""
+    forget_tests(draft=draft, actor=actor)
+    with transaction.atomic():
+        record_deleted(draft, actor=actor)
+        draft.delete()
+
+
 def forget_old_drafts() -> int:
     """Erase drafts that nobody has touched for a day, with their chats; how many."""
     old = Bud.objects.across_workspaces().filter(
@@ -95,9 +101,6 @@ def forget_old_drafts() -> int:
         actor = Actor.system(
             label="forget_old_drafts", source=Source.TASK, workspace_id=draft.workspace_id
         )
-        forget_tests(draft=draft, actor=actor)
-        with transaction.atomic():
-            record_deleted(draft, actor=actor)
-            draft.delete()
+        forget_draft(draft=draft, actor=actor)
         number += 1
     return number

@@ -8,15 +8,14 @@ from typing import Final
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from chat.models import ModelProvider, ProviderModel, Withheld
+from chat.models import ModelProvider, ProviderModel
 from chat.providers.shared import withheld_model
-from chat.services.provider_uses import told_needed, uses_of_provider
 from workspaces.actors import Actor
-from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, InvalidEndpoint, InvalidInput
 from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint
@@ -140,27 +139,6 @@ def switch_provider(*, provider: ModelProvider, is_active: bool, actor: Actor) -
         provider.is_active = is_active
         provider.save(update_fields=["is_active", "updated_at"])
     return provider
-
-
-@transaction.atomic
-def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
-    """Remove a provider with its key and what is known of its models.
-
-    Raises:
-        PermissionDenied: the actor may not manage models.
-        Conflict: buds use it, or it is the platform's and not withdrawn.
-    """
-    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
-    if provider.is_shared and provider.withheld != Withheld.WITHDRAWN.value:
-        told = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
-        raise Conflict(told % {"name": provider.name})
-    if told := told_needed(uses_of_provider(provider, actor)):
-        raise Conflict(told)
-    record_deleted(provider, actor=actor)
-    try:
-        provider.delete()
-    except models.ProtectedError as error:  # since the moment before
-        raise Conflict(told_needed(uses_of_provider(provider, actor))) from error
 
 
 def _fallback(provider: ModelProvider, draft: ProviderDraft) -> ModelProvider | None:

@@ -196,7 +196,7 @@ def test_a_provider_that_nothing_uses_is_removed(tenant: Tenant, provider: Model
 def test_the_page_that_asks_names_what_uses_a_provider(
     tenant: Tenant, provider: ModelProvider
 ) -> None:
-    """REL-1483: the buds that keep it, whose fallback it is, and the chats that chose its models."""
+    """REL-1483, REL-1532: the buds that keep it, whose fallback it is, and the chats that chose its models. Test chats go."""
     browser = tenant.client("admin")
     where = reverse("admin:chat_modelprovider_delete", args=[provider.pk])
     of_all = Bud.objects.create(
@@ -238,16 +238,22 @@ def test_the_page_that_asks_names_what_uses_a_provider(
     assert "only its owner sees" in browser.get(where).content.decode()
     refused = Api(tenant)("DELETE", f"providers/{provider.pk}/").json()["errors"][0]["detail"]
     assert refused == "This is still in use by 1 bud of others."
-    Bud.objects.for_workspace(tenant.workspace).filter(pk=own.pk).update(
-        is_draft=True, is_archived=False
+    drafts = Bud.objects.for_workspace(tenant.workspace).filter(pk=own.pk)
+    drafts.update(is_draft=True, is_sandboxed=True, is_archived=False)
+    assert "A check of a bud uses it now." in browser.get(where).content.decode()
+    drafts.update(is_sandboxed=False)
+    test_chat = Conversation.objects.create(
+        workspace=tenant.workspace, owner=tenant.member, bud=own
     )
-    assert "1 test of a bud uses it" in browser.get(where).content.decode()
-    own.delete()
     asked = browser.get(where).content.decode()
     assert "No bud uses it." in asked
+    assert "This test chat is erased." in asked
     assert "“main” asks it when it fails." in asked
     assert browser.post(where, {"post": "yes"}).status_code == 302
     assert not ModelProvider.objects.for_workspace(tenant.workspace).filter(pk=provider.pk).exists()
+    assert not drafts.exists()
+    assert not Conversation.objects.for_workspace(tenant.workspace).filter(pk=test_chat.pk).exists()
+    assert Bud.objects.for_workspace(tenant.workspace).filter(pk=other.pk).exists()
 
 
 def test_the_form_suggests_the_models_that_are_known(

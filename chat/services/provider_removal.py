@@ -1,4 +1,4 @@
-"""What uses a model provider of a workspace, and what becomes of it when the provider is deleted."""
+"""Removing a model provider of a workspace: what uses it, what becomes of that, and doing it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from django.db import models, transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from chat.models import Bud, Conversation, ModelProvider
+from chat.models import Bud, Conversation, ModelProvider, Withheld
+from chat.services.bud_drafts import forget_draft
 from workspaces.actors import Actor
+from workspaces.changes import record_deleted
+from workspaces.errors import Conflict
 from workspaces.formats import whole
+from workspaces.roles import Permission, require
 
 MOST_NAMED: Final = 20
 
@@ -35,8 +40,10 @@ class ProviderUses:
     """Further ones."""
     unseen_buds: int
     """Of these, those that are somebody else's alone."""
+    checks: int
+    """Copies of buds whose checks run now."""
     tests: int
-    """Buds that somebody only tries, in the editor or by its checks."""
+    """Unsaved buds that somebody tries in the editor."""
     stands_in_for: tuple[str, ...]
     """Providers that ask it when they fail; some of them, if there are many."""
     chats: int
@@ -45,7 +52,7 @@ class ProviderUses:
     @property
     def is_needed(self) -> bool:
         """Whether it cannot be deleted."""
-        return bool(self.buds or self.more_buds or self.tests)
+        return bool(self.buds or self.more_buds or self.checks)
 
 
 def uses_of_provider(provider: ModelProvider, actor: Actor) -> ProviderUses:
@@ -66,7 +73,8 @@ def uses_of_provider(provider: ModelProvider, actor: Actor) -> ProviderUses:
         buds=tuple(named),
         more_buds=total - len(named),
         unseen_buds=total - number_seen,
-        tests=rows.filter(is_draft=True).count(),
+        checks=rows.filter(is_sandboxed=True).count(),
+        tests=rows.tried().count(),
         stands_in_for=tuple(behind.order_by("name").values_list("name", flat=True)[:MOST_NAMED]),
         chats=chats.count(),
     )
@@ -84,9 +92,11 @@ def told_needed(uses: ProviderUses) -> str:
             else ngettext("%(count)s bud of others", "%(count)s buds of others", others)
         )
         users.append(told % {"count": whole(others)})
-    if uses.tests:
-        told = ngettext("%(count)s test of a bud", "%(count)s tests of buds", uses.tests)
-        users.append(told % {"count": whole(uses.tests)})
+    if uses.checks:
+        told = ngettext(
+            "a check of a bud that runs now", "%(count)s checks of buds that run now", uses.checks
+        )
+        users.append(told % {"count": whole(uses.checks)})
     return _("This is still in use by %(users)s.") % {"users": ", ".join(users)}
 
 
@@ -97,6 +107,13 @@ def consequences_of_deletion(uses: ProviderUses) -> list[str]:
         % {"name": name}
         for name in uses.stands_in_for
     ]
+    if uses.tests:
+        sentence = ngettext(
+            "Somebody tries it with a bud in the editor. This test chat is erased.",
+            "People try it with buds in the editor. These %(count)s test chats are erased.",
+            uses.tests,
+        )
+        told.append(sentence % {"count": whole(uses.tests)})
     if uses.chats:
         sentence = ngettext(
             "Somebody chose one of its models in %(count)s chat. The model of its bud answers there then.",
@@ -105,3 +122,26 @@ def consequences_of_deletion(uses: ProviderUses) -> list[str]:
         )
         told.append(sentence % {"count": whole(uses.chats)})
     return told
+
+
+@transaction.atomic
+def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
+    """Remove a provider with its key, what is known of its models, and the test chats of unsaved buds that use it.
+
+    Raises:
+        PermissionDenied: the actor may not manage models.
+        Conflict: buds use it, or it is the platform's and not withdrawn.
+    """
+    require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    if provider.is_shared and provider.withheld != Withheld.WITHDRAWN.value:
+        told = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
+        raise Conflict(told % {"name": provider.name})
+    if told := told_needed(uses_of_provider(provider, actor)):
+        raise Conflict(told)
+    for draft in Bud.objects.for_workspace(provider.workspace_id).tried().filter(provider=provider):
+        forget_draft(draft=draft, actor=actor)
+    record_deleted(provider, actor=actor)
+    try:
+        provider.delete()
+    except models.ProtectedError as error:  # since the moment before
+        raise Conflict(told_needed(uses_of_provider(provider, actor))) from error
