@@ -31,21 +31,22 @@ class Bounds:
 
 
 LINES_AT_ONCE: Final = 50_000
+"""Lines, or whatever else is counted."""
 
 
 class Pace:
-    """How fast lines are read: so many at once, and so many per second from then on."""
+    """How fast lines or bytes are read: so many at once, and so many per second from then on."""
 
     def __init__(self, per_second: float) -> None:
         self._per_second = per_second
         self._behind_at = 0.0
         """When all that was read would have been, at that speed."""
 
-    def take(self, lines: int) -> float:
-        """Count lines; gives how long to wait before they are handed on."""
+    def take(self, count: int) -> float:
+        """Count what was read; gives how long to wait before it is handed on."""
         now = time.monotonic()
         room = LINES_AT_ONCE / self._per_second
-        self._behind_at = max(self._behind_at, now - room) + lines / self._per_second
+        self._behind_at = max(self._behind_at, now - room) + count / self._per_second
         return max(0.0, self._behind_at - now)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
+from mcp_servers.client.transports.messages import LINES_PER_SECOND
 from workspaces import outbound
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES: Final = 10 * 2**20
 MAX_EVENT_BYTES: Final = 8 * 2**20
 """One event of a stream; the SDK's servers send a result twice in it, as text and as structure."""
-
-LINES_PER_SECOND: Final = 2_000.0
-"""A message has two lines. All connections share one loop, which a server that never stops would keep busy."""
 
 
 def http_client(

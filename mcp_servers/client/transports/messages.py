@@ -14,6 +14,11 @@ from workspaces.outbound import TooLarge
 RECORDED: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
 """What the gate sends. The log has an entry for each sending, so nothing below the gate sends one of these again."""
 
+LINES_PER_SECOND: Final = 2_000.0
+"""Of what a server sends. All connections share one loop, which one that never stops would keep busy."""
+LINES_PER_MESSAGE: Final = 2
+"""As in an event stream; a message counts as much elsewhere."""
+
 _PARSE_ERROR: Final = -32700
 _ID: Final = re.compile(rb'[{,]\s*"id"\s*:\s*([0-9]{1,9})\s*[,}]')
 _ID_WITHIN: Final = 100

@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from mcp_servers.client.transports.messages import read_message, write_message
+from mcp_servers.client.transports.messages import (
+    LINES_PER_MESSAGE,
+    LINES_PER_SECOND,
+    read_message,
+    write_message,
+)
+from workspaces.outbound import Pace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -34,6 +40,8 @@ logger = logging.getLogger(__name__)
 MAX_LINE_BYTES: Final = 2**20
 STDERR_BYTES: Final = 64 * 1024
 MAX_STDERR_LINE: Final = 4096
+STDERR_BYTES_PER_SECOND: Final = 2.0 * 2**20
+"""Of a child that never stops: it waits, so that others have the loop."""
 MAX_STRAY_LINES: Final = 10_000
 """Lines that are no protocol, after which the child counts as broken."""
 
@@ -79,6 +87,8 @@ class StdioTransport:
     def __init__(self, spec: StdioSpec, *, on_line: Callable[[str], None] | None = None) -> None:
         self._spec = spec
         self._on_line = on_line
+        self._pace = Pace(LINES_PER_SECOND)
+        self._is_ending = asyncio.Event()
         self.stderr = StderrRing()
         self.pid: int | None = None
         """The keeper's process id while the child runs."""
@@ -190,6 +200,8 @@ class StdioTransport:
             if self.stderr.stray_lines % 100 == 0:
                 await asyncio.sleep(0)  # noise must not keep the loop from the other connections
             return True
+        if pause := self._pace.take(LINES_PER_MESSAGE):
+            await asyncio.sleep(pause)
         try:
             await to_session.send(message)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -215,11 +227,15 @@ class StdioTransport:
     async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
         rest = b""
+        pace = Pace(STDERR_BYTES_PER_SECOND)
         while chunk := await process.stderr.read(16384):
             self.stderr.write(chunk)
             rest = self._tell_lines(rest + chunk)
             # A child that floods its error stream must not take the loop from the other connections.
             await asyncio.sleep(0)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pace.take(len(chunk))):
+                    await self._is_ending.wait()  # its last words are not to be lost
 
     def _tell_lines(self, data: bytes) -> bytes:
         """Tell of the whole lines; what is left of the last one."""
@@ -234,6 +250,7 @@ class StdioTransport:
     async def _stop(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
         """Close the input, wait, let the keeper end the program, and collect the keeper in any case."""
         assert process.stdin is not None
+        self._is_ending.set()
         process.stdin.close()
         try:
             if not await _ended(process, EXIT_SECONDS):

@@ -18,9 +18,14 @@ from httpx2.websockets import (
     WebSocketUpgradeError,
 )
 
-from mcp_servers.client.transports.http import LINES_PER_SECOND, MAX_EVENT_BYTES, http_client
+from mcp_servers.client.transports.http import MAX_EVENT_BYTES, http_client
 from mcp_servers.client.transports.http_failures import refused
-from mcp_servers.client.transports.messages import read_message, write_message
+from mcp_servers.client.transports.messages import (
+    LINES_PER_MESSAGE,
+    LINES_PER_SECOND,
+    read_message,
+    write_message,
+)
 from workspaces.outbound import Pace
 
 if TYPE_CHECKING:
@@ -36,8 +41,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SUBPROTOCOL: Final = "mcp"
-_LINES: Final = 2
-"""That a message counts for, as it has them in an event stream."""
 PING_SECONDS: Final = 20.0
 """Between two signs of life, and how long the server may take to return one."""
 
@@ -100,7 +103,7 @@ async def _read(
     pace = Pace(LINES_PER_SECOND)
     async with to_session:
         while True:
-            if pause := pace.take(_LINES):
+            if pause := pace.take(LINES_PER_MESSAGE):
                 await anyio.sleep(pause)
             try:
                 text = await socket.receive_text()

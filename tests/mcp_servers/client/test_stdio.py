@@ -23,11 +23,17 @@ from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.client.inputs import CallLimits
 from mcp_servers.client.spec import ConnectionSpec
-from mcp_servers.client.transports.stdio import MAX_LINE_BYTES, StdioTransport
+from mcp_servers.client.transports.messages import LINES_PER_SECOND
+from mcp_servers.client.transports.stdio import (
+    MAX_LINE_BYTES,
+    STDERR_BYTES_PER_SECOND,
+    StdioTransport,
+)
 from mcp_servers.client.transports.targets import ChildLimits, StdioSpec
 from mcp_servers.client.values import Protocol
 from tests.mcp_servers.factories import ZOO
 from tests.patience import PATIENCE
+from workspaces.outbound import bounds
 
 
 def zoo_spec(tmp_path: Path, mode: str, **fields: Any) -> StdioSpec:
@@ -170,6 +176,24 @@ async def test_the_error_stream_is_a_ring(tmp_path: Path) -> None:
     assert "line 99999 of noise" in transport.stderr.text()
     assert len(transport.stderr.text()) <= 64 * 1024
     assert transport.stderr.dropped_bytes > 0
+
+
+async def test_a_program_that_never_stops_talking_is_read_at_a_pace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-689: as an event stream is, and its error stream by bytes."""
+    monkeypatch.setattr(bounds, "LINES_AT_ONCE", 200)
+    spec = connection(zoo_spec(tmp_path, "talkative"))
+    await runtime.run(pool.list_tools(spec))
+    started = time.monotonic()
+    assert json.loads(await call(spec, {"times": 600}))
+    # 1200 lines less 200.
+    assert time.monotonic() - started > 800 / LINES_PER_SECOND
+    transport = StdioTransport(zoo_spec(tmp_path, "flood_stderr"))
+    started = time.monotonic()
+    async with asyncio.timeout(PATIENCE), Client(transport, mode="legacy", cache=None):
+        pass
+    assert time.monotonic() - started > 2_000_000 / STDERR_BYTES_PER_SECOND * 0.9
 
 
 async def test_a_program_that_exits_at_once_says_why(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from mcp_servers.client.connections import connection, runtime
 from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed, NotAnMcpServer
-from mcp_servers.client.transports.http import LINES_PER_SECOND
+from mcp_servers.client.transports.messages import LINES_PER_SECOND
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, Listening, raw_tool
 from tests.mcp_servers.client.helpers import send, spec_for, text_of, within

@@ -17,7 +17,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcp_servers.client.transports.http import LINES_PER_SECOND, http_client
+from mcp_servers.client.transports.http import http_client
+from mcp_servers.client.transports.messages import LINES_PER_SECOND
 from mcp_servers.client.transports.targets import HttpSpec
 from tests.fakes.mcp_server import Listening, Receive, Scope, Send, listening, reply
 from tests.patience import PATIENCE
