@@ -283,8 +283,8 @@ def begin_turn(place: Place, conversation: Conversation) -> None:
             conversation=conversation, client_id=str(uuid7()), text="go", actor=place.actor
         )
     [(lease, answer)] = taken
-    asking._begin_step(lease, 0, answer)
-    steps.finish_step(lease, answer, AnsweredStep(text="Yes."))
+    task, _answer = asking._begin_step(lease, 0, answer)
+    steps.finish_step(lease, answer, AnsweredStep(text="Yes.", noted=task.noted))
 
 
 @contextmanager

@@ -230,6 +230,8 @@ def shorten(text: str, limit: int) -> str:
 
 def _shortened(turn: PastTurn, limit: int) -> PastTurn:
     """The turn with results of at most this length."""
+    if not any(step.calls for step in turn.steps):
+        return turn
     return replace(
         turn,
         steps=tuple(

@@ -232,7 +232,7 @@ def _told(
     """The rows as a conversation of questions and answers."""
     calls, attached = _by_message(past.calls), _by_message(past.attachments)
     newest = next((row.pk for row in reversed(past.path) if row.role == MessageRole.USER), None)
-    questions: list[PastTurn] = []
+    questions: list[tuple[str, tuple[PastPicture, ...]]] = []
     steps: list[list[PastStep]] = []
     before: Message | None = None
     factor = None
@@ -243,7 +243,7 @@ def _told(
             mine = attached.get(message.pk, ())
             question = with_attachments(message.text, mine, limit)
             seen = tuple(pictures[one.pk] for one in mine if one.pk in pictures)
-            questions.append(PastTurn(question, pictures=seen))
+            questions.append((question, seen))
             steps.append([])
             before = None
         elif _is_usable(message, turn):
@@ -257,8 +257,8 @@ def _told(
             steps[-1] += said
             before = message
     turns = tuple(
-        replace(question, steps=tuple(answer))
-        for question, answer in zip(questions, steps, strict=True)
+        PastTurn(question, steps=tuple(answer), pictures=seen)
+        for (question, seen), answer in zip(questions, steps, strict=True)
     )
     rows = sorted((*past.beside, *past.path), key=lambda row: (row.order_key, row.pk))
     turns = with_wish(turns, Wish(turn.wish), _answer_of(rows, turn.revises))

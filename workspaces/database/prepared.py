@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from inspect import getattr_static
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db import connection, models
+from django.db import connection, connections, models
+from django.db.models.base import ModelState
+from django.db.models.fields.related_descriptors import ForeignKeyDeferredAttribute
 from django.db.models.query import ModelIterable, get_related_populators
+from django.db.models.query_utils import DeferredAttribute
 from django.db.models.sql import UpdateQuery
 from django.db.transaction import mark_for_rollback_on_error
 
@@ -27,7 +31,10 @@ class _Shape:
 
     converters: tuple[tuple[int, tuple[Any, ...], Any], ...]
     """Column, what turns the driver's value into ours, and the column's expression."""
-    names: frozenset[str]
+    names: tuple[str, ...]
+    """Of the fields, in the order of their columns."""
+    is_plain: bool
+    """No field does anything of its own when it is given its value."""
     columns: slice
     related: tuple[Any, ...]
     annotations: tuple[tuple[str, int], ...]
@@ -114,7 +121,7 @@ class PreparedRows(_Prepared, Generic[_Row]):
     def all(self, *values: UUID | str | int) -> list[_Row]:
         """The rows; inside a transaction, if the queryset locks them."""
         statement = self._statement()
-        return [self._instance(statement, list(row)) for row in self._fetch(statement, values)]
+        return self._instances(statement, self._fetch(statement, values))
 
     def first(self, *values: UUID | str | int) -> _Row | None:
         """The first row, of a queryset that asks for few."""
@@ -137,17 +144,30 @@ class PreparedRows(_Prepared, Generic[_Row]):
             rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
 
-    def _instance(self, statement: _Statement, row: list[Any]) -> _Row:
+    def _instances(self, statement: _Statement, found: Iterable[tuple[Any, ...]]) -> list[_Row]:
         shape = statement.shape
         assert shape is not None
-        for place, converters, expression in shape.converters:
-            for convert in converters:
-                row[place] = convert(row[place], expression, connection)
-        instance = self._model.from_db(connection.alias, shape.names, row[shape.columns])
-        for populator in shape.related:
-            populator.populate(row, instance)
-        for name, place in shape.annotations:
-            setattr(instance, name, row[place])
+        own = connections[connection.alias]  # of this thread, looked up once
+        make = self._made if shape.is_plain else self._model.from_db
+        instances = []
+        for row in map(list, found):
+            for place, converters, expression in shape.converters:
+                for convert in converters:
+                    row[place] = convert(row[place], expression, own)
+            instance = make(own.alias, shape.names, row[shape.columns])
+            for populator in shape.related:
+                populator.populate(row, instance)
+            for name, place in shape.annotations:
+                setattr(instance, name, row[place])
+            instances.append(instance)
+        return instances
+
+    def _made(self, alias: str, names: Sequence[str], values: Sequence[Any]) -> _Row:
+        """As `Model.from_db`, which asks each field of the model how it is set: most of the time that a row takes."""
+        instance = self._model.__new__(self._model)
+        state = instance._state = ModelState()
+        state.adding, state.db = False, alias
+        instance.__dict__.update(zip(names, values, strict=True))
         return instance
 
     def _compile(self) -> _Statement:
@@ -205,18 +225,25 @@ def _shape_of(compiler: Any) -> _Shape:
     fields = info["select_fields"]
     columns = slice(fields[0], fields[-1] + 1)
     found = compiler.get_converters([one[0] for one in select[: compiler.col_count]])
+    names = tuple(one[0].target.attname for one in select[columns])
     return _Shape(
         converters=tuple(
             (place, tuple(converters), expression)
             for place, (converters, expression) in found.items()
         ),
-        names=frozenset(one[0].target.attname for one in select[columns]),
+        names=names,
+        is_plain=_is_plain(info["model"], names),
         columns=columns,
         related=tuple(
             get_related_populators(info, select, connection.alias)  # type: ignore[call-arg]  # the stubs are of a later Django
         ),
         annotations=tuple(compiler.annotation_col_map.items()),
     )
+
+
+def _is_plain(model: type[models.Model], names: Iterable[str]) -> bool:
+    kinds = {type(getattr_static(model, name)) for name in names}
+    return kinds <= {DeferredAttribute, ForeignKeyDeferredAttribute}
 
 
 def _mark(kind: type[UUID] | type[str] | type[int], number: int) -> UUID | str | int:
