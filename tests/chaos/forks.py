@@ -166,6 +166,11 @@ def _talk(order: Order) -> Order:
                 "calls": list(
                     ended.filter(turn__conversation_id=one).values_list("status", flat=True)
                 ),
+                "refusals": list(
+                    ended.filter(turn__conversation_id=one, status="refused").values_list(
+                        "model_text", flat=True
+                    )
+                ),
             }
             for one in ids
         }
