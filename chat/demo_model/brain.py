@@ -352,7 +352,7 @@ def _draft(question: str) -> str | None:
             title, said = html.escape(title), html.escape(said)
             return (
                 f"<!doctype html>\n<title>{title}</title>\n<style>body{{font:1rem/1.6 sans-serif;"
-                f"max-width:36rem;margin:3rem auto}}</style>\n<h1>{title}</h1>\n<p>{said}</p>\n"
+                f"max-width:36rem;margin:3rem auto;padding:0 1rem}}</style>\n<h1>{title}</h1>\n<p>{said}</p>\n"
             )
         case "csv":
             out = io.StringIO()

@@ -107,7 +107,7 @@ def upload(page: Page, name: str, content: str) -> None:
 
 
 def test_a_file_is_written_read_changed_compared_restored_and_deleted(member: Page) -> None:
-    """Journey: the bud writes a note; the person edits it, looks at what changed, and takes everything back again."""
+    """REL-1533: the bud writes a note; the person edits it, looks at what changed, and takes everything back again."""
     open_chat(member, "Writer", "Write a note about bees")
     card = tool_card(member)
     expect(card).to_contain_text("succeeded")
@@ -117,6 +117,8 @@ def test_a_file_is_written_read_changed_compared_restored_and_deleted(member: Pa
     expect(panel.get_by_role("heading", name="bees.md")).to_be_focused()
     expect(panel.get_by_role("heading", name="Bees", exact=True)).to_be_visible()
     screenshot(member, "files")
+    cut = "title => title.scrollWidth - title.clientWidth"
+    assert member.locator(".chat-title").evaluate(cut) <= 0
     panel.get_by_role("button", name="Edit").click()
     text = panel.get_by_role("textbox", name="Content of bees.md")
     expect(text).to_have_value(re.compile("# Bees"))
