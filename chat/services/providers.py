@@ -18,6 +18,7 @@ from chat.services.provider_uses import told_needed, uses_of_provider
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidEndpoint, InvalidInput
+from workspaces.holding import hold
 from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
@@ -117,10 +118,13 @@ def change_provider(
 
     Raises:
         PermissionDenied, InvalidInput: as above.
+        NotFound: it was removed meanwhile.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
-    with tracked_change(provider, actor=actor):
-        _save(provider, draft)
+    with transaction.atomic():
+        hold(provider)
+        with tracked_change(provider, actor=actor):
+            _save(provider, draft)
     return provider
 
 
@@ -130,9 +134,11 @@ def switch_provider(*, provider: ModelProvider, is_active: bool, actor: Actor) -
 
     Raises:
         PermissionDenied: the actor may not manage models.
+        NotFound: it was removed meanwhile.
         Conflict: it is so already.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    hold(provider)
     if provider.is_active == is_active:
         told = _("It is switched on already.") if is_active else _("It is switched off already.")
         raise Conflict(told)
@@ -148,9 +154,11 @@ def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
 
     Raises:
         PermissionDenied: the actor may not manage models.
+        NotFound: it was removed before.
         Conflict: buds use it, or it is the platform's and not withdrawn.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    hold(provider)
     if provider.is_shared and provider.withheld != Withheld.WITHDRAWN.value:
         told = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
         raise Conflict(told % {"name": provider.name})

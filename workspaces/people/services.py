@@ -19,6 +19,7 @@ from workspaces.actors import Actor, Role
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.holding import hold, hold_workspace
 from workspaces.mails import compose
 from workspaces.models import ROLE_CHOICES, Invitation, Membership, User, Workspace
 from workspaces.people.email_addresses import confirm_address
@@ -71,12 +72,13 @@ def make_invitation(
         validate_email(email)
     except ValidationError as error:
         raise InvalidInput(fields={"email": error.messages}) from error
-    members = Membership.objects.also_suspended(workspace)
-    if members.filter(user__email__iexact=email).exists():
-        raise Conflict(_("This person is already a member."))
     token = secrets.token_urlsafe(32)
     remember_secret(token, workspace_id=workspace.pk)
     with transaction.atomic():
+        hold_workspace(workspace.pk)  # two who invite the same person would both leave a link open
+        members = Membership.objects.also_suspended(workspace)
+        if members.filter(user__email__iexact=email).exists():
+            raise Conflict(_("This person is already a member."))
         Invitation.objects.for_workspace(workspace).filter(
             email__iexact=email, accepted_at=None, revoked_at=None
         ).update(revoked_at=timezone.now())
@@ -180,6 +182,7 @@ def revoke_invitation(*, invitation: Invitation, actor: Actor) -> Invitation:
         Conflict: it was accepted, or is revoked already.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=invitation.workspace_id)
+    hold(invitation, fields=["accepted_at", "revoked_at"])
     if invitation.accepted_at is not None:
         raise Conflict(_("This invitation was accepted already."))
     if invitation.revoked_at is not None:
@@ -192,15 +195,23 @@ def revoke_invitation(*, invitation: Invitation, actor: Actor) -> Invitation:
 
 @transaction.atomic
 def change_membership(
-    *, membership: Membership, role: Role, is_auditor: bool, actor: Actor
+    *,
+    membership: Membership,
+    role: Role | None = None,
+    is_auditor: bool | None = None,
+    actor: Actor,
 ) -> Membership:
-    """Give a member another role or the auditor right.
+    """Give a member another role or the auditor right; None leaves it as it is.
 
     Raises:
+        NotFound: they are no member any more.
         PermissionDenied: either role is above the actor's own.
         Conflict: the workspace would be left without an owner.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
+    hold_membership(membership)
+    role = Role(membership.role) if role is None else role
+    is_auditor = membership.is_auditor if is_auditor is None else is_auditor
     require_not_above(actor, Role(membership.role))
     require_not_above(actor, role)
     _require_owner_for_auditor(actor, is_change=is_auditor != membership.is_auditor)
@@ -219,9 +230,10 @@ def remove_member(*, membership: Membership, actor: Actor) -> None:
     """End a membership; what the person made stays.
 
     Raises:
-        PermissionDenied, Conflict: as in `change_membership`.
+        NotFound, PermissionDenied, Conflict: as in `change_membership`.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
+    hold_membership(membership)
     require_not_above(actor, Role(membership.role))
     keep_an_owner(membership)
     record_deleted(membership, actor=actor)
@@ -264,8 +276,22 @@ def require_not_above(actor: Actor, role: Role) -> None:
         raise PermissionDenied(_("That role is above your own."))
 
 
+def hold_membership(membership: Membership) -> None:
+    """In a transaction: wait for whoever is changing a membership, and read what they made of it.
+
+    Owners of one workspace change one after another, so that two do not end each other.
+
+    Raises:
+        NotFound: the person is no member any more.
+    """
+    told = ["role", "is_auditor", "suspended_at", "suspension_reason"]
+    hold(membership, fields=told)
+    if membership.role == Role.OWNER.value:
+        hold_workspace(membership.workspace_id)
+
+
 def keep_an_owner(membership: Membership) -> None:
-    """Raise Conflict where the workspace would be left without an owner who can act."""
+    """Raise Conflict where the workspace would be left without an owner who can act. The membership is held."""
     if membership.role != Role.OWNER.value:
         return
     owners = Membership.objects.for_workspace(membership.workspace_id).filter(
