@@ -15,9 +15,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from django.utils.translation import gettext
+
 from workspaces.texts import gettext_lazy as _
 
 if TYPE_CHECKING:
+    from django.db.models import Model
+
     from workspaces.texts import Text
 
 
@@ -47,6 +51,12 @@ class NotFound(DomainError):
     code = "not_found"
     status = 404
     default_message = _("Not found.")
+
+    @classmethod
+    def of(cls, row: Model | type[Model]) -> NotFound:
+        """That a row of this kind is not there."""
+        name = {"verbose_name": row._meta.verbose_name}
+        return cls((gettext("%(verbose_name)s not found.") % name).capitalize())
 
 
 class PermissionDenied(DomainError):

@@ -10,7 +10,6 @@ from collections.abc import Collection
 from uuid import UUID
 
 from django.db import models
-from django.utils.translation import gettext as _
 
 from workspaces.errors import NotFound
 from workspaces.models import Workspace
@@ -29,8 +28,7 @@ def hold(row: models.Model, *, fields: Collection[str] | None = None) -> None:
     """
     rows = type(row)._base_manager.filter(pk=row.pk)
     if rows.select_for_update(no_key=True).values_list("pk").first() is None:
-        name = {"verbose_name": row._meta.verbose_name}
-        raise NotFound((_("%(verbose_name)s not found.") % name).capitalize())
+        raise NotFound.of(row)
     row.refresh_from_db(fields=fields)
 
 

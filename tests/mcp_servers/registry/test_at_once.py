@@ -1,0 +1,97 @@
+"""What administrators decide about tools while the server is being looked at, or goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from mcp_servers.models import McpServer, McpTool
+from mcp_servers.registry import discovery
+from mcp_servers.registry.discovery import tools as looks
+from mcp_servers.registry.services import delete_server
+from mcp_servers.registry.services.tools import accept_definition
+from tests.factories import Tenant
+from tests.locks import until_somebody_waits
+from tests.patience import PATIENCE
+from tests.threads import Threads
+from workspaces.actors import Actor, Source
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+
+
+def a_tool(name: str = "read", description: str = "Reads a note.") -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"id": {"type": "string"}}}
+    return {"name": name, "description": description, "inputSchema": schema}
+
+
+@pytest.fixture
+def server(tenant: Tenant) -> McpServer:
+    row: McpServer = McpServer.objects.create(
+        workspace=tenant.workspace, name="notes", url="https://mcp.example.org/"
+    )
+    return row
+
+
+def look(server: McpServer, *given: dict[str, Any]) -> None:
+    """As the platform looks by itself: what is new or changed rests."""
+    actor = Actor.system(label="look", source=Source.TASK, workspace_id=server.workspace_id)
+    discovery.store_tools(server=server, raw_tools=given, actor=actor)
+
+
+def tool(server: McpServer, name: str = "read") -> McpTool:
+    rows = McpTool.objects.for_workspace(server.workspace_id).select_related("server")
+    found: McpTool = rows.get(server=server, name=name)
+    return found
+
+
+def amid_a_look(
+    monkeypatch: pytest.MonkeyPatch, server: McpServer, work: Callable[[], object], *then: Any
+) -> BaseException | None:
+    """Do some work on another connection while a look has read the rows, and not written them."""
+    warnings_of, begun = looks.warnings_of, list[Future[Any]]()
+    with Threads(1) as threads:
+
+        def begin(*given: Any) -> Any:
+            if not begun:
+                begun.append(threads.submit(work))
+                until_somebody_waits(unless=begun[0])
+            return warnings_of(*given)
+
+        monkeypatch.setattr(looks, "warnings_of", begin)
+        look(server, *then)
+        return begun[0].exception(PATIENCE)
+
+
+def test_what_is_accepted_during_a_look_stays_accepted(
+    tenant: Tenant, server: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1550: the look writes what the server says, and not what was decided before."""
+    look(server, a_tool(), a_tool("other"))
+    row = tool(server)
+    assert row.is_quarantined
+
+    def accept() -> None:
+        accept_definition(tool=row, actor=tenant.actor(), seen_hash=row.definition_hash)
+
+    McpTool.unscoped.filter(pk=row.pk).update(last_seen_at=row.last_seen_at.replace(year=2020))
+    assert amid_a_look(monkeypatch, server, accept, a_tool(), a_tool("other")) is None
+    assert not tool(server).is_quarantined
+
+
+def test_a_server_that_is_deleted_during_a_look_goes(
+    tenant: Tenant, server: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1550: neither waits for the other for ever."""
+    look(server, a_tool())
+    stored = McpServer.objects.for_workspace(server.workspace_id).get(pk=server.pk)
+    told = amid_a_look(
+        monkeypatch,
+        server,
+        lambda: delete_server(server=stored, actor=tenant.actor()),
+        a_tool(description="Reads a note, or two."),
+    )
+    assert told is None
+    assert not McpServer.objects.for_workspace(tenant.workspace).exists()
