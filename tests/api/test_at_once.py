@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from chat.services.providers import remove_provider
 from mcp_servers.models import CallRule
 from tests.audit.test_at_once import a_rule, a_schedule, a_stream
-from tests.chat.services.test_at_once import a_provider, seen_before
+from tests.chat.services.test_at_once import a_bud, a_provider, seen_before
 from tests.factories import Tenant
 from tests.locks import beside
 
@@ -63,3 +64,27 @@ def test_what_is_left_out_stays_as_another_one_has_just_set_it(
     assert stored.name == "theirs"
     [(name, value)] = change.items()
     assert getattr(stored, name) == value
+
+
+def test_a_provider_that_is_being_removed_is_not_given_to_a_bud(tenant: Tenant) -> None:
+    """REL-1552: whoever chooses it reads that it has gone meanwhile, and not that the server failed."""
+    provider, bud = a_provider(tenant), a_bud(tenant)
+    client = tenant.client("admin")
+    client.raise_request_exception = False
+    answers = []
+
+    def choose() -> None:
+        answer = client.patch(
+            f"/api/buds/{bud.pk}/",
+            json.dumps({"provider_id": str(provider.pk)}),
+            content_type="application/json",
+            headers={"X-Workspace": tenant.workspace.slug},
+        )
+        answers.append((answer.status_code, answer.content.decode()))
+
+    late = seen_before(provider)
+    told = beside(lambda: remove_provider(provider=late, actor=tenant.actor()), choose)
+    assert told is None
+    [(status, text)] = answers
+    assert status in {409, 422}, text
+    assert seen_before(bud).provider_id is None

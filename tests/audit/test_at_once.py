@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from audit.alerts.services import RuleDraft, create_rule, delete_rule, switch_rule, update_rule
-from audit.models import AlertRule, AuditStream, ReportSchedule
+from audit.models import AlertRule, AuditPolicy, AuditStream, ReportSchedule
+from audit.retention.policies import PolicyChange, change_policy
 from audit.reviews.schedules import ScheduleDraft, create_schedule, delete_schedule, pause_schedule
 from audit.streams.services import (
     Start,
@@ -149,3 +150,24 @@ def test_a_schedule_that_was_deleted_is_not_paused(tenant: Tenant) -> None:
         pause_schedule(schedule=late, actor=auditor, is_paused=True, now=database_now())
     with pytest.raises(NotFound):
         delete_schedule(schedule=late, actor=auditor)
+
+
+@pytest.mark.postgresql
+def test_two_who_store_the_first_settings_of_the_log_both_do(tenant: Tenant) -> None:
+    """REL-1548: the second one waits, and is no fault of the server."""
+
+    def store(days: int) -> AuditPolicy:
+        change = PolicyChange(
+            keep_days=days,
+            keep_entries=None,
+            keep_bodies_days=None,
+            body_bytes=1000,
+            masked_paths=[],
+            detectors=[],
+        )
+        owner = tenant.actor("owner")
+        return change_policy(workspace_id=tenant.workspace.pk, change=change, actor=owner)
+
+    assert beside(lambda: store(90), lambda: store(120)) is None
+    [row] = AuditPolicy.objects.for_workspace(tenant.workspace)
+    assert row.keep_days == 120

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pytest_django.fixtures import Settings
 
 from chat.artifacts import storage
-from chat.models import Bud, BudVersion, Conversation, Folder, KnowledgeFile, ModelProvider
+from chat.models import (
+    Bud,
+    BudVersion,
+    Conversation,
+    Folder,
+    KnowledgeFile,
+    ModelProvider,
+    SharedChat,
+)
 from chat.recording import Changes
+from chat.services import sharing
 from chat.services.bud_versions import duplicate_bud
 from chat.services.buds import create_bud
 from chat.services.conversation_sweeps import erase_deleted
@@ -304,3 +315,35 @@ def test_a_file_that_is_taken_from_a_bud_while_it_is_copied_stays_in_the_copy(
     [left] = KnowledgeFile.objects.for_workspace(tenant.workspace)
     assert left.bud_id != bud.pk
     assert storage.read(left.path) == b"# Guide\nWater it."
+
+
+def test_a_share_whose_date_was_put_off_is_not_ended(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1553: the sweep looks at each one again when it ends it; the link stays the same."""
+    row = a_chat(tenant)
+    now = database_now()
+    shared: SharedChat = SharedChat.objects.create(
+        workspace=tenant.workspace,
+        conversation=row,
+        owner=tenant.member,
+        audience="workspace",
+        token="a token",
+        token_hash="hash",
+        shared_at=now,
+        expires_at=now - timedelta(minutes=1),
+    )
+    begin = sharing.changing
+
+    def put_off_first(conversation_id: UUID, workspace_id: UUID) -> Any:
+        later = now + timedelta(days=1)
+        SharedChat.objects.for_workspace(workspace_id).update(expires_at=later)
+        return begin(conversation_id, workspace_id)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sharing, "changing", put_off_first)
+        assert sharing.end_expired() == 0
+    stored = SharedChat.objects.for_workspace(tenant.workspace)
+    assert [one.pk for one in stored] == [shared.pk]
+    stored.update(expires_at=now - timedelta(minutes=1))
+    assert sharing.end_expired() == 1

@@ -11,6 +11,7 @@ import pytest
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry import discovery
 from mcp_servers.registry.discovery import tools as looks
+from mcp_servers.registry.discovery.warnings import warnings_of
 from mcp_servers.registry.services import delete_server
 from mcp_servers.registry.services.tools import accept_definition
 from tests.factories import Tenant
@@ -51,7 +52,7 @@ def amid_a_look(
     monkeypatch: pytest.MonkeyPatch, server: McpServer, work: Callable[[], object], *then: Any
 ) -> BaseException | None:
     """Do some work on another connection while a look has read the rows, and not written them."""
-    warnings_of, begun = looks.warnings_of, list[Future[Any]]()
+    begun: list[Future[Any]] = []
     with Threads(1) as threads:
 
         def begin(*given: Any) -> Any:

@@ -6,11 +6,11 @@ import pytest
 
 from tests.factories import Tenant
 from tests.locks import beside
+from workspaces.actors import Role
 from workspaces.changes import tracked_change
 from workspaces.errors import NotFound
 from workspaces.models import JoinLink, SavedListView
 from workspaces.people.joining import make_join_link, revoke_join_link
-from workspaces.actors import Role
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 
