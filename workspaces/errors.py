@@ -13,15 +13,12 @@ DomainError
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.utils.translation import gettext
-
+from workspaces.texts import gettext
 from workspaces.texts import gettext_lazy as _
 
 if TYPE_CHECKING:
-    from django.db.models import Model
-
     from workspaces.texts import Text
 
 
@@ -53,8 +50,8 @@ class NotFound(DomainError):
     default_message = _("Not found.")
 
     @classmethod
-    def of(cls, row: Model | type[Model]) -> NotFound:
-        """That a row of this kind is not there."""
+    def of(cls, row: Any) -> NotFound:
+        """That this row, or one of this model, is not there."""
         name = {"verbose_name": row._meta.verbose_name}
         return cls((gettext("%(verbose_name)s not found.") % name).capitalize())
 

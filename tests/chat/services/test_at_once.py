@@ -13,14 +13,15 @@ from chat.artifacts import storage
 from chat.models import (
     Bud,
     BudVersion,
+    ChatImport,
     Conversation,
     Folder,
     KnowledgeFile,
     ModelProvider,
     SharedChat,
 )
-from chat.recording import Changes
-from chat.services import sharing
+from chat.recording import Changes, changing
+from chat.services import imports, sharing
 from chat.services.bud_versions import duplicate_bud
 from chat.services.buds import create_bud
 from chat.services.conversation_sweeps import erase_deleted
@@ -34,6 +35,7 @@ from chat.services.conversations import (
     update_conversation,
 )
 from chat.services.folders import create_folder, delete_folder, update_folder
+from chat.services.imports import remove_import, restore_import
 from chat.services.knowledge import add_knowledge, remove_knowledge
 from chat.services.providers import (
     ProviderDraft,
@@ -333,12 +335,11 @@ def test_a_share_whose_date_was_put_off_is_not_ended(
         shared_at=now,
         expires_at=now - timedelta(minutes=1),
     )
-    begin = sharing.changing
 
     def put_off_first(conversation_id: UUID, workspace_id: UUID) -> Any:
         later = now + timedelta(days=1)
         SharedChat.objects.for_workspace(workspace_id).update(expires_at=later)
-        return begin(conversation_id, workspace_id)
+        return changing(conversation_id, workspace_id)
 
     with monkeypatch.context() as patch:
         patch.setattr(sharing, "changing", put_off_first)
@@ -347,3 +348,49 @@ def test_a_share_whose_date_was_put_off_is_not_ended(
     assert [one.pk for one in stored] == [shared.pk]
     stored.update(expires_at=now - timedelta(minutes=1))
     assert sharing.end_expired() == 1
+
+
+def an_import(tenant: Tenant, **given: Any) -> tuple[ChatImport, Conversation]:
+    """One that is done, with a chat that came with it, and what is said of that one."""
+    chat = a_chat(tenant)
+    row: ChatImport = ChatImport.objects.create(
+        workspace=tenant.workspace,
+        owner=tenant.member,
+        bud=chat.bud,
+        file_name="chats.json",
+        status="done",
+    )
+    rows = Conversation.objects.for_workspace(tenant.workspace).filter(pk=chat.pk)
+    rows.update(chat_import=row, **given)
+    return row, chat
+
+
+def test_what_was_removed_in_another_tab_is_brought_back(tenant: Tenant) -> None:
+    """REL-1555: also where this tab had read it before."""
+    row, chat = an_import(tenant)
+    late = seen_before(row)
+    remove_import(row=row, actor=tenant.actor("member"))
+    assert not is_there(chat)
+    assert restore_import(row=late, actor=tenant.actor("member")) == 1
+    assert is_there(chat)
+
+
+def test_what_is_brought_back_while_it_is_removed_stays(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1555: chats with files are removed one by one, which takes a while."""
+    actor = tenant.actor("member")
+    row, chat = an_import(tenant, has_files=True)
+    other = a_chat(tenant)
+    rows = Conversation.objects.for_workspace(tenant.workspace)
+    rows.filter(pk=other.pk).update(chat_import=row)
+
+    def bring_back_at_once(**given: Any) -> None:
+        delete_conversation(**given)
+        restore_import(row=seen_before(row), actor=actor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(imports, "delete_conversation", bring_back_at_once)
+        remove_import(row=row, actor=actor)
+    assert seen_before(row).status == "done"
+    assert (is_there(chat), is_there(other)) == (True, True)

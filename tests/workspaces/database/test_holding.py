@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from django.db import transaction
 
 from tests.factories import Tenant
 from tests.locks import beside
 from workspaces.actors import Role
 from workspaces.changes import tracked_change
 from workspaces.errors import NotFound
-from workspaces.models import JoinLink, SavedListView
+from workspaces.models import Installation, JoinLink, SavedListView
 from workspaces.people.joining import make_join_link, revoke_join_link
+from workspaces.restore import held_installation
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 
@@ -64,3 +66,16 @@ def test_a_change_of_what_is_gone_is_no_fault_of_the_server(tenant: Tenant) -> N
     JoinLink.objects.for_workspace(tenant.workspace).filter(pk=link.pk).delete()
     with pytest.raises(NotFound):
         revoke_join_link(link=link, actor=tenant.actor("owner"))
+
+
+@pytest.mark.postgresql
+def test_processes_that_start_together_make_one_installation() -> None:
+    """REL-1554: else the link to the first account, and the checkpoint outside of the database, name another one."""
+    Installation.objects.all().delete()
+
+    def look() -> None:
+        with transaction.atomic():
+            held_installation()
+
+    assert beside(look, look) is None
+    assert Installation.objects.count() == 1
