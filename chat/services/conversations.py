@@ -156,8 +156,10 @@ def update_conversation(
         if mcp_config_overrides is not None:
             set_overrides(row, mcp_config_overrides)
         if "folder_id" in more:
+            before = row.folder_id
             row.folder = find_folder(row, more["folder_id"])
-            _hold_folder(row)
+            if row.folder_id != before:
+                _hold_folder(row)
         status = active_status(row)
         if bud is not None or "model" in more:
             _set_bud_and_model(row, bud, more)

@@ -58,10 +58,15 @@ def update_folder(
 
 
 def delete_folder(*, folder: Folder, actor: Actor) -> None:
-    """Delete a folder; its conversations stay, in no folder."""
+    """Delete a folder; its conversations stay, in no folder.
+
+    Raises:
+        NotFound: it is deleted already.
+    """
     require(actor, Permission.USE_CHAT, workspace_id=folder.workspace_id)
     pk = folder.pk
     with transaction.atomic():
+        hold(folder)  # whoever is sorting a conversation into it
         folder.delete()
         _tell(folder, pk)
 

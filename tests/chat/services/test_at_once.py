@@ -394,3 +394,17 @@ def test_what_is_brought_back_while_it_is_removed_stays(
         remove_import(row=row, actor=actor)
     assert seen_before(row).status == "done"
     assert (is_there(chat), is_there(other)) == (True, True)
+
+
+@pytest.mark.postgresql
+def test_a_folder_into_which_a_chat_is_being_moved_is_deleted_all_the_same(tenant: Tenant) -> None:
+    """REL-1545: the chat is in no folder then."""
+    folder, row = a_folder(tenant), a_chat(tenant)
+    actor = tenant.actor("member")
+    told = beside(
+        lambda: update_conversation(conversation=row, actor=actor, folder_id=folder.pk),
+        lambda: delete_folder(folder=seen_before(folder), actor=actor),
+    )
+    assert told is None
+    assert not Folder.objects.for_workspace(tenant.workspace).exists()
+    assert seen_before(row).folder_id is None

@@ -7,8 +7,10 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
+from django.db import transaction
 
-from mcp_servers.models import McpServer, McpTool
+from mcp_servers.models import McpServer, McpTool, OAuthClient, OAuthGrant
+from mcp_servers.models.oauth import ClientKind
 from mcp_servers.registry import discovery
 from mcp_servers.registry.discovery import tools as looks
 from mcp_servers.registry.discovery.warnings import warnings_of
@@ -19,6 +21,9 @@ from tests.locks import until_somebody_waits
 from tests.patience import PATIENCE
 from tests.threads import Threads
 from workspaces.actors import Actor, Source
+from workspaces.database import database_now
+from workspaces.errors import NotFound
+from workspaces.holding import hold
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
@@ -96,3 +101,53 @@ def test_a_server_that_is_deleted_during_a_look_goes(
     )
     assert told is None
     assert not McpServer.objects.for_workspace(tenant.workspace).exists()
+
+
+def a_grant(server: McpServer) -> OAuthGrant:
+    issuer = "https://issuer.example.org"
+    client = OAuthClient.objects.create(
+        workspace_id=server.workspace_id,
+        server=server,
+        issuer=issuer,
+        kind=ClientKind.REGISTERED,
+        client_id="trellis",
+        resource=server.url,
+        metadata={
+            "issuer": issuer,
+            "authorization_endpoint": f"{issuer}/authorize",
+            "token_endpoint": f"{issuer}/token",
+            "response_types_supported": ["code"],
+        },
+    )
+    row: OAuthGrant = OAuthGrant.objects.create(
+        workspace_id=server.workspace_id,
+        server=server,
+        client=client,
+        issuer=issuer,
+        granted_at=database_now(),
+    )
+    return row
+
+
+def test_a_server_is_deleted_while_somebody_signs_in_to_it(
+    tenant: Tenant, server: McpServer
+) -> None:
+    """REL-1550: a sign-in holds the server and then its grant, and so does the deletion. Neither waits for ever."""
+    grant = a_grant(server)
+    stored = McpServer.objects.for_workspace(server.workspace_id).get(pk=server.pk)
+    with Threads(1) as threads:
+        with transaction.atomic():
+            hold(server)
+            other = threads.submit(lambda: delete_server(server=stored, actor=tenant.actor()))
+            until_somebody_waits(unless=other)
+            hold(grant)
+        assert other.exception(PATIENCE) is None
+    assert not McpServer.objects.for_workspace(tenant.workspace).exists()
+
+
+def test_a_server_is_deleted_once(tenant: Tenant, server: McpServer) -> None:
+    """REL-1550: whoever deletes it in another tab reads that it is gone, and the log has it once."""
+    late = McpServer.objects.for_workspace(server.workspace_id).get(pk=server.pk)
+    delete_server(server=server, actor=tenant.actor())
+    with pytest.raises(NotFound):
+        delete_server(server=late, actor=tenant.actor())
