@@ -20,8 +20,10 @@ from chat.models import (
     ModelProvider,
     SharedChat,
 )
+from chat.providers.base import ProviderSpec
 from chat.recording import Changes, changing
-from chat.services import imports, sharing
+from chat.services import imports, preparing_knowledge, sharing
+from chat.services.bud_drafts import save_draft
 from chat.services.bud_versions import duplicate_bud
 from chat.services.buds import create_bud
 from chat.services.conversation_sweeps import erase_deleted
@@ -408,3 +410,33 @@ def test_a_folder_into_which_a_chat_is_being_moved_is_deleted_all_the_same(tenan
     assert told is None
     assert not Folder.objects.for_workspace(tenant.workspace).exists()
     assert seen_before(row).folder_id is None
+
+
+@pytest.mark.postgresql
+def test_a_bud_that_two_tabs_try_at_once_has_one_draft(tenant: Tenant) -> None:
+    """REL-1547: neither tab reads a fault."""
+    bud = a_bud(tenant)
+
+    def try_out() -> None:
+        save_draft(
+            workspace_id=tenant.workspace.pk,
+            bud=bud,
+            person=tenant.admin,
+            actor=tenant.actor(),
+            values={"name": "Bud", "system_prompt": "Be brief."},
+            provider_id=None,
+        )
+
+    assert beside(try_out, try_out) is None
+    drafts = Bud.objects.for_workspace(tenant.workspace).filter(is_draft=True)
+    assert drafts.count() == 1
+
+
+def test_a_file_that_was_removed_since_it_was_found_is_not_prepared(tenant: Tenant) -> None:
+    """REL-1547: and keeps the files of others from nothing."""
+    bud, actor = a_bud(tenant), tenant.actor()
+    file = add_knowledge(bud=bud, name="guide.md", content=b"# Guide\nWater it.", actor=actor)
+    late = KnowledgeFile.objects.for_workspace(tenant.workspace).get(pk=file.pk)
+    remove_knowledge(file=file, actor=actor)
+    spec = ProviderSpec(name="Models", base_url="https://models.example.org/v1", model="small")
+    assert preparing_knowledge._begin(late, spec) is None
