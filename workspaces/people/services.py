@@ -25,7 +25,7 @@ from workspaces.models import ROLE_CHOICES, Invitation, Membership, User, Worksp
 from workspaces.people.email_addresses import confirm_address
 from workspaces.people.memberships import is_suspended
 from workspaces.people.sessions import end_access
-from workspaces.roles import Permission, require
+from workspaces.roles import Permission, permissions_of_role, require
 from workspaces.secret_memory import remember_secret
 
 logger = logging.getLogger(__name__)
@@ -127,17 +127,17 @@ def find_invitation(token: str) -> Invitation:
     """The open invitation behind a link.
 
     Raises:
-        NotFound: unknown, used, revoked or expired; which of them is not said.
+        NotFound: unknown, used, revoked or expired, or its sender may not invite so any more; which of them is not said.
     """
     invitation = (
         Invitation.objects.across_workspaces()
-        .select_related("workspace")
+        .select_related("workspace", "invited_by")
         .filter(token_hash=_hash(token), workspace__is_active=True)
         .first()
     )
     if invitation is not None and invitation.is_open:
         with in_workspace(invitation.workspace_id):
-            if not is_suspended(invitation.workspace_id, invitation.invited_by_id):
+            if _is_backed(invitation):
                 return invitation
     raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
 
@@ -299,6 +299,21 @@ def keep_an_owner(membership: Membership) -> None:
     )
     if not owners.exclude(pk=membership.pk).exists():
         raise Conflict(_("A workspace needs an owner. Make someone else an owner first."))
+
+
+def _is_backed(invitation: Invitation) -> bool:
+    """Whether its sender could still send it: who has lost a role does not come back to it by an invitation."""
+    sender = invitation.invited_by
+    if sender is None:  # sent by a command, or by somebody whose account is gone
+        return True
+    if sender.is_superuser and sender.is_active:
+        return not is_suspended(invitation.workspace_id, sender.pk)
+    rows = Membership.objects.for_workspace(invitation.workspace_id)
+    role = rows.filter(user=sender, user__is_active=True).values_list("role", flat=True).first()
+    if role is None or Permission.MANAGE_MEMBERS not in permissions_of_role(role):
+        return False
+    may_choose = role == Role.OWNER.value or not invitation.is_auditor
+    return may_choose and _STRENGTH[Role(role)] >= _STRENGTH[Role(invitation.role)]
 
 
 def _hash(token: str) -> str:

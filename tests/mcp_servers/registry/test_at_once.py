@@ -9,12 +9,20 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from mcp_servers.models import McpServer, McpTool, OAuthClient, OAuthGrant
+from mcp_servers.models import (
+    McpServer,
+    McpTool,
+    OAuthClient,
+    OAuthGrant,
+    StdioProgram,
+    version_pins,
+)
 from mcp_servers.models.oauth import ClientKind
 from mcp_servers.registry import discovery
 from mcp_servers.registry.discovery import tools as looks
 from mcp_servers.registry.discovery.warnings import warnings_of
 from mcp_servers.registry.services import delete_server
+from mcp_servers.registry.services.programs import check_programs
 from mcp_servers.registry.services.tools import accept_definition
 from tests.factories import Tenant
 from tests.locks import until_somebody_waits
@@ -151,3 +159,26 @@ def test_a_server_is_deleted_once(tenant: Tenant, server: McpServer) -> None:
     delete_server(server=server, actor=tenant.actor())
     with pytest.raises(NotFound):
         delete_server(server=late, actor=tenant.actor())
+
+
+def test_a_program_that_its_owner_accepts_while_it_is_looked_at_stays_on_offer(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1550: reading a program's files takes a while."""
+    program = StdioProgram.objects.create(
+        slug="notes", title="Notes", command="python", file_hash="what it was"
+    )
+    read = version_pins.program_hash
+    rows = StdioProgram.objects.filter(pk=program.pk)
+
+    def accept_meanwhile(*given: Any) -> str:
+        now = read(*given)
+        rows.update(file_hash=now, updated_at=database_now())
+        return now
+
+    with monkeypatch.context() as patch:
+        patch.setattr(version_pins, "program_hash", accept_meanwhile)
+        assert check_programs() == []
+    assert rows.get().is_enabled
+    rows.update(file_hash="what it was")
+    assert [one.pk for one in check_programs()] == [program.pk]

@@ -25,6 +25,7 @@ from workspaces.people.ownership import transfer_ownership
 from workspaces.people.services import (
     accept_invitation,
     change_membership,
+    find_invitation,
     make_invitation,
     remove_member,
     revoke_invitation,
@@ -251,3 +252,40 @@ def test_a_member_who_is_gone_is_not_made_an_owner(tenant: Tenant) -> None:
     with pytest.raises(NotFound):
         transfer_ownership(to=to, typed=tenant.workspace.name, actor=by)
     assert owners(tenant) == [tenant.owner.email]
+
+
+@pytest.mark.parametrize("role", [Role.OWNER, Role.ADMIN])
+def test_whoever_lost_a_role_does_not_come_back_to_it_by_an_invitation(
+    tenant: Tenant, second: User, role: Role
+) -> None:
+    """SEC-702: an owner who sees it coming invites another address of theirs as an owner."""
+    _invitation, token = make_invitation(
+        workspace=tenant.workspace,
+        email="other@a.example.org",
+        role=role,
+        is_auditor=False,
+        actor=actor(tenant, second),
+    )
+    user = UserFactory.create(email="other@a.example.org")
+    demoted = membership_of(tenant, second)
+    change_membership(membership=demoted, role=Role.MEMBER, actor=actor(tenant, tenant.owner))
+    who = Actor.system(label="new", source=Source.WEB, workspace_id=tenant.workspace.pk)
+    with pytest.raises(NotFound):
+        accept_invitation(token=token, user=user, actor=who)
+    change_membership(membership=demoted, role=Role.OWNER, actor=actor(tenant, tenant.owner))
+    assert accept_invitation(token=token, user=user, actor=who).role == role.value
+
+
+def test_an_invitation_of_an_auditor_takes_an_owner(tenant: Tenant, second: User) -> None:
+    """SEC-702: an administrator could not have sent it."""
+    _invitation, token = make_invitation(
+        workspace=tenant.workspace,
+        email="other@a.example.org",
+        role=Role.MEMBER,
+        is_auditor=True,
+        actor=actor(tenant, second),
+    )
+    demoted = membership_of(tenant, second)
+    change_membership(membership=demoted, role=Role.ADMIN, actor=actor(tenant, tenant.owner))
+    with pytest.raises(NotFound):
+        find_invitation(token)
