@@ -37,6 +37,7 @@ from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.database import drop_dead_connections, is_unavailable
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.overtaken import as_conflict
 
 
 class DomainValidationError(exceptions.ValidationError):
@@ -60,6 +61,7 @@ class ApiExceptionHandler(ExceptionHandler):
 
     def convert_known_exceptions(self, exc: Exception) -> Exception:
         """Give the REST framework's counterpart of our errors and Django's."""
+        exc = as_conflict(exc) or exc
         if isinstance(exc, InvalidInput) and exc.fields:
             return DomainValidationError(exc.fields, code=exc.code)
         if isinstance(exc, DomainError):

@@ -22,6 +22,7 @@ from config import errors
 from workspaces.database import give_back_connections
 from workspaces.errors import DomainError
 from workspaces.middleware import client_address
+from workspaces.overtaken import as_conflict
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -127,9 +128,8 @@ class DomainErrorMiddleware(MiddlewareMixin):
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Give the page, or None for what was not expected."""
-        if isinstance(exception, DomainError):
-            return errors.domain_error(request, exception)
-        return None
+        expected = exception if isinstance(exception, DomainError) else as_conflict(exception)
+        return errors.domain_error(request, expected) if expected is not None else None
 
 
 class LostFormMiddleware(MiddlewareMixin):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models.sql.compiler import SQLUpdateCompiler
 
 from tests.patience import PATIENCE
+from tests.threads import Threads
 
 
 @contextmanager
@@ -39,11 +41,15 @@ def refusing_joined_updates() -> Iterator[None]:
         SQLUpdateCompiler.pre_sql_setup = plain  # type: ignore[method-assign]
 
 
-def until_somebody_waits() -> None:
-    """For a lock of this database."""
+def until_somebody_waits(*, unless: Future[Any] | None = None) -> None:
+    """For a lock of this database; or until that work has ended, if it waits for nobody."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
+        if unless is not None and unless.done():
+            return
         with connection.cursor() as cursor:
+            # Within a transaction, who is connected is told as it was at the first look.
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
             # A row that another transaction has changed is waited for by that transaction's number.
             cursor.execute(
                 "SELECT EXISTS (SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
@@ -53,3 +59,16 @@ def until_somebody_waits() -> None:
                 return
         time.sleep(0.01)  # another session of the database cannot be awaited
     pytest.fail("nobody waits for a lock")
+
+
+def beside(first: Callable[[], object], second: Callable[[], object]) -> BaseException | None:
+    """Begin `second` on another connection when `first` is done and not committed; gives what `second` raised.
+
+    The commit comes as soon as `second` waits for it, or has ended without. On PostgreSQL only: SQLite has one writer.
+    """
+    with Threads(1) as threads:
+        with transaction.atomic():
+            first()
+            other = threads.submit(second)
+            until_somebody_waits(unless=other)
+        return other.exception(PATIENCE)

@@ -22,6 +22,7 @@ from django.db import models, transaction
 from django.dispatch import Signal
 
 from workspaces.actors import Actor
+from workspaces.errors import NotFound
 from workspaces.secrets import EncryptedTextField, Secret
 
 configuration_changed = Signal()
@@ -54,9 +55,19 @@ class ConfigurationChange:
 
 @contextmanager
 def tracked_change(row: models.Model, *, actor: Actor) -> Iterator[None]:
-    """Announce what the block changes in this row; nothing when it changes nothing."""
+    """Announce what the block changes in this row; nothing when it changes nothing.
+
+    The row is held until the transaction ends, so what somebody deletes meanwhile does not come back by the block's save.
+
+    Raises:
+        NotFound: somebody has deleted it.
+    """
     with transaction.atomic():
-        old = _snapshot(type(row)._base_manager.get(pk=row.pk))
+        rows = type(row)._base_manager.select_for_update(no_key=True).filter(pk=row.pk)
+        stored = rows.order_by().first()
+        if stored is None:
+            raise NotFound.of(row)
+        old = _snapshot(stored)
         yield
         new = _snapshot(row)
         changed = [name for name in new if new[name] != old.get(name)]

@@ -13,8 +13,9 @@ DomainError
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from workspaces.texts import gettext
 from workspaces.texts import gettext_lazy as _
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ class NotFound(DomainError):
     code = "not_found"
     status = 404
     default_message = _("Not found.")
+
+    @classmethod
+    def of(cls, row: Any) -> NotFound:
+        """That this row, or one of this model, is not there."""
+        name = {"verbose_name": row._meta.verbose_name}
+        return cls((gettext("%(verbose_name)s not found.") % name).capitalize())
 
 
 class PermissionDenied(DomainError):

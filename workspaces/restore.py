@@ -12,15 +12,17 @@ import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from django.conf import settings
 from django.db import transaction
 
-from workspaces.database import commit_durably, database_now
+from workspaces.database import commit_durably, database_now, lock_until_commit
 from workspaces.models import Installation
 
 logger = logging.getLogger(__name__)
 
+_MAKING: Final = 0x7469_6E73
 BEAT_SECONDS = 60.0
 """How often the number grows: a backup has to be so much older than what is restored over to be noticed."""
 
@@ -41,9 +43,7 @@ def beat() -> Restored | None:
     """
     with transaction.atomic(durable=True):
         commit_durably()
-        row = Installation.objects.select_for_update().first()
-        if row is None:
-            row = Installation.objects.create()
+        row = held_installation()
         known = _read(row.pk.hex)
         was_restored = known > row.epoch
         found = Restored(row.epoch, known) if was_restored else None
@@ -52,6 +52,19 @@ def beat() -> Restored | None:
             row.restored_at = database_now()
         row.save()
     _write(row.pk.hex, row.epoch)
+    return found
+
+
+def held_installation() -> Installation:
+    """The one row about the installation, made where there is none; in the caller's transaction, which holds it.
+
+    At the first start many processes look for it at one moment.
+    """
+    rows = Installation.objects.select_for_update()
+    found = rows.first()
+    if found is None:
+        lock_until_commit(_MAKING)
+        found = rows.first() or Installation.objects.create()
     return found
 
 

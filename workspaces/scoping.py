@@ -18,7 +18,6 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from workspaces.database.row_security import everywhere
@@ -74,12 +73,7 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
         """
         row = self.find(pk)
         if row is None:
-            raise NotFound(
-                (
-                    _("%(verbose_name)s not found.")
-                    % {"verbose_name": self.model._meta.verbose_name}
-                ).capitalize()
-            )
+            raise NotFound.of(self.model)
         return row
 
     def _scoped(self) -> Self:

@@ -26,6 +26,7 @@ from audit.models import AlertRule
 from audit.models.alerts import MOST_WINDOW_MINUTES
 from audit.reviews.stored_filters import LONGEST
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.holding import hold
 from workspaces.mails import public_url
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
@@ -126,6 +127,7 @@ class AlertRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         is_active = values.pop("is_active", None)
         secret = ""
         with transaction.atomic():
+            hold(rule)
             if values:
                 now = {field.name: getattr(rule, field.name) for field in fields(RuleDraft)}
                 draft = RuleDraft(**(now | values))

@@ -21,6 +21,7 @@ from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.holding import hold
 from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint, parse_endpoint
 from workspaces.roles import Permission, require
@@ -109,18 +110,27 @@ def update_rule(*, rule: AlertRule, actor: Actor, draft: RuleDraft) -> str:
     """Change it; gives the new signing secret where the webhook's address is another now.
 
     Raises:
+        NotFound: somebody has deleted it.
         InvalidInput: as in `create_rule`.
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=rule.workspace_id)
-    with tracked_change(rule, actor=actor):
-        secret = _fill(rule, draft)
-        rule.save()
+    with transaction.atomic():
+        hold(rule)
+        with tracked_change(rule, actor=actor):
+            secret = _fill(rule, draft)
+            rule.save()
     return secret
 
 
+@transaction.atomic
 def switch_rule(*, rule: AlertRule, actor: Actor, is_active: bool) -> None:
-    """On or off; what is open of one that is switched off ends with it, and nobody is told."""
+    """On or off; what is open of one that is switched off ends with it, and nobody is told.
+
+    Raises:
+        NotFound: somebody has deleted it.
+    """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=rule.workspace_id)
+    hold(rule)
     with tracked_change(rule, actor=actor):
         rule.is_active = is_active
         rule.save()
@@ -153,6 +163,7 @@ def preview_rule(*, workspace: Workspace, actor: Actor, draft: RuleDraft) -> Pre
 def delete_rule(*, rule: AlertRule, actor: Actor) -> None:
     """Watch for it no longer. What it found stays in the log."""
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=rule.workspace_id)
+    hold(rule)
     record_deleted(rule, actor=actor)
     rule.delete()
 

@@ -17,6 +17,7 @@ from audit.models import AuditPolicy
 from audit.policies import forget_policy
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import InvalidInput
+from workspaces.holding import hold_workspace
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def change_policy(*, workspace_id: UUID, change: PolicyChange, actor: Actor) -> 
     if unknown:
         told = _("There is no detector “%(unknown)s”.") % {"unknown": unknown[0][:40]}
         raise InvalidInput(fields={"detectors": [told]})
+    hold_workspace(workspace_id)  # two may store the first settings at one moment
     row = policy_row(workspace_id)
     values = {
         "keep_days": change.keep_days,

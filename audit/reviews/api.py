@@ -34,6 +34,7 @@ from audit.reviews.sent_files import find_sent_file, log_query_of, sent_files
 from audit.reviews.signing import LONGEST_NOTE, sign_off, sign_off_file
 from audit.reviews.timing import USUAL_HOUR
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
+from workspaces.holding import hold
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.view_names import LONGEST_NAME, LONGEST_QUERY
@@ -325,6 +326,7 @@ class ScheduleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         if "recipients" in values:
             values["recipients"] = [str(pk) for pk in values["recipients"]]
         with transaction.atomic():
+            hold(schedule)
             if values:
                 draft = replace(draft_of(schedule), **values)
                 update_schedule(schedule=schedule, actor=self.actor, draft=draft, now=now)

@@ -22,6 +22,7 @@ from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.formats import time_zones
+from workspaces.holding import hold
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, has_permission, require
@@ -192,15 +193,17 @@ def pause_schedule(
         PermissionDenied: the actor may not export.
     """
     require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
-    if schedule.is_active is not is_paused:
-        return
-    with tracked_change(schedule, actor=actor):
-        schedule.is_active = not is_paused
-        # Nor does it go on with what it could not send before it stopped in another way.
-        give_up_waiting(schedule, _("The schedule was paused."))
-        if not is_paused:
-            schedule.next_run_at = draft_of(schedule).next_run(now)
-        schedule.save(update_fields=["is_active", "next_run_at", "updated_at"])
+    with transaction.atomic():
+        hold(schedule)
+        if schedule.is_active is not is_paused:
+            return
+        with tracked_change(schedule, actor=actor):
+            schedule.is_active = not is_paused
+            # Nor does it go on with what it could not send before it stopped in another way.
+            give_up_waiting(schedule, _("The schedule was paused."))
+            if not is_paused:
+                schedule.next_run_at = draft_of(schedule).next_run(now)
+            schedule.save(update_fields=["is_active", "next_run_at", "updated_at"])
 
 
 def delete_schedule(*, schedule: ReportSchedule, actor: Actor) -> None:
@@ -211,6 +214,7 @@ def delete_schedule(*, schedule: ReportSchedule, actor: Actor) -> None:
     """
     require(actor, Permission.EXPORT_AUDIT, workspace_id=schedule.workspace_id)
     with transaction.atomic():
+        hold(schedule)
         give_up_waiting(schedule, _("The schedule was deleted."))
         record_deleted(schedule, actor=actor)
         schedule.delete()

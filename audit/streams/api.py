@@ -40,6 +40,7 @@ from workspaces.api import (
     WorkspaceViewSet,
 )
 from workspaces.errors import InvalidInput
+from workspaces.holding import hold
 from workspaces.roles import Permission, require, require_platform_owner
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -165,9 +166,10 @@ class StreamViewSet(ListRows, RetrieveRow, ApiViewSet, ABC):
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change it, pause it, or let it go on. What is absent stays, secrets too."""
         stream: AuditStream = self.get_object()
-        values = self._read_settings(StreamChanges, stream)
-        is_paused = values.pop("is_paused", None)
         with transaction.atomic():
+            hold(stream)
+            values = self._read_settings(StreamChanges, stream)
+            is_paused = values.pop("is_paused", None)
             if values:
                 now = ("name", "target", "ca_certificates", "client_certificate")
                 draft = StreamDraft(**({name: getattr(stream, name) for name in now} | values))

@@ -26,6 +26,7 @@ from workspaces.changes import (
 )
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.holding import hold
 from workspaces.roles import Permission, require, require_person, require_platform_owner
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.webhooks import new_secret
@@ -95,12 +96,15 @@ def update_stream(*, stream: AuditStream, actor: Actor, draft: StreamDraft) -> A
     """Change its settings.
 
     Raises:
+        NotFound: somebody has deleted it.
         InvalidInput: as in `create_stream`; also a new host without entering the headers again.
     """
     _require(actor, stream.workspace_id)
-    with tracked_change(stream, actor=actor):
-        _fill(stream, draft)
-        stream.save()
+    with transaction.atomic():
+        hold(stream)
+        with tracked_change(stream, actor=actor):
+            _fill(stream, draft)
+            stream.save()
         _try_soon(stream)
     return stream
 
@@ -108,9 +112,11 @@ def update_stream(*, stream: AuditStream, actor: Actor, draft: StreamDraft) -> A
 def pause_stream(*, stream: AuditStream, actor: Actor, is_paused: bool) -> None:
     """Send nothing for a while, or go on where it stopped."""
     _require(actor, stream.workspace_id)
-    with tracked_change(stream, actor=actor):
-        stream.is_paused = is_paused
-        stream.save()
+    with transaction.atomic():
+        hold(stream)
+        with tracked_change(stream, actor=actor):
+            stream.is_paused = is_paused
+            stream.save()
         _try_soon(stream)
 
 
@@ -118,6 +124,7 @@ def pause_stream(*, stream: AuditStream, actor: Actor, is_paused: bool) -> None:
 def start_over(*, stream: AuditStream, actor: Actor, start: Start) -> None:
     """Send everything once more from the beginning, or only what comes from now on."""
     _require(actor, stream.workspace_id)
+    hold(stream)
     # Whoever sends just now loses the claim, and with it the right to move the cursor.
     StreamState.objects.filter(stream=stream).update(
         claim=None, claimed_until=None, next_attempt_at=None
@@ -134,9 +141,11 @@ def renew_secret(*, stream: AuditStream, actor: Actor) -> str:
     if stream.kind != AuditStream.Kind.WEBHOOK:
         raise Conflict(_("Only webhooks have a signing key."))
     secret = new_secret()
-    with tracked_change(stream, actor=actor):
-        stream.secret = secret
-        stream.save()
+    with transaction.atomic():
+        hold(stream)
+        with tracked_change(stream, actor=actor):
+            stream.secret = secret
+            stream.save()
     return secret
 
 
@@ -144,6 +153,7 @@ def renew_secret(*, stream: AuditStream, actor: Actor) -> str:
 def delete_stream(*, stream: AuditStream, actor: Actor) -> None:
     """Send nothing more there. The log itself loses nothing."""
     _require(actor, stream.workspace_id)
+    hold(stream)
     record_deleted(stream, actor=actor)
     stream.delete()
 

@@ -35,7 +35,7 @@ from chat.services.conversations import (
     change_conversations,
     create_conversation,
     delete_conversation,
-    erase_conversation,
+    erase_from_trash,
     keep_conversation,
     restore_conversation,
     update_conversation,
@@ -318,7 +318,7 @@ class ConversationViewSet(
     @action(detail=True, methods=["post"])
     def erase(self, request: Request, pk: str) -> Response:
         """Erase a deleted conversation for good. What was called stays in the audit log."""
-        erase_conversation(conversation=self._deleted().fetch(pk), actor=self.actor)
+        erase_from_trash(conversation=self._deleted().fetch(pk), actor=self.actor)
         return Response(status=204)
 
     def _deleted(self) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -29,7 +31,8 @@ from chat.services.providers import (
     change_provider,
 )
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
-from workspaces.errors import NotFound
+from workspaces.errors import Conflict, NotFound
+from workspaces.holding import hold
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -37,6 +40,12 @@ _KEPT = (
     *("name", "base_url", "default_model", "is_active", "fallback_id"),
     *("most_at_once", "most_a_minute", "embedding_model"),
 )
+
+
+def _draft_of(provider: ModelProvider, given: Mapping[str, Any]) -> ProviderDraft:
+    """What a provider shall be: what is given, and for the rest what it is."""
+    kept = {name: getattr(provider, name) for name in _KEPT}
+    return ProviderDraft(**{**kept, **given})
 
 
 class ProviderOutput(serializers.ModelSerializer[ModelProvider]):
@@ -224,11 +233,15 @@ class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         provider = self.get_object()
         given = self.read(ProviderChangeInput, partial=True)
         is_untested = given.pop("untested_key", False)
-        kept = {name: getattr(provider, name) for name in _KEPT}
-        draft = ProviderDraft(**{**kept, **given})
-        if draft.api_key and not is_untested:
-            try_draft(provider=provider, draft=draft, actor=self.actor)
-        return self.answer(change_provider(provider=provider, draft=draft, actor=self.actor))
+        tried = _draft_of(provider, given)
+        if tried.api_key and not is_untested:
+            try_draft(provider=provider, draft=tried, actor=self.actor)
+        with transaction.atomic():
+            hold(provider)
+            draft = _draft_of(provider, given)
+            if draft.api_key and draft.base_url != tried.base_url:
+                raise Conflict(_("The provider's address changed in the meantime. Try again."))
+            return self.answer(change_provider(provider=provider, draft=draft, actor=self.actor))
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:

@@ -15,6 +15,7 @@ from chat.services.buds import assign_values, require_edit
 from chat.services.conversations import create_conversation, erase_conversation
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.holding import hold_workspace
 from workspaces.models import User
 from workspaces.roles import Permission, require
 
@@ -45,6 +46,7 @@ def save_draft(
     else:
         require(actor, Permission.MANAGE_BUDS, workspace_id=workspace_id)
     with transaction.atomic():
+        hold_workspace(workspace_id)  # two tabs may try the same bud at one moment
         rows = Bud.objects.for_workspace(workspace_id).tried().filter(owner=person)
         draft: Bud | None = rows.filter(draft_of=bud).first()
         if draft is None:

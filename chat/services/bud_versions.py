@@ -19,6 +19,7 @@ from chat.services.gone_parts import UsableValues, without_gone
 from chat.services.knowledge import copy_knowledge
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
+from workspaces.holding import hold_workspace
 
 _NAMES: Final = 200
 """How many free slugs a copy tries."""
@@ -114,9 +115,10 @@ def duplicate_bud(*, bud: Bud, actor: Actor) -> Bud:
     values = {name: value for name, value in values_of(bud).items() if name not in _NOT_COPIED}
     provider_id = values.pop("provider_id")
     values = without_gone(bud, values, None).values
-    values["slug"] = free_slug(bud.workspace_id, bud.slug)
     values["name"] = f"{bud.name[:90]} (copy)"
     with transaction.atomic():
+        hold_workspace(bud.workspace_id)  # a button that is pressed twice makes two copies
+        values["slug"] = free_slug(bud.workspace_id, bud.slug)
         made = create_bud(
             workspace_id=bud.workspace_id,
             actor=actor,

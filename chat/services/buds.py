@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from chat.check_shapes import CheckShape
@@ -77,7 +77,7 @@ def create_bud(
     bud = Bud(workspace_id=workspace_id, takes_all_tools=True, owner_id=actor.user_id)
     assign_values(bud, values, provider_id)
     _refuse_withheld_model(bud)
-    bud.save(force_insert=True)
+    _store(bud, is_new=True)
     record_created(bud, actor=actor)
     _keep_version(bud, actor.label, note)
     _announce(bud)
@@ -144,7 +144,7 @@ def update_bud(
                     is_skipped=skips_checks,
                     actor=actor,
                 )
-        stored.save()
+        _store(stored)
     _announce(stored)
     return stored
 
@@ -233,16 +233,31 @@ def assign_values(bud: Bud, values: dict[str, Any], provider_id: UUID | None) ->
         if providers.find(provider_id) is None:
             raise InvalidInput(fields={"provider_id": [_("There is no such provider here.")]})
     bud.provider_id = provider_id
-    try:
-        bud.full_clean(exclude=["workspace"])
-        bud.validate_constraints()
-    except ValidationError as error:
-        raise InvalidInput(fields=error.message_dict) from error
+    _check(bud)
     if "mcp_config" not in values:
         return  # a bud that has lost a tool can still be renamed or archived
     check_servers(bud.mcp.servers, offered_servers(bud.workspace_id), field="mcp_config")
     if faults := find_faults(bud):
         raise InvalidInput(fields={"mcp_config": faults})
+
+
+def _check(bud: Bud) -> None:
+    try:
+        bud.full_clean(exclude=["workspace"])
+    except ValidationError as error:
+        raise InvalidInput(fields=error.message_dict) from error
+    others = Bud.objects.for_workspace(bud.workspace_id).exclude(pk=bud.pk)
+    if others.filter(slug=bud.slug).exists():
+        raise InvalidInput(fields={"slug": [_("Another bud has this short name already.")]})
+
+
+def _store(bud: Bud, *, is_new: bool = False) -> None:
+    try:
+        with transaction.atomic():
+            bud.save(force_insert=is_new, force_update=not is_new)
+    except IntegrityError:
+        _check(bud)  # somebody took its name at the same moment
+        raise
 
 
 def _refuse_withheld_model(bud: Bud) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -25,13 +26,14 @@ from chat.services.share_ends import drop_share
 from chat.services.turns import check_client_id, check_same, digest_of
 from chat.values import BulkChange, McpConfigOverrides, TitleSource, TurnStatus, parse_value
 from mcp_servers.client.inputs import InputKind
-from mcp_servers.models import InputRequest, InputStatus, McpServer, ToolPermission
+from mcp_servers.models import InputRequest, InputStatus, McpServer
 from mcp_servers.registry import elicitation
-from mcp_servers.registry.consent.permissions import forget_permission
+from mcp_servers.registry.consent.permissions import forget_permissions_in
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
-from workspaces.errors import Conflict, InvalidInput
+from workspaces.errors import Conflict, InvalidInput, NotFound
+from workspaces.holding import hold
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
 
@@ -103,6 +105,7 @@ def create_conversation(
 
 @transaction.atomic
 def _create(conversation: Conversation) -> Conversation:
+    _hold_folder(conversation)
     conversation.save(force_insert=True)
     announce(
         conversation.workspace_id,
@@ -153,7 +156,10 @@ def update_conversation(
         if mcp_config_overrides is not None:
             set_overrides(row, mcp_config_overrides)
         if "folder_id" in more:
+            before = row.folder_id
             row.folder = find_folder(row, more["folder_id"])
+            if row.folder_id != before:
+                _hold_folder(row)
         status = active_status(row)
         if bud is not None or "model" in more:
             _set_bud_and_model(row, bud, more)
@@ -219,6 +225,20 @@ def find_folder(row: Conversation, folder_id: UUID | None) -> Folder | None:
     return folder
 
 
+def _hold_folder(row: Conversation) -> None:
+    """In a transaction: have the folder of a conversation stay until it is sorted into it.
+
+    Raises:
+        InvalidInput: another tab has deleted it.
+    """
+    if row.folder is None:
+        return
+    try:
+        hold(row.folder)
+    except NotFound as error:
+        raise InvalidInput(fields={"folder_id": [_("You have no such folder.")]}) from error
+
+
 def change_conversations(
     *,
     ids: Sequence[UUID],
@@ -230,7 +250,7 @@ def change_conversations(
 ) -> list[Conversation]:
     """Do one thing with several of a person's conversations, each in a transaction of its own.
 
-    Gives them as they are then; those that were erased are no more.
+    Gives them as they are then; those that were erased are no more, and those that another tab erased meanwhile.
 
     Raises:
         InvalidInput: one of them, or the folder, is not there, or a temporary one is to be sorted; then nothing is changed.
@@ -250,20 +270,29 @@ def change_conversations(
     changed = []
     for pk in dict.fromkeys(ids):
         row = found[pk]
-        if change is BulkChange.ERASE:
-            erase_conversation(conversation=row, actor=actor)
-            continue
-        if change is BulkChange.DELETE:
-            delete_conversation(conversation=row, actor=actor)
-        elif change is BulkChange.RESTORE:
-            row = restore_conversation(conversation=row, actor=actor)
-        elif change is BulkChange.MOVE:
-            row = update_conversation(conversation=row, actor=actor, folder_id=folder_id)
-        else:
-            is_archived = change is BulkChange.ARCHIVE
-            row = update_conversation(conversation=row, actor=actor, is_archived=is_archived)
-        changed.append(row)
+        with suppress(NotFound):  # another tab was faster; the others are changed all the same
+            if (now := _change_one(row, change, actor, folder_id)) is not None:
+                changed.append(now)
     return changed
+
+
+def _change_one(
+    row: Conversation, change: BulkChange, actor: Actor, folder_id: UUID | None
+) -> Conversation | None:
+    """Give it as it is then; None: it is no more."""
+    match change:
+        case BulkChange.ERASE:
+            erase_from_trash(conversation=row, actor=actor)
+            return None
+        case BulkChange.DELETE:
+            delete_conversation(conversation=row, actor=actor)
+            return row
+        case BulkChange.RESTORE:
+            return restore_conversation(conversation=row, actor=actor)
+        case BulkChange.MOVE:
+            return update_conversation(conversation=row, actor=actor, folder_id=folder_id)
+    is_archived = change is BulkChange.ARCHIVE
+    return update_conversation(conversation=row, actor=actor, is_archived=is_archived)
 
 
 def set_overrides(row: Conversation, given: dict[str, Any]) -> None:
@@ -298,11 +327,12 @@ def delete_conversation(*, conversation: Conversation, actor: Actor) -> None:
     For some days it can be brought back by `restore_conversation`; then it is erased. A temporary one is erased at once.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
-    if conversation.is_temporary or settings.TRELLIS.deleted_conversation_days == 0:
-        _erase(conversation, actor)
-        return
     with changing(conversation.pk, conversation.workspace_id) as changes:
-        delete_with(changes, actor)
+        # Its owner may have kept it in another tab since it was read.
+        if changes.conversation.is_temporary or settings.TRELLIS.deleted_conversation_days == 0:
+            erase_with(changes, actor)
+        else:
+            delete_with(changes, actor)
 
 
 def delete_with(changes: Changes, actor: Actor) -> None:
@@ -332,12 +362,21 @@ def erase_conversation(*, conversation: Conversation, actor: Actor) -> None:
     The audit log keeps what was called.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
-    _erase(conversation, actor)
-
-
-def _erase(conversation: Conversation, actor: Actor) -> None:
     # The engine's writes take this lock first too, so that neither stands in the other's way.
     with changing(conversation.pk, conversation.workspace_id) as changes:
+        erase_with(changes, actor)
+
+
+def erase_from_trash(*, conversation: Conversation, actor: Actor) -> None:
+    """Erase a deleted conversation.
+
+    Raises:
+        NotFound: it was erased or brought back meanwhile.
+    """
+    require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
+    with changing(conversation.pk, conversation.workspace_id) as changes:
+        if changes.conversation.deleted_at is None:
+            raise NotFound(_("This chat was brought back, so it was not erased."))
         erase_with(changes, actor)
 
 
@@ -346,11 +385,7 @@ def erase_with(changes: Changes, actor: Actor) -> None:
     conversation = changes.conversation
     _end_all(conversation, changes)
     _forget_inputs(conversation, actor)
-    allowed = ToolPermission.objects.for_workspace(conversation.workspace_id).filter(
-        conversation_id=conversation.pk
-    )
-    for permission in allowed.select_related("tool__server"):
-        forget_permission(permission=permission, actor=actor)
+    forget_permissions_in(conversation.workspace_id, conversation.pk, actor)
     drop_share(conversation, actor)
     changes.conversation_row(turn_status=None)
     forget_contents(conversation)

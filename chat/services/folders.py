@@ -13,6 +13,7 @@ from chat.values import FolderColour
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.holding import hold
 from workspaces.models import User
 from workspaces.roles import Permission, require
 
@@ -45,19 +46,27 @@ def update_folder(
     """Rename a folder, or give it another colour; None leaves a value as it is.
 
     Raises:
+        NotFound: it was deleted meanwhile.
         InvalidInput: as above.
     """
     require(actor, Permission.USE_CHAT, workspace_id=folder.workspace_id)
-    if colour is not None:
-        folder.colour = FolderColour(colour).value
-    return _save(folder, folder.name if name is None else name)
+    with transaction.atomic():
+        hold(folder)
+        if colour is not None:
+            folder.colour = FolderColour(colour).value
+        return _save(folder, folder.name if name is None else name)
 
 
 def delete_folder(*, folder: Folder, actor: Actor) -> None:
-    """Delete a folder; its conversations stay, in no folder."""
+    """Delete a folder; its conversations stay, in no folder.
+
+    Raises:
+        NotFound: it is deleted already.
+    """
     require(actor, Permission.USE_CHAT, workspace_id=folder.workspace_id)
     pk = folder.pk
     with transaction.atomic():
+        hold(folder)  # whoever is sorting a conversation into it
         folder.delete()
         _tell(folder, pk)
 

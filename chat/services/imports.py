@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +21,8 @@ from chat.values import ImportStatus
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
-from workspaces.errors import Conflict, InvalidInput
+from workspaces.errors import Conflict, InvalidInput, NotFound
+from workspaces.holding import hold
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
 
@@ -120,10 +122,16 @@ def remove_import(*, row: ChatImport, actor: Actor) -> int:
     removed = 0
     # What somebody went on with may have work under way.
     for chat in chats_of(row).filter(Q(Exists(turns)) | Q(has_files=True)).select_related("bud"):
-        delete_conversation(conversation=chat, actor=actor)
-        removed += 1
+        if not mine.filter(status=ImportStatus.REMOVED.value, removed_at=now).exists():
+            break
+        with suppress(NotFound):  # erased in another tab
+            delete_conversation(conversation=chat, actor=actor)
+            removed += 1
     with transaction.atomic():
-        if settings.TRELLIS.deleted_conversation_days:
+        hold(row)
+        if (row.status, row.removed_at) != (ImportStatus.REMOVED.value, now):
+            pass  # they were brought back before all of them were gone
+        elif settings.TRELLIS.deleted_conversation_days:
             removed += chats_of(row).update(deleted_at=now)
         else:
             removed += _erase(row)
@@ -149,6 +157,7 @@ def restore_import(*, row: ChatImport, actor: Actor) -> int:
     require(actor, Permission.USE_CHAT, workspace_id=row.workspace_id)
     mine = ChatImport.objects.for_workspace(row.workspace_id).filter(pk=row.pk)
     with transaction.atomic():
+        hold(row)
         if not mine.filter(status=ImportStatus.REMOVED.value).update(
             status=ImportStatus.DONE.value, removed_at=None
         ):

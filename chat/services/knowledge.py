@@ -32,6 +32,7 @@ from workspaces.announcements import Announcement, announce
 from workspaces.changes import record_created, record_deleted
 from workspaces.database import wait_for
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.holding import hold
 
 MOST_FILES: Final = 50
 MOST_BYTES: Final = 200 * 1024 * 1024
@@ -109,6 +110,9 @@ def remove_knowledge(*, file: KnowledgeFile, actor: Actor) -> None:
 
 def copy_knowledge(*, source: Bud, target: Bud, actor: Actor) -> None:
     """Give a new bud the files of another, in the caller's transaction; contents are shared, not doubled."""
+    hold(
+        source
+    )  # whoever takes a file from it meanwhile would drop the content that the copy shares
     files = KnowledgeFile.objects.for_workspace(source.workspace_id).filter(bud=source)
     for file in list(files):
         passages = KnowledgePassage.objects.for_workspace(source.workspace_id).filter(file=file)

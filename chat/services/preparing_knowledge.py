@@ -146,7 +146,10 @@ def _begin(file: KnowledgeFile, spec: ProviderSpec) -> KnowledgePreparation | No
     """Take a file on; None: another process has it, or it has gone."""
     workspace_id = file.workspace_id
     # One at a time for a bud, so that its files are counted together.
-    Bud.objects.for_workspace(workspace_id).select_for_update(of=("self",)).fetch(file.bud_id)
+    buds = Bud.objects.for_workspace(workspace_id).select_for_update(of=("self",))
+    files = KnowledgeFile.objects.for_workspace(workspace_id).filter(pk=file.pk)
+    if buds.find(file.bud_id) is None or not files.exists():
+        return None  # somebody has removed it since it was found
     rows = KnowledgePreparation.objects.for_workspace(workspace_id)
     now = database_now()
     row: KnowledgePreparation | None = rows.filter(file=file).first()

@@ -16,6 +16,7 @@ from workspaces.actors import Actor
 from workspaces.changes import record_deleted
 from workspaces.errors import Conflict
 from workspaces.formats import whole
+from workspaces.holding import hold
 from workspaces.roles import Permission, require
 
 MOST_NAMED: Final = 20
@@ -130,9 +131,11 @@ def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
 
     Raises:
         PermissionDenied: the actor may not manage models.
+        NotFound: it was removed before.
         Conflict: buds use it, or it is the platform's and not withdrawn.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    hold(provider)
     if provider.is_shared and provider.withheld != Withheld.WITHDRAWN.value:
         told = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
         raise Conflict(told % {"name": provider.name})

@@ -17,6 +17,7 @@ from chat.providers.shared import withheld_model
 from workspaces.actors import Actor
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, InvalidEndpoint, InvalidInput
+from workspaces.holding import hold
 from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
@@ -116,10 +117,13 @@ def change_provider(
 
     Raises:
         PermissionDenied, InvalidInput: as above.
+        NotFound: it was removed meanwhile.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
-    with tracked_change(provider, actor=actor):
-        _save(provider, draft)
+    with transaction.atomic():
+        hold(provider)
+        with tracked_change(provider, actor=actor):
+            _save(provider, draft)
     return provider
 
 
@@ -129,9 +133,11 @@ def switch_provider(*, provider: ModelProvider, is_active: bool, actor: Actor) -
 
     Raises:
         PermissionDenied: the actor may not manage models.
+        NotFound: it was removed meanwhile.
         Conflict: it is so already.
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
+    hold(provider)
     if provider.is_active == is_active:
         told = _("It is switched on already.") if is_active else _("It is switched off already.")
         raise Conflict(told)

@@ -101,8 +101,7 @@ def end_expired() -> int:
             label="end_shared_chats", source=Source.TASK, workspace_id=shared.workspace_id
         )
         try:
-            _stop(shared, actor)
-            ended += 1
+            ended += _stop(shared, actor, only_expired=True)
         except NotFound:
             continue  # somebody else was faster
         except DomainError:
@@ -229,11 +228,18 @@ def _save_readers(shared: SharedChat, people: Sequence[User], actor: Actor) -> N
     )
 
 
-def _stop(shared: SharedChat, actor: Actor) -> None:
+def _stop(shared: SharedChat, actor: Actor, *, only_expired: bool = False) -> bool:
     workspace_id = shared.workspace_id
     with changing(shared.conversation_id, workspace_id) as changes:
+        if only_expired:
+            rows = SharedChat.objects.for_workspace(workspace_id)
+            stored = rows.filter(conversation=changes.conversation).first()
+            # Its owner may have chosen a later date since it was found.
+            if stored is None or stored.expires_at is None or stored.expires_at > timezone.now():
+                return False
         drop_share(changes.conversation, actor)
         _show(changes, None)
+    return True
 
 
 def _show(changes: Changes, shared_at: datetime | None) -> None:

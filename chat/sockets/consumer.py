@@ -41,6 +41,7 @@ from workspaces.announcements import serve_from, user_group, workspace_group
 from workspaces.database import in_database, is_unavailable
 from workspaces.database.row_security import reach_of, set_reach
 from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.overtaken import as_conflict
 from workspaces.process.shutdown import is_shutting_down
 
 logger = logging.getLogger(__name__)
@@ -196,6 +197,9 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
                 if self._faults > MOST_FAULTS:
                     await self.close(CloseCode.PROTOCOL_ABUSE)
         except Exception as error:
+            if (told := as_conflict(error)) is not None:
+                await self._tell_error(told.code, told.message, ref)
+                return
             if is_unavailable(error):
                 text = _("This is not possible at the moment. Please try again soon.")
                 await self._tell_error("unavailable", text, ref)

@@ -16,6 +16,7 @@ from workspaces import outbox
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.holding import hold
 from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
 from workspaces.webhooks import new_secret
@@ -59,15 +60,18 @@ def update_webhook(
     """Change it; None leaves a value as it is. What waits for one that is switched off is given up.
 
     Raises:
+        NotFound: somebody has deleted it.
         InvalidInput: as in `create_webhook`.
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=endpoint.workspace_id)
-    with tracked_change(endpoint, actor=actor):
-        endpoint.url = endpoint.url if url is None else url
-        endpoint.events = endpoint.events if events is None else sorted(set(events))
-        endpoint.is_active = endpoint.is_active if is_active is None else is_active
-        _check(endpoint.url, endpoint.events)
-        endpoint.save()
+    with transaction.atomic():
+        hold(endpoint)
+        with tracked_change(endpoint, actor=actor):
+            endpoint.url = endpoint.url if url is None else url
+            endpoint.events = endpoint.events if events is None else sorted(set(events))
+            endpoint.is_active = endpoint.is_active if is_active is None else is_active
+            _check(endpoint.url, endpoint.events)
+            endpoint.save()
         if not endpoint.is_active:
             give_up_all(endpoint.workspace_id, endpoint.pk)
     return endpoint
@@ -77,9 +81,11 @@ def renew_secret(*, endpoint: WebhookEndpoint, actor: Actor) -> str:
     """Sign with another secret from now on; it is shown this once."""
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=endpoint.workspace_id)
     secret = new_secret()
-    with tracked_change(endpoint, actor=actor):
-        endpoint.secret = secret
-        endpoint.save()
+    with transaction.atomic():
+        hold(endpoint)
+        with tracked_change(endpoint, actor=actor):
+            endpoint.secret = secret
+            endpoint.save()
     return secret
 
 
@@ -87,6 +93,7 @@ def renew_secret(*, endpoint: WebhookEndpoint, actor: Actor) -> str:
 def delete_webhook(*, endpoint: WebhookEndpoint, actor: Actor) -> None:
     """Tell this program no more, and forget what was on its way."""
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=endpoint.workspace_id)
+    hold(endpoint)
     record_deleted(endpoint, actor=actor)
     endpoint.delete()
 

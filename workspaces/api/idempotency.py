@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, cast
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.renderers import JSONRenderer
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 HEADER = "Idempotency-Key"
 MAX_LENGTH = 200
+ABANDONED_AFTER: Final = timedelta(minutes=15)
+"""Longer than any request takes. The process that had it has ended since."""
 
 
 class Replayed(APIException):
@@ -73,13 +77,23 @@ def begin(request: Request) -> IdempotentRequest | None:
                 workspace=workspace, user=http_request.user, key=key, fingerprint=fingerprint
             )
     except IntegrityError:
-        row = requests_of(workspace).get(user=http_request.user, key=key)
+        found = requests_of(workspace).filter(user=http_request.user, key=key).first()
+        if found is None:  # it has just failed on our side, and may be tried again
+            raise Conflict(_("The first request with this key is still running.")) from None
+        row = found
     if row.fingerprint != fingerprint:
         raise InvalidInput(
             _("This %(header)s was used for another request.") % {"header": HEADER}, fields={}
         )
-    if row.status_code is None:
+    if row.status_code is None and timezone.now() - row.created_at < ABANDONED_AFTER:
         raise Conflict(_("The first request with this key is still running."))
+    if row.status_code is None:
+        # Whether it did something before its process ended, nobody here knows.
+        raise Conflict(
+            _(
+                "The first request with this key did not end. See what came of it, then send it again with a new key."
+            )
+        )
     raise Replayed(row)
 
 

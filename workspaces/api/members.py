@@ -151,8 +151,8 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         given = self.read(RoleInput)
         changed = change_membership(
             membership=membership,
-            role=Role(given.get("role", membership.role)),
-            is_auditor=given.get("is_auditor", membership.is_auditor),
+            role=Role(given["role"]) if "role" in given else None,
+            is_auditor=given.get("is_auditor"),
             actor=self.actor,
         )
         return self.answer(changed)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.conf import settings
-from django.utils.translation import gettext as _
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.throttling import SimpleRateThrottle
@@ -184,8 +183,7 @@ class PlatformViewSet(ApiViewSet):
     def _found(self, rows: QuerySet[Any]) -> Any:
         row = rows.filter(pk=self.kwargs["pk"]).first()
         if row is None:
-            name = {"verbose_name": rows.model._meta.verbose_name}
-            raise NotFound((_("%(verbose_name)s not found.") % name).capitalize())
+            raise NotFound.of(rows.model)
         return row
 
 

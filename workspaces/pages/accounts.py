@@ -52,6 +52,11 @@ class AccountAdapter(DefaultAccountAdapter):
         user.name = form.cleaned_data.get("name", "").strip()
         return super().save_user(request, user, form, commit)
 
+    def set_password(self, user: Any, password: str) -> None:
+        # All else of the row is as old as the request: somebody may have switched the account off since.
+        user.set_password(password)
+        user.save(update_fields=["password", "updated_at"])
+
     def is_email_verified(self, request: HttpRequest, email: str) -> bool:
         # The link came to that mailbox, so having it proves the address; unless the inviter saw it.
         invitation = invitation_of(request)

@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from workspaces.errors import NotFound
+from workspaces import holding
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -44,17 +44,12 @@ def saves_one_at_a_time(view: V) -> V:
 def hold(request: HttpRequest, row: models.Model) -> None:
     """Wait for whoever is saving this row, and read what they saved, before a form compares with it.
 
-    On SQLite the transaction itself is what they wait for.
-
     Raises:
         NotFound: they have deleted it.
     """
     if request.method != "POST" or row._state.adding:
         return
-    rows = type(row)._base_manager.filter(pk=row.pk)
-    if rows.select_for_update(no_key=True).values_list("pk").first() is None:
-        raise NotFound
-    row.refresh_from_db()
+    holding.hold(row)
 
 
 class NoticesOthers(forms.BaseForm):

@@ -17,6 +17,7 @@ from workspaces.bell import tell
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.formats import whole
+from workspaces.holding import hold, hold_workspace
 from workspaces.models import (
     AccessRequest,
     Membership,
@@ -95,6 +96,7 @@ def ask(
         ]
     if faults:
         raise InvalidInput(fields=faults)
+    hold_workspace(workspace.pk)  # a button that is pressed twice asks once
     own = AccessRequest.objects.for_workspace(workspace).filter(
         requester_id=actor.user_id, status=RequestStatus.OPEN
     )
@@ -131,6 +133,7 @@ def decide_request(
 
     Raises:
         PermissionDenied: the actor does not manage servers.
+        NotFound: it was withdrawn.
         Conflict: it was decided already.
         InvalidInput: the note is too long.
     """
@@ -141,7 +144,7 @@ def decide_request(
             fields={"note": [_("Write at most %(most)s characters.") % {"most": LONGEST_NOTE}]}
         )
     rows = AccessRequest.objects.for_workspace(request.workspace_id).select_for_update(of=("self",))
-    row: AccessRequest = rows.select_related("workspace").get(pk=request.pk)
+    row: AccessRequest = rows.select_related("workspace").fetch(request.pk)
     if row.status != RequestStatus.OPEN:
         raise Conflict(_("This request was decided already."))
     with tracked_change(row, actor=actor):
@@ -169,10 +172,12 @@ def withdraw_request(*, request: AccessRequest, actor: Actor) -> None:
 
     Raises:
         PermissionDenied: it is somebody else's.
+        NotFound: it was withdrawn before.
         Conflict: it was decided already.
     """
     if request.requester_id != actor.user_id:
         raise PermissionDenied(_("Only the person who asked can withdraw a request."))
+    hold(request, fields=["status"])
     if request.status != RequestStatus.OPEN:
         raise Conflict(_("This request was decided already."))
     record_deleted(request, actor=actor)

@@ -22,6 +22,7 @@ from workspaces.changes import record_created
 from workspaces.errors import InvalidInput, NotFound
 from workspaces.models import Installation, User, Workspace
 from workspaces.people.services import create_workspace
+from workspaces.restore import held_installation
 
 LIFE: Final = timedelta(days=7)
 _SALT: Final = "workspaces.first_owner"
@@ -56,7 +57,7 @@ def make_first_owner(
     actor = Actor.system(label="first start", source=Source.WEB, workspace_id=None)
     with transaction.atomic():
         # Of two people with the same link one comes first, and the other hears of it.
-        Installation.objects.select_for_update().get(pk=_installation().pk)
+        held_installation()
         check(token)
         user = User(email=email.lower(), name=name)
         try:
@@ -85,4 +86,8 @@ def _has_owner() -> bool:
 
 
 def _installation() -> Installation:
-    return Installation.objects.first() or Installation.objects.create()
+    found = Installation.objects.first()
+    if found is None:
+        with transaction.atomic():
+            found = held_installation()
+    return found

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from workspaces.actors import Actor, Role
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.formats import whole
+from workspaces.holding import hold, hold_workspace
 from workspaces.mails import public_url
 from workspaces.models import Invitation, Membership, Workspace
 from workspaces.people.services import mail_invitation, make_invitation
@@ -204,15 +205,18 @@ def resend_invitation(*, invitation: Invitation, actor: Actor) -> tuple[Invitati
         Conflict: it was accepted, or the person is a member.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=invitation.workspace_id)
-    if invitation.accepted_at is not None:
-        raise Conflict(_("This invitation was accepted already."))
-    return make_invitation(
-        workspace=invitation.workspace,
-        email=invitation.email,
-        role=Role(invitation.role),
-        is_auditor=invitation.is_auditor,
-        actor=actor,
-    )
+    with transaction.atomic():
+        hold_workspace(invitation.workspace_id)
+        hold(invitation, fields=["accepted_at"])
+        if invitation.accepted_at is not None:
+            raise Conflict(_("This invitation was accepted already."))
+        return make_invitation(
+            workspace=invitation.workspace,
+            email=invitation.email,
+            role=Role(invitation.role),
+            is_auditor=invitation.is_auditor,
+            actor=actor,
+        )
 
 
 def _faults_of(workspace: Workspace, people: Sequence[Invitee]) -> dict[str, list[str]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
 from workspaces.bell import tell
 from workspaces.changes import tracked_change
-from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import Membership
 from workspaces.people.sessions import end_access
 from workspaces.roles import Permission, require
@@ -24,17 +25,23 @@ def transfer_ownership(*, to: Membership, typed: str, actor: Actor) -> None:
 
     Raises:
         PermissionDenied: the actor is not an owner of this workspace.
+        NotFound: the other one is no member any more.
         Conflict: that member is an owner already, or suspended.
         InvalidInput: another name was typed.
     """
     workspace = to.workspace
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
-    rows = Membership.objects.for_workspace(workspace).select_for_update()
-    owners = rows.filter(role=Role.OWNER.value)
-    own = owners.filter(user_id=actor.user_id).first() if actor.user_id is not None else None
-    if own is None:
+    # Both are held in one order: two who hand over to each other would wait for ever.
+    rows = Membership.objects.also_suspended(workspace).select_for_update(of=("self",), no_key=True)
+    held = rows.filter(Q(user_id=actor.user_id) | Q(pk=to.pk)).order_by("pk")
+    found = {row.pk: row for row in held.select_related("user", "workspace")}
+    mine = [row for row in found.values() if row.user_id == actor.user_id]
+    own = next((row for row in mine if row.role == Role.OWNER.value), None)
+    if own is None or own.suspended_at is not None:
         raise PermissionDenied(_("Only an owner can hand the workspace to someone else."))
-    to = Membership.objects.also_suspended(workspace).select_for_update().get(pk=to.pk)
+    if to.pk not in found:
+        raise NotFound(_("This person is no member any more."))
+    to = found[to.pk]
     if to.suspended_at is not None:
         raise Conflict(
             _("%(email)s is suspended. Let them in again first.") % {"email": to.user.email}

@@ -19,12 +19,13 @@ from workspaces.actors import Actor, Role
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.holding import hold, hold_workspace
 from workspaces.mails import compose
 from workspaces.models import ROLE_CHOICES, Invitation, Membership, User, Workspace
 from workspaces.people.email_addresses import confirm_address
 from workspaces.people.memberships import is_suspended
 from workspaces.people.sessions import end_access
-from workspaces.roles import Permission, require
+from workspaces.roles import Permission, permissions_of_role, require
 from workspaces.secret_memory import remember_secret
 
 logger = logging.getLogger(__name__)
@@ -71,12 +72,13 @@ def make_invitation(
         validate_email(email)
     except ValidationError as error:
         raise InvalidInput(fields={"email": error.messages}) from error
-    members = Membership.objects.also_suspended(workspace)
-    if members.filter(user__email__iexact=email).exists():
-        raise Conflict(_("This person is already a member."))
     token = secrets.token_urlsafe(32)
     remember_secret(token, workspace_id=workspace.pk)
     with transaction.atomic():
+        hold_workspace(workspace.pk)  # two who invite the same person would both leave a link open
+        members = Membership.objects.also_suspended(workspace)
+        if members.filter(user__email__iexact=email).exists():
+            raise Conflict(_("This person is already a member."))
         Invitation.objects.for_workspace(workspace).filter(
             email__iexact=email, accepted_at=None, revoked_at=None
         ).update(revoked_at=timezone.now())
@@ -125,17 +127,17 @@ def find_invitation(token: str) -> Invitation:
     """The open invitation behind a link.
 
     Raises:
-        NotFound: unknown, used, revoked or expired; which of them is not said.
+        NotFound: unknown, used, revoked or expired, or its sender may not invite so any more; which of them is not said.
     """
     invitation = (
         Invitation.objects.across_workspaces()
-        .select_related("workspace")
+        .select_related("workspace", "invited_by")
         .filter(token_hash=_hash(token), workspace__is_active=True)
         .first()
     )
     if invitation is not None and invitation.is_open:
         with in_workspace(invitation.workspace_id):
-            if not is_suspended(invitation.workspace_id, invitation.invited_by_id):
+            if _is_backed(invitation):
                 return invitation
     raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
 
@@ -180,6 +182,7 @@ def revoke_invitation(*, invitation: Invitation, actor: Actor) -> Invitation:
         Conflict: it was accepted, or is revoked already.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=invitation.workspace_id)
+    hold(invitation, fields=["accepted_at", "revoked_at"])
     if invitation.accepted_at is not None:
         raise Conflict(_("This invitation was accepted already."))
     if invitation.revoked_at is not None:
@@ -192,15 +195,23 @@ def revoke_invitation(*, invitation: Invitation, actor: Actor) -> Invitation:
 
 @transaction.atomic
 def change_membership(
-    *, membership: Membership, role: Role, is_auditor: bool, actor: Actor
+    *,
+    membership: Membership,
+    role: Role | None = None,
+    is_auditor: bool | None = None,
+    actor: Actor,
 ) -> Membership:
-    """Give a member another role or the auditor right.
+    """Give a member another role or the auditor right; None leaves it as it is.
 
     Raises:
+        NotFound: they are no member any more.
         PermissionDenied: either role is above the actor's own.
         Conflict: the workspace would be left without an owner.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
+    hold_membership(membership)
+    role = Role(membership.role) if role is None else role
+    is_auditor = membership.is_auditor if is_auditor is None else is_auditor
     require_not_above(actor, Role(membership.role))
     require_not_above(actor, role)
     _require_owner_for_auditor(actor, is_change=is_auditor != membership.is_auditor)
@@ -219,9 +230,10 @@ def remove_member(*, membership: Membership, actor: Actor) -> None:
     """End a membership; what the person made stays.
 
     Raises:
-        PermissionDenied, Conflict: as in `change_membership`.
+        NotFound, PermissionDenied, Conflict: as in `change_membership`.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
+    hold_membership(membership)
     require_not_above(actor, Role(membership.role))
     keep_an_owner(membership)
     record_deleted(membership, actor=actor)
@@ -264,8 +276,22 @@ def require_not_above(actor: Actor, role: Role) -> None:
         raise PermissionDenied(_("That role is above your own."))
 
 
+def hold_membership(membership: Membership) -> None:
+    """In a transaction: wait for whoever is changing a membership, and read what they made of it.
+
+    Owners of one workspace change one after another, so that two do not end each other.
+
+    Raises:
+        NotFound: the person is no member any more.
+    """
+    told = ["role", "is_auditor", "suspended_at", "suspension_reason"]
+    hold(membership, fields=told)
+    if membership.role == Role.OWNER.value:
+        hold_workspace(membership.workspace_id)
+
+
 def keep_an_owner(membership: Membership) -> None:
-    """Raise Conflict where the workspace would be left without an owner who can act."""
+    """Raise Conflict where the workspace would be left without an owner who can act. The membership is held."""
     if membership.role != Role.OWNER.value:
         return
     owners = Membership.objects.for_workspace(membership.workspace_id).filter(
@@ -273,6 +299,21 @@ def keep_an_owner(membership: Membership) -> None:
     )
     if not owners.exclude(pk=membership.pk).exists():
         raise Conflict(_("A workspace needs an owner. Make someone else an owner first."))
+
+
+def _is_backed(invitation: Invitation) -> bool:
+    """Whether its sender could still send it: who has lost a role does not come back to it by an invitation."""
+    sender = invitation.invited_by
+    if sender is None:  # sent by a command, or by somebody whose account is gone
+        return True
+    if sender.is_superuser and sender.is_active:
+        return not is_suspended(invitation.workspace_id, sender.pk)
+    rows = Membership.objects.for_workspace(invitation.workspace_id)
+    role = rows.filter(user=sender, user__is_active=True).values_list("role", flat=True).first()
+    if role is None or Permission.MANAGE_MEMBERS not in permissions_of_role(role):
+        return False
+    may_choose = role == Role.OWNER.value or not invitation.is_auditor
+    return may_choose and _STRENGTH[Role(role)] >= _STRENGTH[Role(invitation.role)]
 
 
 def _hash(token: str) -> str:

@@ -12,7 +12,7 @@ from workspaces.actors import Actor, Role
 from workspaces.changes import tracked_change
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import Membership, User
-from workspaces.people.services import keep_an_owner, require_not_above
+from workspaces.people.services import hold_membership, keep_an_owner, require_not_above
 from workspaces.people.sessions import end_access
 from workspaces.roles import Permission, require
 
@@ -27,6 +27,7 @@ def suspend_member(*, membership: Membership, reason: str = "", actor: Actor) ->
         reason: what the person reads on the page that tells them.
 
     Raises:
+        NotFound: they are no member any more.
         PermissionDenied: the member's role is above the actor's own.
         Conflict: it is the actor themselves, the only owner, the platform's owner, or suspended already.
         InvalidInput: the reason is too long.
@@ -59,6 +60,7 @@ def resume_member(*, membership: Membership, actor: Actor) -> Membership:
     """Let a suspended member in again, with everything that was theirs.
 
     Raises:
+        NotFound: they are no member any more.
         PermissionDenied: the member's role is above the actor's own.
         Conflict: they are not suspended.
     """
@@ -82,4 +84,5 @@ def find_suspension(user: User, *, slug: str | None) -> Membership | None:
 
 def _require_may(membership: Membership, actor: Actor) -> None:
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
+    hold_membership(membership)
     require_not_above(actor, Role(membership.role))

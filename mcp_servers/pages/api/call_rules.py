@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import django_filters
+from django.db import transaction
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -29,6 +30,7 @@ from mcp_servers.registry.services.trying_rules import try_call_rules
 from workspaces.actors import Role
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import TruthFilter
+from workspaces.holding import hold
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
@@ -182,9 +184,11 @@ class CallRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @extend_schema(request=CallRuleInput, responses=CallRuleOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change what is given of a rule; switch it on or off."""
-        rule = self.get_object()
-        draft = replace(draft_of(rule), **self.read(CallRuleInput, partial=True))
-        return self.answer(change_call_rule(rule=rule, draft=draft, actor=self.actor))
+        given, rule = self.read(CallRuleInput, partial=True), self.get_object()
+        with transaction.atomic():
+            hold(rule)
+            draft = replace(draft_of(rule), **given)
+            return self.answer(change_call_rule(rule=rule, draft=draft, actor=self.actor))
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:

@@ -121,7 +121,16 @@ def forget_permission(*, permission: ToolPermission, actor: Actor) -> None:
 
 def forget_permissions_of(workspace_id: UUID, user_id: UUID, actor: Actor) -> None:
     """Take back all that a person allowed in a workspace that they leave, in the caller's transaction."""
-    rows = ToolPermission.objects.for_workspace(workspace_id).filter(user_id=user_id)
+    _forget(ToolPermission.objects.for_workspace(workspace_id).filter(user_id=user_id), actor)
+
+
+def forget_permissions_in(workspace_id: UUID, conversation_id: UUID, actor: Actor) -> None:
+    """Take back all that was allowed in a conversation that is erased, by whoever; in the caller's transaction."""
+    rows = ToolPermission.objects.for_workspace(workspace_id)
+    _forget(rows.filter(conversation_id=conversation_id), actor)
+
+
+def _forget(rows: WorkspaceQuerySet[ToolPermission], actor: Actor) -> None:
     for permission in rows.select_related("tool__server"):
         record(_draft(permission, permission.tool, Action.PERMISSION_FORGOTTEN, actor))
         permission.delete()

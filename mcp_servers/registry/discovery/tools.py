@@ -79,10 +79,9 @@ def store_tools(
     # One look at a time stores, and nobody who edits the server waits for it.
     ServerState.objects.for_workspace(server.workspace_id).select_for_update().fetch(server.pk)
     now = timezone.now()
-    known = {
-        tool.name: tool
-        for tool in McpTool.objects.for_workspace(server.workspace_id).filter(server=server)
-    }
+    # Held, so that what somebody accepts at this moment is not written over with what it was before.
+    rows = McpTool.objects.for_workspace(server.workspace_id).select_for_update(no_key=True)
+    known = {tool.name: tool for tool in rows.filter(server=server).order_by("pk")}
     is_first_look = not any(tool.approved_hash for tool in known.values())
     accepts_new = (
         server.allows_new_tools

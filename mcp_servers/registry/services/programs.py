@@ -152,9 +152,13 @@ def check_programs() -> list[StdioProgram]:
         if not reason and program.file_hash and present != program.file_hash:
             reason = version_pins.CHANGED
         if reason:
-            with tracked_change(program, actor=actor):
-                program.is_enabled, program.problem = False, reason
-                program.save(update_fields=["is_enabled", "problem", "updated_at"])
+            with transaction.atomic():
+                same = StdioProgram.objects.select_for_update(no_key=True).filter(pk=program.pk)
+                if same.filter(updated_at=program.updated_at).first() is None:
+                    continue  # its owner has just looked at it, or has deleted it
+                with tracked_change(program, actor=actor):
+                    program.is_enabled, program.problem = False, reason
+                    program.save(update_fields=["is_enabled", "problem", "updated_at"])
             logger.warning("program_switched_off", extra={"program": program.slug})
             _tell_users(program)
             stopped.append(program)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from audit.reviews.renames import follow_server
 from mcp_servers.client import transports
-from mcp_servers.models import McpServer, ServerScope, ServerStatus
+from mcp_servers.models import McpServer, ServerScope, ServerState, ServerStatus
 from mcp_servers.oauth.grants import sign_in_of
 from mcp_servers.oauth.revoking import remove_grants_of_server
 from mcp_servers.registry.bud_choices import give_to_buds
@@ -203,8 +203,13 @@ def remove_row(server: McpServer, *, actor: Actor) -> None:
     """Delete a server whose deletion somebody was allowed.
 
     Raises:
+        NotFound: it is deleted already.
         Conflict: the platform requires it.
     """
+    # First, as whoever signs in, is asked or looks: nobody waits in a circle.
+    server = _locked(server)
+    states = ServerState.objects.for_workspace(server.workspace_id).select_for_update(no_key=True)
+    states.find(server.pk)
     if _is_required(server):
         raise Conflict(_("The platform requires this server in every workspace."))
     server_id = server.pk

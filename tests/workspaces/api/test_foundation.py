@@ -17,6 +17,7 @@ from uuid_utils.compat import uuid7
 
 from tests.factories import Tenant, TwoTenants
 from tests.workspaces.api import probe
+from workspaces.api.idempotency import ABANDONED_AFTER
 from workspaces.models import ApiToken, IdempotentRequest, Membership
 from workspaces.people.tokens import SCOPES, issue_token
 
@@ -370,6 +371,20 @@ def test_a_request_that_still_runs_is_told(tenant: Tenant) -> None:
     rows = IdempotentRequest.objects.for_workspace(tenant.workspace)
     rows.update(status_code=None, body=None)
     assert post(client, {"text": "x"}, **key).status_code == 409
+    assert len(probe.calls) == 1
+
+
+def test_a_request_whose_process_ended_is_not_said_to_run(tenant: Tenant) -> None:
+    """REL-1556: nobody knows what came of it, so it is not made a second time, and its caller reads what to do."""
+    client = tenant.client("member")
+    key = {"Idempotency-Key": "k"}
+    post(client, {"text": "x"}, **key)
+    rows = IdempotentRequest.objects.for_workspace(tenant.workspace)
+    rows.update(status_code=None, body=None)
+    assert "still running" in post(client, {"text": "x"}, **key).content.decode()
+    rows.update(created_at=timezone.now() - ABANDONED_AFTER)
+    answer = post(client, {"text": "x"}, **key)
+    assert (answer.status_code, "with a new key" in answer.content.decode()) == (409, True)
     assert len(probe.calls) == 1
 
 
