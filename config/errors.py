@@ -89,7 +89,12 @@ def _headers(status: int) -> dict[str, str]:
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """400."""
+    """400; whoever runs the platform for the first time under a new name reads which setting lists names."""
+    if isinstance(exception, DisallowedHost):
+        told = _(
+            "Trellis does not answer under this name. TRELLIS_PUBLIC_ORIGINS lists its addresses."
+        )
+        return _answer(request, 400, detail=told)
     return _answer(request, 400)
 
 
@@ -100,7 +105,19 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """404: the same for a missing page and for another tenant's."""
+    if request.path_info.startswith("/api/"):
+        return _answer(
+            request, 404, detail=_("There is nothing at this address. /api/docs/ lists all.")
+        )
     return _answer(request, 404)
+
+
+def ends_with_slash(request: HttpRequest, address: str) -> HttpResponse:
+    """308 to an address of the REST interface with its slash: a change stays a change, with its body."""
+    told = _("Addresses end with a slash.")
+    answer = _answer(request, 308, detail=told, code="no_slash")
+    answer.headers["Location"] = address
+    return answer
 
 
 def signed_out(request: HttpRequest) -> HttpResponse:

@@ -10,6 +10,7 @@ import structlog
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.conf import settings
 from django.contrib import messages
+from django.middleware.common import CommonMiddleware
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import resolve_url
 from django.urls import reverse
@@ -120,6 +121,19 @@ class RequestLogMiddleware(RequestMiddleware):
     def format_request(request: HttpRequest) -> str:
         """Without what comes after the path, where an issuer's codes stand and what people look for."""
         return f"{request.method} {request.path}"
+
+
+class SlashMiddleware(CommonMiddleware):
+    """Django's, whose 301 makes clients turn a POST without the last slash into a GET, which answers 200."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Have programs repeat the same request at the address that there is."""
+        is_api = request.path_info.startswith("/api/")
+        if is_api and response.status_code == 404 and self.should_redirect_with_slash(request):
+            return errors.ends_with_slash(request, self.get_full_path_with_slash(request))
+        return super().process_response(request, response)
 
 
 class DomainErrorMiddleware(MiddlewareMixin):

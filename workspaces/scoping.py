@@ -34,6 +34,12 @@ class UnscopedQuery(RuntimeError):
     """A query on tenant rows that does not say whose: a fault in our code, never a user's."""
 
 
+def not_found(model: type[models.Model]) -> NotFound:
+    """Say that there is no such row here; abbreviations in its name stay as they are written."""
+    told = _("%(verbose_name)s not found.") % {"verbose_name": model._meta.verbose_name}
+    return NotFound(f"{told[:1].upper()}{told[1:]}")
+
+
 class WorkspaceQuerySet(models.QuerySet[_Row]):
     """A queryset that runs only once it is scoped."""
 
@@ -74,12 +80,7 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
         """
         row = self.find(pk)
         if row is None:
-            raise NotFound(
-                (
-                    _("%(verbose_name)s not found.")
-                    % {"verbose_name": self.model._meta.verbose_name}
-                ).capitalize()
-            )
+            raise not_found(self.model)
         return row
 
     def _scoped(self) -> Self:

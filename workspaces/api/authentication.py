@@ -6,7 +6,7 @@ A credential that is there but not good is always 401: it never turns into anoth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from django.utils.translation import gettext as _
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
@@ -16,7 +16,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from workspaces.errors import NotFound, NoWorkspace, PermissionDenied
 from workspaces.middleware import MemberRole, bind_platform, bind_workspace
 from workspaces.people.suspending import find_suspension
-from workspaces.people.tokens import authenticate
+from workspaces.people.tokens import MCP_SCOPES, authenticate
 from workspaces.roles import TAKES_PERSON
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 _OTHER_CARRIERS = ("HTTP_X_API_KEY", "HTTP_X_AUTH_TOKEN", "HTTP_PROXY_AUTHORIZATION")
 _CREDENTIAL_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "key", "auth"})
+
+
+ANY_SCOPE: Final = "any"
+"""In the place of a scope: whatever a token of REST holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +145,13 @@ def _require_scope(held: frozenset[str] | None, request: Request, view: APIView)
     needed = (
         None if scopes is None else scopes.read if request.method in SAFE_METHODS else scopes.write
     )
-    if needed is None or needed not in held:
+    if needed is None:
+        raise PermissionDenied(TAKES_PERSON)
+    if needed == ANY_SCOPE and held - MCP_SCOPES.keys():
+        return
+    if needed not in held:
         raise PermissionDenied(
             _("This token does not hold the scope '%(needed)s'.") % {"needed": needed}
-            if needed
-            else None
         )
     if getattr(view, "action", None) in getattr(view, "needs_person", ()):
         raise PermissionDenied(TAKES_PERSON)
