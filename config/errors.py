@@ -112,12 +112,12 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     return _answer(request, 404)
 
 
-def ends_with_slash(request: HttpRequest, address: str) -> HttpResponse:
-    """308 to an address of the REST interface with its slash: a change stays a change, with its body."""
-    told = _("Addresses end with a slash.")
-    answer = _answer(request, 308, detail=told, code="no_slash")
-    answer.headers["Location"] = address
-    return answer
+def ends_with_slash(address: str) -> HttpResponse:
+    """308 to the address with its slash: what follows it sends the same method and body there; others read why."""
+    told = {"code": "no_slash", "detail": _("Addresses end with a slash."), "attr": None}
+    return JsonResponse(
+        {"type": "client_error", "errors": [told]}, status=308, headers={"Location": address}
+    )
 
 
 def signed_out(request: HttpRequest) -> HttpResponse:
@@ -132,7 +132,8 @@ def signed_out(request: HttpRequest) -> HttpResponse:
 
 def only_for_forms(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """405 for an address that somebody opens and that only takes what forms send: browsers show nothing for it."""
-    if request.path_info.startswith("/api/"):
+    is_programs = response.headers.get("Content-Type", "").startswith("application/json")
+    if is_programs or request.path_info.startswith("/api/"):
         return response
     told = _(
         "This address only takes what a form sends. Go to the page of the form, and send it there."

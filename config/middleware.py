@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 from django_structlog.middlewares import RequestMiddleware
+from rest_framework.permissions import SAFE_METHODS
 from uuid_utils.compat import uuid7
 
 from config import errors
@@ -124,15 +125,15 @@ class RequestLogMiddleware(RequestMiddleware):
 
 
 class SlashMiddleware(CommonMiddleware):
-    """Django's, whose 301 makes clients turn a POST without the last slash into a GET, which answers 200."""
+    """Django's, whose 301 makes clients turn a POST without the last slash into a GET: of a list, or of nothing."""
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
         """Have programs repeat the same request at the address that there is."""
-        is_api = request.path_info.startswith("/api/")
-        if is_api and response.status_code == 404 and self.should_redirect_with_slash(request):
-            return errors.ends_with_slash(request, self.get_full_path_with_slash(request))
+        is_programs = request.path_info.startswith("/api/") or request.method not in SAFE_METHODS
+        if is_programs and response.status_code == 404 and self.should_redirect_with_slash(request):
+            return errors.ends_with_slash(self.get_full_path_with_slash(request))
         return super().process_response(request, response)
 
 

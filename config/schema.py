@@ -97,8 +97,9 @@ class ApiSchema(AutoSchema):
     @property
     def _scope(self) -> str | None:
         """What a token needs; None: no token may call this."""
-        scopes = getattr(self.view, "scopes", None)
-        if scopes is None or self.view.action in self.view.needs_person:
+        view: Any = self.view
+        scopes = getattr(view, "scopes", None)
+        if scopes is None or view.action in getattr(view, "needs_person", ()):
             return None
         needed: str = scopes.read if self.method in SAFE_METHODS else scopes.write
         return needed
@@ -117,10 +118,11 @@ class ApiSchema(AutoSchema):
     @property
     def _is_shared(self) -> bool:
         """Whether one function reads and changes, as its words say."""
-        names = list(getattr(getattr(self.view, self.view.action, None), "mapping", {}).values())
+        view: Any = self.view
+        names = list(getattr(getattr(view, view.action, None), "mapping", {}).values())
         return len(names) > 1 and len(set(names)) == 1 and " or " in self._own_words()
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]  # as its base does
         """Say what it does, of what, and who may call it."""
         said = self._own_words()
         if said in _OF_ALL_LISTS:
@@ -136,17 +138,19 @@ class ApiSchema(AutoSchema):
 
     def _rows(self, *, is_one: bool) -> str:
         """Name what the operation is about."""
-        model = getattr(self.view, "model", None) or getattr(
-            getattr(self.view, "queryset", None), "model", None
+        view: Any = self.view
+        address = str(view.basename).replace("-", " ")
+        model = getattr(view, "model", None) or getattr(
+            getattr(view, "queryset", None), "model", None
         )
         if model is None:
-            return self.view.basename.replace("-", " ")
+            return address
         meta = model._meta
         if is_one:
             return f"one {meta.verbose_name}"
         # Where nobody wrote a plural, Django's is the name with an s.
         own = meta.original_attrs.get("verbose_name_plural")
-        return str(own or self.view.basename.replace("-", " "))
+        return str(own or address)
 
     def get_override_parameters(self) -> list[Any]:
         """Headers that every operation reads; one of the platform is of no workspace."""
@@ -180,9 +184,11 @@ class ApiSchema(AutoSchema):
             return "409" not in responses  # still in use
         if status_code in {"409", "413", "422"}:
             # Lists are narrowed by words that people type, some of which cannot be understood.
-            is_typed = status_code == "422" and self.method == "GET" and self._is_list_view()
+            view: Any = self.view
+            takes_words = self._is_list_view() or view.parameters.get(view.action)
+            is_typed = status_code == "422" and self.method == "GET" and takes_words
             has_body = self.method not in {"GET", "DELETE"}
-            return (has_body or is_typed) and status_code not in responses
+            return bool(has_body or is_typed) and status_code not in responses
         if status_code == "400":
             return "400" not in responses
         should: bool = super()._should_add_error_response(responses, status_code)

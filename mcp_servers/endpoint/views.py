@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from django.conf import settings
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
+from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, NotAuthenticated
 from rest_framework.views import APIView
 
 from mcp_servers.client.connections.runtime import run_sync
@@ -66,6 +66,13 @@ class Endpoint(APIView):
     authentication_classes = (EndpointAuthentication,)
     throttle_classes = (CallerThrottle,)
     http_method_names = ("post",)
+
+    def http_method_not_allowed(  # type: ignore[override]  # the framework's views get its requests
+        self, request: Request, *args: object, **kwargs: object
+    ) -> NoReturn:
+        """Tell whoever opens the address in a browser what it is for."""
+        told = _("This is the address of an MCP endpoint. Add it to an MCP client; it takes POST.")
+        raise MethodNotAllowed(str(request.method), told)
 
     def post(self, request: Request, workspace_slug: str) -> HttpResponse:
         """Answer one message of a client.

@@ -8,7 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import (
+    extend_schema,
+    extend_schema_serializer,
+    extend_schema_view,
+)
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -227,6 +231,7 @@ class CallerTokenOutput(serializers.Serializer[ApiToken]):
     expires_at = serializers.DateTimeField()
 
 
+@extend_schema_serializer(many=False)
 class CallerOutput(serializers.Serializer[Any]):
     """Who calls, where, and with which rights."""
 

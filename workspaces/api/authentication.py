@@ -147,7 +147,9 @@ def _require_scope(held: frozenset[str] | None, request: Request, view: APIView)
     )
     if needed is None:
         raise PermissionDenied(TAKES_PERSON)
-    if needed == ANY_SCOPE and held - MCP_SCOPES.keys():
+    if needed == ANY_SCOPE:
+        if held <= MCP_SCOPES.keys():
+            raise PermissionDenied(_("This token is for MCP clients. It opens nothing else."))
         return
     if needed not in held:
         raise PermissionDenied(

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 
 _USUAL = Serializer.to_internal_value
+_MOST_NAMED = 40
+"""Fields that an error names."""
 
 
 class CallerThrottle(SimpleRateThrottle):
@@ -167,7 +169,9 @@ class ApiViewSet(GenericViewSet[Any]):
             given = output().fields
             unknown = [name for name in unknown if name not in given]
         if unknown:
-            told = _("There is no such field here.")
+            told = _("There is no such field here. There are: %(names)s.") % {
+                "names": ", ".join(list(known)[:_MOST_NAMED])
+            }
             raise ValidationError({name[:100]: [told] for name in unknown}, "unknown_field")
 
     def answer(self, row: Any, status: int = 200) -> Response:
