@@ -50,6 +50,7 @@ class ApiTokenAuthentication(BaseAuthentication):
 
         Raises:
             AuthenticationFailed: a credential is there, in whatever form, that is no live token.
+            PermissionDenied: the request names a workspace that is not the token's.
         """
         if any(request.META.get(name) for name in _OTHER_CARRIERS):
             raise AuthenticationFailed("Send the token as 'Authorization: Bearer …'.")
@@ -61,6 +62,12 @@ class ApiTokenAuthentication(BaseAuthentication):
         if live is None:
             raise AuthenticationFailed("This token is not valid, or no longer.")
         token = live.token
+        named = request.headers.get("X-Workspace")
+        if named and named != token.workspace.slug:
+            # To act in another workspace than the one that was named would be worse than to say no.
+            raise PermissionDenied(
+                _("X-Workspace names another workspace than this token's. Leave the header out.")
+            )
         http_request = cast("WorkspaceRequest", request._request)
         http_request.user = token.user
         role = MemberRole(live.role, live.is_auditor)
