@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 from django.utils.translation import gettext as _
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import PermissionDenied as RestPermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from workspaces.errors import NotFound, NoWorkspace, PermissionDenied
@@ -20,6 +21,7 @@ from workspaces.people.tokens import MCP_SCOPES, authenticate
 from workspaces.roles import TAKES_PERSON
 
 if TYPE_CHECKING:
+    from django.http import HttpRequest
     from rest_framework.request import Request
     from rest_framework.views import APIView
 
@@ -81,6 +83,20 @@ class ApiTokenAuthentication(BaseAuthentication):
 
 class CookieAuthentication(SessionAuthentication):
     """The session of a signed-in person; changes need the CSRF token as header X-CSRFToken."""
+
+    def enforce_csrf(self, request: HttpRequest) -> None:  # type: ignore[override]  # the stubs say another request
+        """Refuse a change without proof, and say what the proof is.
+
+        Raises:
+            RestPermissionDenied: it comes from another site, or does not have the header.
+        """
+        try:
+            super().enforce_csrf(request)
+        except RestPermissionDenied as error:
+            told = _(
+                "Send the session's CSRF token in the header X-CSRFToken, or use an API token."
+            )
+            raise RestPermissionDenied(f"{error.detail} {told}") from error
 
     def authenticate_header(self, request: Request) -> str:
         """Makes failures 401 instead of 403."""

@@ -93,6 +93,20 @@ def test_refusals_say_what_to_do(tenant: Tenant) -> None:
     assert "TRELLIS_PUBLIC_ORIGINS" in host.json()["errors"][0]["detail"]
 
 
+def test_a_session_without_proof_reads_what_proof_is(tenant: Tenant) -> None:
+    """REL-1563: a program that uses a person's session learns which header is missing."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(tenant.member)
+    answer = client.post(
+        "/api/folders/",
+        b'{"name": "a"}',
+        content_type="application/json",
+        headers={"X-Workspace": tenant.workspace.slug},
+    )
+    assert fault(answer) == (403, "permission_denied", None)
+    assert "X-CSRFToken" in answer.json()["errors"][0]["detail"]
+
+
 def test_every_fault_has_a_code(tenant: Tenant) -> None:
     """REL-1563: in filters of the log, too."""
     answer = tenant.client("owner").get("/api/audit-entries/?q=since:whenever")
