@@ -21,7 +21,6 @@ from workspaces.people.tokens import MCP_SCOPES, authenticate
 from workspaces.roles import TAKES_PERSON
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest
     from rest_framework.request import Request
     from rest_framework.views import APIView
 
@@ -84,7 +83,7 @@ class ApiTokenAuthentication(BaseAuthentication):
 class CookieAuthentication(SessionAuthentication):
     """The session of a signed-in person; changes need the CSRF token as header X-CSRFToken."""
 
-    def enforce_csrf(self, request: HttpRequest) -> None:  # type: ignore[override]  # the stubs say another request
+    def enforce_csrf(self, request: Request) -> None:
         """Refuse a change without proof, and say what the proof is.
 
         Raises:
