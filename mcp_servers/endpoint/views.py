@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import ApiToken, User
 
+_WORDS = "text/plain; charset=utf-8"
 _HOP_BY_HOP = frozenset({"content-length", "connection", "transfer-encoding"})
 
 
@@ -91,7 +92,8 @@ class Endpoint(APIView):
         ]
         given, lacks_scope = run_sync(answer(caller, headers=headers, body=http_request.body))
         status = HTTPStatus.FORBIDDEN if lacks_scope else given.status
-        response = HttpResponse(given.body, status=status)
+        # What the protocol's library says without a type is words.
+        response = HttpResponse(given.body, status=status, content_type=_WORDS)
         for name, value in given.headers:
             if name.lower() not in _HOP_BY_HOP:
                 response[name] = value

@@ -380,3 +380,15 @@ def test_the_address_in_a_browser_and_without_its_slash(tenant: Tenant) -> None:
     assert "MCP client" in seen.json()["errors"][0]["detail"]
     sent = Client().post(url.rstrip("/"), "{}", content_type="application/json")
     assert (sent.status_code, sent["Location"]) == (308, url)
+
+
+def test_words_are_no_page(tenant: Tenant) -> None:
+    """REL-1567: what the protocol's library refuses in words is plain text."""
+    client = McpClient(tenant, token_for(tenant))
+    answer = Client().post(
+        client.url,
+        "{}",
+        content_type="text/html",
+        headers={"Authorization": f"Bearer {client.token}"},
+    )
+    assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
