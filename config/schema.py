@@ -161,6 +161,18 @@ class ApiSchema(AutoSchema):
             description="Slug of the workspace, for a session; a token has its own.",
         )
         parameters: list[Any] = [] if isinstance(self.view, PlatformViewSet) else [workspace]
+        view: Any = self.view
+        if view.action == "list" and getattr(view, "pagination_class", None) is not None:
+            names = [name.removeprefix("-") for name in view.orderings]
+            parameters.append(
+                OpenApiParameter(
+                    "ordering",
+                    str,
+                    enum=[*names, *(f"-{name}" for name in names)],
+                    default=view.orderings[0],
+                    description="By which field, with `-` from the largest down.",
+                )
+            )
         if self.method == "POST":
             parameters.append(
                 OpenApiParameter(

@@ -14,10 +14,12 @@ from django.test import Client
 from django.utils import timezone
 from drf_spectacular.drainage import GENERATOR_STATS
 
+from config.api import _router
 from tests.extent import IS_FULL
 from tests.factories import CANARY, MembershipFactory
 from tests.isolation.world import World
 from tests.platform_api import issue
+from workspaces.api.filtering import LIST_PARAMETERS, RowFilterSet
 from workspaces.models import User
 from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE, SCOPES, issue_token
 
@@ -109,6 +111,30 @@ def test_the_description_reads_well(document: dict[str, Any]) -> None:
     assert paths["/api/servers/"]["get"]["responses"]["401"] == {
         "$ref": "#/components/responses/Error401"
     }
+
+
+def test_lists_name_all_that_they_take(document: dict[str, Any]) -> None:
+    """REL-1574: every filter, every ordering and every other parameter that the list knows."""
+    missing = {}
+    for prefix, view, _ in _router().registry:
+        operation = document["paths"].get(f"/api/{prefix}/", {}).get("get")
+        if operation is None:
+            continue
+        named = {one["name"] for one in operation.get("parameters", ())}
+        known = set(view.parameters.get("list", ()))
+        if view.pagination_class is not None:
+            known |= LIST_PARAMETERS
+            filters = getattr(view, "filterset_class", None) or RowFilterSet
+            known |= set(filters.base_filters)
+        if known - named:
+            missing[prefix] = known - named
+    assert not missing
+    (ordering,) = (
+        one
+        for one in document["paths"]["/api/servers/"]["get"]["parameters"]
+        if one["name"] == "ordering"
+    )
+    assert {"name", "-name", "id", "-id"} <= set(ordering["schema"]["enum"])
 
 
 def test_generated_clients_understand_the_description(document: dict[str, Any]) -> None:
