@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -13,6 +13,10 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, V
 from chat.values import Rating, Remember, Resolution, WhenBusy, Wish
 from mcp_servers.client.inputs import InputAction
 from workspaces.errors import InvalidInput
+from workspaces.texts import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 
 class _Command(BaseModel):
@@ -301,6 +305,29 @@ def parse_command(content: object) -> Command:
     try:
         return _adapter.validate_python(content)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in fault["loc"]) or "command"
-        raise InvalidInput(fields={where: [str(fault["msg"])]}) from error
+        faults = error.errors(include_url=False, include_input=False)
+        fields = dict(_told(fault) for fault in faults)
+        told = " ".join(f"{name}: {texts[0]}" for name, texts in fields.items())
+        raise InvalidInput(told, fields=fields) from error
+
+
+_WORDS: Final = {
+    "union_tag_invalid": _("There is no such command."),
+    "union_tag_not_found": _("Say which command this is."),
+    "missing": _("This field is missing."),
+    "extra_forbidden": _("There is no such field in this command."),
+    "uuid_parsing": _("This is not an id."),
+    "uuid_type": _("This is not an id."),
+    "model_attributes_type": _("A frame holds one JSON object."),
+}
+"""What people read in place of the library's own words."""
+
+
+def _told(fault: ErrorDetails) -> tuple[str, list[str]]:
+    """Name the field as the command does, and what is wrong with it."""
+    kind = fault["type"]
+    if kind.startswith("union_tag"):
+        return "type", [str(_WORDS[kind])]
+    # The first part is the command that was read.
+    where = ".".join(str(part) for part in fault["loc"][1:])
+    return where or "command", [str(_WORDS.get(kind, fault["msg"]))]

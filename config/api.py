@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
 from django.core.exceptions import RequestDataTooBig, ValidationError
 from django.urls import URLPattern, URLResolver, include, path
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_standardized_errors.formatter import ExceptionFormatter
 from drf_standardized_errors.handler import ExceptionHandler
+from drf_standardized_errors.types import Error
 from rest_framework import exceptions
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.routers import SimpleRouter
+from rest_framework.settings import api_settings
 
 import audit.api
 import audit.platform_api
@@ -56,6 +61,20 @@ class Unavailable(exceptions.APIException):
     """The REST framework makes a Retry-After of it."""
 
 
+class ApiErrors(ExceptionFormatter):
+    """Names fields alone in `attr`, and gives every error a code."""
+
+    def get_errors(self) -> list[Error]:
+        """As its base; what concerns the whole body or the whole of a part names no field of the framework's own."""
+        own = api_settings.NON_FIELD_ERRORS_KEY
+        found: list[Error] = super().get_errors()
+        for error in found:
+            error.code = error.code or "invalid"
+            if error.attr is not None and error.attr.rpartition(".")[2] == own:
+                error.attr = error.attr.rpartition(".")[0] or None
+        return found
+
+
 class ApiExceptionHandler(ExceptionHandler):
     """Every error in one shape; what is not expected is a 500 without details."""
 
@@ -77,8 +96,24 @@ class ApiExceptionHandler(ExceptionHandler):
             return BodyTooLarge()
         if isinstance(exc, ValidationError):
             return exceptions.ValidationError(exc.messages)
+        if isinstance(exc, exceptions.UnsupportedMediaType):
+            taken = _types(self.context["view"].get_parsers())
+            return exceptions.UnsupportedMediaType(
+                "", _("Send the body with the Content-Type %(types)s.") % {"types": taken}
+            )
+        if isinstance(exc, exceptions.NotAcceptable):
+            given = _types(self.context["view"].get_renderers())
+            return exceptions.NotAcceptable(
+                _("This address answers with %(types)s, which Accept does not name.")
+                % {"types": given}
+            )
         converted: Exception = super().convert_known_exceptions(exc)
         return converted
+
+
+def _types(classes: Iterable[Any]) -> str:
+    """Name the content types that a view takes or gives."""
+    return ", ".join(dict.fromkeys(str(one.media_type) for one in classes))
 
 
 @cache

@@ -13,7 +13,7 @@ import time
 from collections.abc import Collection
 from typing import Any, Final
 
-from config.edge import BODY, MostBytes, Scope
+from config.edge import BODY, MostBytes, Scope, refusal
 
 _MOST_UNREAD: Final = 64
 """Messages of a socket that may wait for the application. No page sends so many at once."""
@@ -90,13 +90,32 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
                 return
             self._is_refused = True
             self.content.close()
-            self.channel.transport.write(
-                b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-            )
-            self.channel.loseConnection()
+            path = bytes(getattr(self.channel, "_path", b"")).partition(b"?")[0]
+            _end(self.channel, path.decode("latin-1"), 413, b"Content Too Large")
+
+    def refuse_long_line(self: Any, line: bytes) -> None:
+        # Twisted would close the connection without a word, and nobody would know why.
+        parts = bytes(line[:2000]).split(b" ", 2)
+        is_first = bool(getattr(self, "_HTTPChannel__first_line", 0))
+        path = parts[1].decode("latin-1") if is_first and len(parts) > 1 else "/"
+        if is_first:
+            _end(self, path, 414, b"URI Too Long")
+        else:
+            _end(self, path, 431, b"Request Header Fields Too Large")
 
     protocol.WebRequest = LimitedRequest
     server.create_application = create
+    channel: Any = sys.modules["twisted.web.http"].HTTPChannel
+    channel.lineLengthExceeded = refuse_long_line
+
+
+def _end(channel: Any, path: str, status: int, reason: bytes) -> None:
+    """Say in the shape of the product why a request is not read, and close the connection."""
+    kind, body = refusal(path, status)
+    head = (b"HTTP/1.1 %d %b" % (status, reason), b"Connection: close", b"Content-Type: " + kind)
+    length = b"Content-Length: %d" % len(body)
+    channel.transport.write(b"\r\n".join([*head, length, b"", body]))
+    channel.loseConnection()
 
 
 def let_daphne_say_why() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address
@@ -228,7 +229,21 @@ def _is_too_long(value: bytes, most_bytes: int) -> bool:
     return value.isdigit() and (len(value) > 15 or int(value) > most_bytes)
 
 
-_PHRASES = {400: b"Bad request\n", 413: b"The request body is too large.\n"}
+_PHRASES = {
+    400: ("bad_request", "Bad request"),
+    413: ("too_large", "The request body is too large."),
+    414: ("address_too_long", "The address is too long."),
+    431: ("header_too_long", "A header is too long."),
+}
+
+
+def refusal(path: str, status: int) -> tuple[bytes, bytes]:
+    """Give the content type and the body of an answer that none of our views gives: for programs in their shape."""
+    code, detail = _PHRASES.get(status, _PHRASES[400])
+    if not path.startswith("/api/"):
+        return b"text/plain; charset=utf-8", f"{detail}\n".encode()
+    errors = [{"code": code, "detail": detail, "attr": None}]
+    return b"application/json", json.dumps({"type": "client_error", "errors": errors}).encode()
 
 
 async def _refuse(scope: Scope, send: Send, status: int) -> None:
@@ -236,12 +251,12 @@ async def _refuse(scope: Scope, send: Send, status: int) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 4000 + status})
         return
+    kind, body = refusal(str(scope.get("path", "")), status)
     headers = [
-        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-type", kind),
         (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
         (b"x-content-type-options", b"nosniff"),
         (b"referrer-policy", b"no-referrer"),
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    body = _PHRASES.get(status, _PHRASES[400])
     await send({"type": "http.response.body", "body": body})

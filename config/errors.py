@@ -89,7 +89,12 @@ def _headers(status: int) -> dict[str, str]:
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """400."""
+    """400; whoever runs the platform for the first time under a new name reads which setting lists names."""
+    if isinstance(exception, DisallowedHost):
+        told = _(
+            "Trellis does not answer under this name. TRELLIS_PUBLIC_ORIGINS lists its addresses."
+        )
+        return _answer(request, 400, detail=told)
     return _answer(request, 400)
 
 
@@ -100,7 +105,19 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """404: the same for a missing page and for another tenant's."""
+    if request.path_info.startswith("/api/"):
+        return _answer(
+            request, 404, detail=_("There is nothing at this address. /api/docs/ lists all.")
+        )
     return _answer(request, 404)
+
+
+def ends_with_slash(address: str) -> HttpResponse:
+    """308 to the address with its slash: what follows it sends the same method and body there; others read why."""
+    told = {"code": "no_slash", "detail": _("Addresses end with a slash."), "attr": None}
+    return JsonResponse(
+        {"type": "client_error", "errors": [told]}, status=308, headers={"Location": address}
+    )
 
 
 def signed_out(request: HttpRequest) -> HttpResponse:
@@ -115,7 +132,8 @@ def signed_out(request: HttpRequest) -> HttpResponse:
 
 def only_for_forms(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """405 for an address that somebody opens and that only takes what forms send: browsers show nothing for it."""
-    if request.path_info.startswith("/api/"):
+    is_programs = response.headers.get("Content-Type", "").startswith("application/json")
+    if is_programs or request.path_info.startswith("/api/"):
         return response
     told = _(
         "This address only takes what a form sends. Go to the page of the form, and send it there."

@@ -10,12 +10,14 @@ import structlog
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.conf import settings
 from django.contrib import messages
+from django.middleware.common import CommonMiddleware
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import resolve_url
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 from django_structlog.middlewares import RequestMiddleware
+from rest_framework.permissions import SAFE_METHODS
 from uuid_utils.compat import uuid7
 
 from config import errors
@@ -121,6 +123,19 @@ class RequestLogMiddleware(RequestMiddleware):
     def format_request(request: HttpRequest) -> str:
         """Without what comes after the path, where an issuer's codes stand and what people look for."""
         return f"{request.method} {request.path}"
+
+
+class SlashMiddleware(CommonMiddleware):
+    """Django's, whose 301 makes clients turn a POST without the last slash into a GET: of a list, or of nothing."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Have programs repeat the same request at the address that there is."""
+        is_programs = request.path_info.startswith("/api/") or request.method not in SAFE_METHODS
+        if is_programs and response.status_code == 404 and self.should_redirect_with_slash(request):
+            return errors.ends_with_slash(self.get_full_path_with_slash(request))
+        return super().process_response(request, response)
 
 
 class DomainErrorMiddleware(MiddlewareMixin):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiParameter
 from drf_standardized_errors.openapi import AutoSchema
 from rest_framework import serializers
+from rest_framework.permissions import SAFE_METHODS
 
-from workspaces.api import PlatformViewSet
+from workspaces.api import ListRows, PlatformViewSet, RetrieveRow
+from workspaces.api.authentication import ANY_SCOPE
 from workspaces.api.idempotency import HEADER, MAX_LENGTH
 
 
@@ -29,8 +32,125 @@ class ErrorSerializer(serializers.Serializer[Any]):
     errors = ErrorItemSerializer(many=True)  # type: ignore[assignment]  # the framework's own attribute of that name
 
 
+_MEANINGS: Final = {
+    "400": "The request does not have the right form.",
+    "401": "There is no credential, or it is not valid, or no longer.",
+    "403": "The person may not do this, or the token does not hold the scope.",
+    "404": "It is not there, or it is another workspace's.",
+    "405": "This address does not take the method; `Allow` names those that it takes.",
+    "406": "None of the types in `Accept` can be given.",
+    "409": "The state has moved on, or the first request with this key is still at work.",
+    "413": "The body or the file is too large.",
+    "415": "The body's `Content-Type` is not taken here.",
+    "422": "Understood, and refused for its values.",
+    "429": "Too many requests; `Retry-After` says how many seconds to wait.",
+    "500": "Trellis made a mistake. It has been logged under the answer's `X-Request-Id`.",
+}
+"""What each status of an error means."""
+_MOST_OF_A_SUMMARY: Final = 90
+"""Characters of one line in lists of operations."""
+_OF_ALL_LISTS: Final = {ListRows.list.__doc__: "List", RetrieveRow.retrieve.__doc__: "Read"}
+"""What the foundation's own operations do, by what they say of themselves in the code."""
+
+
+def finish(result: dict[str, Any], **_given: Any) -> dict[str, Any]:
+    """Say once what each status of an error means, and refer to it: said by each operation, it was most of the document.
+
+    And name no value that may be anything by `oneOf` with null: null would fit twice, so no null would be valid.
+    """
+    shared = result["components"].setdefault("responses", {})
+    for path in result["paths"].values():
+        for operation in path.values():
+            answers = operation["responses"]
+            for status, answer in answers.items():
+                if status in _MEANINGS and not answer["description"]:
+                    shared[f"Error{status}"] = {**answer, "description": _MEANINGS[status]}
+                    answers[status] = {"$ref": f"#/components/responses/Error{status}"}
+    result["components"]["responses"] = dict(sorted(shared.items()))
+    _allow_null(result)
+    return result
+
+
+def _allow_null(part: Any) -> None:
+    """Have any value be any value, wherever the document says so."""
+    for inner in part.values() if isinstance(part, dict) else part:
+        if isinstance(inner, dict | list):
+            _allow_null(inner)
+    if isinstance(part, dict) and {} in part.get("oneOf", ()):
+        part["anyOf"] = part.pop("oneOf")
+
+
 class ApiSchema(AutoSchema):
-    """Adds to each operation what the foundation does: errors of one shape, headers, limits."""
+    """Adds to each operation what the foundation does: errors of one shape, headers, limits, and who may call."""
+
+    def get_auth(self) -> list[Any]:
+        """Name the scope that a token needs, as OpenAPI 3.1 has it; no token where none is taken."""
+        ways = []
+        for way in super().get_auth():
+            if TokenScheme.name not in way:
+                ways.append(way)
+            elif self._scope is not None:
+                needed = [] if self._scope == ANY_SCOPE else [self._scope]
+                ways.append({TokenScheme.name: needed})
+        return ways
+
+    @property
+    def _scope(self) -> str | None:
+        """What a token needs; None: no token may call this."""
+        view: Any = self.view
+        scopes = getattr(view, "scopes", None)
+        if scopes is None or view.action in getattr(view, "needs_person", ()):
+            return None
+        needed: str = scopes.read if self.method in SAFE_METHODS else scopes.write
+        return needed
+
+    def get_summary(self) -> str:
+        """Give one line for lists of operations: what was written for it, or the first sentence of what it says."""
+        if (verb := _OF_ALL_LISTS.get(self._own_words())) is not None:
+            return f"{verb} {self._rows(is_one=verb == 'Read')}"
+        words = " ".join(self._own_words().split())
+        if self._is_shared:
+            reads, _or, changes = words.replace(", or ", "; or ", 1).partition("; or ")
+            words = reads if self.method in SAFE_METHODS else changes[:1].upper() + changes[1:]
+        first = re.split(r"(?<=[.;])\s", words)[0].rstrip(".;")
+        return first if len(first) <= _MOST_OF_A_SUMMARY else ""
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether one function reads and changes, as its words say."""
+        view: Any = self.view
+        names = list(getattr(getattr(view, view.action, None), "mapping", {}).values())
+        return len(names) > 1 and len(set(names)) == 1 and " or " in self._own_words()
+
+    def get_description(self) -> str:  # type: ignore[override]  # as its base does
+        """Say what it does, of what, and who may call it."""
+        said = self._own_words()
+        if said in _OF_ALL_LISTS:
+            said = (self.view.__class__.__doc__ or "").strip()
+        if self._scope is None:
+            return f"{said}\n\nTakes a browser session; no token may call this."
+        if self._scope == ANY_SCOPE:
+            return f"{said}\n\nA token needs any one scope."
+        return f"{said}\n\nA token needs the scope `{self._scope}`."
+
+    def _own_words(self) -> str:
+        return str(super().get_description()).strip()
+
+    def _rows(self, *, is_one: bool) -> str:
+        """Name what the operation is about."""
+        view: Any = self.view
+        address = str(view.basename).replace("-", " ")
+        model = getattr(view, "model", None) or getattr(
+            getattr(view, "queryset", None), "model", None
+        )
+        if model is None:
+            return address
+        meta = model._meta
+        if is_one:
+            return f"one {meta.verbose_name}"
+        # Where nobody wrote a plural, Django's is the name with an s.
+        own = meta.original_attrs.get("verbose_name_plural")
+        return str(own or address)
 
     def get_override_parameters(self) -> list[Any]:
         """Headers that every operation reads; one of the platform is of no workspace."""
@@ -41,6 +161,18 @@ class ApiSchema(AutoSchema):
             description="Slug of the workspace, for a session; a token has its own.",
         )
         parameters: list[Any] = [] if isinstance(self.view, PlatformViewSet) else [workspace]
+        view: Any = self.view
+        if view.action == "list" and getattr(view, "pagination_class", None) is not None:
+            # No enum: generators of clients make one name of "id" and "-id".
+            names = [name.removeprefix("-") for name in view.orderings]
+            pattern = f"^-?({'|'.join(names)})$"
+            parameters.append(
+                OpenApiParameter(
+                    "ordering",
+                    {"type": "string", "pattern": pattern, "default": view.orderings[0]},
+                    description=f"By {' or '.join(names)}; with `-` from the largest down.",
+                )
+            )
         if self.method == "POST":
             parameters.append(
                 OpenApiParameter(
@@ -64,9 +196,11 @@ class ApiSchema(AutoSchema):
             return "409" not in responses  # still in use
         if status_code in {"409", "413", "422"}:
             # Lists are narrowed by words that people type, some of which cannot be understood.
-            is_typed = status_code == "422" and self.method == "GET" and self._is_list_view()
+            view: Any = self.view
+            takes_words = self._is_list_view() or view.parameters.get(view.action)
+            is_typed = status_code == "422" and self.method == "GET" and takes_words
             has_body = self.method not in {"GET", "DELETE"}
-            return (has_body or is_typed) and status_code not in responses
+            return bool(has_body or is_typed) and status_code not in responses
         if status_code == "400":
             return "400" not in responses
         should: bool = super()._should_add_error_response(responses, status_code)

@@ -79,7 +79,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     # With one language there is nothing to choose, and answers must not vary by what browsers prefer.
     *(["django.middleware.locale.LocaleMiddleware"] if len(LANGUAGES) > 1 else []),
-    "django.middleware.common.CommonMiddleware",
+    "config.middleware.SlashMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -398,6 +398,7 @@ REST_FRAMEWORK = {
 _ERROR_CODES = ("400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "429", "500")
 DRF_STANDARDIZED_ERRORS = {
     "EXCEPTION_HANDLER_CLASS": "config.api.ApiExceptionHandler",
+    "EXCEPTION_FORMATTER_CLASS": "config.api.ApiErrors",
     "ALLOWED_ERROR_STATUS_CODES": _ERROR_CODES,
     "ERROR_SCHEMAS": dict.fromkeys(_ERROR_CODES, "config.schema.ErrorSerializer"),
 }
@@ -417,6 +418,10 @@ SPECTACULAR_SETTINGS = {
     },
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": "/api/",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.schema.finish",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "TurnStatusEnum": "chat.api.shapes.TURN_STATUSES",
         "ToolCallStatusEnum": "chat.api.shapes.TOOL_CALL_STATUSES",

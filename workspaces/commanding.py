@@ -35,7 +35,11 @@ def find_person(workspace: Workspace, email: str | None) -> tuple[User, Actor]:
     else:
         member = members.filter(role="owner").order_by("created_at").first()
     if member is None:
-        bad_arguments(f"{email or 'Nobody who owns it'} is a member of this workspace.")
+        bad_arguments(
+            f"{email} is no member of this workspace."
+            if email
+            else "This workspace has no owner. Name a member with --user."
+        )
     user: User = member.user
     actor = actor_for(user, workspace, source=Source.COMMAND, request_id=str(uuid7()))
     return user, actor

@@ -51,9 +51,9 @@ class NotFound(DomainError):
 
     @classmethod
     def of(cls, row: Any) -> NotFound:
-        """That this row, or one of this model, is not there."""
-        name = {"verbose_name": row._meta.verbose_name}
-        return cls((gettext("%(verbose_name)s not found.") % name).capitalize())
+        """That this row, or one of this model, is not there; abbreviations in its name stay as they are written."""
+        told = gettext("%(verbose_name)s not found.") % {"verbose_name": row._meta.verbose_name}
+        return cls(f"{told[:1].upper()}{told[1:]}")
 
 
 class PermissionDenied(DomainError):

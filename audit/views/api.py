@@ -87,7 +87,7 @@ class AuditFileViewSet(WorkspaceViewSet):
     )
     @action(detail=False, methods=["get"])
     def log(self, request: Request) -> HttpResponseBase:
-        """Give the entries that the filters leave, the newest first, at any number."""
+        """Give the entries that the filters leave, the oldest first, at any number."""
         now = timezone.now()
         extension = _Choice(name="as", known=list(exports.FORMATS), usual="csv").read(request)
         wanted = self._wanted(request, usual="all", now=now)

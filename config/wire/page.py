@@ -53,7 +53,8 @@ not know.
 
 A command may carry a `ref` of up to 64 characters. The event that answers it carries the same `ref`. Commands answer
 with `accepted` or `error`, except these: `subscribe` answers with `snapshot` or `current`, `ping` answers with `pong`,
-and `ack` has no answer.
+and `ack` has no answer. Events of what a command changes may come before its answer. A client that looks for a change
+should look at the rows that it keeps, and not only at events after the answer.
 
 Limits:
 

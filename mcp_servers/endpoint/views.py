@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from django.conf import settings
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
+from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, NotAuthenticated
 from rest_framework.views import APIView
 
 from mcp_servers.client.connections.runtime import run_sync
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import ApiToken, User
 
+_WORDS = "text/plain; charset=utf-8"
 _HOP_BY_HOP = frozenset({"content-length", "connection", "transfer-encoding"})
 
 
@@ -67,6 +68,13 @@ class Endpoint(APIView):
     throttle_classes = (CallerThrottle,)
     http_method_names = ("post",)
 
+    def http_method_not_allowed(  # type: ignore[override]  # the framework's views get its requests
+        self, request: Request, *args: object, **kwargs: object
+    ) -> NoReturn:
+        """Tell whoever opens the address in a browser what it is for."""
+        told = _("This is the address of an MCP endpoint. Add it to an MCP client; it takes POST.")
+        raise MethodNotAllowed(str(request.method), told)
+
     def post(self, request: Request, workspace_slug: str) -> HttpResponse:
         """Answer one message of a client.
 
@@ -84,7 +92,8 @@ class Endpoint(APIView):
         ]
         given, lacks_scope = run_sync(answer(caller, headers=headers, body=http_request.body))
         status = HTTPStatus.FORBIDDEN if lacks_scope else given.status
-        response = HttpResponse(given.body, status=status)
+        # What the protocol's library says without a type is words.
+        response = HttpResponse(given.body, status=status, content_type=_WORDS)
         for name, value in given.headers:
             if name.lower() not in _HOP_BY_HOP:
                 response[name] = value

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chat.services.providers import remove_provider
+from chat.services.provider_removal import remove_provider
 from mcp_servers.models import CallRule
 from tests.audit.test_at_once import a_rule, a_schedule, a_stream
 from tests.chat.services.test_at_once import a_bud, a_provider, seen_before

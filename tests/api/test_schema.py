@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -14,10 +15,12 @@ from django.test import Client
 from django.utils import timezone
 from drf_spectacular.drainage import GENERATOR_STATS
 
+from config.api import _router
 from tests.extent import IS_FULL
 from tests.factories import CANARY, MembershipFactory
 from tests.isolation.world import World
 from tests.platform_api import issue
+from workspaces.api.filtering import LIST_PARAMETERS, RowFilterSet
 from workspaces.models import User
 from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE, SCOPES, issue_token
 
@@ -67,6 +70,92 @@ def test_each_shape_has_a_name_of_its_own(document: dict[str, Any]) -> None:
     """SEC-76: of two shapes with one name, the description has only the first."""
     told = list(GENERATOR_STATS._warn_cache)
     assert not [one for one in told if "identical names" in one]
+
+
+def _operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (path, method, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def test_the_description_says_who_may_call(document: dict[str, Any]) -> None:
+    """REL-1568: the scope of a token for each operation, in words and for programs; none where none is taken."""
+    paths = document["paths"]
+    assert {"token": ["servers:write"]} in paths["/api/servers/"]["post"]["security"]
+    assert "`servers:write`" in paths["/api/servers/"]["post"]["description"]
+    assert paths["/api/tokens/"]["post"]["security"] == [{"session": []}]
+    assert "no token" in paths["/api/tokens/"]["post"]["description"]
+    assert paths["/api/platform/programs/"]["post"]["security"] == [{"session": []}]
+    assert {"token": []} in paths["/api/me/"]["get"]["security"]
+
+
+def test_the_description_reads_well(document: dict[str, Any]) -> None:
+    """REL-1569: lists and rows say of what, one function for two methods says what each does, and statuses are said once."""
+    paths = document["paths"]
+    summaries = {(path, method): one.get("summary") for path, method, one in _operations(document)}
+    assert summaries["/api/servers/", "get"] == "List MCP servers"
+    assert summaries["/api/servers/{id}/", "get"] == "Read one MCP server"
+    assert (
+        summaries["/api/conversations/{id}/messages/", "get"] == "Read the messages, oldest first"
+    )
+    assert summaries["/api/conversations/{id}/messages/", "post"] == "Send one, which starts a turn"
+    faults = {
+        status: answer
+        for _, _, one in _operations(document)
+        for status, answer in one["responses"].items()
+        if status >= "400" and "$ref" not in answer
+    }
+    assert set(faults) <= {"404", "409", "502", "503", "507"}, sorted(faults)
+    assert all(one["description"] for one in document["components"]["responses"].values())
+    assert paths["/api/servers/"]["get"]["responses"]["401"] == {
+        "$ref": "#/components/responses/Error401"
+    }
+
+
+def test_lists_name_all_that_they_take(document: dict[str, Any]) -> None:
+    """REL-1574: every filter, every ordering and every other parameter that the list knows."""
+    missing = {}
+    routes: list[tuple[str, Any, str]] = list(_router().registry)
+    for prefix, view, _ in routes:
+        operation = document["paths"].get(f"/api/{prefix}/", {}).get("get")
+        if operation is None:
+            continue
+        named = {one["name"] for one in operation.get("parameters", ())}
+        known = set(view.parameters.get("list", ()))
+        if view.pagination_class is not None:
+            known |= LIST_PARAMETERS
+            filters = getattr(view, "filterset_class", None) or RowFilterSet
+            known |= set(filters.base_filters)
+        if known - named:
+            missing[prefix] = known - named
+    assert not missing
+    (ordering,) = (
+        one
+        for one in document["paths"]["/api/servers/"]["get"]["parameters"]
+        if one["name"] == "ordering"
+    )
+    for name in ("name", "-name", "-id"):
+        assert re.search(ordering["schema"]["pattern"], name)
+    assert not re.search(ordering["schema"]["pattern"], "--id")
+
+
+def test_generated_clients_understand_the_description(document: dict[str, Any]) -> None:
+    """REL-1569: null is written as OpenAPI 3.1 does, and a value that may be anything may be null."""
+
+    def all_of(part: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(part, dict):
+            yield part
+        for inner in part.values() if isinstance(part, dict) else part:
+            if isinstance(inner, dict | list):
+                yield from all_of(inner)
+
+    parts = list(all_of(document))
+    assert not [part for part in parts if part.get("nullable") is True]
+    assert not [part for part in parts if {} in part.get("oneOf", ())]
+    page = document["components"]["schemas"]["PaginatedServerOutputList"]["properties"]
+    assert page["next"]["type"] == ["string", "null"]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -16,25 +17,49 @@ from django.db import connection
 from config.env import ROOT
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Begin = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def run(transactional_db: None, tmp_path: Path) -> Run:
-    """Runs commands on a database of their own."""
+def begin(environment: dict[str, str]) -> Begin:
+    """Begins a command, on the same database."""
+
+    def command(*arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return command
+
+
+@pytest.fixture
+def environment(transactional_db: None, tmp_path: Path) -> dict[str, str]:
+    """That of commands with a database of their own."""
     with closing(sqlite3.connect(tmp_path / "trellis.sqlite3")) as copy:
         connection.ensure_connection()
         connection.connection.backup(copy)
-    environment = {
+    return {
         **{name: value for name, value in os.environ.items() if name != "DATABASE_URL"},
         "DJANGO_SETTINGS_MODULE": "config.settings",
         "TRELLIS_DATA_DIR": str(tmp_path),
     }
 
-    def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+
+@pytest.fixture
+def run(environment: dict[str, str]) -> Run:
+    """Runs a command to its end."""
+
+    def command(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
             env=environment,
+            input=given,
             capture_output=True,
             text=True,
             timeout=180,
@@ -54,3 +79,48 @@ def test_commands_end_without_a_traceback(run: Run) -> None:
     for sign in ("Traceback", "cannot schedule", "is closed", "was destroyed"):
         assert sign not in seeded.stderr + asked.stderr
         assert sign not in seeded.stdout + asked.stdout
+
+
+@pytest.mark.sqlite
+def test_ask_serves_scripts(run: Run) -> None:
+    """REL-1570: a question from standard input, its answer alone, and why there is none in standard error."""
+    assert run("seed_demo").returncode == 0
+    who = ("--workspace", "demo", "--text")
+    asked = run("ask", *who, "--bud", "clock", "-", given="What time is it in Oslo?\n")
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert "Europe/Oslo" in asked.stdout
+    refused = run("ask", *who, "--bud", "notes", 'Delete the note "old"')
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "--approve" in refused.stderr
+    stranger = run("ask", *who, "--bud", "notes", "--user", "x@y.example", "hello")
+    assert stranger.returncode == 2
+    assert "x@y.example is no member" in stranger.stderr
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_ask_in_good_order(run: Run, begin: Begin, number: int, status: int) -> None:
+    """REL-1571: the turn is stopped, and nothing is told but the last line."""
+    assert run("seed_demo").returncode == 0
+    process = begin("ask", "--workspace", "demo", "--bud", "notes", "Make a slow report")
+    assert process.stdout is not None
+    for line in process.stdout:
+        if '"status":"running"' in line and "tool_call.changed" in line:
+            break
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (status, "")
+    assert '"status": "cancelled"' in out.splitlines()[-1]
+
+
+@pytest.mark.sqlite
+def test_who_stops_reading_stops_ask(run: Run, begin: Begin) -> None:
+    """REL-1571: without a word about the pipe."""
+    assert run("seed_demo").returncode == 0
+    process = begin("ask", "--workspace", "demo", "--bud", "notes", "Make a slow report")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 1
+    assert process.stderr.read() == ""

@@ -132,6 +132,36 @@ def test_nobody_says_by_a_header_where_the_pages_begin(port: int) -> None:
         assert told_by(answer)["root"] == ""
 
 
+@pytest.mark.parametrize(
+    ("head", "status", "code"),
+    [
+        (f"GET /api/search/?q={'x' * 20_000} HTTP/1.1", 414, "address_too_long"),
+        (f"GET /api/search/ HTTP/1.1\r\nX-Long: {'x' * 20_000}", 431, None),
+    ],
+)
+def test_what_is_too_long_is_refused_in_words(
+    port: int, head: str, status: int, code: str | None
+) -> None:
+    """REL-1566: with a status, and for programs in their shape, instead of a connection that ends."""
+    answer = answer_to(port, head)
+    assert answer.split(b" ")[1] == str(status).encode()
+    if code is None:
+        assert b"A header is too long." in answer
+    else:
+        assert b"Content-Type: application/json" in answer
+        assert [one["code"] for one in told_by(answer)["errors"]] == [code]
+
+
+def test_a_body_that_is_too_large_is_refused_in_words(port: int) -> None:
+    """REL-1566: for programs in their shape, and before any of it is read."""
+    with socket.create_connection(("127.0.0.1", port), 20) as line:
+        head = f"POST /api/x/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: {10**12}\r\n\r\n"
+        line.sendall(head.encode())
+        answer = line.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert [one["code"] for one in told_by(answer)["errors"]] == ["too_large"]
+
+
 def test_a_large_body_is_read_piece_by_piece(port: int) -> None:
     """SEC-655, SEC-658: as much memory as for a small one, all of it arrives, and others have their turns meanwhile."""
     told = [

@@ -562,6 +562,7 @@ SAMPLES: dict[str, Sample] = {
     "api:push-devices-test": Sample(ids=_pk("push_device"), reads=False),
     "api:push-devices-key": Sample(),
     "api:reminders-list": Sample(bodies=(lambda _: {"mail_after": 15, "time_zone": "UTC"},)),
+    "api:me-list": Sample(),
     "api:profile-list": Sample(bodies=(_body(name="=Ada"),)),
     "api:profile-picture": Sample(reads=False),
     "api:pins-list": Sample(

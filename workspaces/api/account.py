@@ -8,16 +8,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import (
+    extend_schema,
+    extend_schema_serializer,
+    extend_schema_view,
+)
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.api.authentication import ANY_SCOPE
 from workspaces.errors import Conflict
 from workspaces.middleware import enterable_workspaces
-from workspaces.models import ApiToken, Membership, Workspace, WorkspaceSession
+from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceSession
 from workspaces.people.tokens import (
     MCP_SCOPES,
     PLATFORM_SCOPES,
@@ -209,7 +214,51 @@ class OwnWorkspaceViewSet(WorkspaceViewSet):
         )
 
 
+class CallerPersonOutput(serializers.Serializer[User]):
+    """Who calls."""
+
+    id = serializers.UUIDField()
+    email = serializers.EmailField()
+    name = serializers.CharField()
+
+
+class CallerTokenOutput(serializers.Serializer[ApiToken]):
+    """The token that calls."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    scopes = serializers.ListField(child=serializers.CharField())
+    expires_at = serializers.DateTimeField()
+
+
+@extend_schema_serializer(many=False)
+class CallerOutput(serializers.Serializer[Any]):
+    """Who calls, where, and with which rights."""
+
+    person = CallerPersonOutput()
+    workspace = OwnWorkspaceOutput()
+    token = CallerTokenOutput(allow_null=True, help_text="Null: a browser session calls.")
+
+
+@extend_schema_view(list=extend_schema(operation_id="me_retrieve", responses=CallerOutput))
+class CallerViewSet(WorkspaceViewSet):
+    """The caller."""
+
+    model = Membership
+    scopes = Scopes(read=ANY_SCOPE, write=ANY_SCOPE)
+    serializer_class = CallerOutput
+    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+
+    def list(self, request: Request) -> Response:
+        """Tell who calls: the person, the workspace with their role, and what the token holds until when."""
+        mine = Membership.objects.for_workspace(self.workspace).filter(user=self.person)
+        context = {"memberships": {one.workspace_id: one for one in mine}}
+        found = {"person": self.person, "workspace": self.workspace, "token": request.auth}
+        return Response(CallerOutput(found, context=context).data)
+
+
 routes = [
+    ("me", CallerViewSet),
     ("tokens", TokenViewSet),
     ("member-tokens", MemberTokenViewSet),
     ("sessions", OwnSessionViewSet),

@@ -6,17 +6,18 @@ A credential that is there but not good is always 401: it never turns into anoth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from django.utils.translation import gettext as _
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import PermissionDenied as RestPermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from workspaces.errors import NotFound, NoWorkspace, PermissionDenied
 from workspaces.middleware import MemberRole, bind_platform, bind_workspace
 from workspaces.people.suspending import find_suspension
-from workspaces.people.tokens import authenticate
+from workspaces.people.tokens import MCP_SCOPES, authenticate
 from workspaces.roles import TAKES_PERSON
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 _OTHER_CARRIERS = ("HTTP_X_API_KEY", "HTTP_X_AUTH_TOKEN", "HTTP_PROXY_AUTHORIZATION")
 _CREDENTIAL_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "key", "auth"})
+
+
+ANY_SCOPE: Final = "any"
+"""In the place of a scope: whatever a token of REST holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,7 @@ class ApiTokenAuthentication(BaseAuthentication):
 
         Raises:
             AuthenticationFailed: a credential is there, in whatever form, that is no live token.
+            PermissionDenied: the request names a workspace that is not the token's.
         """
         if any(request.META.get(name) for name in _OTHER_CARRIERS):
             raise AuthenticationFailed("Send the token as 'Authorization: Bearer …'.")
@@ -57,6 +63,12 @@ class ApiTokenAuthentication(BaseAuthentication):
         if live is None:
             raise AuthenticationFailed("This token is not valid, or no longer.")
         token = live.token
+        named = request.headers.get("X-Workspace")
+        if named and named != token.workspace.slug:
+            # To act in another workspace than the one that was named would be worse than to say no.
+            raise PermissionDenied(
+                _("X-Workspace names another workspace than this token's. Leave the header out.")
+            )
         http_request = cast("WorkspaceRequest", request._request)
         http_request.user = token.user
         role = MemberRole(live.role, live.is_auditor)
@@ -70,6 +82,20 @@ class ApiTokenAuthentication(BaseAuthentication):
 
 class CookieAuthentication(SessionAuthentication):
     """The session of a signed-in person; changes need the CSRF token as header X-CSRFToken."""
+
+    def enforce_csrf(self, request: Request) -> None:
+        """Refuse a change without proof, and say what the proof is.
+
+        Raises:
+            RestPermissionDenied: it comes from another site, or does not have the header.
+        """
+        try:
+            super().enforce_csrf(request)
+        except RestPermissionDenied as error:
+            told = _(
+                "Send the session's CSRF token in the header X-CSRFToken, or use an API token."
+            )
+            raise RestPermissionDenied(f"{error.detail} {told}") from error
 
     def authenticate_header(self, request: Request) -> str:
         """Makes failures 401 instead of 403."""
@@ -141,11 +167,15 @@ def _require_scope(held: frozenset[str] | None, request: Request, view: APIView)
     needed = (
         None if scopes is None else scopes.read if request.method in SAFE_METHODS else scopes.write
     )
-    if needed is None or needed not in held:
+    if needed is None:
+        raise PermissionDenied(TAKES_PERSON)
+    if needed == ANY_SCOPE:
+        if held <= MCP_SCOPES.keys():
+            raise PermissionDenied(_("This token is for MCP clients. It opens nothing else."))
+        return
+    if needed not in held:
         raise PermissionDenied(
             _("This token does not hold the scope '%(needed)s'.") % {"needed": needed}
-            if needed
-            else None
         )
     if getattr(view, "action", None) in getattr(view, "needs_person", ()):
         raise PermissionDenied(TAKES_PERSON)

@@ -29,6 +29,8 @@ LIST_PARAMETERS = frozenset({"cursor", "page_size", "ordering"})
 class MomentField(forms.DateTimeField):
     """A moment as UTC."""
 
+    default_error_messages = {"invalid": _("Write a date and time like 2026-11-27T10:00:00Z.")}
+
     def to_python(self, value: Any) -> datetime | None:
         """Read it in the one way that all of Trellis does."""
         if value in self.empty_values:

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.conf import settings
+from django.utils.translation import gettext as _
+from rest_framework.metadata import BaseMetadata
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
+from rest_framework.serializers import BaseSerializer, Serializer, ValidationError
 from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.viewsets import GenericViewSet
 
@@ -23,7 +25,6 @@ from workspaces.api.authentication import (
 from workspaces.api.filtering import LIST_PARAMETERS, StrictFilterBackend, check_parameters
 from workspaces.api.pagination import KeysetPagination
 from workspaces.api.parsing import StrictJSONParser
-from workspaces.errors import NotFound
 from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
     from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import IdempotentRequest, User, Workspace
+
+
+_USUAL = Serializer.to_internal_value
+_MOST_NAMED = 40
+"""Fields that an error names."""
 
 
 class CallerThrottle(SimpleRateThrottle):
@@ -51,6 +57,17 @@ class CallerThrottle(SimpleRateThrottle):
             return f"throttle:api:{self.get_ident(request)}"
         token = getattr(request.auth, "pk", None)
         return f"throttle:api:{request.user.pk}:{token or 'session'}"
+
+
+class Brief(BaseMetadata):
+    """Answers OPTIONS with what an address takes and gives; the fields of each operation are in the schema."""
+
+    def determine_metadata(self, request: Request, view: Any) -> dict[str, Any]:
+        """Give the content types; `Allow` has the methods."""
+        return {
+            "renders": [one.media_type for one in view.renderer_classes],
+            "parses": [one.media_type for one in view.parser_classes],
+        }
 
 
 class ApiViewSet(GenericViewSet[Any]):
@@ -75,6 +92,7 @@ class ApiViewSet(GenericViewSet[Any]):
     permission_classes: Any = (Nobody,)
     throttle_classes = (CallerThrottle,)
     parser_classes = (StrictJSONParser,)
+    metadata_class = Brief
     filter_backends = (StrictFilterBackend,)
     pagination_class = KeysetPagination
     lookup_value_converter = "uuid"
@@ -125,12 +143,36 @@ class ApiViewSet(GenericViewSet[Any]):
     def read(
         self, serializer_class: type[BaseSerializer[Any]], *, partial: bool = False
     ) -> dict[str, Any]:
-        """Give the validated body, or raise a validation error (400)."""
+        """Give the validated body.
+
+        What the view gives may come back: programs read a row, change a field and send it. Any other field that is not
+        known is a typing error, and would be lost without a word.
+
+        Raises:
+            ValidationError: it does not fit, or has a field that means nothing here (400).
+        """
         serializer = serializer_class(
             data=self.request.data, partial=partial, context=self.get_serializer_context()
         )
+        self._refuse_unknown(serializer)
         serializer.is_valid(raise_exception=True)
         return dict(serializer.validated_data)
+
+    def _refuse_unknown(self, serializer: BaseSerializer[Any]) -> None:
+        sent = self.request.data
+        if not (isinstance(sent, dict) and type(serializer).to_internal_value is _USUAL):
+            return  # a serializer that reads in a way of its own says itself what it takes
+        known = cast("Serializer[Any]", serializer).fields
+        unknown = [str(name) for name in sent if name not in known]
+        output = cast("Any", getattr(self, "serializer_class", None))
+        if unknown and output is not None and issubclass(output, Serializer):
+            given = output().fields
+            unknown = [name for name in unknown if name not in given]
+        if unknown:
+            told = _("There is no such field here. There are: %(names)s.") % {
+                "names": ", ".join(list(known)[:_MOST_NAMED])
+            }
+            raise ValidationError({name[:100]: [told] for name in unknown}, "unknown_field")
 
     def answer(self, row: Any, status: int = 200) -> Response:
         """Give one row in the view's output shape."""

@@ -1,13 +1,16 @@
-"""manage.py ask: one turn from the terminal, each event as one JSON line.
+"""manage.py ask: one turn from the terminal, each event as one JSON line, or its answer alone.
 
-Exit status: 0 the turn completed, 1 it failed, 2 the arguments are wrong.
+Why it did not work stands in standard error. Whoever stops the command, or stops reading it, stops the turn.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
+import threading
 from typing import Any
 from uuid import UUID
 
@@ -40,17 +43,31 @@ _ENDED = {
     TurnStatus.INTERRUPTED.value,
 }
 _LOOK_SECONDS = 0.5
+_STOP_SECONDS = 5.0
+"""How long a turn that is stopped may take to end."""
 
 
 class Command(BaseCommand):
-    help = "Ask a bud one question; prints every event of the turn as a JSON line."
+    help = (
+        "Ask a bud one question; prints every event of the turn as a JSON line. The last line has the answer. "
+        "Exit status: 0 the turn completed, 1 it failed or was stopped, 2 the arguments are wrong, "
+        "130 or 143 a signal stopped it."
+    )
     requires_system_checks: list[str] = []  # they load every page
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("question")
+        parser.add_argument("question", help="what to ask; - reads it from standard input")
         add_who(parser)
         parser.add_argument("--bud", required=True, help="the bud's slug")
-        parser.add_argument("--timeout", type=float, default=600.0, help="seconds")
+        parser.add_argument(
+            "--timeout",
+            type=float,
+            default=600.0,
+            help="seconds, after which the turn is stopped (600 if absent)",
+        )
+        parser.add_argument(
+            "--text", action="store_true", help="print the answer alone, once it is complete"
+        )
         answer = parser.add_mutually_exclusive_group()
         answer.add_argument("--approve", action="store_true", help="approve every call that asks")
         answer.add_argument("--deny", action="store_true", help="refuse every call that asks")
@@ -61,18 +78,34 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        lines = _Lines(is_text=options["text"])
+        before = lines.end_by_signals()
         try:
+            if options["question"] == "-":
+                options["question"] = _read_question()
             conversation, actor = _open(options)
             try:
-                status = wait_for(_follow, conversation, actor, options)
+                status = wait_for(_follow, conversation, actor, options, lines)
             finally:
                 runtime.shutdown(2.0)
         except DomainError as error:
             bad_arguments(error.message)
         except KeyboardInterrupt:
             sys.exit(130)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if lines.ended_by:
+            sys.exit(128 + lines.ended_by)
         if status != TurnStatus.COMPLETED:
             sys.exit(1)
+
+
+def _read_question() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError:
+        bad_arguments("The question is not UTF-8.")
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -94,25 +127,88 @@ def _open(options: dict[str, Any]) -> tuple[Conversation, Actor]:
     return create_conversation(bud=bud, owner=user, actor=actor), actor
 
 
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
 class _Lines:
-    """Prints what the hub tells; wakes whoever waits for it."""
+    """Prints what the hub tells; wakes whoever waits for it; knows whether somebody has had enough."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_text: bool) -> None:
         self.news = asyncio.Event()
+        self.ended_by = 0
+        """The number of the signal that ended the command."""
+        self.is_unread = False
+        """Whoever read standard output has left."""
+        self._is_text = is_text
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def end_by_signals(self) -> dict[int, Any]:
+        """Have a signal stop the turn in good order, and another one the command; give what stood there."""
+        if threading.current_thread() is not threading.main_thread():
+            return {}
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        return {number: signal.signal(number, self._end) for number in numbers}
+
+    def _end(self, number: int, _frame: object) -> None:
+        if self._loop is None:
+            sys.exit(128 + number)
+        self.ended_by = number
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_DFL)
+        self._loop.call_soon_threadsafe(self.news.set)
+
+    @property
+    def is_over(self) -> bool:
+        """Nobody waits for the answer any more."""
+        return bool(self.ended_by) or self.is_unread
+
+    def begin(self, conversation_id: UUID) -> None:
+        """Print what happens from now on."""
+        self._loop = asyncio.get_running_loop()
+        hub.watch(conversation_id, self, self._loop)
 
     def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
-        _print(frame)
+        if not self._is_text:
+            self.write(frame)
         self.news.set()
 
+    async def more(self) -> bool:
+        """Wait a moment for news; whether there are some."""
+        try:
+            async with asyncio.timeout(_LOOK_SECONDS):
+                await self.news.wait()
+        except TimeoutError:
+            return False
+        self.news.clear()
+        return True
 
-async def _follow(conversation: Conversation, actor: Actor, options: dict[str, Any]) -> str:
-    lines = _Lines()
-    hub.watch(conversation.pk, lines, asyncio.get_running_loop())
+    def fault(self, code: str, message: str) -> None:
+        """Say why there is no answer, to programs and to people."""
+        if not self._is_text:
+            self.write(json.dumps({"type": "error", "code": code, "message": message}))
+        sys.stderr.write(f"{message}\n")
+
+    def done(self, status: str, answer: str) -> None:
+        """Print the last line, or the answer."""
+        if not self._is_text:
+            self.write(json.dumps({"type": "done", "status": status, "answer": answer}))
+        elif status == TurnStatus.COMPLETED:
+            self.write(answer)
+
+    def write(self, line: str) -> None:
+        """Print a line at once."""
+        if self.is_unread:
+            return
+        try:
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            self.is_unread = True
+            # Python flushes once more when it ends, and would complain about it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+async def _follow(
+    conversation: Conversation, actor: Actor, options: dict[str, Any], lines: _Lines
+) -> str:
+    lines.begin(conversation.pk)
     sent = await in_database(
         send_message,
         conversation=conversation,
@@ -124,32 +220,47 @@ async def _follow(conversation: Conversation, actor: Actor, options: dict[str, A
         async with asyncio.timeout(options["timeout"]):
             status = await _wait(sent.turn, actor, options, lines)
     except TimeoutError:
-        await in_database(stop_turn, turn=sent.turn, actor=actor)
-        status = TurnStatus.CANCELLED.value
-        _print(json.dumps({"type": "error", "code": "timeout", "message": "It took too long."}))
+        status = await _stop(sent.turn, actor, lines)
+        lines.fault("timeout", f"It took more than {options['timeout']:g} seconds.")
     finally:
         hub.unwatch(conversation.pk, lines)
     snapshot = await in_database(read_snapshot, conversation)
     answer = [m["text"] for m in snapshot.messages if m["role"] == "assistant" and m["text"]]
-    _print(json.dumps({"type": "done", "status": status, "answer": "\n\n".join(answer)}))
+    error = snapshot.turns[-1]["error"] if snapshot.turns else None
+    if status == TurnStatus.FAILED and error is not None:
+        sys.stderr.write(f"{error['message']}\n")
+    lines.done(status, "\n\n".join(answer))
+    return status
+
+
+async def _stop(turn: Turn, actor: Actor, lines: _Lines) -> str:
+    """Stop the turn and see it end, so that nothing of it runs on while the process ends."""
+    await in_database(stop_turn, turn=turn, actor=actor)
+    try:
+        async with asyncio.timeout(_STOP_SECONDS):
+            while (status := await in_database(_look, turn)) not in _ENDED:
+                await lines.more()
+    except TimeoutError:
+        return TurnStatus.CANCELLED.value
     return status
 
 
 async def _wait(turn: Turn, actor: Actor, options: dict[str, Any], lines: _Lines) -> str:
     """Until the turn has ended; a call that asks is answered as the command was told to."""
     while True:
-        lines.news.clear()
         now = await in_database(_look, turn)
         if now in _ENDED:
             return now
+        if lines.is_over:
+            return await _stop(turn, actor, lines)
         if now == TurnStatus.WAITING_FOR_APPROVAL:
             if not (options["approve"] or options["deny"]):
                 message = "A call asks for approval: say --approve or --deny."
-                await _give_up(turn, actor, "approval_missing", message)
+                await _give_up(turn, actor, lines, "approval_missing", message)
                 continue
             if options["approve"] and await in_database(_waits_for_second_person, turn):
                 message = "A call rule has a call wait for a second person, whom nobody can ask from here."
-                await _give_up(turn, actor, "second_person_missing", message)
+                await _give_up(turn, actor, lines, "second_person_missing", message)
                 continue
             decision = Decision.APPROVED if options["approve"] else Decision.REFUSED
             await in_database(_decide_all, turn, actor, decision)
@@ -158,25 +269,24 @@ async def _wait(turn: Turn, actor: Actor, options: dict[str, Any], lines: _Lines
                 await in_database(_answer_all, turn, actor, options["answer"])
             except InvalidInput as error:
                 faults = [f"{name}: {' '.join(texts)}" for name, texts in error.fields.items()]
-                await _give_up(turn, actor, "input_missing", " ".join(faults) or error.message)
+                await _give_up(
+                    turn, actor, lines, "input_missing", " ".join(faults) or error.message
+                )
                 continue
             except _SignInMissing as error:
-                await _give_up(turn, actor, "sign_in_missing", str(error))
+                await _give_up(turn, actor, lines, "sign_in_missing", str(error))
                 continue
             except (DomainError, _NoAnswer) as error:
-                await _give_up(turn, actor, "input_missing", str(error))
+                await _give_up(turn, actor, lines, "input_missing", str(error))
                 continue
-        try:
-            async with asyncio.timeout(_LOOK_SECONDS):
-                await lines.news.wait()
-        except TimeoutError:
+        if not await lines.more():
             # A worker elsewhere may have taken the turn: then the rows tell, and this process may be needed.
             runner.wake(turn.pk, turn.workspace_id)
 
 
-async def _give_up(turn: Turn, actor: Actor, code: str, message: str) -> None:
+async def _give_up(turn: Turn, actor: Actor, lines: _Lines, code: str, message: str) -> None:
     await in_database(stop_turn, turn=turn, actor=actor)
-    _print(json.dumps({"type": "error", "code": code, "message": message}))
+    lines.fault(code, message)
 
 
 class _SignInMissing(Exception):

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 import django_filters
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.client.values import Outcome, ToolCallOutcome
 from mcp_servers.gate import tester
 from mcp_servers.models import ApprovalOverride, McpTool
@@ -149,6 +151,8 @@ class ToolViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         """Those that the caller may see, in the form in which their account was shown them."""
+        if getattr(self, "swagger_fake_view", False):
+            return super().get_queryset()
         rows = super().get_queryset().select_related("server__workspace")
         return rows.filter(listed_for(self.actor, self.workspace.pk))
 
@@ -185,10 +189,17 @@ class ToolViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         # What managers try stands ready at the gate; the wide query of lists costs as much as the call.
         tool = tester.find_tool(self.workspace.pk, UUID(str(pk)), self.actor) or self.get_object()
         values = self.read(TryInput)
-        outcome = tester.try_tool(
-            tool=tool,
-            arguments=values.get("arguments", {}),
-            actor=self.actor,
-            is_confirmed=values["confirm"],
-        )
+        try:
+            outcome = tester.try_tool(
+                tool=tool,
+                arguments=values.get("arguments", {}),
+                actor=self.actor,
+                is_confirmed=values["confirm"],
+            )
+        except ApprovalMissing as error:
+            if not error.decision.needs_second_person:
+                error.message = _(
+                    "%(reason)s Nothing was sent. To allow exactly this call, send it with “confirm”: true."
+                ) % {"reason": error.message}
+            raise
         return Response(told(outcome))

@@ -501,3 +501,18 @@ def test_the_commands_go_together(
     with pytest.raises(CommandError) as caught:
         call_command("verify_audit", "--from-export", str(out))
     assert caught.value.returncode == 3
+
+
+def test_an_export_goes_where_it_is_told(
+    tenant: Tenant, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """REL-1573: to the output, with nothing else beside it; and a file that cannot be written is named."""
+    sealed_log(tenant)
+    call_command("export_audit", "--workspace", tenant.workspace.slug, "--out", "-")
+    out = tmp_path / "log.jsonl"
+    out.write_bytes(capsysbinary.readouterr().out)
+    call_command("verify_audit", "--from-export", str(out))
+    nowhere = tmp_path / "nowhere" / "log.jsonl"
+    with pytest.raises(CommandError, match=rf"^{nowhere}: No such file") as caught:
+        call_command("export_audit", "--workspace", tenant.workspace.slug, "--out", str(nowhere))
+    assert caught.value.returncode == 3

@@ -39,11 +39,11 @@ from chat.services.conversations import (
 from chat.services.folders import create_folder, delete_folder, update_folder
 from chat.services.imports import remove_import, restore_import
 from chat.services.knowledge import add_knowledge, remove_knowledge
+from chat.services.provider_removal import remove_provider
 from chat.services.providers import (
     ProviderDraft,
     add_provider,
     change_provider,
-    remove_provider,
     switch_provider,
 )
 from chat.values import BulkChange

@@ -21,6 +21,7 @@ from django.test import Client
 from redis.exceptions import ConnectionError as RedisConnectionError
 from uuid_utils.compat import uuid7
 
+from chat.commands import parse_command
 from chat.events import CloseCode
 from chat.hub import hub
 from chat.models import Message, ToolCall
@@ -37,6 +38,7 @@ from tests.chat.conftest import Chat
 from tests.chat.sockets.protocol import check_frame
 from tests.factories import Tenant, make_tenant
 from tests.patience import PATIENCE
+from workspaces.errors import InvalidInput
 from workspaces.models import Membership
 from workspaces.people.services import change_membership, remove_member
 
@@ -411,6 +413,27 @@ async def test_nothing_but_our_commands_is_understood(command: Any) -> None:
         assert error["code"] == "invalid"
         await socket.answer(type="ping")
     assert await sync_to_async(Message.unscoped.count)() == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "field", "words"),
+    [
+        ({"type": "nope"}, "type", "There is no such command."),
+        ({"no": "type"}, "type", "Say which command this is."),
+        ({"type": "subscribe"}, "conversation_id", "This field is missing."),
+        ({"type": "subscribe", "conversation_id": "x"}, "conversation_id", "This is not an id."),
+        ({"type": "ping", "more": 1}, "more", "There is no such field in this command."),
+        ([], "command", "A frame holds one JSON object."),
+    ],
+)
+def test_a_command_that_is_not_understood_is_told_by_its_field(
+    command: object, field: str, words: str
+) -> None:
+    """REL-1572: in our own words."""
+    with pytest.raises(InvalidInput) as refused:
+        parse_command(command)
+    assert refused.value.fields == {field: [words]}
+    assert refused.value.message == f"{field}: {words}"
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "語", "😀", "\n"])

@@ -370,3 +370,25 @@ def test_a_workspace_lets_no_clients_in_unless_its_owner_says_so(tenant: Tenant)
     tenant.workspace.allows_mcp_clients = False
     tenant.workspace.save()
     assert client.post("tools/list").status_code == 403
+
+
+def test_the_address_in_a_browser_and_without_its_slash(tenant: Tenant) -> None:
+    """REL-1567: a person reads what it is for, and a client that leaves the slash out still arrives."""
+    url = f"/w/{tenant.workspace.slug}/mcp/"
+    seen = tenant.client("member").get(url)
+    assert (seen.status_code, seen["Allow"]) == (405, "POST")
+    assert "MCP client" in seen.json()["errors"][0]["detail"]
+    sent = Client().post(url.rstrip("/"), "{}", content_type="application/json")
+    assert (sent.status_code, sent["Location"]) == (308, url)
+
+
+def test_words_are_no_page(tenant: Tenant) -> None:
+    """REL-1567: what the protocol's library refuses in words is plain text."""
+    client = McpClient(tenant, token_for(tenant))
+    answer = Client().post(
+        client.url,
+        "{}",
+        content_type="text/html",
+        headers={"Authorization": f"Bearer {client.token}"},
+    )
+    assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")

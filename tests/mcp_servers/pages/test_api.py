@@ -87,7 +87,7 @@ def test_a_server_is_added_tested_changed_and_deleted(
 def test_a_tool_is_switched_and_tried(
     api: Api, tenant: Tenant, trusted: McpServer, counting: CountingServer
 ) -> None:
-    """SEC-63: the tester passes the gate; a destructive tool needs an explicit yes."""
+    """SEC-63, REL-1563: the tester passes the gate; a destructive tool needs an explicit yes, and says how to give it."""
     echo, destroy = tool_of(trusted, "echo"), tool_of(trusted, "destroy")
     status, outcome = api("POST", f"tools/{echo.pk}/test/", {"arguments": {"text": "hi"}})
     assert (status, outcome["outcome"], outcome["content"]) == (
@@ -97,6 +97,7 @@ def test_a_tool_is_switched_and_tried(
     )
     status, refused = api("POST", f"tools/{destroy.pk}/test/", {"arguments": {"what": "x"}})
     assert (status, refused["errors"][0]["code"]) == (409, "approval_missing")
+    assert "“confirm”: true" in refused["errors"][0]["detail"]
     assert counting.names() == ["echo"]
     status, outcome = api(
         "POST", f"tools/{destroy.pk}/test/", {"arguments": {"what": "x"}, "confirm": True}

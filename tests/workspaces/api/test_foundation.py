@@ -143,7 +143,7 @@ def test_a_cookie_needs_csrf_proof_to_change(tenant: Tenant) -> None:
 
 
 def test_the_workspace_comes_from_the_header_or_the_token(two_workspaces: TwoTenants) -> None:
-    """SEC-01, SEC-02: another tenant's slug looks like one that does not exist."""
+    """SEC-01, SEC-02, SEC-711: another tenant's slug looks like one that does not exist, with a token, too."""
     a, b = two_workspaces.a, two_workspaces.b
     client = a.client("member")
     foreign = client.get(URL, headers={"X-Workspace": b.workspace.slug})
@@ -151,7 +151,10 @@ def test_the_workspace_comes_from_the_header_or_the_token(two_workspaces: TwoTen
     assert foreign.status_code == missing.status_code == 404
     assert foreign.json() == missing.json()
     plain = token_of(a, "servers:read")
-    found = Client().get(URL, headers={**bearer(plain), "X-Workspace": b.workspace.slug})
+    for slug in (b.workspace.slug, "nowhere"):
+        other = Client().get(URL, headers={**bearer(plain), "X-Workspace": slug})
+        assert (other.status_code, other.json()["errors"][0]["code"]) == (403, "forbidden")
+    found = Client().get(URL, headers={**bearer(plain), "X-Workspace": a.workspace.slug})
     ids = {row["id"] for row in found.json()["results"]}
     mine = Membership.objects.for_workspace(a.workspace).values_list("pk", flat=True)
     assert ids == {str(pk) for pk in mine}
