@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+import sqlite3
 import ssl
 import stat
 import time
@@ -20,7 +21,6 @@ from typing import Any, Final
 from django.conf import settings
 from django.core import checks
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 from django.utils.translation import ngettext
 
@@ -29,10 +29,12 @@ from audit.health import health
 from audit.models import AuditStream
 from audit.spool import spool_size
 from chat.models import PushDevice
+from config.installation.database_faults import DAMAGED, find_fault
 from config.installation.versions import database_version, redis_version
 from config.keys import FILE_NAME
 from workspaces import restore
 from workspaces.database import database_now
+from workspaces.database.applied import count_missing, find_newer
 from workspaces.database.postgresql import policies
 from workspaces.formats import whole
 from workspaces.product import VERSION
@@ -44,6 +46,9 @@ OLDEST_REDIS: Final = (6, 2)
 TIMEOUTS: Final = {"idle_in_transaction_session_timeout": "10s", "lock_timeout": "20s"}
 CLOCK_SECONDS: Final = 2.0
 """By how much two clocks may differ before people notice: times in the log and on pages are the database's."""
+DAMAGE_SECONDS: Final = 5.0
+"""How long the doctor looks for damage in SQLite's file. A backup looks through all of it."""
+_STEPS: Final = 100_000
 ROOM_BYTES: Final = 1024**3
 LEAST_ROOM_BYTES: Final = 100 * 1024**2
 QUEUE_LENGTH: Final = 1_000
@@ -98,6 +103,8 @@ def _run(part: str, check: Callable[[str], Finding]) -> Finding:
     try:
         return check(part)
     except Exception as error:  # noqa: BLE001  whatever a check meets is its finding
+        if (fault := find_fault(error)) is not None:
+            return _failed(part, fault.text, fault.advice)
         # Texts of exceptions may quote addresses with passwords; the name says enough for a start.
         return _failed(
             part,
@@ -136,15 +143,22 @@ def _database(part: str) -> Finding:
         return _failed(
             part, f"{name} {found} is too old", f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer."
         )
-    executor = MigrationExecutor(connection)
-    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    missing = count_missing()
     if missing:
         return _failed(
             part,
             f"{name} {found}, but "
-            + ngettext("%s migration is missing", "%s migrations are missing", len(missing))
-            % whole(len(missing)),
+            + ngettext("%s migration is missing", "%s migrations are missing", missing)
+            % whole(missing),
             "Run: python3 manage.py migrate",
+        )
+    if _is_damaged():
+        return _failed(part, DAMAGED.text, DAMAGED.advice)
+    if newer := find_newer():
+        return _look(
+            part,
+            f"{name} {found}, but a newer version of Trellis has changed it ({newer[-1]})",
+            "Install that version here again. This one may not know all that is in the database.",
         )
     if unset := _missing_timeouts():
         return _look(
@@ -154,6 +168,22 @@ def _database(part: str) -> Finding:
             + " ".join(f"ALTER ROLE … SET {one} = '{TIMEOUTS[one]}';" for one in unset),
         )
     return _ok(part, f"{name} {found}, all migrations are there")
+
+
+def _is_damaged() -> bool:
+    """Whether SQLite finds a fault in its file, as far as it gets in a few seconds."""
+    if connection.vendor != "sqlite":
+        return False
+    connection.ensure_connection()
+    end = time.monotonic() + DAMAGE_SECONDS
+    raw = connection.connection
+    raw.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
+    try:
+        return [row[0] for row in raw.execute("PRAGMA quick_check(1)")] != ["ok"]
+    except sqlite3.OperationalError:
+        return False  # the time was over
+    finally:
+        raw.set_progress_handler(None, 0)
 
 
 def _row_security(part: str) -> Finding:
@@ -272,6 +302,11 @@ def _disk(part: str) -> Finding:
 
 
 def _triggers(part: str) -> Finding:
+    if count_missing():
+        # Those of new tables come with them, and nobody has taken them away.
+        return _look(
+            part, "not looked at while migrations are missing", "Run: python3 manage.py migrate"
+        )
     faults = trigger_check.find_faults()
     if faults:
         return _failed(

@@ -730,8 +730,9 @@ def read_environment() -> Environment:
     except ValidationError as error:
         print(f"Trellis cannot start. {describe_faults(error)}", file=sys.stderr)
     except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
         print(
-            f"Trellis cannot start. TRELLIS_DATA_DIR: {error.strerror}: {error.filename}",
+            f"Trellis cannot start. TRELLIS_DATA_DIR: {error.strerror}{where}",
             file=sys.stderr,
         )
     raise SystemExit(2)

@@ -128,3 +128,27 @@ def test_what_is_no_origin_is_refused(text: str) -> None:
     """SEC-15."""
     with pytest.raises(ValueError, match=r"origin|scheme"):
         normal_origin(text)
+
+
+def test_a_database_never_gets_other_keys(tmp_path: Path) -> None:
+    """SEC-721: without its keys.json an embedded installation does not start; nothing is made in its place."""
+    (tmp_path / "trellis.sqlite3").write_bytes(b"rows")
+    done = start(tmp_path)
+    assert done.returncode == 2
+    assert "keys.json that belongs to it" in done.stderr
+    assert not (tmp_path / "keys.json").exists()
+    keys = {name: value for name, value in generate_keys().items() if name in EACH_KEY}
+    assert start(tmp_path, **keys).returncode == 0
+
+
+EACH_KEY = ("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"SECRET_KEY": "x"}'])
+def test_a_damaged_file_of_keys_is_told(tmp_path: Path, content: str) -> None:
+    """SEC-721: what is left of it stays as it is."""
+    (tmp_path / "keys.json").write_text(content)
+    done = start(tmp_path)
+    assert done.returncode == 2
+    assert "the file with the keys" in done.stderr
+    assert (tmp_path / "keys.json").read_text() == content
