@@ -152,3 +152,38 @@ def test_a_damaged_file_of_keys_is_told(tmp_path: Path, content: str) -> None:
     assert done.returncode == 2
     assert "the file with the keys" in done.stderr
     assert (tmp_path / "keys.json").read_text() == content
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("REDIS_URL", "redis://:se/cret@host:6379/0", "write / as %2F"),
+        ("REDIS_URL", "redis://host:door/0", "has a port"),
+        ("DATABASE_URL", "postgres://trellis:se#cret@host/trellis", "has a port"),
+        ("ALLOWED_HOSTS", "https://chat.example.org", "is not a host name"),
+        ("ALLOWED_HOSTS", "chat.example.org:8000", "is not a host name"),
+        ("TRELLIS_ARTIFACT_STORAGE", "S3Storage", "dotted path"),
+        ("TRELLIS_AUDIT_REPORT_STORAGE", "no_such.S3Storage", "not installed"),
+        ("MCP_SERVERS_FILE", "/no/such.json", "there is no file"),
+        ("TRELLIS_CATALOGUE_FILE", "/no/such.json", "there is no file"),
+        ("TRELLIS_EPOCH_FILE", "/dev/null/epoch.json", "cannot be written"),
+        ("TRELLIS_AUDIT_CHECKPOINT_FILE", "/", "cannot be written"),
+    ],
+)
+def test_a_wrong_value_is_told_at_the_start_and_not_later(
+    tmp_path: Path, name: str, value: str, told: str
+) -> None:
+    """REL-1589: one line names the variable; what may hold a password is not repeated."""
+    done = start(tmp_path, **{name: value})
+    assert done.returncode == 2
+    assert f"{name}: " in done.stderr
+    assert told in done.stderr
+    assert "cret" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "hosts", ["*", ".example.org", "chat.example.org, 127.0.0.1,[::1]", "chat_1"]
+)
+def test_hosts_of_every_form_are_taken(tmp_path: Path, hosts: str) -> None:
+    """REL-1589: names, patterns and addresses."""
+    assert start(tmp_path, ALLOWED_HOSTS=hosts).returncode == 0
