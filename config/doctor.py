@@ -1,6 +1,6 @@
 """``manage.py doctor``: look at everything an installation stands on, and say in one line each how it is.
 
-A check looks and changes nothing. What raises inside a check is that check's result: the others still run.
+A check looks, and leaves nothing changed: what it writes to see whether it can, it takes back. What raises inside a check is that check's result: the others still run.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from audit.health import health
 from audit.models import AuditStream
 from audit.spool import spool_size
 from chat.models import PushDevice
+from config.health import write_to_data_folder, write_to_database
 from config.installation.database_faults import DAMAGED, find_fault
 from config.installation.versions import database_version, redis_version
 from config.keys import FILE_NAME
@@ -51,6 +52,8 @@ DAMAGE_SECONDS: Final = 5.0
 _STEPS: Final = 100_000
 ROOM_BYTES: Final = 1024**3
 LEAST_ROOM_BYTES: Final = 100 * 1024**2
+REDIS_ROOM: Final = 0.9
+"""The part of Redis' memory that may be in use."""
 QUEUE_LENGTH: Final = 1_000
 QUEUE_SECONDS: Final = 600
 SEALING_SECONDS: Final = 300
@@ -154,6 +157,7 @@ def _database(part: str) -> Finding:
         )
     if _is_damaged():
         return _failed(part, DAMAGED.text, DAMAGED.advice)
+    write_to_database()  # what it raises is this line's text
     if newer := find_newer():
         return _look(
             part,
@@ -247,7 +251,47 @@ def _redis(part: str) -> Finding:
         )
     if tuple(int(number) for number in found.split(".")[:2]) < OLDEST_REDIS:
         return _failed(part, f"Redis {found} is too old", "Use Redis 6.2 or newer.")
-    return _ok(part, f"Redis {found}")
+    try:
+        _write_to_redis()
+    except redis.RedisError as error:
+        return _failed(
+            part,
+            f"Redis {found} takes no writes ({type(error).__name__})",
+            "Look whether its memory (maxmemory) or its disk is full, and whether it is a replica. Until then background tasks wait.",
+        )
+    return _judge_memory(part, found)
+
+
+def _write_to_redis() -> None:
+    import redis
+
+    url = str(settings.TRELLIS.redis_url)
+    with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
+        client.set("trellis-doctor", "1", ex=10)
+
+
+def _judge_memory(part: str, version: str) -> Finding:
+    import redis
+
+    url = str(settings.TRELLIS.redis_url)
+    with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
+        memory = client.info("memory")
+    # Hosted ones may keep these to themselves.
+    most, used = int(memory.get("maxmemory", 0)), int(memory.get("used_memory", 0))
+    policy = str(memory.get("maxmemory_policy", ""))
+    if most and policy.startswith("allkeys-"):
+        return _look(
+            part,
+            f"Redis {version} throws away background tasks when its memory is full (maxmemory-policy {policy})",
+            "Set maxmemory-policy to noeviction or volatile-lru. The queue of tasks then stays.",
+        )
+    if most and used > most * REDIS_ROOM:
+        return _look(
+            part,
+            f"Redis {version} uses {used / most:.0%} of the memory that it may",
+            "Raise maxmemory, or look why tasks pile up. Without room background tasks wait.",
+        )
+    return _ok(part, f"Redis {version}")
 
 
 def _clocks(part: str) -> Finding:
@@ -293,7 +337,16 @@ def _keys(part: str) -> Finding:
 
 
 def _disk(part: str) -> Finding:
-    free = shutil.disk_usage(settings.TRELLIS.data_dir).free
+    folder = settings.TRELLIS.data_dir
+    try:
+        write_to_data_folder()
+    except OSError as error:
+        return _failed(
+            part,
+            f"the data folder {folder} takes no writes ({(error.strerror or type(error).__name__).lower()})",
+            "Look whether its disk is full or read-only, and whether it belongs to the user who runs Trellis.",
+        )
+    free = shutil.disk_usage(folder).free
     told = f"{free / 1024**3:.1f} GiB free in the data folder"
     advice = "Make room: a full disk stops tool calls, since they could not be recorded."
     if free < LEAST_ROOM_BYTES:

@@ -55,7 +55,10 @@ _SILENT: Final = Fault(
 _BY_TEXT: Final = (
     (("not a database", "malformed"), DAMAGED),
     (("disk is full",), _FULL),
-    (("readonly database", "unable to open database file", "disk i/o error"), _READ_ONLY),
+    (
+        ("readonly database", "query_only", "unable to open database file", "disk i/o error"),
+        _READ_ONLY,
+    ),
     (("database is locked",), _LOCKED),
     (("no such table", "no such column", "has no column named"), _NO_TABLES),
 )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from collections.abc import Callable, Iterator
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
@@ -204,3 +208,74 @@ def test_the_owner_confirms_a_restore_in_the_product(tenant: Tenant, superuser: 
     entry = AuditEntry.objects.across_workspaces().get(action=Action.RESTORE_CONFIRMED)
     assert (entry.actor_label, entry.workspace_id) == (superuser.email, None)
     assert "was confirmed before" in client.post(url, follow=True).content.decode()
+
+
+def test_a_data_folder_that_takes_no_writes_is_told(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1590: before a turn finds out."""
+    assert states()["disk"] is not State.FAILED
+
+    def refuse() -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(doctor, "write_to_data_folder", refuse)
+    assert states()["disk"] is State.FAILED
+    assert "belongs to the user" in advice("disk")
+
+
+def test_a_database_that_takes_no_writes_is_told(tenant: Tenant) -> None:
+    """REL-1590: reading goes on there, so that all else looks well."""
+    connection.ensure_connection()
+    is_postgresql = connection.vendor == "postgresql"
+    on, off = (
+        ("SET default_transaction_read_only = on", "SET default_transaction_read_only = off")
+        if is_postgresql
+        else ("PRAGMA query_only = ON", "PRAGMA query_only = OFF")
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(on)
+    try:
+        found = {one.part: one for one in doctor.examine()}
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(off)
+    assert found["database"].state is State.FAILED
+    assert "takes no writes" in found["database"].text
+    assert "standby" in found["database"].advice
+    assert states()["database"] is State.OK
+
+
+@pytest.fixture
+def memory_of_redis() -> Iterator[Callable[..., None]]:
+    """Sets Redis' memory, and puts back what was set."""
+    url = settings.TRELLIS.redis_url
+    if url is None:
+        pytest.skip("runs with Redis")
+    import redis
+
+    with redis.Redis.from_url(url) as client:
+        names = ("maxmemory", "maxmemory-policy")
+        before = {name: client.config_get(name)[name] for name in names}
+
+        def change(**values: object) -> None:
+            for name, value in values.items():
+                client.config_set(name.replace("_", "-"), value)
+
+        yield change
+        for name, value in before.items():
+            client.config_set(name, value)
+
+
+def test_a_redis_that_loses_tasks_or_takes_none_is_told(
+    tenant: Tenant, memory_of_redis: Callable[..., None]
+) -> None:
+    """REL-1590: one without room refuses tasks, and one that makes room at random throws them away."""
+    assert states()["Redis"] is State.OK
+    memory_of_redis(maxmemory_policy="allkeys-lru", maxmemory=10**9)
+    assert "noeviction" in advice("Redis")
+    memory_of_redis(maxmemory_policy="noeviction", maxmemory=1)
+    assert states()["Redis"] is State.FAILED
+    assert "maxmemory" in advice("Redis")
+    # What an earlier look wrote does not hide it.
+    assert Client().get("/readyz").json()["checks"]["cache"] == "failed"
