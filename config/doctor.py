@@ -30,7 +30,13 @@ from audit.models import AuditStream
 from audit.spool import spool_size
 from chat.models import PushDevice
 from config.health import write_to_data_folder, write_to_database
-from config.installation.database_faults import DAMAGED, find_fault
+from config.installation.database_faults import (
+    CONNECTIONS,
+    DAMAGED,
+    REFUSED,
+    SILENT,
+    find_fault,
+)
 from config.installation.versions import database_version, redis_version
 from config.keys import FILE_NAME
 from workspaces import restore
@@ -94,7 +100,16 @@ def _failed(part: str, text: str, advice: str) -> Finding:
 
 def examine() -> list[Finding]:
     """Run every check, in the order in which a person would look for a fault."""
-    return [_run(part, check) for part, check in _CHECKS.items()]
+    found = []
+    is_away = False
+    for part, check in _CHECKS.items():
+        if is_away and part not in _WITHOUT_DATABASE:
+            found.append(_look(part, "not looked at", "Mend the database first."))
+            continue
+        found.append(_run(part, check))
+        # Each further question would wait for it as long as the first did, and learn the same.
+        is_away = is_away or (part == "database" and found[-1].text in _AWAY)
+    return found
 
 
 def examine_part(part: str) -> Finding:
@@ -507,6 +522,8 @@ def _notifications(part: str) -> Finding:
     return _ok(part, told)
 
 
+_AWAY: Final = frozenset(fault.text for fault in (CONNECTIONS, DAMAGED, REFUSED, SILENT))
+_WITHOUT_DATABASE: Final = frozenset({"Redis", "disk", "mail"})
 _CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
     "versions": _versions,
     "settings": _settings,

@@ -166,8 +166,14 @@ def readyz(request: HttpRequest) -> JsonResponse:
 def _run(name: str, check: Callable[[], None]) -> str:
     try:
         check()
-    except Exception:
-        logger.warning("readiness check failed", extra={"check": name}, exc_info=True)
+    except Exception as error:
+        # What an operator expects of a part that is away is one line for each look, and no traceback.
+        is_expected = isinstance(error, DatabaseError | OSError | RuntimeError)
+        logger.warning(
+            "readiness check failed",
+            extra={"check": name, "reason": type(error).__name__},
+            exc_info=not is_expected,
+        )
         return "failed"
     return "ok"
 

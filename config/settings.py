@@ -146,7 +146,14 @@ else:
         "keepalives_count": 3,
         "tcp_user_timeout": 25_000,
         **_postgresql.get("OPTIONS", {}),
-        "pool": {"min_size": 1, "max_size": TRELLIS.database_pool_size, "timeout": 10},
+        "pool": {
+            "min_size": 1,
+            "max_size": TRELLIS.database_pool_size,
+            "timeout": 10,
+            # Each try to connect waits twice as long as the one before, and requests wait with it. By default that goes on
+            # for five minutes, so that a database that is back would not be noticed for as long as it was away.
+            "reconnect_timeout": 10,
+        },
     }
     if TRELLIS.row_security:
         # Such a cursor outlives the transaction that was told whose rows it may read.

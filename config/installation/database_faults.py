@@ -32,11 +32,11 @@ _LOCKED: Final = Fault(
     text="another process keeps the database locked",
     advice="Find out which one works on it, such as another start, a copy or a restore, and wait until it ends.",
 )
-_CONNECTIONS: Final = Fault(
+CONNECTIONS: Final = Fault(
     text="the database takes no more connections",
     advice="Raise max_connections of PostgreSQL, lower TRELLIS_DATABASE_POOL_SIZE, or put PgBouncer before it (operations.md).",
 )
-_REFUSED: Final = Fault(
+REFUSED: Final = Fault(
     text="the database refuses the user, the password or the database's name",
     advice="Look whether DATABASE_URL is right.",
 )
@@ -48,7 +48,7 @@ _NO_TABLES: Final = Fault(
     text="the database lacks tables of this version",
     advice="Run: python3 manage.py migrate",
 )
-_SILENT: Final = Fault(
+SILENT: Final = Fault(
     text="the database does not answer",
     advice="Start it, and look whether its address in DATABASE_URL is right and can be reached from here.",
 )
@@ -65,13 +65,13 @@ _BY_TEXT: Final = (
 _BY_STATE: Final = {
     "25006": _READ_ONLY,
     "53100": _FULL,
-    "53300": _CONNECTIONS,
+    "53300": CONNECTIONS,
     "42501": _RIGHTS,
     "42P01": _NO_TABLES,
     "42703": _NO_TABLES,
-    "28000": _REFUSED,
-    "28P01": _REFUSED,
-    "3D000": _REFUSED,
+    "28000": REFUSED,
+    "28P01": REFUSED,
+    "3D000": REFUSED,
 }
 _REFUSALS: Final = ("authentication failed", "does not exist", "no password supplied")
 _NO_ANSWERS: Final = ("connection", "timeout expired", "could not translate", "resolve")
@@ -94,7 +94,7 @@ def _of_postgresql(error: DatabaseError) -> Fault | None:
     # A connection that was never made has no state, only the words of the server or of the system.
     text = str(error).lower()
     if "too many" in text or "remaining connection slots" in text:
-        return _CONNECTIONS
+        return CONNECTIONS
     if any(part in text for part in _REFUSALS):
-        return _REFUSED
-    return _SILENT if any(part in text for part in _NO_ANSWERS) else None
+        return REFUSED
+    return SILENT if any(part in text for part in _NO_ANSWERS) else None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 
 from audit import trigger_check
@@ -20,6 +20,7 @@ from audit.services import EntryDraft, record
 from chat.models import ModelProvider, PushDevice
 from config import doctor
 from config.doctor import State
+from config.installation.database_faults import find_fault
 from tests.factories import Tenant
 from workspaces.database import database_now
 from workspaces.models import Installation, User
@@ -279,3 +280,49 @@ def test_a_redis_that_loses_tasks_or_takes_none_is_told(
     assert "maxmemory" in advice("Redis")
     # What an earlier look wrote does not hide it.
     assert Client().get("/readyz").json()["checks"]["cache"] == "failed"
+
+
+def test_a_database_that_is_away_is_told_once(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1591: what needs it is not asked, since each question would wait for it anew."""
+    said = "connection refused" if connection.vendor == "postgresql" else "file is not a database"
+
+    def fail(part: str) -> doctor.Finding:
+        raise OperationalError(said)
+
+    monkeypatch.setitem(doctor._CHECKS, "database", fail)
+    found = {one.part: one for one in doctor.examine()}
+    assert [name for name, one in found.items() if one.state is State.FAILED] == ["database"]
+    assert found["keys"].text == "not looked at"
+    assert found["disk"].text != "not looked at"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("couldn't get a connection after 10.00 sec", "does not answer"),
+        ('FATAL:  database "x" does not exist', "database's name"),
+        ('password authentication failed for user "x"', "password"),
+        ("FATAL:  sorry, too many clients already", "no more connections"),
+        ("attempt to write a readonly database", "takes no writes"),
+        ("database or disk is full", "no room"),
+        ("database is locked", "locked"),
+        ("no such table: chat_bud", "lacks tables"),
+        ("database disk image is malformed", "damaged"),
+        ("near SELECT: syntax error", None),
+    ],
+)
+def test_a_refusal_of_the_database_is_a_line_for_people(
+    monkeypatch: pytest.MonkeyPatch, said: str, told: str | None
+) -> None:
+    """REL-1591: commands say the same as the doctor, and what is our own fault keeps its traceback."""
+    is_of_sqlite = told is not None and any(
+        word in told for word in ("takes", "room", "locked", "lacks", "damaged")
+    )
+    monkeypatch.setattr(
+        "config.installation.database_faults.connection.vendor",
+        "sqlite" if is_of_sqlite else "postgresql",
+    )
+    fault = find_fault(OperationalError(said))
+    assert (told in fault.text) if told and fault else (told is None and fault is None)
