@@ -143,6 +143,18 @@ def _settings(part: str) -> Finding:
     if found:
         return _look(part, "; ".join(one.msg for one in found), found[0].hint or "See the text.")
     config = settings.TRELLIS
+    # A file that comes later is read then, so this stops no start.
+    named = {
+        "MCP_SERVERS_FILE": config.mcp_servers_file,
+        "TRELLIS_CATALOGUE_FILE": config.catalogue_file,
+    }
+    for name, path in named.items():
+        if path is not None and not path.is_file():
+            return _look(
+                part,
+                f"{name} names {path}, and there is no such file",
+                "Put the file there, for the user who runs Trellis to read, or correct the setting.",
+            )
     mode = "embedded (SQLite in the data folder)" if config.database_url is None else "production"
     if config.database_url is not None and any(
         origin.startswith("http://") for origin in config.public_origins

@@ -670,13 +670,6 @@ class Environment(BaseSettings):
             )
         return value
 
-    @field_validator("mcp_servers_file", "catalogue_file")
-    @classmethod
-    def _check_given_file(cls, value: Path | None) -> Path | None:
-        if value is not None and not value.is_file():
-            raise ValueError(f"there is no file {value}")
-        return value
-
     @field_validator("epoch_file", "audit_checkpoint_file")
     @classmethod
     def _check_kept_file(cls, value: Path | None) -> Path | None:

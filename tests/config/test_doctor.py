@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -326,3 +327,17 @@ def test_a_refusal_of_the_database_is_a_line_for_people(
     )
     fault = find_fault(OperationalError(said))
     assert (told in fault.text) if told and fault else (told is None and fault is None)
+
+
+def test_a_given_file_that_is_not_there_is_told(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """REL-1593: a file that comes later is read then, so this stops no start."""
+    path = tmp_path / "mcp-servers.json"
+    given = settings.TRELLIS.model_copy(update={"mcp_servers_file": path})
+    monkeypatch.setattr(settings, "TRELLIS", given)
+    found = {one.part: one for one in doctor.examine()}
+    assert found["settings"].state is State.LOOK
+    assert "MCP_SERVERS_FILE" in found["settings"].text
+    path.write_text("{}")
+    assert "MCP_SERVERS_FILE" not in {one.part: one for one in doctor.examine()}["settings"].text

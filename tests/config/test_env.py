@@ -164,8 +164,6 @@ def test_a_damaged_file_of_keys_is_told(tmp_path: Path, content: str) -> None:
         ("ALLOWED_HOSTS", "chat.example.org:8000", "is not a host name"),
         ("TRELLIS_ARTIFACT_STORAGE", "S3Storage", "dotted path"),
         ("TRELLIS_AUDIT_REPORT_STORAGE", "no_such.S3Storage", "not installed"),
-        ("MCP_SERVERS_FILE", "/no/such.json", "there is no file"),
-        ("TRELLIS_CATALOGUE_FILE", "/no/such.json", "there is no file"),
         ("TRELLIS_EPOCH_FILE", "/dev/null/epoch.json", "cannot be written"),
         ("TRELLIS_AUDIT_CHECKPOINT_FILE", "/", "cannot be written"),
     ],
