@@ -46,9 +46,24 @@ def main(argv: list[str]) -> int:
     try:
         with everywhere():  # whoever may run commands here owns the platform
             execute_from_command_line(argv)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if (told := _explain(error)) is None:
+            raise
+        print(told, file=sys.stderr)
+        return 1
     finally:
         _close_connections()
     return 0
+
+
+def _explain(error: Exception) -> str | None:
+    """One line for what the database refuses and an operator can mend; None for everything else."""
+    from config.installation.database_faults import find_fault
+
+    fault = find_fault(error)
+    return None if fault is None else f"This cannot be done: {fault.text}. {fault.advice}"
 
 
 def _close_connections() -> None:

@@ -10,8 +10,10 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import venv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,9 +35,14 @@ TOOL_COMMANDS = frozenset({"test", "bench", "soak", "chaos", "conformance"})
 """Commands that start modules of ``tests`` or ``bench``, and so need what the tests need."""
 UV = "uv==0.13.8"
 OLDEST_PYTHON = (3, 11)
+_ENDING_SECONDS = 5.0
 
 Kind = Literal["runtime", "dev"]
 """``dev`` holds everything ``runtime`` holds and the tools of the tests, so it serves both."""
+
+
+_lock: int | None = None
+"""Tools inherit it: what outlives a set-up that was killed keeps the next one waiting instead of writing beside it."""
 
 
 class SetupFailed(Exception):
@@ -63,11 +70,20 @@ def prepare(kind: Kind, *, with_web: bool) -> None:
         raise SetupFailed(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
     if os.name != "posix":
         raise SetupFailed("Trellis runs on Linux and macOS; on Windows, use WSL.")
-    VENV.mkdir(exist_ok=True)
-    with _alone():
-        _make_environment(kind)
-        if with_web:
-            _make_web(kind)
+    try:
+        VENV.mkdir(exist_ok=True)
+        with _alone():
+            _make_environment(kind)
+            if with_web:
+                _make_web(kind)
+    except PermissionError as error:
+        raise SetupFailed(
+            f"{error.filename or VENV} belongs to somebody else, so this user cannot change it. "
+            "Start Trellis as the user who set it up, or give that user's files to this one (chown)."
+        ) from None
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise SetupFailed(f"{error.strerror or error}{where}.") from None
 
 
 @contextmanager
@@ -76,17 +92,22 @@ def _alone() -> Iterator[None]:
     import fcntl  # not on Windows, where prepare() has said so already
 
     # Not ".lock": that one is uv's own, and it would wait for us for five minutes.
+    global _lock
     with (VENV / ".trellis.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             print("Waiting for another set-up of this folder to finish …", flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        _lock = lock.fileno()
+        try:
+            yield
+        finally:
+            _lock = None
 
 
 def _make_environment(kind: Kind) -> None:
-    if not _works(PYTHON):
+    if not _is_whole():
         with _progress("virtual environment"):
             try:
                 venv.create(VENV, with_pip=True, clear=False)
@@ -95,7 +116,8 @@ def _make_environment(kind: Kind) -> None:
                     "Python's venv module cannot make an environment with pip; install it (Debian, Ubuntu: python3-venv)."
                 ) from None
         shutil.rmtree(STATE, ignore_errors=True)
-    STATE.mkdir(exist_ok=True)
+        STATE.mkdir()
+        _write_state("environment", {"made": "whole"})
     held = _read_state("packages")
     # An environment with the tools of the tests stays one; otherwise "up" and "test" would undo each other's work.
     target: Kind = "dev" if kind == "dev" or held.get("kind") == "dev" else "runtime"
@@ -211,7 +233,18 @@ def _read_state(name: str) -> dict[str, str]:
 
 
 def _write_state(name: str, state: Mapping[str, str]) -> None:
-    (STATE / name).write_text(json.dumps(state))
+    draft = STATE / f".{name}"
+    draft.write_text(json.dumps(state))
+    draft.replace(STATE / name)
+
+
+def _is_whole() -> bool:
+    """Whether the environment was made to its end and its interpreter starts.
+
+    One whose making was cut off can have an interpreter that starts and a pip that does not.
+    """
+    is_made = bool(_read_state("environment") or _read_state("packages") or _read_state("uv"))
+    return is_made and _works(PYTHON)
 
 
 def _works(python: Path) -> bool:
@@ -298,18 +331,47 @@ def _index_settings() -> dict[str, str]:
 
 
 def _run(command: Sequence[str], *, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:
-    """Run one tool quietly; what it said is shown only if it failed."""
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**child_environment(), **(env or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode != 0:
-        tail = "\n".join(done.stdout.strip().splitlines()[-30:])
-        raise SetupFailed(f"{' '.join(command[:4])} … failed:\n{tail}")
+    """Run one tool quietly; what it said is shown only if it failed. If this process is told to end, it ends first."""
+    with tempfile.TemporaryFile() as said:
+        try:
+            tool = subprocess.Popen(
+                command,
+                cwd=cwd,
+                env={**child_environment(), **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                # A group of its own: npm starts others, and those would go on without it.
+                start_new_session=True,
+                pass_fds=() if _lock is None else (_lock,),
+            )
+        except FileNotFoundError:
+            raise SetupFailed(
+                f"{command[0]} is missing. Delete {VENV} and start again: everything in it is made anew."
+            ) from None
+        try:
+            tool.wait()
+        except BaseException:
+            _end(tool)
+            raise
+        if tool.returncode != 0:
+            said.seek(0)
+            lines = said.read().decode(errors="replace").strip().splitlines()
+            tail = "\n".join(lines[-30:])
+            raise SetupFailed(f"{' '.join(command[:4])} … failed:\n{tail}")
+
+
+def _end(tool: subprocess.Popen[bytes]) -> None:
+    """End a tool and all that it started, and wait until none of them writes any more."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        end = time.monotonic() + _ENDING_SECONDS
+        while time.monotonic() < end:
+            try:
+                os.killpg(tool.pid, number)
+            except (
+                ProcessLookupError,
+                PermissionError,
+            ):  # macOS says the latter of one that has ended
+                return
+            tool.poll()
+            time.sleep(0.05)

@@ -1,12 +1,13 @@
 """``manage.py doctor``: look at everything an installation stands on, and say in one line each how it is.
 
-A check looks and changes nothing. What raises inside a check is that check's result: the others still run.
+A check looks, and leaves nothing changed: what it writes to see whether it can, it takes back. What raises inside a check is that check's result: the others still run.
 """
 
 from __future__ import annotations
 
 import platform
 import shutil
+import sqlite3
 import ssl
 import stat
 import time
@@ -20,7 +21,6 @@ from typing import Any, Final
 from django.conf import settings
 from django.core import checks
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 from django.utils.translation import ngettext
 
@@ -29,10 +29,19 @@ from audit.health import health
 from audit.models import AuditStream
 from audit.spool import spool_size
 from chat.models import PushDevice
+from config.health import write_to_data_folder, write_to_database
+from config.installation.database_faults import (
+    CONNECTIONS,
+    DAMAGED,
+    REFUSED,
+    SILENT,
+    find_fault,
+)
 from config.installation.versions import database_version, redis_version
 from config.keys import FILE_NAME
 from workspaces import restore
 from workspaces.database import database_now
+from workspaces.database.applied import count_missing, find_newer
 from workspaces.database.postgresql import policies
 from workspaces.formats import whole
 from workspaces.product import VERSION
@@ -44,8 +53,13 @@ OLDEST_REDIS: Final = (6, 2)
 TIMEOUTS: Final = {"idle_in_transaction_session_timeout": "10s", "lock_timeout": "20s"}
 CLOCK_SECONDS: Final = 2.0
 """By how much two clocks may differ before people notice: times in the log and on pages are the database's."""
+DAMAGE_SECONDS: Final = 5.0
+"""How long the doctor looks for damage in SQLite's file. A backup looks through all of it."""
+_STEPS: Final = 100_000
 ROOM_BYTES: Final = 1024**3
 LEAST_ROOM_BYTES: Final = 100 * 1024**2
+REDIS_ROOM: Final = 0.9
+"""The part of Redis' memory that may be in use."""
 QUEUE_LENGTH: Final = 1_000
 QUEUE_SECONDS: Final = 600
 SEALING_SECONDS: Final = 300
@@ -86,7 +100,16 @@ def _failed(part: str, text: str, advice: str) -> Finding:
 
 def examine() -> list[Finding]:
     """Run every check, in the order in which a person would look for a fault."""
-    return [_run(part, check) for part, check in _CHECKS.items()]
+    found = []
+    is_away = False
+    for part, check in _CHECKS.items():
+        if is_away and part not in _WITHOUT_DATABASE:
+            found.append(_look(part, "not looked at", "Mend the database first."))
+            continue
+        found.append(_run(part, check))
+        # Each further question would wait for it as long as the first did, and learn the same.
+        is_away = is_away or (part == "database" and found[-1].text in _AWAY)
+    return found
 
 
 def examine_part(part: str) -> Finding:
@@ -98,6 +121,8 @@ def _run(part: str, check: Callable[[str], Finding]) -> Finding:
     try:
         return check(part)
     except Exception as error:  # noqa: BLE001  whatever a check meets is its finding
+        if (fault := find_fault(error)) is not None:
+            return _failed(part, fault.text, fault.advice)
         # Texts of exceptions may quote addresses with passwords; the name says enough for a start.
         return _failed(
             part,
@@ -118,6 +143,18 @@ def _settings(part: str) -> Finding:
     if found:
         return _look(part, "; ".join(one.msg for one in found), found[0].hint or "See the text.")
     config = settings.TRELLIS
+    # A file that comes later is read then, so this stops no start.
+    named = {
+        "MCP_SERVERS_FILE": config.mcp_servers_file,
+        "TRELLIS_CATALOGUE_FILE": config.catalogue_file,
+    }
+    for name, path in named.items():
+        if path is not None and not path.is_file():
+            return _look(
+                part,
+                f"{name} names {path}, and there is no such file",
+                "Put the file there, for the user who runs Trellis to read, or correct the setting.",
+            )
     mode = "embedded (SQLite in the data folder)" if config.database_url is None else "production"
     if config.database_url is not None and any(
         origin.startswith("http://") for origin in config.public_origins
@@ -136,15 +173,23 @@ def _database(part: str) -> Finding:
         return _failed(
             part, f"{name} {found} is too old", f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer."
         )
-    executor = MigrationExecutor(connection)
-    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    missing = count_missing()
     if missing:
         return _failed(
             part,
             f"{name} {found}, but "
-            + ngettext("%s migration is missing", "%s migrations are missing", len(missing))
-            % whole(len(missing)),
+            + ngettext("%s migration is missing", "%s migrations are missing", missing)
+            % whole(missing),
             "Run: python3 manage.py migrate",
+        )
+    if _is_damaged():
+        return _failed(part, DAMAGED.text, DAMAGED.advice)
+    write_to_database()  # what it raises is this line's text
+    if newer := find_newer():
+        return _look(
+            part,
+            f"{name} {found}, but a newer version of Trellis has changed it ({newer[-1]})",
+            "Install that version here again. This one may not know all that is in the database.",
         )
     if unset := _missing_timeouts():
         return _look(
@@ -154,6 +199,22 @@ def _database(part: str) -> Finding:
             + " ".join(f"ALTER ROLE … SET {one} = '{TIMEOUTS[one]}';" for one in unset),
         )
     return _ok(part, f"{name} {found}, all migrations are there")
+
+
+def _is_damaged() -> bool:
+    """Whether SQLite finds a fault in its file, as far as it gets in a few seconds."""
+    if connection.vendor != "sqlite":
+        return False
+    connection.ensure_connection()
+    end = time.monotonic() + DAMAGE_SECONDS
+    raw = connection.connection
+    raw.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
+    try:
+        return [row[0] for row in raw.execute("PRAGMA quick_check(1)")] != ["ok"]
+    except sqlite3.OperationalError:
+        return False  # the time was over
+    finally:
+        raw.set_progress_handler(None, 0)
 
 
 def _row_security(part: str) -> Finding:
@@ -217,7 +278,47 @@ def _redis(part: str) -> Finding:
         )
     if tuple(int(number) for number in found.split(".")[:2]) < OLDEST_REDIS:
         return _failed(part, f"Redis {found} is too old", "Use Redis 6.2 or newer.")
-    return _ok(part, f"Redis {found}")
+    try:
+        _write_to_redis()
+    except redis.RedisError as error:
+        return _failed(
+            part,
+            f"Redis {found} takes no writes ({type(error).__name__})",
+            "Look whether its memory (maxmemory) or its disk is full, and whether it is a replica. Until then background tasks wait.",
+        )
+    return _judge_memory(part, found)
+
+
+def _write_to_redis() -> None:
+    import redis
+
+    url = str(settings.TRELLIS.redis_url)
+    with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
+        client.set("trellis-doctor", "1", ex=10)
+
+
+def _judge_memory(part: str, version: str) -> Finding:
+    import redis
+
+    url = str(settings.TRELLIS.redis_url)
+    with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
+        memory = client.info("memory")
+    # Hosted ones may keep these to themselves.
+    most, used = int(memory.get("maxmemory", 0)), int(memory.get("used_memory", 0))
+    policy = str(memory.get("maxmemory_policy", ""))
+    if most and policy.startswith("allkeys-"):
+        return _look(
+            part,
+            f"Redis {version} throws away background tasks when its memory is full (maxmemory-policy {policy})",
+            "Set maxmemory-policy to noeviction or volatile-lru. The queue of tasks then stays.",
+        )
+    if most and used > most * REDIS_ROOM:
+        return _look(
+            part,
+            f"Redis {version} uses {used / most:.0%} of the memory that it may",
+            "Raise maxmemory, or look why tasks pile up. Without room background tasks wait.",
+        )
+    return _ok(part, f"Redis {version}")
 
 
 def _clocks(part: str) -> Finding:
@@ -263,7 +364,16 @@ def _keys(part: str) -> Finding:
 
 
 def _disk(part: str) -> Finding:
-    free = shutil.disk_usage(settings.TRELLIS.data_dir).free
+    folder = settings.TRELLIS.data_dir
+    try:
+        write_to_data_folder()
+    except OSError as error:
+        return _failed(
+            part,
+            f"the data folder {folder} takes no writes ({(error.strerror or type(error).__name__).lower()})",
+            "Look whether its disk is full or read-only, and whether it belongs to the user who runs Trellis.",
+        )
+    free = shutil.disk_usage(folder).free
     told = f"{free / 1024**3:.1f} GiB free in the data folder"
     advice = "Make room: a full disk stops tool calls, since they could not be recorded."
     if free < LEAST_ROOM_BYTES:
@@ -272,6 +382,11 @@ def _disk(part: str) -> Finding:
 
 
 def _triggers(part: str) -> Finding:
+    if count_missing():
+        # Those of new tables come with them, and nobody has taken them away.
+        return _look(
+            part, "not looked at while migrations are missing", "Run: python3 manage.py migrate"
+        )
     faults = trigger_check.find_faults()
     if faults:
         return _failed(
@@ -419,6 +534,8 @@ def _notifications(part: str) -> Finding:
     return _ok(part, told)
 
 
+_AWAY: Final = frozenset(fault.text for fault in (CONNECTIONS, DAMAGED, REFUSED, SILENT))
+_WITHOUT_DATABASE: Final = frozenset({"Redis", "disk", "mail"})
 _CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
     "versions": _versions,
     "settings": _settings,

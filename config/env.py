@@ -9,11 +9,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import os
 import re
 import sys
 from dataclasses import dataclass, field
 from email.utils import parseaddr
 from functools import lru_cache
+from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -97,6 +99,16 @@ def normal_origin(text: str) -> str:
     return f"{parts.scheme}://{host}" + (
         f":{parts.port}" if parts.port not in {None, default} else ""
     )
+
+
+def _check_port(url: str) -> None:
+    """Raise ValueError for a port that is none; the text repeats nothing of the address, which may hold a password."""
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        raise ValueError(
+            "has a port that is no number up to 65535; in a password, write / as %2F, # as %23, @ as %40 and : as %3A"
+        ) from None
 
 
 class Environment(BaseSettings):
@@ -619,6 +631,8 @@ class Environment(BaseSettings):
             raise ValueError(
                 "must begin with postgres:// (leave it out for SQLite in the data folder)"
             )
+        if value is not None:
+            _check_port(value)
         return value
 
     @field_validator("redis_url")
@@ -626,6 +640,47 @@ class Environment(BaseSettings):
     def _check_redis_url(cls, value: str | None) -> str | None:
         if value is not None and not re.match(r"(rediss?|unix)://", value):
             raise ValueError("must begin with redis://, rediss:// or unix://")
+        if value is not None:
+            _check_port(value)
+        return value
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _check_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for host in value:
+            if not re.fullmatch(r"\*|\.?[\w.-]+|\[[0-9a-fA-F:.]+\]", host):
+                raise ValueError(
+                    f"'{host}' is not a host name; give it without scheme, port or path"
+                )
+        return value
+
+    @field_validator("artifact_storage", "audit_report_storage")
+    @classmethod
+    def _check_storage(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", value):
+            raise ValueError(
+                "must be the dotted path of a class, such as storages.backends.s3.S3Storage"
+            )
+        package = value.split(".", 1)[0]
+        if find_spec(package) is None:
+            raise ValueError(
+                f"names a class of the package '{package}', which is not installed here"
+            )
+        return value
+
+    @field_validator("epoch_file", "audit_checkpoint_file")
+    @classmethod
+    def _check_kept_file(cls, value: Path | None) -> Path | None:
+        """Say now what would fail each time that the file is written: its folder can be neither written nor made."""
+        if value is None:
+            return None
+        folder = value.absolute().parent
+        while not folder.exists():
+            folder = folder.parent
+        if value.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+            raise ValueError(f"{value} cannot be written by the user who runs Trellis")
         return value
 
     @field_validator("openai_base_url", "ollama_url", "otel_endpoint")
@@ -730,8 +785,9 @@ def read_environment() -> Environment:
     except ValidationError as error:
         print(f"Trellis cannot start. {describe_faults(error)}", file=sys.stderr)
     except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
         print(
-            f"Trellis cannot start. TRELLIS_DATA_DIR: {error.strerror}: {error.filename}",
+            f"Trellis cannot start. TRELLIS_DATA_DIR: {error.strerror}{where}",
             file=sys.stderr,
         )
     raise SystemExit(2)

@@ -90,7 +90,8 @@ class PoliciesFit:
         self._is_known = False
 
 
-def _write_to_database() -> None:
+def write_to_database() -> None:
+    """Raise DatabaseError unless the database takes a write; nothing of it stays."""
     key = f"write-proof-{uuid7().hex}"[:40]
     # A row that means nothing, already over: if it cannot be deleted, it goes with the sessions that have ended.
     Session.objects.create(
@@ -101,7 +102,8 @@ def _write_to_database() -> None:
     delete_sessions([key])
 
 
-def _write_to_data_folder() -> None:
+def write_to_data_folder() -> None:
+    """Raise OSError unless the data folder takes a write; nothing of it stays."""
     path = settings.TRELLIS.data_dir / f".write-proof-{os.getpid()}"
     try:
         with path.open("wb") as file:
@@ -112,9 +114,9 @@ def _write_to_data_folder() -> None:
         path.unlink(missing_ok=True)
 
 
-database_writes: Final = WriteProof(_write_to_database)
+database_writes: Final = WriteProof(write_to_database)
 policies_fit: Final = PoliciesFit()
-data_folder_writes: Final = WriteProof(_write_to_data_folder)
+data_folder_writes: Final = WriteProof(write_to_data_folder)
 
 _ADVICE: Final = {
     "database": "The database does not answer, or its migrations are missing.",
@@ -164,8 +166,14 @@ def readyz(request: HttpRequest) -> JsonResponse:
 def _run(name: str, check: Callable[[], None]) -> str:
     try:
         check()
-    except Exception:
-        logger.warning("readiness check failed", extra={"check": name}, exc_info=True)
+    except Exception as error:
+        # What an operator expects of a part that is away is one line for each look, and no traceback.
+        is_expected = isinstance(error, DatabaseError | OSError | RuntimeError)
+        logger.warning(
+            "readiness check failed",
+            extra={"check": name, "reason": type(error).__name__},
+            exc_info=not is_expected,
+        )
         return "failed"
     return "ok"
 
@@ -184,8 +192,10 @@ def _check_log_signing() -> None:
 
 
 def _check_cache() -> None:
-    cache.set("readyz", "1", 10)
-    if cache.get("readyz") != "1":
+    # A key of its own: what another look wrote would hide that nothing can be written any more.
+    key = f"readyz-{uuid7().hex}"
+    cache.set(key, "1", 10)
+    if cache.get(key) != "1":
         raise RuntimeError("the cache forgot a value")
 
 

@@ -14,6 +14,8 @@ Keys = Mapping[str, str]
 """Environment variable name → value."""
 
 FILE_NAME = "keys.json"
+DATABASE_NAME = "trellis.sqlite3"
+_NAMES = ("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY")
 
 
 def generate_keys() -> dict[str, str]:
@@ -40,12 +42,21 @@ def load_or_create_keys(data_dir: Path) -> Keys:
 
     Two processes that start together agree on one set: the file appears whole, and only if there is none.
 
+    A folder with a database and without keys gets none: others would open none of its secrets, and the audit log would go
+    on under a key that proves nothing of what it holds.
+
     Raises:
-        OSError: the folder cannot be written or the file cannot be read or understood.
+        OSError: the folder cannot be written, the file cannot be read or understood, or it is missing beside a database.
     """
     path = data_dir / FILE_NAME
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
+        if _has_content(data_dir / DATABASE_NAME) and not path.exists():
+            raise OSError(
+                0,
+                f"there is a database, but not the {FILE_NAME} that belongs to it. Put it back from where you keep your keys. "
+                "If it is lost, see “Lost keys” in docs/operations.md",
+            )
         handle, draft = mkstemp(dir=data_dir, prefix=".keys-")  # mkstemp makes it with mode 0600
         try:
             with os.fdopen(handle, "w") as file:
@@ -60,10 +71,18 @@ def load_or_create_keys(data_dir: Path) -> Keys:
     try:
         loaded = json.loads(path.read_text())
     except ValueError:
-        raise OSError(0, "the file is damaged", str(path)) from None
+        loaded = None
     if not isinstance(loaded, dict) or not all(isinstance(value, str) for value in loaded.values()):
-        raise OSError(0, "the file is damaged", str(path))
-    return {
-        **dict.fromkeys(("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY"), ""),
-        **loaded,
-    }
+        raise OSError(
+            0, "the file with the keys is damaged; put it back from where you keep it", str(path)
+        )
+    if missing := [name for name in _NAMES if not loaded.get(name)]:
+        raise OSError(0, f"the file with the keys has no {', '.join(missing)}", str(path))
+    return loaded
+
+
+def _has_content(database: Path) -> bool:
+    try:
+        return database.stat().st_size > 0
+    except FileNotFoundError:
+        return False

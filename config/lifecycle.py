@@ -64,6 +64,8 @@ class Lifecycle:
             try:
                 async with asyncio.timeout(hook.seconds):
                     await hook.run()
+            except TimeoutError:
+                logger.warning("a part did not stop in time", extra={"part": hook.run.__qualname__})
             except Exception:
                 logger.warning(
                     "a part did not stop cleanly",

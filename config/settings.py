@@ -9,6 +9,7 @@ from csp.constants import NONCE
 from django.urls import reverse_lazy
 
 from config.env import ROOT, read_environment
+from config.keys import DATABASE_NAME
 from config.logs import configure_logging
 
 BASE_DIR = ROOT
@@ -114,7 +115,7 @@ if TRELLIS.database_url is None:
     DATABASES = {
         "default": {
             "ENGINE": "workspaces.database.sqlite",
-            "NAME": TRELLIS.data_dir / "trellis.sqlite3",
+            "NAME": TRELLIS.data_dir / DATABASE_NAME,
             # Each thread keeps its connection: opening one, with its pragmas, costs more than most queries.
             "CONN_MAX_AGE": None,
             "OPTIONS": {
@@ -125,7 +126,8 @@ if TRELLIS.database_url is None:
                 # fullfsync: on macOS a plain sync leaves it in the drive's memory.
                 # recursive_triggers: otherwise REPLACE INTO slips past the triggers that keep the audit log append-only.
                 "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA fullfsync=ON;"
-                "PRAGMA foreign_keys=ON;PRAGMA recursive_triggers=ON;",
+                # journal_size_limit: after a large write the log beside the file gives its room back.
+                "PRAGMA foreign_keys=ON;PRAGMA recursive_triggers=ON;PRAGMA journal_size_limit=16777216;",
             },
             # A file, as in real life: SQLite's shared in-memory database knows no WAL and locks whole tables.
             "TEST": {"NAME": TRELLIS.data_dir / "test.sqlite3"},
@@ -144,7 +146,14 @@ else:
         "keepalives_count": 3,
         "tcp_user_timeout": 25_000,
         **_postgresql.get("OPTIONS", {}),
-        "pool": {"min_size": 1, "max_size": TRELLIS.database_pool_size, "timeout": 10},
+        "pool": {
+            "min_size": 1,
+            "max_size": TRELLIS.database_pool_size,
+            "timeout": 10,
+            # Each try to connect waits twice as long as the one before, and requests wait with it. By default that goes on
+            # for five minutes, so that a database that is back would not be noticed for as long as it was away.
+            "reconnect_timeout": 10,
+        },
     }
     if TRELLIS.row_security:
         # Such a cursor outlives the transaction that was told whose rows it may read.

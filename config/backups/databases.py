@@ -10,22 +10,26 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from django.db import connection, connections
+from django.conf import settings
+from django.db import DatabaseError, connection, connections
 
 from config.backups.archive import BackupError
+from config.installation.holding import is_held
 from workspaces.database.row_security import EVERYTHING, SETTING, is_on
 
 NAMES: Final = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
 _SECONDS: Final = 6 * 3600
 _SHOWN: Final = 600
 _LEAVING_SECONDS: Final = 3.0
+_BLOCK: Final = 1024**2
 
 
 def dump_database(target: Path) -> None:
@@ -67,19 +71,33 @@ def check_dump(path: Path) -> None:
 
 
 def others_at_work() -> int:
-    """How many others use the database now; on SQLite 1 stands for any number."""
+    """How many others use the database now; on SQLite 1 stands for any number.
+
+    Nobody can be found in a file that is no database any more. A server holds the data folder, too, so it is found by that.
+
+    Raises:
+        BackupError: the file cannot be opened for writing.
+    """
     if connection.vendor == "postgresql":
         return _others_in_postgresql()
     path = database_file()
     if not path.exists():
         return 0
+    if is_held(settings.TRELLIS.data_dir):
+        return 1
     connections.close_all()
     try:
         with closing(sqlite3.connect(path, timeout=0)) as alone:
             # Leaving the write-ahead log needs the file for oneself, and every open connection holds it.
             alone.execute("PRAGMA journal_mode=DELETE")
-    except sqlite3.OperationalError:
-        return 1
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            return 1
+        raise BackupError(
+            f"{path} cannot be written ({error}). Look whose file it is, and whether its disk is full."
+        ) from None
+    except sqlite3.DatabaseError:
+        return 0  # it is damaged
     return 0
 
 
@@ -106,38 +124,96 @@ def is_empty() -> bool:
     """Whether the database holds no tables yet."""
     if connection.vendor == "sqlite" and not database_file().exists():
         return True
-    with connection.cursor() as cursor:
-        return not connection.introspection.table_names(cursor)
+    try:
+        with connection.cursor() as cursor:
+            return not connection.introspection.table_names(cursor)
+    except DatabaseError:
+        if connection.vendor == "sqlite":
+            return False  # damaged, and that is what a backup is for
+        raise
 
 
 def load_database(source: Path) -> Path | None:
     """Put a copy in the database's place; gives where the SQLite file that was there is now.
 
     Raises:
-        BackupError: it could not be put there. On PostgreSQL the database is empty then.
+        BackupError: it could not be put there. Then the database is as it was.
     """
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("DROP SCHEMA public CASCADE")
-            cursor.execute("CREATE SCHEMA public")
         connection.close()
-        address, secrets = _address()
-        _run(
-            [
-                *("pg_restore", "--no-owner", "--no-privileges", "--single-transaction"),
-                *("--exit-on-error", f"--dbname={address}", str(source)),
-            ],
-            secrets,
-        )
+        _load_dump(source)
         return None
     connections.close_all()
     path = database_file()
     aside = _move_aside(path) if path.exists() else None
-    shutil.copyfile(source, path)
-    path.chmod(0o600)
-    with path.open("rb") as file:
+    source.chmod(0o600)
+    with source.open("rb") as file:
         os.fsync(file.fileno())
+    source.rename(path)  # both are in the data folder, so this takes no room
     return aside
+
+
+def _load_dump(source: Path) -> None:
+    """Replace what PostgreSQL holds in one transaction: if anything fails, what was there is there still."""
+    address, secrets = _address()
+    reader = ["pg_restore", "--no-owner", "--no-privileges", "--file=-", str(source)]
+    writer = [
+        *("psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"),
+        *("--output=/dev/null", f"--dbname={address}"),
+    ]
+    environment = {**os.environ, "PGCONNECT_TIMEOUT": "20", **secrets}
+    with tempfile.TemporaryFile() as said_reading, tempfile.TemporaryFile() as said_writing:
+        psql = _start(writer, environment, stdin=subprocess.PIPE, stderr=said_writing)
+        assert psql.stdin is not None, "it was asked for"
+        try:
+            dump = _start(reader, environment, stdout=subprocess.PIPE, stderr=said_reading)
+        except BackupError:
+            psql.communicate()
+            raise
+        assert dump.stdout is not None, "it was asked for"
+        is_taken = True
+        try:
+            with psql.stdin as statements, dump.stdout as content:
+                statements.write(b"BEGIN; DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n")
+                shutil.copyfileobj(content, statements, _BLOCK)
+                # Without this line, psql leaves and PostgreSQL takes everything back.
+                if dump.wait() == 0:
+                    statements.write(b"COMMIT;\n")
+        except BrokenPipeError:
+            is_taken = False
+        is_written = psql.wait() == 0
+        is_read = dump.wait() == 0
+        if is_written and is_read and is_taken:
+            return
+        is_from_reading = is_written and is_taken
+        said = _tail(said_reading if is_from_reading else said_writing)
+        program = "pg_restore" if is_from_reading else "psql"
+        raise BackupError(f"The database is as it was: {program} failed: {said}")
+
+
+def _start(
+    command: list[str],
+    environment: Mapping[str, str],
+    *,
+    stderr: IO[bytes],
+    stdin: int = subprocess.DEVNULL,
+    stdout: int = subprocess.DEVNULL,
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(command, env=environment, stdin=stdin, stdout=stdout, stderr=stderr)
+    except FileNotFoundError:
+        raise _missing(command[0]) from None
+
+
+def _tail(said: IO[bytes]) -> str:
+    said.seek(0)
+    return said.read().decode(errors="replace").strip()[-_SHOWN:]
+
+
+def _missing(program: str) -> BackupError:
+    return BackupError(
+        f"{program} is not installed here. It belongs to PostgreSQL's client programs (Debian, Ubuntu: postgresql-client)."
+    )
 
 
 def database_file() -> Path:
@@ -146,10 +222,13 @@ def database_file() -> Path:
 
 
 def _copy_sqlite(target: Path) -> None:
-    connection.ensure_connection()
-    with closing(sqlite3.connect(target)) as copy:
-        connection.connection.backup(copy)
-        copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
+    try:
+        connection.ensure_connection()
+        with closing(sqlite3.connect(target)) as copy:
+            connection.connection.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
+    except (DatabaseError, sqlite3.DatabaseError) as error:
+        raise BackupError(f"The database could not be copied: {error}.") from None
     target.chmod(0o600)
 
 
@@ -157,8 +236,10 @@ def _move_aside(path: Path) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     aside = path.with_name(f"{path.name}.before-restore-{stamp}")
     path.rename(aside)
-    for end in ("-wal", "-shm"):
-        path.with_name(path.name + end).unlink(missing_ok=True)
+    for end in ("-wal", "-shm"):  # of a damaged file they may hold what it lacks
+        log = path.with_name(path.name + end)
+        if log.exists():
+            log.rename(aside.with_name(aside.name + end))
     return aside
 
 
@@ -189,9 +270,7 @@ def _run(command: list[str], secrets: Mapping[str, str] | None = None) -> None:
             check=False,
         )
     except FileNotFoundError:
-        raise BackupError(
-            f"{command[0]} is not installed here. It belongs to PostgreSQL's client programs (Debian, Ubuntu: postgresql-client)."
-        ) from None
+        raise _missing(command[0]) from None
     except subprocess.TimeoutExpired:
         raise BackupError(f"{command[0]} did not end within six hours.") from None
     if done.returncode != 0:

@@ -45,10 +45,19 @@ def make_backup(path: Path) -> Made:
     """Write a backup to a new file, readable by its owner only. The file appears whole or not at all.
 
     Raises:
-        BackupError: there is such a file already, or something could not be copied.
+        BackupError: there is such a file already, or something could not be copied or written.
     """
     if path.exists():
         raise BackupError(f"{path} exists already. Name a new file.")
+    try:
+        return _make(path)
+    except OSError as error:
+        raise BackupError(
+            f"The backup could not be written to {path.parent}: {error.strerror or error}. Nothing is left there."
+        ) from None
+
+
+def _make(path: Path) -> Made:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as name:
         folder = Path(name)
@@ -60,12 +69,22 @@ def make_backup(path: Path) -> Made:
                 sources[f"{storage}/{file.relative_to(root).as_posix()}"] = file
         draft = folder / "backup"
         files = _write(draft, sources, database.name)
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            raise BackupError(f"{path} exists already. Name a new file.") from None
+        _publish(draft, path)
     _sync(path.parent)
     return Made(path=path, size=path.stat().st_size, files=files, left_out=_left_out())
+
+
+def _publish(draft: Path, path: Path) -> None:
+    """Give the finished file its name, and overwrite nothing."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise BackupError(f"{path} exists already. Name a new file.") from None
+    except OSError:
+        # Network shares and USB disks often know no hard links.
+        if path.exists():
+            raise BackupError(f"{path} exists already. Name a new file.") from None
+        draft.rename(path)
 
 
 def _write(draft: Path, sources: dict[str, Path], database: str) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tarfile
 import tempfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -12,7 +14,6 @@ from typing import Final
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
-from django.db.migrations.loader import MigrationLoader
 from pydantic import ValidationError
 
 from config.backups.archive import (
@@ -33,6 +34,7 @@ from config.backups.databases import (
     others_at_work,
 )
 from workspaces import restore
+from workspaces.database.applied import find_unknown
 
 _BLOCK: Final = 1024**2
 
@@ -73,8 +75,15 @@ def restore_backup(path: Path, *, replaces: bool) -> Restored:
             raise BackupError(
                 "There is a database already. Add --replace to put the backup in its place."
             )
-        aside = load_database(database)
-        files = _place_files(manifest, folder)
+        # Files come first: while there is no room for them, the database is as it was.
+        try:
+            files = _place_files(manifest, folder)
+            aside = load_database(database)
+        except OSError as error:
+            raise BackupError(
+                f"The backup could not be put in place: {error.strerror or error}. The database that was here is unchanged, "
+                "or beside its place as '….before-restore-…'."
+            ) from None
     if manifest.installation:
         restore.expect_at_least(manifest.installation, manifest.epoch + 1)
     call_command("migrate", interactive=False, verbosity=0)
@@ -94,7 +103,11 @@ def _unpack(path: Path, folder: Path) -> Manifest:
                 _write_member(tar, info, folder)
     except FileNotFoundError:
         raise BackupError(f"There is no file {path}.") from None
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
+            raise BackupError(
+                f"There is no room for the contents of {path} in {folder.parent}: {error.strerror}. Nothing was changed."
+            ) from None
         raise BackupError(f"{path} cannot be read as a backup: {error}.") from None
     missing = manifest.members.keys() - seen
     if missing:
@@ -146,16 +159,9 @@ def _check(manifest: Manifest, database: Path) -> None:
         )
     if database.name not in manifest.members:
         raise BackupError("The backup holds no database.")
-    migrations = MigrationLoader(None).disk_migrations or {}
-    known = set(migrations)
-    for migration in migrations.values():
-        known.update(migration.replaces)
-    newer = [
-        f"{app}.{name}"
-        for app, names in manifest.migrations.items()
-        for name in names
-        if (app, name) not in known
-    ]
+    newer = find_unknown(
+        (app, name) for app, names in manifest.migrations.items() for name in names
+    )
     if newer:
         raise BackupError(
             f"The backup was made by a newer version ({newer[-1]}). Install that version, or a newer one."

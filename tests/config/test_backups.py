@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -24,9 +26,11 @@ from django.core.management import call_command
 from django.db import connection
 
 from chat.artifacts.storage import store
-from config.backups import BackupError, make_backup, restore_backup
+from config.backups import BackupError, make_backup, restore, restore_backup
 from config.backups.archive import MANIFEST
+from config.backups.databases import load_database
 from config.env import ROOT
+from config.installation.holding import hold
 from tests.factories import Tenant
 from workspaces import restore as epochs
 
@@ -274,3 +278,85 @@ def _runner(environment: dict[str, str]) -> Callable[..., str]:
         return done.stdout + done.stderr
 
     return run
+
+
+def test_a_damaged_database_is_replaced(backup: Path, tmp_path: Path) -> None:
+    """REL-1582: that is what a backup is for. What was left of it is kept, and other commands say what to do."""
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL looks after its own files")
+    folder = tmp_path / "elsewhere"
+    run = _runner({**os.environ, "TRELLIS_DATA_DIR": str(folder)})
+    run("restore", str(backup))
+    database = folder / "trellis.sqlite3"
+    page = 4096
+    for damaged in ((0, 1), (5, 12), (20, 200)):
+        with database.open("r+b") as file:
+            file.seek(damaged[0] * page)
+            file.write(b"\xff" * damaged[1] * page)
+        assert "database file is damaged" in run("doctor", good=False)
+        if damaged[0] == 0:
+            for command in (["verify_audit"], ["backup", str(tmp_path / "new.tar.gz")], ["up"]):
+                assert "Traceback" not in run(*command, good=False)
+        with hold(folder, waiting=lambda: None):
+            assert "still running" in run("restore", "--replace", str(backup), good=False)
+        assert "is kept: " in run("restore", "--replace", str(backup))
+        assert "1" in run("shell", "-v", "0", "-c", LOOK)
+    assert len(list(folder.glob("trellis.sqlite3.before-restore-*[0-9]"))) == 3
+
+
+LOOK = "from workspaces.models import Workspace; print(Workspace.objects.count())"
+
+
+def test_a_restore_that_fails_leaves_what_was_there(
+    backup: Path, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """REL-1583: PostgreSQL takes a half read copy back, and files find their place before the database does."""
+    if connection.vendor == "postgresql":
+        source = tmp_path / "half.pgdump"
+        with tarfile.open(backup) as tar:
+            source.write_bytes(_content(tar, tar.getmember("database.pgdump"))[:-3000])
+        with pytest.raises(BackupError, match="The database is as it was"):
+            load_database(source)
+    else:
+        monkeypatch.setattr(restore, "others_at_work", lambda: 0)  # this test has it open
+
+        def is_full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(shutil, "move", is_full)
+        for path in (settings.TRELLIS.data_dir / "artifacts").rglob("*.*"):
+            path.unlink()
+        with pytest.raises(BackupError, match="No space left"):
+            restore_backup(backup, replaces=True)
+    tenant.workspace.refresh_from_db()
+
+
+def test_a_backup_that_finds_no_room_says_so(
+    tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1584: one line, and nothing is left behind."""
+
+    def is_full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tarfile.TarFile, "addfile", is_full)
+    with pytest.raises(BackupError, match="No space left"):
+        make_backup(tmp_path / "backups" / "backup.tar.gz")
+    assert not list((tmp_path / "backups").iterdir())
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(BackupError, match="could not be written"):
+        make_backup(tmp_path / "file" / "backup.tar.gz")
+
+
+def test_a_disk_without_hard_links_takes_backups(
+    tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1584: network shares and USB disks often know none."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert make_backup(tmp_path / "backup.tar.gz").path.stat().st_mode & 0o077 == 0
+    with pytest.raises(BackupError, match="exists already"):
+        make_backup(tmp_path / "backup.tar.gz")

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import venv
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -169,3 +176,125 @@ def test_commands_that_start_tests_and_benches_get_their_packages() -> None:
     starts = re.compile(r'"-m", "(?:tests|bench)\.')
     starting = {path.stem for path in commands.glob("*.py") if starts.search(path.read_text())}
     assert starting | {"test"} == bootstrap.TOOL_COMMANDS
+
+
+TOOL = (
+    "import os, subprocess, sys, time\n"
+    "if len(sys.argv) == 3:\n"
+    "    child = subprocess.Popen([sys.executable, *sys.argv[:2]], close_fds=True)\n"
+    "    child.wait()\n"
+    "while True:\n"
+    "    open(sys.argv[1], 'a').write('.')\n"
+    "    time.sleep(0.02)\n"
+)
+
+
+def test_what_a_tool_started_ends_with_the_set_up(tmp_path: Path) -> None:
+    """REL-1585: after Ctrl-C nothing writes on, so the next start finds no half-removed folder under it."""
+    tool, written = tmp_path / "tool.py", tmp_path / "written"
+    tool.write_text(TOOL)
+    script = (
+        f"import sys; sys.path.insert(0, {str(bootstrap.ROOT)!r})\n"
+        "from config import bootstrap\n"
+        f"bootstrap._run([sys.executable, {str(tool)!r}, {str(written)!r}, 'start another'])\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL) as set_up:
+        until(lambda: written.exists() and written.stat().st_size > 0)
+        set_up.send_signal(signal.SIGINT)
+        assert set_up.wait(20) != 0
+    size = written.stat().st_size
+    time.sleep(0.3)
+    assert written.stat().st_size == size
+
+
+def test_what_outlives_a_killed_set_up_keeps_the_next_one_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1585: two never write the same folder."""
+    tool, written = tmp_path / "tool.py", tmp_path / "written"
+    tool.write_text(TOOL)
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path)
+    script = (
+        f"import sys; sys.path.insert(0, {str(bootstrap.ROOT)!r})\n"
+        "from pathlib import Path\n"
+        "from config import bootstrap\n"
+        f"bootstrap.VENV = Path({str(tmp_path)!r})\n"
+        "with bootstrap._alone():\n"
+        f"    bootstrap._run([sys.executable, '-c', 'import os, sys; print(os.getpid(), file=open(sys.argv[1], \"w\"));"
+        f" import time; time.sleep(60)', {str(written)!r}])\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL) as set_up:
+        until(lambda: written.exists() and written.read_text().endswith("\n"))
+        set_up.kill()
+    orphan = int(written.read_text())
+    with (tmp_path / ".trellis.lock").open("w") as lock:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.kill(orphan, signal.SIGKILL)
+        until(lambda: can_lock(lock))
+
+
+def can_lock(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_an_environment_that_was_cut_off_is_made_anew(
+    ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1585: its interpreter may start already, and its pip not."""
+
+    def create(folder: Path, **_: object) -> None:
+        (folder / "bin").mkdir(parents=True, exist_ok=True)
+        (folder / "bin" / "python").touch()
+
+    def cut_off(folder: Path, **_: object) -> None:
+        create(folder)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(venv, "create", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        bootstrap.prepare("runtime", with_web=False)
+    made: list[Path] = []
+
+    def count(folder: Path, **_: object) -> None:
+        made.append(folder)
+        create(folder)
+
+    monkeypatch.setattr(venv, "create", count)
+    bootstrap.prepare("runtime", with_web=False)
+    bootstrap.prepare("runtime", with_web=False)
+    assert made == [bootstrap.VENV]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/srv/x"),
+            "/srv/x belongs to somebody",
+        ),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_one_clear_line(
+    ran: list[str], monkeypatch: pytest.MonkeyPatch, error: OSError, told: str
+) -> None:
+    """REL-1586: another user than before, or a full disk."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(venv, "create", refuse)
+    with pytest.raises(bootstrap.SetupFailed, match=told):
+        bootstrap.prepare("runtime", with_web=False)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 
 from audit import trigger_check
@@ -16,6 +21,7 @@ from audit.services import EntryDraft, record
 from chat.models import ModelProvider, PushDevice
 from config import doctor
 from config.doctor import State
+from config.installation.database_faults import find_fault
 from tests.factories import Tenant
 from workspaces.database import database_now
 from workspaces.models import Installation, User
@@ -204,3 +210,134 @@ def test_the_owner_confirms_a_restore_in_the_product(tenant: Tenant, superuser: 
     entry = AuditEntry.objects.across_workspaces().get(action=Action.RESTORE_CONFIRMED)
     assert (entry.actor_label, entry.workspace_id) == (superuser.email, None)
     assert "was confirmed before" in client.post(url, follow=True).content.decode()
+
+
+def test_a_data_folder_that_takes_no_writes_is_told(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1590: before a turn finds out."""
+    assert states()["disk"] is not State.FAILED
+
+    def refuse() -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(doctor, "write_to_data_folder", refuse)
+    assert states()["disk"] is State.FAILED
+    assert "belongs to the user" in advice("disk")
+
+
+def test_a_database_that_takes_no_writes_is_told(tenant: Tenant) -> None:
+    """REL-1590: reading goes on there, so that all else looks well."""
+    connection.ensure_connection()
+    is_postgresql = connection.vendor == "postgresql"
+    on, off = (
+        ("SET default_transaction_read_only = on", "SET default_transaction_read_only = off")
+        if is_postgresql
+        else ("PRAGMA query_only = ON", "PRAGMA query_only = OFF")
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(on)
+    try:
+        found = {one.part: one for one in doctor.examine()}
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(off)
+    assert found["database"].state is State.FAILED
+    assert "takes no writes" in found["database"].text
+    assert "standby" in found["database"].advice
+    assert states()["database"] is State.OK
+
+
+@pytest.fixture
+def memory_of_redis() -> Iterator[Callable[..., None]]:
+    """Sets Redis' memory, and puts back what was set."""
+    url = settings.TRELLIS.redis_url
+    if url is None:
+        pytest.skip("runs with Redis")
+    import redis
+
+    with redis.Redis.from_url(url) as client:
+        names = ("maxmemory", "maxmemory-policy")
+        before = {name: client.config_get(name)[name] for name in names}
+
+        def change(**values: object) -> None:
+            for name, value in values.items():
+                client.config_set(name.replace("_", "-"), value)
+
+        yield change
+        for name, value in before.items():
+            client.config_set(name, value)
+
+
+def test_a_redis_that_loses_tasks_or_takes_none_is_told(
+    tenant: Tenant, memory_of_redis: Callable[..., None]
+) -> None:
+    """REL-1590: one without room refuses tasks, and one that makes room at random throws them away."""
+    assert states()["Redis"] is State.OK
+    memory_of_redis(maxmemory_policy="allkeys-lru", maxmemory=10**9)
+    assert "noeviction" in advice("Redis")
+    memory_of_redis(maxmemory_policy="noeviction", maxmemory=1)
+    assert states()["Redis"] is State.FAILED
+    assert "maxmemory" in advice("Redis")
+    # What an earlier look wrote does not hide it.
+    assert Client().get("/readyz").json()["checks"]["cache"] == "failed"
+
+
+def test_a_database_that_is_away_is_told_once(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1591: what needs it is not asked, since each question would wait for it anew."""
+    said = "connection refused" if connection.vendor == "postgresql" else "file is not a database"
+
+    def fail(part: str) -> doctor.Finding:
+        raise OperationalError(said)
+
+    monkeypatch.setitem(doctor._CHECKS, "database", fail)
+    found = {one.part: one for one in doctor.examine()}
+    assert [name for name, one in found.items() if one.state is State.FAILED] == ["database"]
+    assert found["keys"].text == "not looked at"
+    assert found["disk"].text != "not looked at"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("couldn't get a connection after 10.00 sec", "does not answer"),
+        ('FATAL:  database "x" does not exist', "database's name"),
+        ('password authentication failed for user "x"', "password"),
+        ("FATAL:  sorry, too many clients already", "no more connections"),
+        ("attempt to write a readonly database", "takes no writes"),
+        ("database or disk is full", "no room"),
+        ("database is locked", "locked"),
+        ("no such table: chat_bud", "lacks tables"),
+        ("database disk image is malformed", "damaged"),
+        ("near SELECT: syntax error", None),
+    ],
+)
+def test_a_refusal_of_the_database_is_a_line_for_people(
+    monkeypatch: pytest.MonkeyPatch, said: str, told: str | None
+) -> None:
+    """REL-1591: commands say the same as the doctor, and what is our own fault keeps its traceback."""
+    is_of_sqlite = told is not None and any(
+        word in told for word in ("takes", "room", "locked", "lacks", "damaged")
+    )
+    monkeypatch.setattr(
+        "config.installation.database_faults.connection.vendor",
+        "sqlite" if is_of_sqlite else "postgresql",
+    )
+    fault = find_fault(OperationalError(said))
+    assert (told in fault.text) if told and fault else (told is None and fault is None)
+
+
+def test_a_given_file_that_is_not_there_is_told(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """REL-1593: a file that comes later is read then, so this stops no start."""
+    path = tmp_path / "mcp-servers.json"
+    given = settings.TRELLIS.model_copy(update={"mcp_servers_file": path})
+    monkeypatch.setattr(settings, "TRELLIS", given)
+    found = {one.part: one for one in doctor.examine()}
+    assert found["settings"].state is State.LOOK
+    assert "MCP_SERVERS_FILE" in found["settings"].text
+    path.write_text("{}")
+    assert "MCP_SERVERS_FILE" not in {one.part: one for one in doctor.examine()}["settings"].text

@@ -128,3 +128,60 @@ def test_what_is_no_origin_is_refused(text: str) -> None:
     """SEC-15."""
     with pytest.raises(ValueError, match=r"origin|scheme"):
         normal_origin(text)
+
+
+def test_a_database_never_gets_other_keys(tmp_path: Path) -> None:
+    """SEC-721: without its keys.json an embedded installation does not start; nothing is made in its place."""
+    (tmp_path / "trellis.sqlite3").write_bytes(b"rows")
+    done = start(tmp_path)
+    assert done.returncode == 2
+    assert "keys.json that belongs to it" in done.stderr
+    assert not (tmp_path / "keys.json").exists()
+    keys = {name: value for name, value in generate_keys().items() if name in EACH_KEY}
+    assert start(tmp_path, **keys).returncode == 0
+
+
+EACH_KEY = ("SECRET_KEY", "TRELLIS_ENCRYPTION_KEYS", "TRELLIS_AUDIT_KEY")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"SECRET_KEY": "x"}'])
+def test_a_damaged_file_of_keys_is_told(tmp_path: Path, content: str) -> None:
+    """SEC-721: what is left of it stays as it is."""
+    (tmp_path / "keys.json").write_text(content)
+    done = start(tmp_path)
+    assert done.returncode == 2
+    assert "the file with the keys" in done.stderr
+    assert (tmp_path / "keys.json").read_text() == content
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("REDIS_URL", "redis://:se/cret@host:6379/0", "write / as %2F"),
+        ("REDIS_URL", "redis://host:door/0", "has a port"),
+        ("DATABASE_URL", "postgres://trellis:se#cret@host/trellis", "has a port"),
+        ("ALLOWED_HOSTS", "https://chat.example.org", "is not a host name"),
+        ("ALLOWED_HOSTS", "chat.example.org:8000", "is not a host name"),
+        ("TRELLIS_ARTIFACT_STORAGE", "S3Storage", "dotted path"),
+        ("TRELLIS_AUDIT_REPORT_STORAGE", "no_such.S3Storage", "not installed"),
+        ("TRELLIS_EPOCH_FILE", "/dev/null/epoch.json", "cannot be written"),
+        ("TRELLIS_AUDIT_CHECKPOINT_FILE", "/", "cannot be written"),
+    ],
+)
+def test_a_wrong_value_is_told_at_the_start_and_not_later(
+    tmp_path: Path, name: str, value: str, told: str
+) -> None:
+    """REL-1589: one line names the variable; what may hold a password is not repeated."""
+    done = start(tmp_path, **{name: value})
+    assert done.returncode == 2
+    assert f"{name}: " in done.stderr
+    assert told in done.stderr
+    assert "cret" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "hosts", ["*", ".example.org", "chat.example.org, 127.0.0.1,[::1]", "chat_1"]
+)
+def test_hosts_of_every_form_are_taken(tmp_path: Path, hosts: str) -> None:
+    """REL-1589: names, patterns and addresses."""
+    assert start(tmp_path, ALLOWED_HOSTS=hosts).returncode == 0

@@ -25,6 +25,7 @@ from workspaces.api.authentication import (
 from workspaces.api.filtering import LIST_PARAMETERS, StrictFilterBackend, check_parameters
 from workspaces.api.pagination import KeysetPagination
 from workspaces.api.parsing import StrictJSONParser
+from workspaces.errors import NotFound
 from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 

@@ -21,6 +21,7 @@ from audit.proof.trellis_verify import (
 from audit.services import EntryDraft, record
 from audit.verification.online import verify
 from workspaces.actors import Actor, Source
+from workspaces.database.applied import is_of_this_version
 from workspaces.models import Workspace
 
 
@@ -88,6 +89,12 @@ class Command(BaseCommand):
             )
 
     def _verify_database(self, options: dict[str, Any], kept: Any, progress: Any) -> Report:
+        if not is_of_this_version():
+            raise CommandError(
+                "The database's tables are of another version than this code, so the log can't be compared with them. "
+                "Use the newest version, and run: python3 manage.py migrate",
+                returncode=3,
+            )
         workspace = None
         if options["workspace"]:
             workspace = Workspace.objects.filter(slug=options["workspace"]).first()

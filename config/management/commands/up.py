@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import socket
 import threading
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, call_command
 from django.core.management.base import CommandParser
+from django.db import connection
 
+from config.installation.holding import AlreadyServed, hold
+from workspaces.database.applied import count_missing, find_newer
+from workspaces.database.first_tables import is_new
 from workspaces.people.first_owner import setup_path
+from workspaces.product import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
@@ -44,17 +53,62 @@ class Command(BaseCommand):
         host, port = str(options["host"]), int(options["port"])
         os.umask(0o077)  # database, mails and scratch folders are their owner's alone
         check_port(host, port)
-        call_command("check")
-        call_command("migrate", interactive=False, verbosity=0)
-        if not options["no_demo"]:
-            call_command("seed_demo")
-            if host not in _LOOPBACK:
-                self.stderr.write(
-                    "Warning: others can reach this address, and the demo's password is known to all. "
-                    "Serve it with --no-demo, and switch the demo's people off in the admin."
-                )
-        serve(host, port, ready=lambda: self._greet(host, port))
+        try:
+            with self._alone():
+                self._prepare(host, has_demo=not options["no_demo"])
+                serve(host, port, ready=lambda: self._greet(host, port))
+        except KeyboardInterrupt:
+            pass  # before it served
         self.stdout.write("Trellis has stopped.")
+
+    def _alone(self) -> AbstractContextManager[None]:
+        """Keep another embedded server off this data folder."""
+        folder = settings.TRELLIS.data_dir
+        if settings.TRELLIS.database_url is not None:
+            return nullcontext()
+        return self._held(folder)
+
+    @contextmanager
+    def _held(self, folder: Path) -> Iterator[None]:
+        def tell() -> None:
+            self.stdout.write("Another Trellis uses this data folder. Waiting for it to stop …")
+            self.stdout.flush()
+
+        try:
+            with hold(folder, waiting=tell):
+                yield
+        except AlreadyServed as error:
+            raise CommandError(
+                f"Trellis already runs on the data folder {folder} ({error}). "
+                "Stop it first, or choose another folder with TRELLIS_DATA_DIR."
+            ) from None
+
+    def _prepare(self, host: str, *, has_demo: bool) -> None:
+        """Bring the database up to date, and say so where that takes a while."""
+        call_command("check")
+        self._tell_of_migrations()
+        call_command("migrate", interactive=False, verbosity=0)
+        if has_demo:
+            call_command("seed_demo")
+        if has_demo and host not in _LOOPBACK:
+            self.stderr.write(
+                "Warning: others can reach this address, and the demo's password is known to all. "
+                "Serve it with --no-demo, and switch the demo's people off in the admin."
+            )
+
+    def _tell_of_migrations(self) -> None:
+        if is_new(connection):
+            return
+        if missing := count_missing():
+            self.stdout.write(
+                f"Bringing the database to Trellis {VERSION} ({missing} migrations) …"
+            )
+            self.stdout.flush()
+        if newer := find_newer():
+            self.stderr.write(
+                f"Warning: a newer version of Trellis has changed this database ({newer[-1]}). Go back to that version soon: "
+                "this one may not know all that is in it."
+            )
 
     def _greet(self, host: str, port: int) -> None:
         shown = "localhost" if host in {"127.0.0.1", "0.0.0.0", "::", "::1"} else host  # noqa: S104
@@ -77,6 +131,10 @@ def check_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
+            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+                raise CommandError(
+                    f"This machine has no address {host}. Give --host one that it has, such as 127.0.0.1 or 0.0.0.0."
+                ) from None
             raise CommandError(
                 f"Port {port} on {host} cannot be used ({os.strerror(error.errno or 0).lower()}). "
                 f"Choose another: python3 manage.py up --port {port + 1}"

@@ -1,0 +1,100 @@
+"""What a database's refusal means to the person who runs it, and what they can do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.db import DatabaseError, connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One kind of refusal, for people."""
+
+    text: str
+    advice: str
+
+
+DAMAGED: Final = Fault(
+    text="the database file is damaged",
+    advice="Stop Trellis and copy the data folder away. Then bring the newest backup back: python3 manage.py restore --replace FILE",
+)
+_FULL: Final = Fault(
+    text="the database has no room left",
+    advice="Make room on its disk, and start again. What was not stored was undone.",
+)
+_READ_ONLY: Final = Fault(
+    text="the database takes no writes",
+    advice="SQLite: look whose files stand in the data folder. PostgreSQL: look whether this is a standby, or read-only.",
+)
+_LOCKED: Final = Fault(
+    text="another process keeps the database locked",
+    advice="Find out which one works on it, such as another start, a copy or a restore, and wait until it ends.",
+)
+CONNECTIONS: Final = Fault(
+    text="the database takes no more connections",
+    advice="Raise max_connections of PostgreSQL, lower TRELLIS_DATABASE_POOL_SIZE, or put PgBouncer before it (operations.md).",
+)
+REFUSED: Final = Fault(
+    text="the database refuses the user, the password or the database's name",
+    advice="Look whether DATABASE_URL is right.",
+)
+_RIGHTS: Final = Fault(
+    text="the database's role lacks a right",
+    advice="Migrate as the role that owns the tables, and grant others what operations.md says.",
+)
+_NO_TABLES: Final = Fault(
+    text="the database lacks tables of this version",
+    advice="Run: python3 manage.py migrate",
+)
+SILENT: Final = Fault(
+    text="the database does not answer",
+    advice="Start it, and look whether its address in DATABASE_URL is right and can be reached from here.",
+)
+_BY_TEXT: Final = (
+    (("not a database", "malformed"), DAMAGED),
+    (("disk is full",), _FULL),
+    (
+        ("readonly database", "query_only", "unable to open database file", "disk i/o error"),
+        _READ_ONLY,
+    ),
+    (("database is locked",), _LOCKED),
+    (("no such table", "no such column", "has no column named"), _NO_TABLES),
+)
+_BY_STATE: Final = {
+    "25006": _READ_ONLY,
+    "53100": _FULL,
+    "53300": CONNECTIONS,
+    "42501": _RIGHTS,
+    "42P01": _NO_TABLES,
+    "42703": _NO_TABLES,
+    "28000": REFUSED,
+    "28P01": REFUSED,
+    "3D000": REFUSED,
+}
+_REFUSALS: Final = ("authentication failed", "does not exist", "no password supplied")
+_NO_ANSWERS: Final = ("connection", "timeout expired", "could not translate", "resolve")
+
+
+def find_fault(error: BaseException) -> Fault | None:
+    """Say what a refusal means; None for what no operator can mend."""
+    if not isinstance(error, DatabaseError):
+        return None
+    if connection.vendor == "postgresql":
+        return _of_postgresql(error)
+    text = str(error).lower()
+    return next((fault for parts, fault in _BY_TEXT if any(part in text for part in parts)), None)
+
+
+def _of_postgresql(error: DatabaseError) -> Fault | None:
+    state = getattr(error.__cause__, "sqlstate", None)
+    if state is not None:
+        return _BY_STATE.get(state)
+    # A connection that was never made has no state, only the words of the server or of the system.
+    text = str(error).lower()
+    if "too many" in text or "remaining connection slots" in text:
+        return CONNECTIONS
+    if any(part in text for part in _REFUSALS):
+        return REFUSED
+    return SILENT if any(part in text for part in _NO_ANSWERS) else None

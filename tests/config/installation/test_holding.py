@@ -1,0 +1,52 @@
+"""One process at a time serves a data folder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config.env import ROOT
+from config.installation import holding
+from config.installation.holding import AlreadyServed, hold, is_held
+
+HOLDER = (
+    "import sys\n"
+    "from pathlib import Path\n"
+    "from config.installation.holding import hold\n"
+    "with hold(Path(sys.argv[1]), waiting=lambda: None):\n"
+    "    print('held', flush=True)\n"
+    "    sys.stdin.read()\n"
+)
+
+
+def test_a_second_server_is_refused_until_the_first_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1581: it waits for one that may be about to end, says who holds the folder, and has it once that one was killed."""
+    told: list[str] = []
+    assert not is_held(tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "held\n"
+        assert is_held(tmp_path)
+        monkeypatch.setattr(holding, "LEAVING_SECONDS", 0.5)
+        with (
+            pytest.raises(AlreadyServed, match=f"process {first.pid}"),
+            hold(tmp_path, waiting=lambda: told.append("waits")),
+        ):
+            raise AssertionError("two have it")
+        assert told == ["waits"]
+        first.kill()
+    with hold(tmp_path, waiting=lambda: told.append("waits")):
+        assert told == ["waits"]
+        assert is_held(tmp_path)
+    assert not is_held(tmp_path)
