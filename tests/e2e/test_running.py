@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -53,6 +56,33 @@ def test_it_starts_again_quickly_and_stops_cleanly(tmp_path: Path) -> None:
         assert not alive
     # The first start had a database to make, the second has not.
     assert work < 2 * import_seconds(running.environment)
+
+
+def test_an_upgrade_keeps_the_database_as_it_was(tmp_path: Path) -> None:
+    """REL-1534: with the embedded database, the newest two copies for 30 days, each readable by its owner alone."""
+    running = start_trellis(tmp_path / "data", free_port())
+    stop_trellis(running, signal.SIGTERM)
+    old = [tmp_path / "data" / f"trellis.sqlite3.before-upgrade-2026010{n}T000000" for n in (1, 2)]
+    for copy in old:
+        copy.touch()
+    os.utime(old[1], (0, 0))
+    before = "0052"
+    back = running.manage("migrate", "chat", before)
+    assert back.returncode == 0, back.stderr
+    running = start_trellis(tmp_path / "data", free_port())
+    try:
+        *others, newest = sorted((tmp_path / "data").glob("trellis.sqlite3.before-upgrade-*"))
+        assert others == old[:1], "one was too old"
+        assert newest.stat().st_mode & 0o077 == 0
+        with closing(sqlite3.connect(newest)) as database:
+            newest_of_chat = (
+                "SELECT name FROM django_migrations WHERE app = 'chat' ORDER BY name DESC LIMIT 1"
+            )
+            [(last,)] = database.execute(newest_of_chat).fetchall()
+        assert last.startswith(before)
+        assert running.manage("migrate", "--check").returncode == 0
+    finally:
+        stop_trellis(running, signal.SIGTERM)
 
 
 def test_a_port_in_use_is_one_clear_line(trellis: RunningTrellis, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from django.core.management import BaseCommand, CommandError, call_command
 from django.core.management.base import CommandParser
 from django.db import connection
 
+from config.backups.archive import BackupError
+from config.backups.before_upgrades import copy_before_upgrade, forget_old_copies
 from config.installation.holding import AlreadyServed, hold
 from workspaces.database.applied import count_missing, find_newer
 from workspaces.database.first_tables import is_new
@@ -100,15 +102,26 @@ class Command(BaseCommand):
         if is_new(connection):
             return
         if missing := count_missing():
+            self._keep_copy()
             self.stdout.write(
                 f"Bringing the database to Trellis {VERSION} ({missing} migrations) …"
             )
             self.stdout.flush()
+        forget_old_copies()
         if newer := find_newer():
             self.stderr.write(
                 f"Warning: a newer version of Trellis has changed this database ({newer[-1]}). Go back to that version soon: "
                 "this one may not know all that is in it."
             )
+
+    def _keep_copy(self) -> None:
+        try:
+            copy = copy_before_upgrade()
+        except BackupError as error:
+            self.stderr.write(f"Warning: nothing of the database is kept as it was. {error}")
+            return
+        if copy is not None:
+            self.stdout.write(f"The database as it was is kept in {copy}")
 
     def _greet(self, host: str, port: int) -> None:
         shown = "localhost" if host in {"127.0.0.1", "0.0.0.0", "::", "::1"} else host  # noqa: S104
