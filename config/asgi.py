@@ -39,6 +39,7 @@ from config.edge import (  # noqa: E402
     TrustedProxies,
 )
 from config.lifecycle import Lifecycle, StopHook  # noqa: E402
+from config.log_writing import write_beside  # noqa: E402
 from config.tracing import configure_tracing  # noqa: E402
 from mcp_servers.client import sdk  # noqa: E402
 from mcp_servers.client.connections import runtime  # noqa: E402
@@ -89,7 +90,7 @@ _ENDING_SECONDS = 3.0
 sdk.load()  # no first call waits for it
 configure_tracing()
 lifecycle = Lifecycle(
-    start_hooks=[garbage.tame, restore.watch, sealing_thread.start],
+    start_hooks=[write_beside, garbage.tame, restore.watch, sealing_thread.start],
     stop_hooks=[
         StopHook(let_pages_go, 1.0),
         StopHook(hand_over_turns, settings.TRELLIS.drain_seconds),

@@ -6,6 +6,7 @@ import os
 
 from celery import Celery
 from celery.signals import (
+    beat_init,
     setup_logging,
     task_postrun,
     task_prerun,
@@ -17,6 +18,7 @@ from celery.signals import (
 from config import celery_context as _celery_context  # noqa: F401 - carries ids into tasks
 from config import celery_runs as _celery_runs  # noqa: F401 - notes when jobs ran
 from config import task_modules
+from config.log_writing import write_beside
 from workspaces.process.schedules import SCHEDULE
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -32,6 +34,12 @@ app.set_default()  # in every thread, also those that began before this
 @setup_logging.connect
 def _keep_logging(**_kwargs: object) -> None:
     """Celery would set up its own logging; ours stands already."""
+
+
+@worker_init.connect
+@beat_init.connect
+def _write_beside(**_kwargs: object) -> None:
+    write_beside()
 
 
 @task_prerun.connect

@@ -15,10 +15,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from config.log_writing import write_the_rest
 from workspaces import announcements
 from workspaces.process import shutdown
 
 logger = logging.getLogger(__name__)
+
+_LAST_WORDS_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,7 @@ class Lifecycle:
 
         def end_now() -> None:
             logger.warning("process_cut_off")
+            write_the_rest(_LAST_WORDS_SECONDS)
             os._exit(0)
 
         timer = threading.Timer(self._most_seconds, end_now)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Any
@@ -17,6 +20,7 @@ from django.test import RequestFactory
 from django.urls import URLResolver, get_resolver
 from django.utils.log import log_response
 
+from config.env import ROOT
 from config.logs import MOST_A_MINUTE, configure_logging
 from tests.fakes.mcp_server import Receive, Scope, Send, listening, reply
 from workspaces import outbound
@@ -168,3 +172,45 @@ def test_json_lines_are_json(capsys: Any) -> None:
         configure_logging(level="WARNING", as_json=False)
     assert line["event"] == "hello"
     assert {"timestamp", "level", "logger", "number"} <= set(line)
+
+
+FLOOD = """
+import logging, sys
+from config.log_writing import write_beside
+from config.logs import configure_logging
+configure_logging(level="INFO", as_json=True)
+write_beside()
+for number in range(20_000):
+    logging.getLogger("ours").warning("line %s", number)
+sys.stdout.write("went on\\n")
+sys.stdout.flush()
+sys.stdin.readline()
+"""
+
+
+def test_a_log_that_nobody_reads_holds_nothing_up() -> None:
+    """REL-1535: as a terminal that was stopped. Once it is read again, it says how many lines found no room."""
+    with subprocess.Popen(
+        [sys.executable, "-c", FLOOD],
+        cwd=ROOT,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as flooding:
+        assert flooding.stdout is not None
+        assert flooding.stderr is not None
+        assert flooding.stdin is not None
+        # Not one line of the log has been read.
+        assert flooding.stdout.readline() == "went on\n"
+        lines = []
+        for text in flooding.stderr:
+            lines.append(json.loads(text))
+            if "lines" in lines[-1]:
+                break
+        flooding.stdin.write("end\n")
+    *written, told = lines
+    assert [one["event"] for one in written[:2]] == ["line 0", "line 1"]
+    assert told["event"] == "log lines were left out"
+    assert len(written) + told["lines"] == 20_000
