@@ -11,6 +11,7 @@ export function useFollow(key: string, isExcerpt: boolean) {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
+  const last = useRef(0);
   const [isAway, setAway] = useState(false);
   const endsEarly = useRef(isExcerpt);
   endsEarly.current = isExcerpt;
@@ -19,6 +20,8 @@ export function useFollow(key: string, isExcerpt: boolean) {
     const box = scroller.current;
     if (!box) return;
     isFollowing.current = true;
+    // What is drawn next may be shorter, and then the list moves up by itself: nobody has scrolled.
+    last.current = 0;
     box.removeAttribute("data-reading");
     setAway(false);
     box.scrollTo({ top: box.scrollHeight, behavior });
@@ -30,13 +33,13 @@ export function useFollow(key: string, isExcerpt: boolean) {
     if (!box || !inner) return;
     isFollowing.current = true;
     setAway(false);
-    let last = box.scrollTop;
+    last.current = box.scrollTop;
     const scrolled = () => {
       const distance = box.scrollHeight - box.scrollTop - box.clientHeight;
-      if (box.scrollTop < last - 2 && distance > 4) isFollowing.current = false;
+      if (box.scrollTop < last.current - 2 && distance > 4) isFollowing.current = false;
       if (distance < 4) isFollowing.current = true;
       if (endsEarly.current) isFollowing.current = false;
-      last = box.scrollTop;
+      last.current = box.scrollTop;
       box.toggleAttribute("data-reading", !isFollowing.current);
       setAway(!isFollowing.current && distance > NEAR);
     };
