@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
+import time
 from typing import Any, cast
 
 from config.handler import get_application
@@ -26,11 +28,13 @@ from config import celery as _celery  # noqa: E402, F401 - tasks that are sent f
 from config import urls as _urls  # noqa: E402, F401 - no first request, and no transaction, waits for the pages
 from config.daphne_limits import (  # noqa: E402
     end_all_of_daphne,
+    keep_ports_of_daphne,
     let_daphne_say_why,
     let_daphne_send_at_once,
     limit_bodies_of_daphne,
     limit_sockets_of_daphne,
     silence_daphne,
+    stop_listening,
 )
 from config.edge import (  # noqa: E402
     BodyLimit,
@@ -40,6 +44,7 @@ from config.edge import (  # noqa: E402
 )
 from config.lifecycle import Lifecycle, StopHook  # noqa: E402
 from config.log_writing import write_beside  # noqa: E402
+from config.requests_under_way import RequestsUnderWay  # noqa: E402
 from config.tracing import configure_tracing  # noqa: E402
 from mcp_servers.client import sdk  # noqa: E402
 from mcp_servers.client.connections import runtime  # noqa: E402
@@ -51,9 +56,15 @@ async def let_pages_go() -> None:
     await close_sockets(seconds=_SPREAD_SECONDS, but=runner.conversations())
 
 
-async def hand_over_turns() -> None:
-    """Give steps under way their time, then every turn to whoever takes it."""
-    await runner.hand_over(max(0.0, settings.TRELLIS.drain_seconds - _ENDING_SECONDS))
+async def put_work_down() -> None:
+    """Give steps under way their time, and every turn to whoever takes it; then take no more, and answer who waits."""
+    seconds = max(0.0, settings.TRELLIS.drain_seconds - _ENDING_SECONDS)
+    ends_at = time.monotonic() + seconds
+    await runner.hand_over(seconds)
+    await stop_listening()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(max(_LEAST_SECONDS, ends_at - time.monotonic())):
+            await requests.finish()
 
 
 async def let_all_pages_go() -> None:
@@ -87,13 +98,15 @@ def most_bytes_of(path: str) -> int:
 _SPREAD_SECONDS = 0.5
 _ENDING_SECONDS = 3.0
 """Of the time to drain, what is kept for giving turns back and closing connections."""
+_LEAST_SECONDS = 1.0
+"""For requests that have no answer yet, however long the turns took."""
 sdk.load()  # no first call waits for it
 configure_tracing()
 lifecycle = Lifecycle(
     start_hooks=[write_beside, garbage.tame, restore.watch, sealing_thread.start],
     stop_hooks=[
         StopHook(let_pages_go, 1.0),
-        StopHook(hand_over_turns, settings.TRELLIS.drain_seconds),
+        StopHook(put_work_down, settings.TRELLIS.drain_seconds),
         StopHook(let_all_pages_go, 1.0),
         StopHook(close_connections, 3.0),
         StopHook(end_the_log, 2.0),
@@ -103,16 +116,19 @@ lifecycle = Lifecycle(
 lifecycle.attach_to_daphne()
 limit_bodies_of_daphne(most_bytes_of)
 limit_sockets_of_daphne()
+keep_ports_of_daphne()
 let_daphne_say_why()
 let_daphne_send_at_once()
 end_all_of_daphne()
 silence_daphne()
 
+requests = RequestsUnderWay(BodyLimit(cast("Any", _http), most_bytes=most_bytes_of))
+
 application = TrustedProxies(
     CleanHeaders(
         ProtocolTypeRouter(
             {
-                "http": BodyLimit(cast("Any", _http), most_bytes=most_bytes_of),
+                "http": requests,
                 "websocket": OriginGuard(
                     AuthMiddlewareStack(URLRouter(websocket_urlpatterns)),
                     origins=settings.TRELLIS.public_origins,

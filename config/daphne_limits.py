@@ -11,13 +11,16 @@ import math
 import sys
 import time
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from config.edge import BODY, MostBytes, Scope, refusal
 
 _MOST_UNREAD: Final = 64
 """Messages of a socket that may wait for the application. No page sends so many at once."""
 _PONG_SECONDS: Final = 1.0
+_DROPPED_SECONDS: Final = 5.0
+_DROPPED_BYTES: Final = 256 * 1024 * 1024
+"""Of a request that was refused: for so long, and so much of it, is read and thrown away."""
 _END_SECONDS: Final = 2.0
 """For what is cancelled at the end of the process."""
 
@@ -115,7 +118,29 @@ def _end(channel: Any, path: str, status: int, reason: bytes) -> None:
     head = (b"HTTP/1.1 %d %b" % (status, reason), b"Connection: close", b"Content-Type: " + kind)
     length = b"Content-Length: %d" % len(body)
     channel.transport.write(b"\r\n".join([*head, length, b"", body]))
-    channel.loseConnection()
+    _drop_the_rest(channel)
+
+
+def _drop_the_rest(channel: Any) -> None:
+    """Close our side at once, and read on for a moment.
+
+    Where a connection is closed with bytes that nobody has read, the network resets it. Whoever still sends would not
+    see the answer, and a proxy would take the server for broken.
+    """
+    from twisted.internet import reactor
+
+    left = _DROPPED_BYTES
+
+    def drop(data: bytes) -> None:
+        nonlocal left
+        left -= len(data)
+        if left < 0:
+            channel.loseConnection()
+
+    # What stands in the same piece is neither a body nor a next request.
+    channel.dataReceived = channel.rawDataReceived = channel.lineReceived = drop
+    channel.transport.loseWriteConnection()
+    cast("Any", reactor).callLater(_DROPPED_SECONDS, channel.loseConnection)
 
 
 def let_daphne_say_why() -> None:
@@ -208,6 +233,35 @@ def end_all_of_daphne() -> None:
         return Deferred.fromFuture(asyncio.ensure_future(_wait_for(running)))
 
     server.Server.kill_all_applications = end_all
+
+
+_ports: list[Any] = []
+"""Where this process takes connections."""
+
+
+def keep_ports_of_daphne() -> None:
+    """Know where Daphne listens, so that it can stop to (`stop_listening`)."""
+    server: Any = sys.modules.get("daphne.server")
+    if server is None:
+        return
+    succeed = server.Server.listen_success
+
+    def keep(self: Any, port: Any) -> None:
+        _ports.append(port)
+        succeed(self, port)
+
+    server.Server.listen_success = keep
+
+
+async def stop_listening() -> None:
+    """Take no further connection: whoever tries is told at once, and a proxy asks another process."""
+    if not _ports:
+        return
+    from twisted.internet.defer import maybeDeferred
+
+    loop = asyncio.get_running_loop()
+    while _ports:
+        await maybeDeferred(_ports.pop().stopListening).asFuture(loop)
 
 
 async def _wait_for(running: Collection[asyncio.Future[Any]]) -> None:

@@ -358,7 +358,8 @@ def _keys(part: str) -> Finding:
     if unused:
         return _ok(
             part,
-            f"every stored secret is under {primary_key_id()}, so {', '.join(unused)} can be removed",
+            f"every stored secret is under {primary_key_id()}; no secret needs {', '.join(unused)}: an old key can be "
+            "removed, a new one waits to be put first",
         )
     return _ok(part, "every stored secret can be read")
 

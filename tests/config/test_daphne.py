@@ -162,6 +162,30 @@ def test_a_body_that_is_too_large_is_refused_in_words(port: int) -> None:
     assert [one["code"] for one in told_by(answer)["errors"]] == ["too_large"]
 
 
+def test_who_sends_all_of_a_body_that_is_too_large_reads_why_it_was_refused(port: int) -> None:
+    """REL-1621: as a proxy does, which would see a broken server where the connection is reset, and ask it no more."""
+    piece = b"x" * 1024 * 1024
+    with socket.create_connection(("127.0.0.1", port), 20) as line:
+        head = f"POST /api/x/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(piece) * 210}\r\n\r\n"
+        line.sendall(head.encode())
+        for _ in range(210):
+            line.sendall(piece)
+        answer = line.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert [one["code"] for one in told_by(answer)["errors"]] == ["too_large"]
+
+
+def test_what_stands_behind_a_refused_request_is_not_answered(port: int) -> None:
+    """REL-1621: it may be a part of the request that nobody has read."""
+    with socket.create_connection(("127.0.0.1", port), 20) as line:
+        line.sendall(
+            f"GET /?q={'x' * 20_000} HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        )
+        answer = line.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 414 ")
+    assert answer.count(b"HTTP/1.1") == 1
+
+
 def test_a_large_body_is_read_piece_by_piece(port: int) -> None:
     """SEC-655, SEC-658: as much memory as for a small one, all of it arrives, and others have their turns meanwhile."""
     told = [

@@ -93,10 +93,13 @@ def test_the_chart_asks_for_what_the_product_needs_and_no_more() -> None:
         assert {one["mountPath"] for one in container["volumeMounts"]} == {"/data", "/tmp"}
         assert container["resources"]["limits"]["memory"]
         drain = next(one["value"] for one in container["env"] if one["name"] == "DRAIN_SECONDS")
-        assert pod["terminationGracePeriodSeconds"] > float(drain) + 2
+        waits = container.get("lifecycle", {"preStop": {"exec": {"command": ["sleep", "0"]}}})
+        before = float(waits["preStop"]["exec"]["command"][1])
+        assert pod["terminationGracePeriodSeconds"] > before + float(drain) + 2
     server = pods(documents)["trellis-server"]["containers"][0]
     assert server["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert server["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert server["lifecycle"]["preStop"]["exec"]["command"] == ["sleep", "5"]
 
 
 def test_image_compose_file_chart_and_units_run_the_same_processes() -> None:
@@ -115,6 +118,40 @@ def test_image_compose_file_chart_and_units_run_the_same_processes() -> None:
     assert units["trellis-worker"] == command_of("worker")
     assert units["trellis-migrate"] == command_of("migrate")
     assert units["trellis-scheduler"][:4] == command_of("scheduler")[:4]
+
+
+def test_units_replace_servers_one_by_one() -> None:
+    """REL-1623: a unit that stays active would not migrate again; and to restart it would restart all that require it."""
+    for path in DEPLOY.glob("systemd/*.service"):
+        unit = _unit(path)
+        if path.stem == "trellis-migrate":
+            assert unit["Service"]["Type"] == "oneshot"
+            assert "RemainAfterExit" not in unit["Service"]
+            continue
+        assert "trellis-migrate.service" in unit["Unit"]["After"].split()
+        assert unit["Unit"]["Requires"] == "trellis-migrate.service"
+        # Otherwise programs of tool calls would be told to end with the server that waits for them.
+        assert unit["Service"]["KillMode"] == "mixed"
+        assert (
+            int(unit["Service"]["TimeoutStopSec"])
+            > Environment.model_fields["drain_seconds"].default + 2
+        )
+
+
+def test_sample_proxies_keep_nobody_from_servers_that_are_well() -> None:
+    """REL-1622: "http2 on" stops nginx before 1.25.1, and one failed request must not count against a server."""
+    nginx = re.sub(r"#.*", "", (DEPLOY / "proxies" / "nginx.conf").read_text())
+    assert "http2 on" not in nginx
+    upstream = re.findall(r"^\s+server [\d.:]+ (.+);$", nginx, re.MULTILINE)
+    assert upstream == ["max_fails=0", "max_fails=0"]
+    assert "proxy_buffering off;" in nginx
+    caddy = (DEPLOY / "proxies" / "Caddyfile").read_text()
+    assert "lb_try_duration" in caddy
+    # Daphne ends idle connections after a minute; a proxy must not send its next request into that.
+    for text, kept in ((nginx, r"keepalive_timeout (\d+)s"), (caddy, r"keepalive (\d+)s")):
+        found = re.search(kept, text)
+        assert found is not None
+        assert int(found[1]) < 60
 
 
 def test_the_compose_file_gives_ours_no_more_than_they_need() -> None:
@@ -191,10 +228,15 @@ def _ignored() -> list[str]:
     return [line.removeprefix("**/") for line in lines if line]
 
 
-def _exec_start(path: Path) -> list[str]:
+def _unit(path: Path) -> ConfigParser:
     unit = ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment,method-assign]  # names of units have capitals
     unit.read(path)
+    return unit
+
+
+def _exec_start(path: Path) -> list[str]:
+    unit = _unit(path)
     program, *arguments = unit["Service"]["ExecStart"].split()
     assert program.startswith("/opt/trellis/.venv/bin/")
     assert unit["Service"]["NoNewPrivileges"] == "yes"

@@ -130,7 +130,30 @@ def test_doctor_says_how_far_a_rotation_is(tenant: Tenant) -> None:
 
         assert told() == "1 of 1 stored secrets are still under an old key"
         call_command("rotate_keys", stdout=io.StringIO())
-        assert told() == f"every stored secret is under new, so {old.id} can be removed"
+        assert told().startswith(f"every stored secret is under new; no secret needs {old.id}: ")
+
+
+def test_a_new_key_opens_before_it_seals(tenant: Tenant) -> None:
+    """REL-1625: processes that have it behind the old one read what those that have it first write meanwhile."""
+    row = provider(tenant, key=CANARY)
+    old, new = settings.TRELLIS.encryption_keys[0], EncryptionKey("new", bytes(range(32)))
+
+    def having(*keys: EncryptionKey) -> override_settings:
+        return override_settings(
+            TRELLIS=settings.TRELLIS.model_copy(update={"encryption_keys": keys})
+        )
+
+    with having(old, new):
+        told = next(one.text for one in examine() if one.part == "keys")
+        # Whoever has just put it there must not be told to take it away again.
+        assert "a new one waits to be put first" in told
+    with having(new, old):
+        row.api_key = f"{CANARY}-2"
+        row.save()
+    with having(old, new):
+        fresh = ModelProvider.unscoped.get(pk=row.pk)
+        assert key_id_of(fresh.api_key.sealed) == "new"
+        assert fresh.api_key.reveal("test") == f"{CANARY}-2"
 
 
 def test_keys_rotate_and_the_old_one_can_go(tenant: Tenant) -> None:

@@ -47,7 +47,7 @@ class Command(BaseCommand):
             note = " (primary)" if key_id == primary_key_id() else ""
             self.stdout.write(f"key {key_id}{note}: {whole(count)} {_secrets(count)}")
         if set(usage) <= {primary_key_id()}:
-            self.stdout.write("No other key is in use: the old ones can be removed.")
+            self.stdout.write("No other key is in use: old ones can be removed.")
         elif options["report"]:
             self.stdout.write("Run manage.py rotate_keys to encrypt them with the primary key.")
 

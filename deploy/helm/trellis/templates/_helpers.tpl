@@ -64,6 +64,10 @@ spec:
           value: {{ $value | quote }}
         {{- end }}
       {{- if .has_probes }}
+      # The cluster goes on sending requests for some seconds after it has told a pod to end.
+      lifecycle:
+        preStop:
+          exec: {command: ["sleep", "5"]}
       ports:
         - {name: http, containerPort: 8000}
       startupProbe:
