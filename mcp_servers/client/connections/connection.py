@@ -37,7 +37,7 @@ from mcp_servers.client.errors import ConnectTimedOut
 from mcp_servers.client.sdk import mcp, mcp_types
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports import transport_named
-from mcp_servers.client.transports.stdio import OpenTransport
+from mcp_servers.client.transports.stdio import LINE_TOO_LONG, OpenTransport
 from mcp_servers.client.values import Protocol
 from workspaces.database.row_security import reach_of, set_reach
 
@@ -231,6 +231,8 @@ class Connection:
             failure = call_failure(error)
             if failure is None:
                 raise
+            if isinstance(failure, CallFailed) and failure.kind == "broken" and self._is_overlong:
+                failure = CallFailed("too_large")
             if isinstance(failure, RpcError):
                 failure = failure.without_secrets(self.spec.workspace_id)
             raise failure from error
@@ -244,6 +246,12 @@ class Connection:
             if call is not None and not is_answered:
                 self._remember_unanswered(flight)
             self._note_landing()
+
+    @property
+    def _is_overlong(self) -> bool:
+        """The program wrote more in one line than is read, which ended the connection."""
+        stdio = self.transport.stdio
+        return stdio is not None and stdio.failure == LINE_TOO_LONG
 
     def _note_landing(self) -> None:
         if not self.flights:
@@ -350,7 +358,7 @@ class Connection:
                 await self._wait_for_end(session)
         except BaseException as error:
             if not self.opened.done():
-                failure = connect_failure(error, is_stdio=self.spec.is_stdio)
+                failure = connect_failure(error, spec=self.spec, transport=self.transport)
                 self.trace.event(f"Not connected: {failure.message} {failure.advice}".rstrip())
                 if failure.advice:
                     logger.warning(

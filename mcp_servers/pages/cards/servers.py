@@ -83,6 +83,8 @@ class Card:
     is_active: bool
     status: str
     reason: str
+    said: str
+    """What the program wrote, and what to do: for those who manage it."""
     suggests_sessions: bool
     """A tool wanted to ask back, which this server can do only in the older revisions."""
     protocol_label: str
@@ -257,6 +259,7 @@ def _card(
     bars = tuple(_bar(check) for check in reversed(checks))
     connections = connections_of(server)
     known, state = server.global_server, server.state
+    reason, _line, said = state.status_reason.partition("\n")
     return Card(
         id=server.pk,
         name=server.name,
@@ -272,7 +275,8 @@ def _card(
         hosted_page=_hosted_page(server),
         is_active=server.is_active,
         status=status_of(server, needs_sign_in=needs_sign_in),
-        reason=state.status_reason if can_manage else state.status_reason.partition("\n")[0],
+        reason=reason,
+        said=said if can_manage else "",
         suggests_sessions=bool(state.server_info.get("asks_back"))
         and server.protocol != Protocol.LEGACY
         and server.scope != ServerScope.GLOBAL,
