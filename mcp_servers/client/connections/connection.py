@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from django.utils.translation import gettext_noop as _
-
 from mcp_servers.client.connections.facts import ServerFacts
 from mcp_servers.client.connections.failures import (
     CallFailed,
@@ -26,6 +24,7 @@ from mcp_servers.client.connections.failures import (
     call_failure,
     connect_failure,
     leaf_of,
+    too_slow,
 )
 from mcp_servers.client.connections.flights import CHECKING, CURRENT, CallRef, Flight
 from mcp_servers.client.connections.opening import Opener
@@ -33,7 +32,6 @@ from mcp_servers.client.connections.questions import Questions
 from mcp_servers.client.connections.subscriptions import Watch
 from mcp_servers.client.connections.tap import Tap, is_modern
 from mcp_servers.client.connections.tracing import ConnectionTrace, buffer
-from mcp_servers.client.errors import ConnectTimedOut
 from mcp_servers.client.sdk import mcp, mcp_types
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports import transport_named
@@ -186,7 +184,7 @@ class Connection:
             async with asyncio.timeout(self.spec.connect_seconds + 1.0):
                 return await asyncio.shield(self.opened)
         except TimeoutError as error:
-            raise ConnectTimedOut(_("The server did not answer in time.")) from error
+            raise too_slow(self.spec) from error
 
     async def request(
         self,

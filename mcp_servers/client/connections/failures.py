@@ -135,14 +135,20 @@ def connect_failure(
     error: BaseException, *, spec: ConnectionSpec, transport: OpenTransport
 ) -> ConnectionFailed:
     """Why a connection could not be opened, with what whoever manages the server can do about it."""
+    if isinstance(leaf_of(error), TimeoutError):
+        return too_slow(spec)
     failure = _connect_failure(error, is_stdio=spec.is_stdio)
-    kind = failure.details.get("kind")
-    if kind == "timeout":
-        failure.advice = _(
-            "It had %(seconds)s. If it only starts slowly, give it more under “Time to connect” in its settings."
-        ) % {"seconds": told_duration(spec.connect_seconds)}
-    elif kind == "ended" and transport.stdio is not None:
+    if failure.details.get("kind") == "ended" and transport.stdio is not None:
         return _program_ended(failure, transport.stdio)
+    return failure
+
+
+def too_slow(spec: ConnectionSpec) -> ConnectTimedOut:
+    """It did not open within the time that it had, and where it gets more."""
+    failure = ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
+    failure.advice = _(
+        "It had %(seconds)s. If it only starts slowly, give it more under “Time to connect” in its settings."
+    ) % {"seconds": told_duration(spec.connect_seconds)}
     return failure
 
 
@@ -173,8 +179,6 @@ def _connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFaile
     leaf = leaf_of(error)
     if isinstance(leaf, ConnectionFailed):
         return leaf
-    if isinstance(leaf, TimeoutError):
-        return ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
     if isinstance(leaf, asyncio.CancelledError):
         return ConnectionFailed(
             _("The connection was closed before it was open."), details={"kind": "closed"}
