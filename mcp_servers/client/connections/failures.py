@@ -166,7 +166,7 @@ def _program_ended(failure: ConnectionFailed, program: StdioTransport) -> Connec
         failure.advice = _("It was ended by signal %(number)s.") % {"number": code - SIGNALS_FROM}
     elif said.strip():
         failure.advice = _(
-            "Often a variable, a path or an argument is missing or wrong. The program's own words say which:"
+            "Often a variable, a path or an argument is missing or wrong. See what the program said."
         )
     else:
         failure.advice = _("It wrote nothing about why. Its exit code was %(code)s.") % {
