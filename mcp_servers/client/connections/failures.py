@@ -140,6 +140,8 @@ def connect_failure(
     failure = _connect_failure(error, is_stdio=spec.is_stdio)
     if failure.details.get("kind") == "ended" and transport.stdio is not None:
         return _program_ended(failure, transport.stdio)
+    if spec.is_stdio and not failure.advice:
+        failure.advice = _("Its arguments may start something else than the MCP server.")
     return failure
 
 

@@ -46,6 +46,7 @@ LOOK_SECONDS: Final = 75.0
 """Longest look at a server that somebody waits for: connect and list."""
 MAX_INSTRUCTIONS: Final = 20_000
 """Characters of a server's own instructions."""
+_WORDS_FOLLOW: Final = "\n\n"
 MAX_SAID: Final = 1500
 """Characters of what a program last wrote to its error stream: a reason stands at the end."""
 LEAST_TTL_SECONDS: Final = 5.0
@@ -70,7 +71,17 @@ class ConnectionReport:
     resource_count: int | None = None
     prompt_count: int | None = None
     details: str = ""
-    """The end of what a program wrote to its error stream."""
+    """What to do about a failure, and the end of what a program wrote to its error stream."""
+
+    @property
+    def advice(self) -> str:
+        """What to do about a failure."""
+        return advice_and_words(self.details)[0]
+
+    @property
+    def said(self) -> str:
+        """What a program wrote last."""
+        return advice_and_words(self.details)[1]
 
 
 def test_connection(*, server: McpServer, actor: Actor) -> ConnectionReport:
@@ -356,4 +367,10 @@ def _report_failure(
 def _told_to_managers(error: ConnectionFailed, stderr: str) -> str:
     """What those who may change the server read besides the reason."""
     said = strip_hidden(stderr).strip()[-MAX_SAID:]
-    return "\n".join(part for part in (error.advice, said) if part)
+    return _WORDS_FOLLOW.join(part for part in (error.advice, said) if part)
+
+
+def advice_and_words(details: str) -> tuple[str, str]:
+    """What to do about a failure, and what the program said, out of what was told of both."""
+    advice, _line, said = details.partition(_WORDS_FOLLOW)
+    return advice, said

@@ -112,7 +112,8 @@ def test_a_wrong_folder_is_told_in_the_servers_words(
     assert "\n" not in card.reason
     assert "None of the specified directories" in card.said
     told = cards_of([server], actor=tenant.actor("member"))[0]
-    assert (told.reason, told.said) == (card.reason, "")
+    assert card.advice.startswith("Often a variable")
+    assert (told.reason, told.advice, told.said) == (card.reason, "", "")
 
 
 def test_a_program_that_is_not_there_is_told(tenant: Tenant) -> None:
@@ -142,7 +143,7 @@ def test_a_program_that_starts_slowly_is_told_where_it_gets_more_time(tenant: Te
     report = looked_at(tenant, server)
     assert report.message == "The server did not answer in time."
     assert report.details == (
-        "It had 2 seconds. If it only starts slowly, give it more under “Time to connect” in its settings.\ndownloading"
+        "It had 2 seconds. If it only starts slowly, give it more under “Time to connect” in its settings.\n\ndownloading"
     )
 
 
