@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -73,6 +74,11 @@ def unpinned(command: str, args: Sequence[str]) -> str:
     if name in _CONTAINERS and "run" in rest and not any(map(_DIGEST.fullmatch, rest)):
         return _("Its image is not named by digest (name@sha256:…).")
     return ""
+
+
+def is_there(command: str) -> bool:
+    """Whether this machine can run a command."""
+    return command == OWN_INTERPRETER or (Path(command).is_file() and os.access(command, os.X_OK))
 
 
 def runs_packages(command: str) -> bool:
