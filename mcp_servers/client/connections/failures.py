@@ -138,6 +138,9 @@ def connect_failure(
     if isinstance(leaf_of(error), TimeoutError):
         return too_slow(spec)
     failure = _connect_failure(error, is_stdio=spec.is_stdio)
+    if isinstance(failure, AuthenticationRequired) and not spec.has_credentials:
+        failure.message = _("The server asks for a sign-in or a key, and none is entered for it.")
+        failure.advice = _("Choose how to sign in under “Authentication” in its settings.")
     if failure.details.get("kind") == "ended" and transport.stdio is not None:
         return _program_ended(failure, transport.stdio)
     if spec.is_stdio and not failure.advice:
