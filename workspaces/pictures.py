@@ -7,6 +7,7 @@ import binascii
 import io
 import struct
 import warnings
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,7 @@ MAX_SIDE: Final = 2_048
 # What browsers show and the library decodes itself. SVG is a document with scripts and links, and is none of them.
 _FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
 _QUALITY: Final = 88
+_PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 
 class Unshowable(ValueError):
@@ -67,7 +69,7 @@ def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(raw), formats=_FORMATS) as image:
+            with Image.open(io.BytesIO(_without_broken_asides(raw)), formats=_FORMATS) as image:
                 return _encode(image, max_pixels)
     except Unshowable:
         raise
@@ -77,6 +79,23 @@ def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
         raise Unshowable(_too_many()) from error
     except (*_DAMAGED, MemoryError) as error:
         raise Unshowable(_("it is damaged")) from error
+
+
+def _without_broken_asides(raw: bytes) -> bytes:
+    """Leave out what stands beside a PNG's picture where its checksum is wrong, as browsers do; Pillow gives all up.
+
+    PNG specification, 5.4: a small first letter marks a chunk that the picture can be shown without.
+    """
+    if not raw.startswith(_PNG):
+        return raw
+    kept, at = [_PNG], len(_PNG)
+    while at + 12 <= len(raw):
+        end = at + 12 + int.from_bytes(raw[at : at + 4], "big")
+        chunk = raw[at:end]
+        if not chunk[4] & 0x20 or zlib.crc32(chunk[4:-4]).to_bytes(4, "big") == chunk[-4:]:
+            kept.append(chunk)
+        at = end
+    return b"".join(kept)
 
 
 def _too_many() -> str:

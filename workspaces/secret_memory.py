@@ -152,6 +152,11 @@ class HeldSecrets:
             self._values.clear()
             self._values[str(workspace_id)].add(plain)
 
+    def is_empty(self) -> bool:
+        """Nothing was there to be held."""
+        with _lock:
+            return not any(self._values.values())
+
     def of(self, whose: str) -> frozenset[str]:
         """What it holds of one memory; the caller has the lock."""
         return frozenset(self._values.get(whose, ()))

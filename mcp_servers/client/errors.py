@@ -19,7 +19,7 @@ McpServersError(DomainError)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.utils.translation import gettext_noop as _
 
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
     from audit.actions import RefusedBy
     from mcp_servers.client.decisions import PolicyDecision
+
+
+ASKS_BACK: Final = _(
+    "The tool wants to ask a question while it runs. This server can only do that with sessions."
+    " Switch the server's protocol to “with sessions”."
+)
 
 
 class McpServersError(DomainError):

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from mcp_servers.client import schemas
 from mcp_servers.client.canonical import JsonValue, canonical_json, clean_text
-from mcp_servers.client.errors import InvalidJson
+from mcp_servers.client.errors import ASKS_BACK, InvalidJson
 from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.values import (
     AudioPart,
@@ -29,6 +29,9 @@ from workspaces.redaction import redact_known
 MAX_PARTS: Final = 200
 MAX_PIXELS: Final = 50_000_000
 """Of all pictures of one result."""
+
+_CANNOT_ASK: Final = ("no back-channel", "server-initiated requests is unavailable")
+"""What the SDK and FastMCP make a tool say that asks in the old way over a connection of 2026-07-28."""
 
 _AUDIO_TYPES: Final = frozenset(
     f"audio/{kind}"
@@ -108,6 +111,13 @@ def read_result(
     message = ""
     if result.is_error:
         message = "The tool reported an error."
+        if any(
+            words in part.text
+            for part in parts
+            if isinstance(part, TextPart)
+            for words in _CANNOT_ASK
+        ):
+            message, details = ASKS_BACK, {**details, "kind": "asks_back"}
     return ToolCallOutcome(
         outcome=Outcome.TOOL_ERROR if result.is_error else Outcome.OK,
         content=tuple(parts),

@@ -65,6 +65,14 @@ class ConnectionSpec:
         return (self.workspace_id, self.server_id)
 
     @property
+    def has_credentials(self) -> bool:
+        """Something is sent, in headers or in its address, that a server could refuse."""
+        target = self.target
+        if isinstance(target, StdioSpec) or target.headers or target.auth is not None:
+            return True
+        return self.secrets is not None and not self.secrets.is_empty()
+
+    @property
     def is_stdio(self) -> bool:
         """The server is a program that runs here."""
         return isinstance(self.target, StdioSpec)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -40,6 +41,7 @@ _TWO_WORDS: Final = {
 }
 _NODE_PIN: Final = re.compile(r"(?:@[\w.~-]+/)?[\w.~-]+@\d+\.\d+\.\d+(?:[-+][\w.+-]+)?")
 _PYTHON_PIN: Final = re.compile(r"[\w.-]+(?:\[[\w,.-]+\])?(?:==|@)\d+(?:\.\d+)+[\w.+!-]*")
+_VERSION: Final = re.compile(r"(?:==|@)\d+(?:\.\d+)+[\w.+!-]*")
 _DIGEST: Final = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
 _WITH_VALUE: Final = frozenset(
     {"-p", "--package", "--from", "--with", "--spec", "--python", "-c", "--call", "--index-url"}
@@ -72,6 +74,22 @@ def unpinned(command: str, args: Sequence[str]) -> str:
     if name in _CONTAINERS and "run" in rest and not any(map(_DIGEST.fullmatch, rest)):
         return _("Its image is not named by digest (name@sha256:…).")
     return ""
+
+
+def is_there(command: str) -> bool:
+    """Whether this machine can run a command."""
+    return command == OWN_INTERPRETER or (Path(command).is_file() and os.access(command, os.X_OK))
+
+
+def runs_packages(command: str) -> bool:
+    """Whether a command fetches a package by its name, and runs it."""
+    return _runner(command, [])[0] in _NODE_RUNNERS | _PYTHON_RUNNERS
+
+
+def stands_for(word: str, pinned: str) -> bool:
+    """Whether a word such as ``package`` or ``package@latest`` means the package that is named with a version."""
+    version = pinned.removeprefix(word.removesuffix("@latest"))
+    return version != pinned and _VERSION.fullmatch(version) is not None
 
 
 def program_hash(command: str, args: Sequence[str]) -> str:

@@ -201,9 +201,13 @@ def _check_pin(program: StdioProgram) -> None:
 
 
 def _roots(server: McpServer, target: HttpSpec | StdioSpec) -> tuple[tuple[str, str], ...]:
-    """The folders that were entered; of a program without any its own."""
+    """The folders that were entered; of a program that was given none its own.
+
+    A program with a folder among its arguments is told of no other: server-filesystem then works in what it is told
+    of, and refuses the folder that it was set up with.
+    """
     entered = tuple((str(root["uri"]), str(root.get("name", ""))) for root in server.roots)
-    if entered or not isinstance(target, StdioSpec):
+    if entered or not isinstance(target, StdioSpec) or target.names_folder():
         return entered
     return ((target.home.absolute().as_uri(), "Its own folder"),)
 

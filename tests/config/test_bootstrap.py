@@ -18,6 +18,7 @@ from typing import IO
 import pytest
 
 from config import bootstrap
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -194,14 +195,19 @@ def test_what_a_tool_started_ends_with_the_set_up(tmp_path: Path) -> None:
     tool, written = tmp_path / "tool.py", tmp_path / "written"
     tool.write_text(TOOL)
     script = (
+        # A shell has what it starts in the background ignore Ctrl-C, and that is inherited.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"import sys; sys.path.insert(0, {str(bootstrap.ROOT)!r})\n"
         "from config import bootstrap\n"
         f"bootstrap._run([sys.executable, {str(tool)!r}, {str(written)!r}, 'start another'])\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL) as set_up:
-        until(lambda: written.exists() and written.stat().st_size > 0)
-        set_up.send_signal(signal.SIGINT)
-        assert set_up.wait(20) != 0
+        try:
+            until(lambda: written.exists() and written.stat().st_size > 0)
+            set_up.send_signal(signal.SIGINT)
+            assert set_up.wait(PATIENCE) != 0
+        finally:
+            set_up.kill()
     size = written.stat().st_size
     time.sleep(0.3)
     assert written.stat().st_size == size

@@ -234,6 +234,36 @@ def test_a_pasted_list_is_shown_before_it_is_taken(page: Page, trellis: RunningT
     assert CANARY not in page.content()
 
 
+PROGRAM_THAT_FAILS = """
+import sys
+from mcp_servers.models import StdioProgram
+said = "import sys; [print('line', n, file=sys.stderr) for n in range(40)]; sys.exit('GARDEN_KEY is not set')"
+StdioProgram.objects.create(slug="fails", title="Fails", command=sys.executable, args=["-c", said])
+"""
+
+
+def test_a_program_that_does_not_start_says_why(page: Page, trellis: RunningTrellis) -> None:
+    """REL-1602: before it is saved and on its card, in both themes and on a phone; the reason is in sight."""
+    trellis.shell(PROGRAM_THAT_FAILS)
+    enter(page, ADMIN, at="/w/demo/servers/catalogue/?program=fails")
+    page.get_by_role("button", name="Test connection").click()
+    report = page.locator(".notice", has_text="No connection")
+    expect(report).to_contain_text("Often a variable, a path or an argument is missing")
+    expect(report.get_by_role("region", name="What the program said")).to_contain_text(
+        "GARDEN_KEY is not set"
+    )
+    page.get_by_role("button", name="Add program").click()
+    card = page.locator("article.server", has_text="Fails").first
+    said = card.get_by_role("region", name="What the program said")
+    for scheme, width in (("light", 1280), ("dark", 390)):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.set_viewport_size({"width": width, "height": 900})
+        expect(said).to_contain_text("GARDEN_KEY is not set")
+        assert said.evaluate("box => box.scrollTop") == 0, "its end is not in sight"
+        expect_no_faults(page, f"a program that does not start, {scheme}")
+        screenshot(page, f"program-fails-{scheme}")
+
+
 def test_a_server_is_disconnected_and_connected_by_hand(
     page: Page, trellis: RunningTrellis
 ) -> None:

@@ -121,3 +121,22 @@ def test_what_is_odd_beside_a_picture_does_not_matter(kind: int, count: int) -> 
     photo = Image.new("RGB", (40, 20), "white")
     picture = clean_picture(encoded(photo, "JPEG", exif=b"Exif\0\0" + beside))
     assert opened(picture.data).size == (20, 40)
+
+
+def test_damaged_data_beside_a_picture_is_left_out() -> None:
+    """REL-1606: as browsers do; what the picture itself needs has to be whole."""
+    out = io.BytesIO()
+    Image.new("RGB", (8, 8), "#3a7").save(out, "PNG", pnginfo=_comment())
+    raw = out.getvalue()
+    at = raw.index(b"tEXt") + 8
+    beside = raw[:at] + b"?" + raw[at + 1 :]
+    assert clean_picture(base64.b64encode(beside).decode()).pixels == 64
+    at = raw.index(b"IHDR") + 6
+    with pytest.raises(Unshowable):
+        clean_picture(base64.b64encode(raw[:at] + b"?" + raw[at + 1 :]).decode())
+
+
+def _comment() -> PngInfo:
+    told = PngInfo()
+    told.add_text("Comment", "drawn by hand")
+    return told

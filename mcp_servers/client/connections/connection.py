@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from django.utils.translation import gettext_noop as _
-
 from mcp_servers.client.connections.facts import ServerFacts
 from mcp_servers.client.connections.failures import (
     CallFailed,
@@ -26,6 +24,7 @@ from mcp_servers.client.connections.failures import (
     call_failure,
     connect_failure,
     leaf_of,
+    too_slow,
 )
 from mcp_servers.client.connections.flights import CHECKING, CURRENT, CallRef, Flight
 from mcp_servers.client.connections.opening import Opener
@@ -33,11 +32,10 @@ from mcp_servers.client.connections.questions import Questions
 from mcp_servers.client.connections.subscriptions import Watch
 from mcp_servers.client.connections.tap import Tap, is_modern
 from mcp_servers.client.connections.tracing import ConnectionTrace, buffer
-from mcp_servers.client.errors import ConnectTimedOut
 from mcp_servers.client.sdk import mcp, mcp_types
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports import transport_named
-from mcp_servers.client.transports.stdio import OpenTransport
+from mcp_servers.client.transports.stdio import LINE_TOO_LONG, OpenTransport
 from mcp_servers.client.values import Protocol
 from workspaces.database.row_security import reach_of, set_reach
 
@@ -186,7 +184,7 @@ class Connection:
             async with asyncio.timeout(self.spec.connect_seconds + 1.0):
                 return await asyncio.shield(self.opened)
         except TimeoutError as error:
-            raise ConnectTimedOut(_("The server did not answer in time.")) from error
+            raise too_slow(self.spec) from error
 
     async def request(
         self,
@@ -231,6 +229,8 @@ class Connection:
             failure = call_failure(error)
             if failure is None:
                 raise
+            if isinstance(failure, CallFailed) and failure.kind == "broken" and self._is_overlong:
+                failure = CallFailed("too_large")
             if isinstance(failure, RpcError):
                 failure = failure.without_secrets(self.spec.workspace_id)
             raise failure from error
@@ -244,6 +244,12 @@ class Connection:
             if call is not None and not is_answered:
                 self._remember_unanswered(flight)
             self._note_landing()
+
+    @property
+    def _is_overlong(self) -> bool:
+        """The program wrote more in one line than is read, which ended the connection."""
+        stdio = self.transport.stdio
+        return stdio is not None and stdio.failure == LINE_TOO_LONG
 
     def _note_landing(self) -> None:
         if not self.flights:
@@ -350,7 +356,7 @@ class Connection:
                 await self._wait_for_end(session)
         except BaseException as error:
             if not self.opened.done():
-                failure = connect_failure(error, is_stdio=self.spec.is_stdio)
+                failure = connect_failure(error, spec=self.spec, transport=self.transport)
                 self.trace.event(f"Not connected: {failure.message} {failure.advice}".rstrip())
                 if failure.advice:
                     logger.warning(

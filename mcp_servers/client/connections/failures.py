@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import httpx2
@@ -11,6 +11,7 @@ import pydantic
 from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.errors import (
+    ASKS_BACK,
     AuthenticationRequired,
     ConnectionFailed,
     ConnectTimedOut,
@@ -19,9 +20,15 @@ from mcp_servers.client.errors import (
     NotAnMcpServer,
 )
 from mcp_servers.client.sdk import mcp
+from mcp_servers.client.transports.child import CANNOT_RUN, CANNOT_RUN_WORDS, SIGNALS_FROM
 from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, is_ours
 from workspaces.outbound import NetworkRefused, Withheld
 from workspaces.redaction import redact_known
+from workspaces.waiting_times import told_duration
+
+if TYPE_CHECKING:
+    from mcp_servers.client.spec import ConnectionSpec
+    from mcp_servers.client.transports.stdio import OpenTransport, StdioTransport
 
 CONNECTION_CLOSED: Final = -32000
 _INVALID_REQUEST: Final = -32600
@@ -47,12 +54,7 @@ _WORDS: Final = {
     "foreign_endpoint": _(
         "The server wants messages sent to another origin, which is not allowed."
     ),
-    "asks_back": (
-        _(
-            "The tool wants to ask a question while it runs. This server can only do that with sessions."
-            " Switch the server's protocol to “with sessions”."
-        )
-    ),
+    "asks_back": ASKS_BACK,
     "busy": _("The server is busy with another call. Please try again in a moment."),
     "input_declined": _("The tool's question was declined."),
     "task_gone": _("The server no longer knows this task."),
@@ -129,13 +131,59 @@ def leaf_of(error: BaseException) -> BaseException:
     return error
 
 
-def connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed:
-    """Why a connection could not be opened."""
+def connect_failure(
+    error: BaseException, *, spec: ConnectionSpec, transport: OpenTransport
+) -> ConnectionFailed:
+    """Why a connection could not be opened, with what whoever manages the server can do about it."""
+    if isinstance(leaf_of(error), TimeoutError):
+        return too_slow(spec)
+    failure = _connect_failure(error, is_stdio=spec.is_stdio)
+    if isinstance(failure, AuthenticationRequired) and not spec.has_credentials:
+        failure.message = _("The server asks for a sign-in or a key, and none is entered for it.")
+        failure.advice = _("Choose how to sign in under “Authentication” in its settings.")
+    if failure.details.get("kind") == "ended" and transport.stdio is not None:
+        return _program_ended(failure, transport.stdio)
+    if spec.is_stdio and not failure.advice:
+        failure.advice = _("Its arguments may start something else than the MCP server.")
+    return failure
+
+
+def too_slow(spec: ConnectionSpec) -> ConnectTimedOut:
+    """It did not open within the time that it had, and where it gets more."""
+    failure = ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
+    failure.advice = _(
+        "It had %(seconds)s. If it only starts slowly, give it more under “Time to connect” in its settings."
+    ) % {"seconds": told_duration(spec.connect_seconds)}
+    return failure
+
+
+def _program_ended(failure: ConnectionFailed, program: StdioTransport) -> ConnectionFailed:
+    said, code = program.stderr.text(), program.exit_code
+    if code == CANNOT_RUN and said.startswith(CANNOT_RUN_WORDS):
+        missing = ConnectionFailed(
+            _("Trellis could not start the program."), details={"kind": "not_started"}
+        )
+        missing.advice = _(
+            "The platform's owner has to install it on this machine, or to correct its command in the list of programs."
+        )
+        return missing
+    if code is not None and code > SIGNALS_FROM:
+        failure.advice = _("It was ended by signal %(number)s.") % {"number": code - SIGNALS_FROM}
+    elif said.strip():
+        failure.advice = _(
+            "Often a variable, a path or an argument is missing or wrong. See what the program said."
+        )
+    else:
+        failure.advice = _("It wrote nothing about why. Its exit code was %(code)s.") % {
+            "code": code
+        }
+    return failure
+
+
+def _connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFailed:
     leaf = leaf_of(error)
     if isinstance(leaf, ConnectionFailed):
         return leaf
-    if isinstance(leaf, TimeoutError):
-        return ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
     if isinstance(leaf, asyncio.CancelledError):
         return ConnectionFailed(
             _("The connection was closed before it was open."), details={"kind": "closed"}

@@ -1,7 +1,8 @@
 """Runs one stdio server as a confined child, and makes sure that it ends with its owner.
 
 Started by path with `python -I -S`, so only the standard library is at hand and nothing of the platform is imported.
-Arguments: the descriptor of the lifeline, the limits as JSON, and the program with its arguments.
+Arguments: the descriptor of the lifeline, the limits as JSON, a folder to remove at the end (or nothing), and the
+program with its arguments.
 
 The process stays between the platform and the program. It holds the read end of a pipe whose write end only the
 platform has: when the platform closes it, crashes or is killed, the read ends, and this process ends the program and
@@ -17,6 +18,7 @@ import os
 import pathlib
 import resource
 import select
+import shutil
 import signal
 import sys
 import time
@@ -26,12 +28,15 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 
 _GRACE_SECONDS = 2.0
-_CANNOT_RUN = 127
+CANNOT_RUN = 127
+"""What a shell says, too, of a program that is not there."""
+CANNOT_RUN_WORDS = "cannot run "
+SIGNALS_FROM = 128
 
 
 def main(argv: list[str]) -> int:
-    """Run argv[2:] under the limits of argv[1] until it ends or the lifeline argv[0] does; its exit code."""
-    lifeline, limits, program = int(argv[0]), json.loads(argv[1]), argv[2:]
+    """Run argv[3:] under the limits of argv[1] until it ends or the lifeline argv[0] does; its exit code."""
+    lifeline, limits, scratch, program = int(argv[0]), json.loads(argv[1]), argv[2], argv[3:]
     os.set_inheritable(lifeline, False)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     wakeup_read, wakeup_write = os.pipe()
@@ -60,6 +65,8 @@ def main(argv: list[str]) -> int:
             os.read(wakeup_read, 512)
             code = _reap(child)
     _kill_descendants()
+    if scratch:
+        shutil.rmtree(scratch, ignore_errors=True)
     return code
 
 
@@ -83,13 +90,13 @@ def _become(program: list[str], limits: dict[str, int]) -> None:
         # The kernel counts all threads of the user, the platform's own included.
         _limit(resource.RLIMIT_NPROC, _threads_of_user() + limits["processes"])
         if os.getppid() != keeper:
-            os._exit(_CANNOT_RUN)
+            os._exit(CANNOT_RUN)
         os.execve(program[0], program, dict(os.environ))  # noqa: S606  no shell is the point
     except Exception as error:  # noqa: BLE001  the finally below leaves by _exit, whatever it is
         with contextlib.suppress(OSError):
-            os.write(2, f"cannot run {program[0]}: {error}\n".encode())
+            os.write(2, f"{CANNOT_RUN_WORDS}{program[0]}: {error}\n".encode())
     finally:
-        os._exit(_CANNOT_RUN)
+        os._exit(CANNOT_RUN)
 
 
 def _limit(which: int, value: int) -> None:
@@ -127,7 +134,7 @@ def _reap(child: int) -> int | None:
             return code
         if pid == child:
             code = os.waitstatus_to_exitcode(status)
-            code = 128 - code if code < 0 else code
+            code = SIGNALS_FROM - code if code < 0 else code
 
 
 def _stop(child: int) -> int:
@@ -142,7 +149,7 @@ def _stop(child: int) -> int:
         time.sleep(0.02)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    return 128 + signal.SIGKILL
+    return SIGNALS_FROM + signal.SIGKILL
 
 
 def _kill_descendants() -> None:

@@ -11,7 +11,9 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import sys
+import tempfile
 from collections import deque
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -37,13 +39,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_LINE_BYTES: Final = 2**20
+MAX_LINE_BYTES: Final = 8 * 2**20
+"""As much as one message over HTTP; pictures of whole web pages come in one line."""
 STDERR_BYTES: Final = 64 * 1024
 MAX_STDERR_LINE: Final = 4096
 STDERR_BYTES_PER_SECOND: Final = 2.0 * 2**20
 """Of a child that never stops: it waits, so that others have the loop."""
+LINE_TOO_LONG: Final = "line_too_long"
 MAX_STRAY_LINES: Final = 10_000
 """Lines that are no protocol, after which the child counts as broken."""
+
+MAX_SCRATCH_PATH: Final = 50
+"""Bytes. Playwright adds some 45 to it, and macOS takes 104 for a socket."""
 
 EXIT_SECONDS: Final = 2.0
 """How long a child may take to end by itself after its input closed."""
@@ -92,6 +99,8 @@ class StdioTransport:
         self.stderr = StderrRing()
         self.pid: int | None = None
         """The keeper's process id while the child runs."""
+        self.exit_code: int | None = None
+        """How the child ended; 128 and the signal's number, if one ended it."""
         self.failure: str | None = None
         """Why reading stopped, if it was not the child's orderly end: "line_too_long" or "not_mcp"."""
         self._context: contextlib.AbstractAsyncContextManager[_Streams] | None = None
@@ -123,14 +132,14 @@ class StdioTransport:
                         await self._stop(process, lifeline)
                     tasks.cancel_scope.cancel()
         finally:
-            self.pid = None
+            self.pid, self.exit_code = None, process.returncode
             for stream in (to_session, read_stream, write_stream, from_session):
                 stream.close()
 
     async def _start(self) -> tuple[asyncio.subprocess.Process, int]:
         spec = self._spec
         spec.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (spec.home / "tmp").mkdir(mode=0o700, exist_ok=True)
+        scratch, goes_with_it = _scratch_of(spec.home)
         read_end, write_end = os.pipe()
         try:
             # The keeper sets the limits after its fork; a function between fork and exec in this process, which has
@@ -138,7 +147,7 @@ class StdioTransport:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *("-I", "-S", _KEEPER, str(read_end), json.dumps(asdict(spec.limits))),
-                *spec.argv,
+                *(goes_with_it, *spec.argv),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -147,7 +156,7 @@ class StdioTransport:
                     "PATH": _SEARCH_PATH,
                     "LANG": "C.UTF-8",
                     "HOME": str(spec.home),
-                    "TMPDIR": str(spec.home / "tmp"),
+                    "TMPDIR": scratch,
                     **spec.env,
                 },
                 pass_fds=(read_end,),
@@ -155,6 +164,8 @@ class StdioTransport:
             )
         except BaseException:
             os.close(write_end)
+            if goes_with_it:
+                shutil.rmtree(goes_with_it, ignore_errors=True)
             raise
         finally:
             os.close(read_end)
@@ -176,12 +187,12 @@ class StdioTransport:
                     del buffer[: newline + 1]
                     start = 0
                     if len(line) > MAX_LINE_BYTES:
-                        self.failure = "line_too_long"
+                        self.failure = LINE_TOO_LONG
                         return
                     if line.strip() and not await self._deliver(line, to_session):
                         return
                 if len(buffer) > MAX_LINE_BYTES:
-                    self.failure = "line_too_long"
+                    self.failure = LINE_TOO_LONG
                     return
 
     async def _deliver(
@@ -294,6 +305,20 @@ _Streams = tuple[
     "MemoryObjectReceiveStream[SessionMessage | Exception]",
     "MemoryObjectSendStream[SessionMessage]",
 ]
+
+
+def _scratch_of(home: Path) -> tuple[str, str]:
+    """A child's folder for temporary files, and what of it goes when the child ends.
+
+    Programs make sockets in it, whose whole path may have a hundred bytes; of a home that lies too deep, it is
+    elsewhere, and for this one child.
+    """
+    inside = home / "tmp"
+    if len(os.fsencode(inside.absolute())) <= MAX_SCRATCH_PATH:
+        inside.mkdir(mode=0o700, exist_ok=True)
+        return str(inside), ""
+    elsewhere = tempfile.mkdtemp(prefix="mcp-")
+    return elsewhere, elsewhere
 
 
 async def _ended(process: asyncio.subprocess.Process, seconds: float) -> bool:

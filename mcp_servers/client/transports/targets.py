@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,8 @@ class ChildLimits:
     memory_bytes: int = 1024 * 2**20
     processes: int = 64
     """Processes and threads, besides those the platform's user already has. Not enforced for root by the kernel."""
-    open_files: int = 256
+    open_files: int = 1024
+    """What a login shell allows; programs that read hundreds of their own files at once need it."""
     file_bytes: int = 100 * 2**20
     cpu_seconds: int = 3600
     """Over the child's whole life."""
@@ -53,3 +55,8 @@ class StdioSpec:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Declared names only; nothing of the service's own environment is added."""
     limits: ChildLimits = field(default_factory=ChildLimits)
+
+    def names_folder(self) -> bool:
+        """Whether an argument, or what stands behind its ``=``, is a folder of this machine."""
+        values = (one for arg in self.argv[1:] for one in (arg, arg.partition("=")[2]))
+        return any(value.startswith("/") and os.path.isdir(value) for value in values)  # noqa: PTH112  never raises

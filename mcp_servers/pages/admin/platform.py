@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from mcp_servers.models import GlobalServer, StdioProgram
+from mcp_servers.models import GlobalServer, StdioProgram, version_pins
 from mcp_servers.pages.admin.common import is_owner
 from mcp_servers.pages.forms.program_entry import ProgramEntryForm
 from mcp_servers.registry import services
@@ -53,6 +53,11 @@ class StdioProgramAdmin(TrackedModelAdmin):
     def save_model(self, request: HttpRequest, obj: StdioProgram, form: Any, change: bool) -> None:
         with telling(request):
             services.save_program(program=obj, actor=actor_of(request))
+            if not version_pins.is_there(obj.command):
+                told = _(
+                    "There is no program at %(path)s on this machine. Servers that run it cannot start here."
+                )
+                messages.warning(request, told % {"path": obj.command})
 
     def delete_model(self, request: HttpRequest, obj: StdioProgram) -> None:
         with telling(request):

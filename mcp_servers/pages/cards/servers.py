@@ -35,6 +35,7 @@ from mcp_servers.registry.catalogue.own import moved_to
 from mcp_servers.registry.discovery import listed_for
 from mcp_servers.registry.rights import may_manage, may_sign_in
 from mcp_servers.registry.services.connections import connections_of
+from mcp_servers.registry.services.inspection import advice_and_words
 from mcp_servers.registry.trace.reading import may_see_trace
 from workspaces.formats import clock
 
@@ -83,6 +84,10 @@ class Card:
     is_active: bool
     status: str
     reason: str
+    advice: str
+    """What to do about it, for those who manage it."""
+    said: str
+    """What the program wrote to its error stream, for those who manage it."""
     suggests_sessions: bool
     """A tool wanted to ask back, which this server can do only in the older revisions."""
     protocol_label: str
@@ -257,6 +262,8 @@ def _card(
     bars = tuple(_bar(check) for check in reversed(checks))
     connections = connections_of(server)
     known, state = server.global_server, server.state
+    reason, _line, details = state.status_reason.partition("\n")
+    advice, said = advice_and_words(details)
     return Card(
         id=server.pk,
         name=server.name,
@@ -272,7 +279,9 @@ def _card(
         hosted_page=_hosted_page(server),
         is_active=server.is_active,
         status=status_of(server, needs_sign_in=needs_sign_in),
-        reason=state.status_reason if can_manage else state.status_reason.partition("\n")[0],
+        reason=reason,
+        advice=advice if can_manage else "",
+        said=said if can_manage else "",
         suggests_sessions=bool(state.server_info.get("asks_back"))
         and server.protocol != Protocol.LEGACY
         and server.scope != ServerScope.GLOBAL,

@@ -44,7 +44,7 @@ class ProgramFields(SectionedForm):
             common: dict[str, Any] = {
                 "label": parameter.title,
                 "initial": given,
-                "required": False,
+                "required": parameter.required and not parameter.default,
                 "help_text": parameter.help,
             }
             self.fields[name] = (

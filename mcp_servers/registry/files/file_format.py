@@ -144,7 +144,7 @@ def read_server_list(text: str | bytes) -> ServerList:
         Malformed: not UTF-8, not JSON (with line and column), too large, a name twice, or no `mcpServers` in it.
     """
     document = _document(text)
-    servers = document.get("mcpServers", document.get("servers"))
+    servers = _servers_in(document)
     if not isinstance(servers, dict):
         raise Malformed(_("The file needs an object “mcpServers” with the servers by name."))
     if len(servers) > MAX_ENTRIES:
@@ -159,6 +159,20 @@ def read_server_list(text: str | bytes) -> ServerList:
     return ServerList(entries=tuple(entries), problems=problems)
 
 
+def _servers_in(document: dict[str, Any]) -> object:
+    """The servers by name: under the usual keys, one level further in as in some editors' settings, or by themselves."""
+    inner = document.get("mcp")
+    for place in (document, inner if isinstance(inner, dict) else {}):
+        for key in ("mcpServers", "servers"):
+            if key in place:
+                return place[key]
+    is_bare = document and all(
+        isinstance(one, dict) and any(key in one for key in ("command", *_URL_KEYS))
+        for one in document.values()
+    )
+    return document if is_bare else None
+
+
 def _document(text: str | bytes) -> dict[str, Any]:
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     if len(raw) > MAX_FILE_BYTES:
@@ -166,7 +180,9 @@ def _document(text: str | bytes) -> dict[str, Any]:
             _("A list of servers has at most %(most)s KiB.") % {"most": MAX_FILE_BYTES // 1024}
         )
     try:
-        document = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
+        document = json.loads(
+            _whole(raw.decode("utf-8-sig")), object_pairs_hook=_without_duplicates
+        )
     except UnicodeDecodeError as error:
         raise Malformed(_("The text is not UTF-8.")) from error
     except json.JSONDecodeError as error:
@@ -181,6 +197,11 @@ def _document(text: str | bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise Malformed(_("Use an object."))
     return document
+
+
+def _whole(text: str) -> str:
+    """The text, with the braces that are missing where somebody copied an object with its name only."""
+    return f"{{{text}}}" if text.lstrip().startswith('"') else text
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from mcp_servers.models import (
     McpServer,
     ServerScope,
     StdioProgram,
+    version_pins,
 )
 from mcp_servers.models.programs import build_argv
 from mcp_servers.registry.bud_choices import EVERYWHERE, WhereUsed
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 Plan: TypeAlias = Literal["add", "refuse"]
 
 _ESCAPED_PARAMETER: Final = re.compile(r"\\\{([a-z][a-z0-9_]*)\\\}")
+_CONSENT: Final = frozenset({"-y", "--yes"})
+"""With which a package runner asks nobody; it has nobody to ask here."""
 _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -170,37 +174,60 @@ def _remote_draft(entry: Entry) -> ServerDraft:
 
 
 def _program_draft(entry: Entry) -> ServerDraft:
-    """A program only if it is, word by word, one that the platform's owner has put on offer.
+    """A program only if it is one that the platform's owner has put on offer; what runs is the owner's command.
 
     Raises:
-        InvalidInput: it is not.
+        InvalidInput: it is not, or it is given variables that it does not take here.
     """
+    foreign: set[str] = set()
     for program in StdioProgram.objects.filter(is_enabled=True):
         values = _parameters_of(entry, program)
-        if values is not None:
-            return ServerDraft(
-                name=entry.name,
-                transport=transports.STDIO,
-                program=program,
-                parameters=values,
-                env={name: value for name, value in entry.env.items() if name in program.env_names},
-                is_active=False,
+        if values is None:
+            continue
+        if foreign := set(entry.env) - set(program.env_names):
+            continue
+        return ServerDraft(
+            name=entry.name,
+            transport=transports.STDIO,
+            program=program,
+            parameters=values,
+            env=dict(entry.env),
+            is_active=False,
+        )
+    if foreign:
+        raise InvalidInput(
+            _(
+                "The platform's list of programs has this one, but without the variable %(names)s."
+                " The platform's owner can add it there, under “Environment”."
             )
-    raise InvalidInput(_("This program is not in the platform's catalogue. Pick one from there."))
+            % {"names": ", ".join(sorted(foreign))[:200]}
+        )
+    raise InvalidInput(
+        _(
+            "This program, with these arguments, is not in the platform's list of programs. The platform's owner can"
+            " add it there. Then import this again."
+        )
+    )
 
 
 def _parameters_of(entry: Entry, program: StdioProgram) -> dict[str, str] | None:
     """The parameters with which the catalogue's entry becomes exactly this command; None: with none."""
-    if entry.command not in (program.command, *build_argv(program.command, [], {})):
+    # People write "npx", and the owner had to say which one.
+    names = (program.command, Path(program.command).name, *build_argv(program.command, [], {}))
+    if entry.command not in names:
         return None
-    if len(entry.args) > len(program.args):
-        return None
+    templates, given = list(program.args), list(entry.args)
+    if is_runner := version_pins.runs_packages(program.command):
+        templates, given = (
+            [one for one in args if one not in _CONSENT] for args in (templates, given)
+        )
     values: dict[str, str] = {}
-    given = list(entry.args)
-    for template in program.args:
+    for template in templates:
         match = re.fullmatch(_pattern_of(template), given[0]) if given else None
         if match is not None:
             values.update(match.groupdict())
+            given.pop(0)
+        elif is_runner and given and version_pins.stands_for(given[0], template):
             given.pop(0)
         elif "{" not in template:
             return None

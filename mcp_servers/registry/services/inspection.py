@@ -15,6 +15,7 @@ from django.utils.translation import gettext_noop as _
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.definitions import storable
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
+from mcp_servers.client.hidden_text import strip_hidden
 from mcp_servers.models import McpServer, ServerState, ServerStatus
 from mcp_servers.oauth.grants import (
     has_usable_grant,
@@ -45,6 +46,9 @@ LOOK_SECONDS: Final = 75.0
 """Longest look at a server that somebody waits for: connect and list."""
 MAX_INSTRUCTIONS: Final = 20_000
 """Characters of a server's own instructions."""
+_WORDS_FOLLOW: Final = "\n\n"
+MAX_SAID: Final = 1500
+"""Characters of what a program last wrote to its error stream: a reason stands at the end."""
 LEAST_TTL_SECONDS: Final = 5.0
 MOST_TTL_SECONDS: Final = 24 * 3600.0
 
@@ -67,7 +71,17 @@ class ConnectionReport:
     resource_count: int | None = None
     prompt_count: int | None = None
     details: str = ""
-    """The end of what a program wrote to its error stream."""
+    """What to do about a failure, and the end of what a program wrote to its error stream."""
+
+    @property
+    def advice(self) -> str:
+        """What to do about a failure."""
+        return advice_and_words(self.details)[0]
+
+    @property
+    def said(self) -> str:
+        """What a program wrote last."""
+        return advice_and_words(self.details)[1]
 
 
 def test_connection(*, server: McpServer, actor: Actor) -> ConnectionReport:
@@ -117,11 +131,15 @@ def _try(server: McpServer, draft: ServerDraft) -> ConnectionReport:
     apply_draft(server, draft)
     server.check_values()
     check_auth(server)
+    stderr = ""
     try:
         spec = connection_spec(server, user_id=server.owner_id)
-        listing = _list_offers(spec, anew=False)
+        try:
+            listing = _list_offers(spec, anew=False)
+        finally:
+            stderr = _stderr_of(spec)
     except ConnectionFailed as error:
-        return _report_failure(server, error)
+        return _report_failure(server, error, stderr)
     finally:
         drop_connections(server.pk)
         shutil.rmtree(home_of(server.pk), ignore_errors=True)
@@ -348,4 +366,11 @@ def _report_failure(
 
 def _told_to_managers(error: ConnectionFailed, stderr: str) -> str:
     """What those who may change the server read besides the reason."""
-    return "\n".join(part for part in (error.advice, stderr) if part)
+    said = strip_hidden(stderr).strip()[-MAX_SAID:]
+    return _WORDS_FOLLOW.join(part for part in (error.advice, said) if part)
+
+
+def advice_and_words(details: str) -> tuple[str, str]:
+    """What to do about a failure, and what the program said, out of what was told of both."""
+    advice, _line, said = details.partition(_WORDS_FOLLOW)
+    return advice, said

@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -45,6 +46,7 @@ from tests.fakes.mcp_server import (
 )
 from tests.patience import PATIENCE
 from workspaces import outbound
+from workspaces.secret_memory import HeldSecrets
 
 WORKSPACE = uuid4()
 ERAS = [Protocol.LEGACY, Protocol.MODERN]
@@ -370,7 +372,7 @@ async def test_a_server_that_dies_in_a_call_is_told_at_once(counting: CountingSe
 @pytest.mark.parametrize(
     ("status", "body", "error", "words"),
     [
-        (401, b"", AuthenticationRequired, "refused the credentials"),
+        (401, b"", AuthenticationRequired, "asks for a sign-in or a key, and none is entered"),
         (200, b"<html>Welcome</html>", NotAnMcpServer, "not with MCP"),
         (404, b"", NotAnMcpServer, "HTTP 404"),
         (500, b"", ConnectionFailed, "HTTP 500"),
@@ -396,6 +398,27 @@ async def test_a_connection_that_fails_says_why(
         await runtime.run(pool.list_tools(spec_for(server.url)))
     assert words in caught.value.message
     assert type(caught.value) is error
+
+
+async def test_credentials_that_are_refused_are_told_from_none(raw: Any) -> None:
+    """REL-1609: what is to be done differs."""
+
+    async def refuse(request: Any, scope: Any, send: Any) -> None:
+        await reply(send, 401, b"", "text/html", {})
+
+    plain = spec_for(raw({"*": refuse}).url)
+    assert isinstance(plain.target, HttpSpec)
+    keyed = replace(plain, target=replace(plain.target, headers={"X-Key": "wrong"}))
+    in_address = replace(plain, secrets=HeldSecrets())
+    assert in_address.secrets is not None
+    in_address.secrets.add("key-of-the-address", workspace_id=plain.workspace_id)
+    told = []
+    for spec in (plain, keyed, in_address):
+        with pytest.raises(AuthenticationRequired) as caught:
+            await runtime.run(pool.list_tools(replace(spec, server_id=uuid4()), at_once=True))
+        told.append(caught.value.message)
+    assert "none is entered" in told[0]
+    assert told[1] == told[2] == "The server refused the credentials."
 
 
 async def test_a_hang_in_initialize_or_list_ends(raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:

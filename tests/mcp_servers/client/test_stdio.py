@@ -151,11 +151,12 @@ async def test_an_endless_line_ends_the_connection(tmp_path: Path) -> None:
 
 
 async def test_a_line_just_within_the_limit_is_read(tmp_path: Path) -> None:
-    """SEC-42: the limit is a limit, not a guess."""
+    """SEC-42, REL-1604: the limit is a limit, not a guess, and is named where it is passed."""
     spec = connection(zoo_spec(tmp_path, "long_result"))
     assert len(await call(spec, {"size": MAX_LINE_BYTES - 1000})) == MAX_LINE_BYTES - 1000
-    with pytest.raises(CallFailed):
+    with pytest.raises(CallFailed) as caught:
         await call(spec, {"size": MAX_LINE_BYTES + 1000})
+    assert caught.value.kind == "too_large"
 
 
 async def test_noise_on_standard_output_is_counted_and_dropped(tmp_path: Path) -> None:

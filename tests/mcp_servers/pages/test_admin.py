@@ -171,6 +171,17 @@ def test_the_catalogue_is_the_platform_owners_alone(
     assert StdioProgram.objects.get().slug == "probe"
 
 
+def test_a_program_that_is_not_on_this_machine_is_told(owner: Client) -> None:
+    """REL-1608: it is kept, because other machines may have it; whoever entered it learns that this one has not."""
+    body = {"title": "Files", "slug": "files", "command": "/nowhere/files", "args": ""}
+    answer = owner.post(f"{PROGRAMS}add/", body, follow=True)
+    assert "There is no program at /nowhere/files on this machine" in answer.content.decode()
+    program = StdioProgram.objects.get()
+    there = {**body, "command": "/usr/bin/env"}
+    answer = owner.post(f"{PROGRAMS}{program.pk}/change/", there, follow=True)
+    assert "There is no program" not in answer.content.decode()
+
+
 def test_a_program_is_entered_without_json(owner: Client) -> None:
     """REL-670: a text on each line and a row for each parameter; what is wrong is told beside its field."""
     body = {

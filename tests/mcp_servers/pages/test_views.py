@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
-from mcp_servers.models import ApprovalOverride, McpServer, McpTool
+from mcp_servers.models import ApprovalOverride, McpServer, McpTool, StdioProgram
 from mcp_servers.registry import discovery
 from tests.factories import CANARY, Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer, raw_tool
@@ -177,6 +177,28 @@ def test_a_program_is_picked_from_the_catalogue(page: Client, tenant: Tenant) ->
         f"{BASE}catalogue/", {**body, "catalogue-name": "y", "catalogue-zoo-mode": "-c"}
     )
     assert response.status_code == 422
+
+
+def test_a_parameter_that_a_program_needs_is_asked_for(page: Client, tenant: Tenant) -> None:
+    """REL-1608: the form marks it, and tells of it beside its field."""
+    StdioProgram.objects.create(
+        slug="files",
+        title="Files",
+        command="/usr/bin/env",
+        args=["{folder}", "{level}"],
+        parameters=[
+            {"name": "folder", "title": "Folder", "required": True},
+            {"name": "level", "title": "Level", "required": True, "default": "low"},
+        ],
+    )
+    form = page.get(f"{BASE}catalogue/?program=files").context["form"]
+    assert form.fields["files-folder"].required
+    assert not form.fields["files-level"].required
+    body = {"catalogue-name": "files", "catalogue-program": "files"}
+    answer = page.post(f"{BASE}catalogue/", body)
+    assert answer.status_code == 422
+    assert list(answer.context["form"].errors) == ["files-folder"]
+    assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
 
 
 def test_switches_answer_with_the_card(page: Client, trusted: McpServer) -> None:

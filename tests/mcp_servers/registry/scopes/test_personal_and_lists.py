@@ -233,6 +233,65 @@ def test_that_a_parameter_used_twice_has_one_value(tenant: Tenant) -> None:
     assert draft.parameters == {"place": "/data"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"mcpServers": %s}',
+        '{"servers": %s}',
+        '{"mcp": {"servers": %s}}',
+        "%s",
+        '"mcpServers": %s',
+    ],
+)
+def test_that_the_snippet_of_a_readme_runs_as_the_owner_set_it_up(
+    tenant: Tenant, text: str
+) -> None:
+    """REL-1607, SEC-116: the owner's command and version are what runs; another package is refused."""
+    for runner, package, extra in (
+        ("npx", "@acme/files@1.2.3", ["{folder}"]),
+        ("uvx", "acme-git==2026.1", ["--repository", "{folder}"]),
+    ):
+        StdioProgram.objects.create(
+            slug=runner,
+            title=runner,
+            command=f"/usr/bin/{runner}",
+            args=[*(["-y"] if runner == "npx" else []), package, *extra],
+            parameters=[{"name": "folder", "title": "Folder"}],
+            env_names=["API_KEY"],
+        )
+    servers = {
+        "files": {"command": "npx", "args": ["-y", "@acme/files", "/srv"], "env": {"API_KEY": "k"}},
+        "newest": {"command": "npx", "args": ["--yes", "@acme/files@latest", "/srv"]},
+        "git": {"command": "uvx", "args": ["acme-git", "--repository", "/srv"]},
+        "other": {"command": "npx", "args": ["-y", "@acme/file", "/srv"]},
+        "older": {"command": "npx", "args": ["-y", "@acme/files@1.2.2", "/srv"]},
+        "elsewhere": {"command": "/tmp/npx", "args": ["-y", "@acme/files", "/srv"]},
+        "keyed": {
+            "command": "uvx",
+            "args": ["acme-git", "--repository", "/srv"],
+            "env": {"TOKEN": "t"},
+        },
+    }
+    planned = {
+        one.name: one
+        for one in lists.preview_import(
+            workspace_id=tenant.workspace.pk, text=text % json.dumps(servers), actor=tenant.actor()
+        )
+    }
+    refused = {name for name, one in planned.items() if one.plan == "refuse"}
+    assert refused == {"other", "older", "elsewhere", "keyed"}
+    assert "TOKEN" in planned["keyed"].reason
+    assert "owner" in planned["other"].reason
+    draft = planned["files"].draft
+    assert draft is not None
+    assert (draft.parameters, draft.env) == ({"folder": "/srv"}, {"API_KEY": "k"})
+    added = lists.apply_import(
+        workspace_id=tenant.workspace.pk, text=text % json.dumps(servers), actor=tenant.actor()
+    )
+    argv = {row.name: row.program.args for row in added if row.program is not None}
+    assert argv["newest"] == ["-y", "@acme/files@1.2.3", "{folder}"]
+
+
 def test_that_ten_megabytes_are_refused(tenant: Tenant) -> None:
     """SEC-116: before anything of them is read."""
     with pytest.raises(Malformed, match="at most"):
