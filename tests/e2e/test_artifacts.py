@@ -256,8 +256,9 @@ def test_a_body_without_end_is_cut(trellis: RunningTrellis) -> None:
                 return b"", sent
 
     start = b"POST /api/conversations/ HTTP/1.1\r\nHost: localhost\r\n"
-    status, sent = answer_to(start + b"Transfer-Encoding: chunked\r\n\r\n", 200 * 1024 * 1024)
-    assert sent < 40 * 1024 * 1024
+    status, sent = answer_to(start + b"Transfer-Encoding: chunked\r\n\r\n", 1024 * 1024 * 1024)
+    # Its limit, what is read and thrown away so that the answer arrives, and what is on its way.
+    assert sent < 320 * 1024 * 1024
     assert status[:12] in {b"", b"HTTP/1.1 413"}
     status, _ = answer_to(start + b"Content-Length: 1000000000\r\n\r\n", 0)
     assert status.startswith(b"HTTP/1.1 413")

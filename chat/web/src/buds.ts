@@ -63,9 +63,11 @@ function startSlug(isNew: boolean): void {
   if (!isNew || !name || !slug || slug.value) return;
   let isOwn = false;
   slug.addEventListener("input", () => (isOwn = slug.value !== ""));
-  name.addEventListener("input", () => {
+  const suggest = () => {
     if (!isOwn) slug.value = slugOf(name.value);
-  });
+  };
+  name.addEventListener("input", suggest);
+  suggest(); // somebody may have typed before this was loaded
 }
 
 function startTools(editor: HTMLFormElement, touched: () => void): void {
