@@ -107,6 +107,8 @@ def open_chat(page: Page, bud: str, question: str) -> None:
     page.locator(".bud-card").get_by_role("button", name=bud).first.click()
     say(page, question)
     page.wait_for_url("**/c/**")
+    # Its code comes after its address: what is pressed in between is gone with the page that was there.
+    expect(page.get_by_role("log", name="Conversation")).to_have_count(1)
 
 
 def say(page: Page, text: str) -> None:
