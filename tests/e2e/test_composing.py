@@ -284,7 +284,8 @@ def test_words_typed_while_a_chat_begins_go_along(member: Page) -> None:
     member.goto("/w/demo/")
     member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
     member.route("**/api/conversations/", hold)
-    say(member, "What time is it in Tokyo?")
+    with member.expect_request(lambda one: one.method == "POST" and "/conversations/" in one.url):
+        say(member, "What time is it in Tokyo?")
     field = member.get_by_role("textbox", name="Message").first
     expect(field).to_have_value("")
     field.press_sequentially("And in Rome?")
