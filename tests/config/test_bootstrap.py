@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+import psutil
 import pytest
 
 from config import bootstrap
@@ -208,9 +209,9 @@ def test_what_a_tool_started_ends_with_the_set_up(tmp_path: Path) -> None:
             assert set_up.wait(PATIENCE) != 0
         finally:
             set_up.kill()
-    size = written.stat().st_size
-    time.sleep(0.3)
-    assert written.stat().st_size == size
+    assert not any(
+        str(tool) in (one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])
+    )
 
 
 def test_what_outlives_a_killed_set_up_keeps_the_next_one_waiting(
