@@ -228,7 +228,7 @@ def _leave(order: Order) -> Order:
     """Send the message, and leave as a process does that is told to end while the model speaks."""
     from chat.engine import runner
     from chat.models import Message
-    from tests.chaos.scenery import wait_until
+    from tests.patience import wait_until
 
     (story,) = order["stories"]
     workspace_id, _ = _send(story)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,6 @@ from starlette.routing import Route
 from tests.chaos.history_check import Effect
 from tests.fakes.mcp_server import Listening
 from tests.fakes.scripted_model import DONE, chunk, usage
-from tests.patience import PATIENCE
 
 READ, MERGE, DESTROY = "read", "merge", "destroy"
 """The three kinds of tools: only reads; may be repeated; must not be repeated."""
@@ -178,12 +176,3 @@ class CountingTools:
 
         annotations = ToolAnnotations(open_world_hint=False, **hints)
         self.server.add_tool(tool, name=name, description=name, annotations=annotations)
-
-
-def wait_until(check: Any, seconds: float = PATIENCE, what: str = "it") -> None:
-    """Wait for something that another process does."""
-    deadline = time.monotonic() + seconds
-    while not check():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what} did not happen in {seconds:g} s")
-        time.sleep(0.02)

@@ -9,9 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import venv
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +17,7 @@ import psutil
 import pytest
 
 from config import bootstrap
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -204,7 +202,7 @@ def test_what_a_tool_started_ends_with_the_set_up(tmp_path: Path) -> None:
     )
     with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL) as set_up:
         try:
-            until(lambda: written.exists() and written.stat().st_size > 0)
+            wait_until(lambda: written.exists() and written.stat().st_size > 0)
             set_up.send_signal(signal.SIGINT)
             assert set_up.wait(PATIENCE) != 0
         finally:
@@ -231,14 +229,14 @@ def test_what_outlives_a_killed_set_up_keeps_the_next_one_waiting(
         f" import time; time.sleep(60)', {str(written)!r}])\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL) as set_up:
-        until(lambda: written.exists() and written.read_text().endswith("\n"))
+        wait_until(lambda: written.exists() and written.read_text().endswith("\n"))
         set_up.kill()
     orphan = int(written.read_text())
     with (tmp_path / ".trellis.lock").open("w") as lock:
         with pytest.raises(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.kill(orphan, signal.SIGKILL)
-        until(lambda: can_lock(lock))
+        wait_until(lambda: can_lock(lock))
 
 
 def can_lock(lock: IO[str]) -> bool:
@@ -247,13 +245,6 @@ def can_lock(lock: IO[str]) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_an_environment_that_was_cut_off_is_made_anew(

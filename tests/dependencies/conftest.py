@@ -14,8 +14,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from tests.chaos.installation import Installation, installation
-from tests.chaos.scenery import Plan, wait_until
-from tests.patience import PATIENCE
+from tests.chaos.scenery import Plan
+from tests.patience import PATIENCE, wait_until
 
 FINAL = {"completed", "failed", "cancelled", "interrupted"}
 

@@ -13,9 +13,9 @@ import pytest
 from httpx2.websockets import WebSocketDisconnect, WebSocketSession
 
 from tests.chaos.installation import Installation
-from tests.chaos.scenery import DESTROY, READ, wait_until
+from tests.chaos.scenery import DESTROY, READ
 from tests.dependencies.conftest import Answer, Client, plan
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.redis]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from audit.alerts import delivery
 from audit.models import AlertDelivery, AlertRule
 from tests.audit.streams.receivers import HttpReceiver
 from tests.factories import Tenant, TwoTenants
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from tests.threads import giving_back
 from workspaces import sending, webhooks
 
@@ -59,13 +58,6 @@ def put(rule: AlertRule, kind: str = "raised", **fields: Any) -> AlertDelivery:
     )
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def status_of(row: AlertDelivery) -> str:
     row.refresh_from_db()
     return row.status
@@ -82,9 +74,9 @@ def test_a_program_that_hangs_holds_up_nobody(
     sender = threading.Thread(target=giving_back(delivery.deliver_due))
     sender.start()
     try:
-        until(lambda: status_of(other) == "delivered")
+        wait_until(lambda: status_of(other) == "delivered")
         late = put(rule_of(two_workspaces.b, f"{receiver.url}?late"))
-        until(lambda: status_of(late) == "delivered")
+        wait_until(lambda: status_of(late) == "delivered")
         assert sender.is_alive()
         assert len(hanging.heard) == sending.MOST_PER_WORKSPACE
     finally:
@@ -102,7 +94,7 @@ def test_a_destination_gets_one_at_a_time(
     sender = threading.Thread(target=giving_back(delivery.deliver_due))
     sender.start()
     try:
-        until(lambda: len(hanging.heard) == 1)
+        wait_until(lambda: len(hanging.heard) == 1)
         assert not hanging.let_go.wait(2 * sending._LOOK_SECONDS)
         assert len(hanging.heard) == 1
     finally:

@@ -35,9 +35,8 @@ from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, record
 from audit.verification.online import verify
 from config.env import EncryptionKey
-from tests.chaos.scenery import wait_until
 from tests.factories import Tenant, TwoTenants
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from tests.price import counted
 from tests.threads import Threads
 from workspaces.actors import Actor, Source

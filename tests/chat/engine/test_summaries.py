@@ -19,9 +19,8 @@ from chat.services.summaries import change_summary
 from chat.summaries import LONGEST_SUMMARY, summary_of
 from chat.tasks import summarise_conversation
 from config.celery import app
-from tests.chaos.scenery import wait_until
 from tests.chat.conftest import Chat
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from workspaces.errors import Conflict, InvalidInput, NotFound
 
 FACT = "The key is under the third stone."

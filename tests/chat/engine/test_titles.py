@@ -14,10 +14,9 @@ from chat.providers import openai_compatible
 from chat.services.conversations import update_conversation
 from chat.tasks import title_conversation
 from config.celery import app
-from tests.chaos.scenery import wait_until
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import Answer, chunk
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from tests.threads import Threads
 
 

@@ -14,10 +14,9 @@ from django.core.management.base import CommandError
 
 from chat.models import ModelProvider
 from config.workspace_files import KeysUntested, Place, apply_file, providers, write_workspace
-from tests.chaos.scenery import wait_until
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import ScriptedModel
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from tests.threads import Threads
 from workspaces.errors import InvalidInput
 from workspaces.secret_memory import without_secrets

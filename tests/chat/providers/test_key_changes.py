@@ -14,9 +14,9 @@ from chat.models import ModelProvider, ModelRequest
 from chat.providers.limits import LEASE
 from chat.services.provider_check import rotate_key
 from chat.values import TurnStatus
-from tests.chaos.scenery import wait_until
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import ScriptedModel
+from tests.patience import wait_until
 from workspaces.database import database_now
 from workspaces.redaction import MASK
 

@@ -22,11 +22,10 @@ from chat.providers.specs import spec_of
 from chat.services.conversations import create_conversation
 from chat.services.turns import stop_turn
 from chat.values import TurnStatus
-from tests.chaos.scenery import wait_until
 from tests.chat.conftest import Chat, Watching
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import ScriptedModel
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from tests.threads import Threads
 from workspaces.database import database_now
 
