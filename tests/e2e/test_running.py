@@ -17,12 +17,7 @@ from playwright.sync_api import Page, expect
 from config.bootstrap import PYTHON, ROOT
 from tests.e2e.conftest import STOP_SECONDS, RunningTrellis, start_trellis, stop_trellis
 from tests.e2e.people import MEMBER, enter
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.ports import free_port
 
 
 def import_seconds(environment: dict[str, str]) -> float:

@@ -12,7 +12,8 @@ import pytest
 
 from config.bootstrap import child_environment
 from config.keys import generate_keys
-from tests.scaled.installation import Installation, free_port
+from tests.ports import free_port
+from tests.scaled.installation import Installation
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ import pytest
 from tests.extent import IS_FULL
 from tests.patience import PATIENCE
 from tests.plain_role import grants_for
-from tests.scaled.installation import Browser, Installation, free_port, is_ready
+from tests.ports import free_port
+from tests.scaled.installation import Browser, Installation, is_ready
 
 PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 SERVER_CONNECTIONS = 3

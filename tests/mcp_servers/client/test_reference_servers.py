@@ -23,6 +23,7 @@ from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports.targets import StdioSpec
 from tests.mcp_servers.client.helpers import Person, send, spec_for, text_of, within
 from tests.patience import PATIENCE
+from tests.ports import free_port
 from tests.servers.install import Installed, installed_servers
 
 WAYS = ["stdio", "streamable_http", "sse"]
@@ -40,9 +41,7 @@ def servers() -> Installed:
 def running(command: tuple[str, ...], port: int = 0) -> Iterator[int]:
     """A server on a free port, or on this one, for the length of a block."""
     if not port:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
     process = subprocess.Popen(
         command,
         env={"PATH": os.environ["PATH"], "PORT": str(port)},
