@@ -294,6 +294,9 @@ def new_context(
 
     def make(**options: object) -> BrowserContext:
         has_its_own = "viewport" in options
+        if request.node.get_closest_marker("sees_requests"):
+            # Once a page has a service worker, the browser no longer shows us all that the page asks for.
+            options = {"service_workers": "block", **options}
         if not has_its_own:
             options = {**screen.options(), **options}
         context = browser.new_context(base_url=trellis.url, **options)  # type: ignore[arg-type]

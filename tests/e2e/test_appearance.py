@@ -25,6 +25,7 @@ def theme_of(page: Page) -> str:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.sees_requests
 def test_the_theme_follows_the_person(new_context: NewContext, width: int) -> None:
     """REL-587: chosen in the chat, it is there on the next device before the first paint, and in the admin too."""
     size = {"width": width, "height": 800}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_no_faults
@@ -55,6 +56,7 @@ Bud.objects.across_workspaces().filter(slug="writer", workspace__slug="demo").up
 """
 
 
+@pytest.mark.sees_requests
 def test_a_message_that_was_not_sent_is_changed(member: Page, trellis: RunningTrellis) -> None:
     """REL-1359: the bud that it asks was archived meanwhile; its words go back into the field, and are sent to another."""
     open_chat(member, "Clock", "What time is it in Tokyo?")

@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Dialog, Locator, Page, Route, expect
 
 from tests import documents
 from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import (
+    HOME,
     MEMBER,
     enter,
     expect_idle,
@@ -271,21 +273,33 @@ def test_who_answers_is_chosen_in_the_head_of_the_chat(
     expect(head.get_by_role("button", name=re.compile("^Bud and model: Clock"))).to_be_visible()
 
 
-def test_words_typed_while_a_chat_begins_go_along(member: Page) -> None:
-    """REL-1259: on a slow network people have written on when the new chat opens."""
-    held: list[Route] = []
+@pytest.fixture
+def held(member: Page) -> list[Route]:
+    """Requests that begin a chat, on the start page: none goes on before the journey lets it."""
+    routes: list[Route] = []
 
     def hold(route: Route) -> None:
         if route.request.method == "POST":
-            held.append(route)
+            routes.append(route)
         else:
             route.continue_()
 
-    member.goto("/w/demo/")
+    member.goto(HOME)
     member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
     member.route("**/api/conversations/", hold)
+    return routes
+
+
+def begin(member: Page, words: str) -> None:
+    """Send the first words, and wait until they are asked of the server."""
     with member.expect_request(lambda one: one.method == "POST" and "/conversations/" in one.url):
-        say(member, "What time is it in Tokyo?")
+        say(member, words)
+
+
+@pytest.mark.sees_requests
+def test_words_typed_while_a_chat_begins_go_along(member: Page, held: list[Route]) -> None:
+    """REL-1259: on a slow network people have written on when the new chat opens."""
+    begin(member, "What time is it in Tokyo?")
     field = member.get_by_role("textbox", name="Message").first
     expect(field).to_have_value("")
     field.press_sequentially("And in Rome?")
@@ -296,6 +310,33 @@ def test_words_typed_while_a_chat_begins_go_along(member: Page) -> None:
     expect_idle(member)
     member.goto("/w/demo/")
     expect(field).to_have_value("")
+
+
+@pytest.mark.sees_requests
+def test_a_chat_that_begins_takes_nobody_along(member: Page, held: list[Route]) -> None:
+    """REL-1701: who looks at another chat meanwhile stays there, and reads that theirs has begun."""
+    begin(member, "What time is it in Lagos?")
+    sidebar = open_sidebar(member)
+    held[0].continue_()
+    here = sidebar.locator(".chat-row-link[aria-current=page]")
+    expect(here).to_be_visible()
+    expect(sidebar).to_be_visible()
+    first = here.get_attribute("href")
+    expect(member.locator(".user-message")).to_contain_text("Lagos")
+    expect_idle(member)
+
+    member.goto(HOME)
+    begin(member, "What time is it in Accra?")
+    open_sidebar(member).locator(f'a[href="{first}"]').click()
+    expect(member.locator(".user-message")).to_contain_text("Lagos")
+    held[1].continue_()
+    told = member.get_by_text("Your new chat has begun.")
+    expect(told).to_be_visible()
+    expect(member.locator(".user-message")).to_contain_text("Lagos")
+    screenshot(member, "begun-elsewhere")
+    member.get_by_role("button", name="Open", exact=True).click()
+    expect(member.locator(".user-message")).to_contain_text("Accra")
+    expect_idle(member)
 
 
 def test_words_that_begin_no_chat_stand_in_the_field_again(member: Page) -> None:
@@ -524,6 +565,7 @@ GIVE = """
 """
 
 
+@pytest.mark.sees_requests
 def test_files_are_pasted_and_dropped_and_taken_back_on_their_way(member: Page) -> None:
     """REL-1148: on the start page and in a chat. One that is on its way shows how far it is, and can be taken back."""
     field = member.get_by_role("textbox", name="Message").first

@@ -67,6 +67,7 @@ def test_a_message_runs_as_its_letters_do(
         expect(title).to_have_css("direction", direction)
 
 
+@pytest.mark.sees_requests
 def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:
     """REL-420, REL-421, SEC-345, SEC-346: formulas, a diagram, a table that sorts, and a link that says where it leads."""
     loaded: list[str] = []

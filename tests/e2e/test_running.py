@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import psutil
+import pytest
 from playwright.sync_api import Page, expect
 
 from config.bootstrap import PYTHON, ROOT
@@ -133,6 +134,7 @@ def test_a_foreign_host_and_two_hosts_are_refused(trellis: RunningTrellis) -> No
         assert status in {400, 403, 404}, text
 
 
+@pytest.mark.sees_requests
 def test_the_first_load_of_the_chat_is_light(page: Page) -> None:
     """REL-370: the page and all that it loads, as they go over the wire to a browser that holds nothing.
 
@@ -142,8 +144,6 @@ def test_the_first_load_of_the_chat_is_light(page: Page) -> None:
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
     session.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    # What the worker fetches for a page would count as nothing.
-    session.send("Network.setBypassServiceWorker", {"bypass": True})
     sizes: list[float] = []
     session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
     asked: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from config.demo.people import PASSWORD
@@ -32,6 +33,7 @@ def look_at(page: Page, name: str, *widths: int) -> None:
                 expect_no_faults(page, f"{name} {width} {theme}", only_colours=theme == "dark")
 
 
+@pytest.mark.sees_requests
 def test_a_chat_is_shared_with_a_person_and_with_nobody_else(new_context: NewContext) -> None:
     """REL-990, REL-991, REL-993, REL-995, REL-999, SEC-470, SEC-474: two people, one who was not chosen, and a stranger."""
     page = new_context(bypass_csp=True).new_page()

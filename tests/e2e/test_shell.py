@@ -75,6 +75,7 @@ def test_every_page_has_the_same_frame(new_context: NewContext, width: int) -> N
     assert entries(page) == list(OF_PERSON)
 
 
+@pytest.mark.sees_requests
 def test_what_waits_is_told_outside_the_chat(page: Page) -> None:
     """REL-590, REL-719: with its number, and one click away from where it is decided; and the way back to the chat."""
     enter(page, MEMBER)
@@ -102,6 +103,7 @@ def test_what_waits_is_told_outside_the_chat(page: Page) -> None:
 
 
 @pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
+@pytest.mark.sees_requests
 def test_what_waits_appears_and_goes_while_another_page_is_open(new_context: NewContext) -> None:
     """REL-665: the bar asks again when something changed, on pages of the product and of the admin, and not before."""
     context = new_context(viewport={"width": 1280, "height": 800})

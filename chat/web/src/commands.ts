@@ -3,10 +3,10 @@
 import { api } from "./boot";
 import { socket } from "./connection";
 import { CommandError } from "./net/socket";
-import { conversationPath, go } from "./place";
+import { conversationPath, goOn, place } from "./place";
 import { placeInList, showsArchived } from "./store/list";
 import shell from "./texts/shell";
-import { messageOf, toast } from "./toasts";
+import { messageOf, toast, wayTo } from "./toasts";
 import type { ChosenModel, InputAction, JsonObject, Rating, Resolution, Wish } from "./wire";
 
 async function command(promise: Promise<unknown>): Promise<boolean> {
@@ -75,10 +75,11 @@ export async function downloadConversation(id: string, as: "md" | "json"): Promi
 /** Go on in a new conversation, with a copy of everything up to this answer. */
 export async function forkFrom(message_id: string): Promise<void> {
   try {
+    const from = place.value;
     const row = await api.fork(message_id, crypto.randomUUID());
     if (!showsArchived.value) placeInList(row);
-    go(conversationPath(row.id));
-    toast(shell.forked, "ok");
+    if (goOn(from, conversationPath(row.id))) toast(shell.forked, "ok");
+    else toast(shell.forkedElsewhere, "ok", wayTo(row.id));
   } catch (error) {
     toast(messageOf(error), "bad");
   }

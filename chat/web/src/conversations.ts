@@ -2,7 +2,7 @@
 import { api, boot } from "./boot";
 import { hearOfChanges, nudge } from "./connection";
 import { ApiProblem } from "./net/api";
-import { conversationPath, go, homePath, place } from "./place";
+import { conversationPath, goOn, homePath, place } from "./place";
 import { dropFromList, placeInList } from "./store/list";
 import { openAgain, openProblem, openState } from "./store/open-conversation";
 import shell from "./texts/shell";
@@ -43,7 +43,7 @@ export async function refreshConversation(id: string): Promise<void> {
 
 export function forget(id: string): void {
   dropFromList(id);
-  if (place.value === id) go(homePath, { replace: true });
+  goOn(id, homePath, { replace: true });
 }
 
 export async function changeConversation(
@@ -84,8 +84,9 @@ export async function deleteConversation({ id, is_temporary }: Conversation): Pr
 
 export async function restoreConversation(id: string, opens = false): Promise<boolean> {
   try {
+    const from = place.value;
     placeInList(await api.restoreConversation(id));
-    if (opens) go(conversationPath(id));
+    if (opens) goOn(from, conversationPath(id));
     return true;
   } catch (error) {
     toast(messageOf(error), "bad");

@@ -31,7 +31,8 @@ export function reveal(message_id: string): void {
   wanted.value = message_id;
 }
 
-type HearPlace = (next: string | null, previous: string | null) => void;
+/** @param isChosen whether somebody went there; else the page did, with what it had to wait for. */
+type HearPlace = (next: string | null, previous: string | null, isChosen: boolean) => void;
 const onPlace = new Set<HearPlace>();
 
 /** Hear which conversation is opened, and which one is left for it. */
@@ -39,24 +40,41 @@ export function hearOfPlace(hear: HearPlace): void {
   onPlace.add(hear);
 }
 
-export function go(path: string, { replace = false } = {}): void {
-  if (path !== location.pathname) {
-    if (replace) history.replaceState(null, "", path);
-    else history.pushState(null, "", path);
-  }
+/** Go where somebody has just asked to go. */
+export function go(path: string): void {
+  if (path !== location.pathname) history.pushState(null, "", path);
   arrive();
 }
 
-/** Look at the address again: it has changed. */
+/**
+ * Go on to what has come of something that took its time, from the place where it was asked for.
+ *
+ * Whoever has gone elsewhere meanwhile stays there, and the list of chats stays where it was opened over the page.
+ *
+ * @returns whether the page went there.
+ */
+export function goOn(from: string | null, path: string, { replace = false } = {}): boolean {
+  if (place.value !== from) return false;
+  if (replace) history.replaceState(null, "", path);
+  else history.pushState(null, "", path);
+  readAddress(false);
+  return true;
+}
+
+/** Look at the address again: somebody has changed it. */
 export function arrive(): void {
+  isSidebarOpen.value = false;
+  readAddress(true);
+}
+
+function readAddress(isChosen: boolean): void {
   const next = readPlace();
   const message = takeMessage();
-  isSidebarOpen.value = false;
   if (message) reveal(message);
   const previous = place.value;
   if (next === previous) return;
   batch(() => {
     place.value = next;
-    for (const hear of onPlace) hear(next, previous);
+    for (const hear of onPlace) hear(next, previous, isChosen);
   });
 }

@@ -9,7 +9,7 @@ import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
 import { hearOfOpening, socket } from "./connection";
 import { ApiProblem, type ConversationChoice } from "./net/api";
 import { CommandError } from "./net/socket";
-import { conversationPath, go, place } from "./place";
+import { conversationPath, goOn, place } from "./place";
 import { buds, loadBuds } from "./store/buds";
 import type { Asked, Outgoing } from "./store/conversation";
 import { placeInList, showsArchived } from "./store/list";
@@ -17,7 +17,7 @@ import { local, outbox } from "./store/open-conversation";
 import { NEW, type Unsent } from "./store/outbox";
 import chat from "./texts/chat";
 import folders from "./texts/folders";
-import { messageOf, toast } from "./toasts";
+import { messageOf, toast, wayTo } from "./toasts";
 import type { Bud, Conversation, WhenBusy } from "./wire";
 
 /** The conversation's own bud and model answer. */
@@ -29,16 +29,19 @@ export async function sendMessage(
   when_busy: WhenBusy = "queue",
   asked: Asked = NOBODY_ELSE,
 ): Promise<void> {
-  const id = place.value;
+  if (place.value) await sendTo(place.value, text, when_busy, asked);
+}
+
+async function sendTo(id: string, text: string, when_busy: WhenBusy, asked: Asked): Promise<void> {
   const trimmed = text.trim();
-  const attachments = id ? (picked.value[id] ?? []) : [];
-  if (!id || (trimmed === "" && attachments.length === 0)) return;
+  const attachments = picked.value[id] ?? [];
+  if (trimmed === "" && attachments.length === 0) return;
   const client_id = crypto.randomUUID();
   picked.value = { ...picked.value, [id]: [] };
   const sent_at = new Date().toISOString();
   const message = { client_id, text: trimmed, attachments, ...asked, sent_at };
   outbox.keep({ ...message, conversation_id: id, when_busy, error: null });
-  local({ type: "local.sending", ...message });
+  if (place.value === id) local({ type: "local.sending", ...message });
   await deliver(client_id);
 }
 
@@ -140,11 +143,8 @@ async function begin({ begins, ...message }: Unsent): Promise<void> {
     if (!showsArchived.value) placeInList(row);
     outbox.keep({ ...message, conversation_id: row.id });
     const isLast = outbox.of(NEW).length === 0;
-    if (place.value === null && isLast && draftOf(HOME) === "") go(conversationPath(row.id));
-    else {
-      const open = { label: chat.openChat, run: () => go(conversationPath(row.id)), about: [row.id] };
-      toast(chat.begun, "ok", open);
-    }
+    const mayGo = isLast && draftOf(HOME) === "";
+    if (!mayGo || !goOn(null, conversationPath(row.id))) toast(chat.begun, "ok", wayTo(row.id));
     await deliver(client_id);
   } catch (error) {
     if (!(error instanceof ApiProblem && error.code === "offline")) outbox.mark(client_id, messageOf(error));
@@ -176,8 +176,11 @@ export function discard(client_id: string): void {
   local({ type: "local.discard", client_id });
 }
 
-/** What became of a chat that was to begin: it did, its words wait in this browser, or they are the person's again. */
-export type Beginning = "begun" | "kept" | "failed";
+/**
+ * What became of a chat that was to begin: it is open, it began while they had gone elsewhere, its words wait in this
+ * browser, or they are the person's again.
+ */
+export type Beginning = "open" | "begun" | "kept" | "failed";
 
 /**
  * Start a conversation with a bud and, where words are given, say them.
@@ -200,10 +203,11 @@ export async function startConversation(
     if (waiting.length > 0) keepDraft(row.id, text);
     const taken = takeFromHome();
     for (const one of taken) takeAlong(row.id, one);
-    go(conversationPath(row.id));
+    const isOpen = goOn(null, conversationPath(row.id));
+    if (!isOpen) toast(chat.begun, "ok", wayTo(row.id));
     if (waiting.length > 0) void sendWithFiles(row.id, text, waiting, asked);
-    else if (text.trim() || taken.length > 0) void sendMessage(text, "queue", asked);
-    return "begun";
+    else void sendTo(row.id, text, "queue", asked);
+    return isOpen ? "open" : "begun";
   } catch (error) {
     const isAway = error instanceof ApiProblem && error.code === "offline";
     const saysSomething = text.trim() !== "" || (picked.value[HOME] ?? []).length > 0;
@@ -225,10 +229,10 @@ async function sendWithFiles(
   waiting: readonly Upload[],
   asked: Asked,
 ): Promise<void> {
-  // It stays a draft there, with whom it asks.
-  if (!(await carryOver(HOME, id, waiting)) || place.value !== id) return askAgain(id, asked);
+  // It stays a draft there, with whom it asks, as it does where they have changed it meanwhile.
+  if (!(await carryOver(HOME, id, waiting)) || draftOf(id) !== text) return askAgain(id, asked);
   keepDraft(id, "");
-  void sendMessage(text, "queue", asked);
+  void sendTo(id, text, "queue", asked);
 }
 
 /** Show what waits in this browser, and send it whenever the connection is there. */

@@ -1,6 +1,8 @@
 /** Short notes at the edge of the page, and what errors say in them. */
 import { signal } from "@preact/signals";
 import { ApiProblem } from "./net/api";
+import { conversationPath, go } from "./place";
+import chat from "./texts/chat";
 import common from "./texts/common";
 import { COPY_BLOCKED } from "./ui/copy-text";
 
@@ -35,6 +37,13 @@ export function toast(
   toasts.value = [...others.slice(-2), { id, tone, text, action }];
   setTimeout(() => dismissToast(id), duration_ms);
 }
+
+/** The way to a chat, for a note about one that is not open. */
+export const wayTo = (id: string): Toast["action"] => ({
+  label: chat.openChat,
+  run: () => go(conversationPath(id)),
+  about: [id],
+});
 
 addEventListener(COPY_BLOCKED, () => toast(common.copyBlocked, "bad"));
 

@@ -28,6 +28,7 @@ beforeEach(() => {
   asked = [];
   keys = [];
   hasGone = false;
+  app.go(app.homePath);
   app.buds.value = [bud];
   app.openFolder.value = "f";
   notes.toasts.value = [];
@@ -58,7 +59,7 @@ it("REL-1341: a chat goes into the folder that the sidebar shows, with whichever
 
 it("REL-1341: where the folder has gone, the chat begins in none", async () => {
   hasGone = true;
-  expect(await sending.startConversation(bud, "", choice.homeChoice(bud))).toBe("begun");
+  expect(await sending.startConversation(bud, "", choice.homeChoice(bud))).toBe("open");
   expect(asked.map((one) => one.folder_id)).toEqual(["f", undefined]);
   // Another request has another key, and the same one each time it is tried.
   expect(keys[0]).toBeTruthy();

@@ -2,8 +2,9 @@ import { hearOfPlace } from "../place";
 
 /** Whether somebody has pressed a key or anything else since the page came to where it is. */
 let hasGoneOn = false;
-hearOfPlace(() => {
-  hasGoneOn = false;
+hearOfPlace((_next, _previous, isChosen) => {
+  // A chat that begins meanwhile takes nothing from somebody who is in the list, a menu or a dialog.
+  hasGoneOn = !isChosen && document.activeElement?.closest("#sidebar, dialog, .menu-pop") != null;
 });
 for (const press of ["keydown", "pointerdown"])
   document.addEventListener(

@@ -46,7 +46,7 @@ function greeting(): string {
 async function begin(bud: Bud, text: string, asked?: Asked): Promise<Beginning> {
   const beginning = await startConversation(bud, text, homeChoice(bud), asked, forgetHomeChoice);
   if (beginning !== "failed") setNextTemporary(false);
-  if (beginning === "begun") forgetHomeChoice();
+  if (beginning === "open" || beginning === "begun") forgetHomeChoice();
   return beginning;
 }
 
@@ -74,7 +74,7 @@ function BudCard({ bud, isChosen, onChoose }: { bud: Bud; isChosen: boolean; onC
   const [isBusy, setBusy] = useState(false);
   const start = async (prompt: string) => {
     setBusy(true);
-    if ((await begin(bud, prompt)) !== "begun") setBusy(false);
+    if ((await begin(bud, prompt)) !== "open") setBusy(false);
   };
   return (
     <li class="bud-card" data-chosen={isChosen}>
@@ -232,7 +232,7 @@ export function Home() {
             onSend={async (text, _, asked) => {
               if (chosen) {
                 const beginning = await begin(chosen, text, asked);
-                if (beginning === "begun" && place.value && uploadsOf(place.value).length === 0)
+                if (beginning === "open" && place.value && uploadsOf(place.value).length === 0)
                   moveTyped(place.value);
                 return beginning !== "failed";
               }

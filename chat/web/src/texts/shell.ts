@@ -88,6 +88,7 @@ const shell = {
   kept: "Kept. You find it in your list.",
   temporaryGone: "This temporary chat was deleted.",
   forked: "This is a copy. The original conversation stays as it was.",
+  forkedElsewhere: "The copy of the conversation is ready.",
   noAccess: "This conversation does not exist, or you do not have access to it.",
 
   // -- search
