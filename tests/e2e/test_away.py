@@ -62,7 +62,7 @@ def test_a_message_that_was_not_sent_is_changed(member: Page, trellis: RunningTr
     open_chat(member, "Clock", "What time is it in Tokyo?")
     expect_idle(member)
     # The page does not hear that the bud is gone, as it otherwise may at any moment.
-    member.route("**/api/buds/**", lambda route: route.abort())
+    member.route("**/api/buds/**", lambda route: route.abort("internetdisconnected"))
     composer = member.get_by_role("textbox", name="Message")
     composer.press_sequentially("@wri")
     composer.press("Tab")

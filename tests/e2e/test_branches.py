@@ -182,7 +182,7 @@ def test_a_long_conversation_can_be_read_back_to_its_beginning(
     # From anywhere a search finds what was said, and goes there.
     page.goto("/w/demo/")
     open_search(page).fill('"message number 7777"')
-    hit = page.get_by_role("option", name="Message number 7777.")
+    hit = page.get_by_role("option", name="Message number 7777.").first
     expect(hit.locator("mark")).to_have_text("Message number 7777")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Message number 7777.")).to_be_in_viewport()

@@ -68,6 +68,7 @@ def test_a_person_finds_their_data_and_gets_it(
     bring(page, FilePayload(name=name, mimeType="application/zip", buffer=content))
     came = page.locator("#imports .device-row", has_text=name)
     expect(came).to_contain_text("left out")
+    expect(came.get_by_text("being read")).to_have_count(0)
     came.scroll_into_view_if_needed()
     screenshot(page, f"imported-copy-{seen}")
 

@@ -12,10 +12,13 @@ from config.demo.people import PASSWORD
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import ADMIN, enter
+from tests.e2e.screens import DESK
 from tests.e2e.test_admin_pages import CHANGE_THEME
 from tests.e2e.test_looks import THEMES
 from tests.extent import IS_FULL
 from tests.fakes.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 
 LOOKS = [(width, theme) for width in (1280, 390) for theme in THEMES]
 ADD_MODELS = """

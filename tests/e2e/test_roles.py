@@ -12,7 +12,10 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import AUDITOR, MEMBER, enter
+from tests.e2e.screens import DESK
 from tests.fakes.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 
 ADMINISTRATOR = "ines@rooms.example"
 ROOT = "rosa@rooms.example"
