@@ -228,7 +228,8 @@ export function Home() {
             draftKey={HOME}
             label={chosen ? chat.messageTo(chosen.name) : chat.message}
             placeholder={placeholderFor(chosen)}
-            isDisabled={!chosen && !boot.is_kept}
+            isDisabled={!boot.is_kept && buds.value?.length === 0}
+            isWaiting={!chosen && !boot.is_kept}
             onSend={async (text, _, asked) => {
               if (chosen) {
                 const beginning = await begin(chosen, text, asked);
