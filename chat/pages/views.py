@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_safe
 from typing_extensions import TypedDict
 
-from chat.models import Conversation
+from chat.models import Conversation, ModelProvider
 from chat.providers.choosing import platform_provider
 from chat.services.conversation_sweeps import temporary_hours
 from chat.services.turns import LONGEST_MESSAGE
@@ -81,6 +81,8 @@ class BootUrls(TypedDict):
     admin: str | None
     providers: str | None
     """Where whoever manages models connects one."""
+    own_model: str | None
+    """Where they let the buds of the demo model use the one that is connected; null: there is none."""
     buds: str
     reminders: str
     permissions: str
@@ -206,6 +208,17 @@ def draw_frame(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def _own_model_url(workspace: Workspace) -> str | None:
+    """Where a model of the workspace is given to the buds that the demo model answers for; None: it has none, or no need."""
+    if not platform_provider().is_demo:
+        return None
+    rows = ModelProvider.objects.for_workspace(workspace).answering()
+    provider_id = rows.order_by("name", "id").values_list("pk", flat=True).first()
+    if provider_id is None:
+        return None
+    return f"{reverse('chat:provider', args=[workspace.slug, provider_id])}#demo-buds"
+
+
 def _add_server_url(workspace: Workspace, actor: Actor) -> str | None:
     """Where this person adds a server: the workspace's, or one of their own; None: nowhere."""
     if has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk):
@@ -257,6 +270,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
                 if user.is_staff and manages_buds
                 else None
             ),
+            "own_model": _own_model_url(workspace) if manages_buds else None,
             "buds": reverse("chat:buds", kwargs=slug),
             "reminders": reverse("chat:reminders", kwargs=slug),
             "permissions": reverse("chat:permissions", kwargs=slug),
