@@ -11,7 +11,7 @@ import pytest
 from audit.actions import Action
 from audit.models import AuditEntry
 from chat.models import Bud, ModelProvider
-from chat.providers import choosing
+from chat.providers.base import ProviderSpec
 from chat.services.check_plans import change_plan
 from chat.services.demo_buds import demo_buds, give_model_to_demo_buds
 from tests.chat.conftest import Chat
@@ -119,9 +119,7 @@ def test_nothing_is_offered_where_the_platform_has_a_real_model(
 ) -> None:
     """REL-1665: its buds are well as they are."""
     add_bud(chat.tenant, "Clock")
-    real = choosing.ProviderSpec(
-        name="P", base_url="https://x.example/v1", model="m", is_platforms=True
-    )
+    real = ProviderSpec(name="P", base_url="https://x.example/v1", model="m", is_platforms=True)
     monkeypatch.setattr("chat.services.demo_buds.platform_provider", lambda: real)
     monkeypatch.setattr("chat.pages.views.platform_provider", lambda: real)
     client = chat.tenant.client("admin")
