@@ -16,9 +16,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_safe
 from typing_extensions import TypedDict
 
-from chat.models import Conversation, ModelProvider
+from chat.models import Conversation
 from chat.providers.choosing import platform_provider
 from chat.services.conversation_sweeps import temporary_hours
+from chat.services.demo_buds import provider_in_place_of_demo
 from chat.services.turns import LONGEST_MESSAGE
 from chat.services.waiting import waiting_for
 from chat.sockets.frames import LARGEST_FRAME_BYTES
@@ -210,13 +211,10 @@ def draw_frame(request: HttpRequest) -> HttpResponse:
 
 def _own_model_url(workspace: Workspace) -> str | None:
     """Where a model of the workspace is given to the buds that the demo model answers for; None: it has none, or no need."""
-    if not platform_provider().is_demo:
+    provider = provider_in_place_of_demo(workspace.pk)
+    if provider is None:
         return None
-    rows = ModelProvider.objects.for_workspace(workspace).answering()
-    provider_id = rows.order_by("name", "id").values_list("pk", flat=True).first()
-    if provider_id is None:
-        return None
-    return f"{reverse('chat:provider', args=[workspace.slug, provider_id])}#demo-buds"
+    return f"{reverse('chat:provider', args=[workspace.slug, provider.pk])}#demo-buds"
 
 
 def _add_server_url(workspace: Workspace, actor: Actor) -> str | None:

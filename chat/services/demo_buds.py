@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.utils.translation import gettext as _
 
-from chat.models import Bud
+from chat.models import Bud, ModelProvider
 from chat.providers.choosing import platform_provider
 from chat.providers.shared import switched_off
 from chat.services.buds import update_bud
@@ -17,7 +17,6 @@ from workspaces.roles import Permission, require
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from chat.models import ModelProvider
     from chat.models.buds import BudQuerySet
     from workspaces.actors import Actor
 
@@ -32,6 +31,14 @@ class Given:
     names: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     """Names of the others, each with the reason."""
+
+
+def provider_in_place_of_demo(workspace_id: UUID) -> ModelProvider | None:
+    """The workspace's provider whose model a new bud begins with; None where the platform has a real model, or there is none."""
+    if not platform_provider().is_demo:
+        return None
+    rows = ModelProvider.objects.for_workspace(workspace_id).answering().order_by("name", "id")
+    return next((row for row in rows if row.offers(row.default_model)), None)
 
 
 def demo_buds(workspace_id: UUID, actor: Actor) -> BudQuerySet:

@@ -20,6 +20,7 @@ from tests.factories import Tenant, make_tenant
 from workspaces.errors import PermissionDenied
 
 pytestmark = pytest.mark.django_db
+NEW = "/w/{}/buds/new/"
 HEADING = "Buds that still answer with the demo model"
 
 
@@ -121,8 +122,22 @@ def test_nothing_is_offered_where_the_platform_has_a_real_model(
     add_bud(chat.tenant, "Clock")
     real = ProviderSpec(name="P", base_url="https://x.example/v1", model="m", is_platforms=True)
     monkeypatch.setattr("chat.services.demo_buds.platform_provider", lambda: real)
-    monkeypatch.setattr("chat.pages.views.platform_provider", lambda: real)
     client = chat.tenant.client("admin")
     assert HEADING not in client.get(where(provider)).content.decode()
     home = client.get(f"/w/{chat.tenant.workspace.slug}/").content.decode()
     assert boot_of(home)["urls"]["own_model"] is None
+    assert (
+        client.get(NEW.format(chat.tenant.workspace.slug)).context["form"]["model"].value() == "|"
+    )
+
+
+def test_a_new_bud_begins_with_the_workspaces_own_model(
+    chat: Chat, provider: ModelProvider
+) -> None:
+    """REL-1666: and with the demo model only where there is no other."""
+    client = chat.tenant.client("admin")
+    new = NEW.format(chat.tenant.workspace.slug)
+    assert client.get(new).context["form"]["model"].value() == f"{provider.pk}|"
+    provider.is_active = False
+    provider.save(update_fields=["is_active"])
+    assert client.get(new).context["form"]["model"].value() == "|"
