@@ -220,3 +220,11 @@ def test_who_cannot_export_is_told_who_can(tenant: Tenant) -> None:
     auditor = tenant.client("auditor").get(path).content.decode()
     assert "Only auditors export the log" not in auditor
     assert "export.csv" in auditor
+
+
+def test_a_filter_that_finds_nothing_says_how_names_are_compared(tenant: Tenant) -> None:
+    """REL-1670: else the beginning of a tool's name looks as if nobody had called it."""
+    a_call(tenant, tool="delete_note")
+    client, told = tenant.client("auditor"), "Names are compared whole."
+    assert told in client.get(url(tenant, "?q=tool:delete")).content.decode()
+    assert told not in client.get(url(tenant, "?q=tool:delete*")).content.decode()
