@@ -177,8 +177,8 @@ class _CommonFilters(RowFilterSet):
 
     action = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in Action])
     outcome = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in Outcome])
-    server = django_filters.CharFilter(field_name="server_name", max_length=200)
-    tool = django_filters.CharFilter(field_name="tool_name", max_length=256)
+    server = TextFilter(field_name="server_name", max_length=200)
+    tool = TextFilter(field_name="tool_name", max_length=256)
     actor = django_filters.UUIDFilter(field_name="actor_id")
     q = TypedFilter(
         label="Filters as they are typed on the page: `tool:mail.send outcome:refused since:7d words`.",
@@ -244,7 +244,7 @@ class EntryViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 
 class ActivityFilters(RowFilterSet):
     action = django_filters.ChoiceFilter(choices=[(one.value, one.value) for one in Action])
-    tool = django_filters.CharFilter(field_name="tool_name", max_length=256)
+    tool = TextFilter(field_name="tool_name", max_length=256)
     since = MomentFilter(field_name="created_at", lookup_expr="gte")
     until = MomentFilter(field_name="created_at", lookup_expr="lt")
 

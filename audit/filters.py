@@ -272,6 +272,8 @@ NAMES: Final = (
 )
 
 
+_NAMED_APART: Final = {"server": "server_name", "tool": "tool_name"}
+"""Filters with a field of their own, for which the star of TEXTS holds, too; with their columns."""
 _NOT_TYPED: Final = frozenset(
     {"range", "since", "until", "sort", "order", "show"}
     | {f"{name}_{end}" for name in NUMBERS for end in ("min", "max")}
@@ -310,14 +312,18 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     if outcome and outcome not in _OUTCOMES:
         errors.append(_("There is no such outcome."))
         outcome = ""
-    equal: dict[str, str | UUID] = {}
-    begins: dict[str, str] = {}
-    for name, (_label, column) in TEXTS.items():
-        value = typed[name]
-        if value.endswith("*"):
-            begins[column] = value.rstrip("*")
-        elif value:
-            equal[column] = value
+    columns = {name: column for name, (_label, column) in TEXTS.items()} | _NAMED_APART
+    begins = {
+        column: typed[name].rstrip("*")
+        for name, column in columns.items()
+        if typed[name].endswith("*")
+    }
+    equal: dict[str, str | UUID] = {
+        column: typed[name]
+        for name, column in columns.items()
+        if name not in _NAMED_APART and typed[name] and column not in begins
+    }
+    apart = {name: "" if column in begins else typed[name] for name, column in _NAMED_APART.items()}
     _read_exact(typed, equal, errors)
     least, most = _read_numbers(typed, errors)
     sort = typed["sort"] or "time"
@@ -334,8 +340,8 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
         until=until,
         action=action,
         outcome=outcome,
-        server=typed["server"],
-        tool=typed["tool"],
+        server=apart["server"],
+        tool=apart["tool"],
         user=typed["user"],
         equal=equal,
         begins=begins,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.fields.json import KeyTextTransform
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -56,6 +57,15 @@ class SharedChatQuerySet(WorkspaceQuerySet["SharedChat"]):
             | Q(Exists(named), audience=Audience.PEOPLE.value)
         )
         return self.open_now().filter(anybody | Q(allowed, Exists(_membership(user.pk))))
+
+    def given_to(self, user: User) -> SharedChatQuerySet:
+        """Those of others that this person was chosen to read, each with the title that it had then: `shared_title`."""
+        named = SharedChatReader.unscoped.filter(shared=OuterRef("pk"), person=user)
+        return (
+            self.readable_by(user)
+            .filter(Exists(named), audience=Audience.PEOPLE.value)
+            .annotate(shared_title=KeyTextTransform("title", "text__document"))
+        )
 
 
 def _membership(user: object) -> models.QuerySet[Membership]:

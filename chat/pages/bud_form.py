@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from chat.models import Bud, BudColour, BudVisibility, ModelProvider
 from chat.providers.choosing import platform_provider
 from chat.providers.shared import switched_off, withheld_model
+from chat.services.demo_buds import provider_in_place_of_demo
 from chat.services.models import ModelChoice, models_of
 from chat.values import ToolProtocol
 from workspaces.formats import day, plain, whole
@@ -156,6 +157,12 @@ class BudEditorForm(forms.Form):
             field = of_field.get(name, name)
             for fault in told:
                 self.add_error(field if field in self.fields else None, fault)
+
+
+def initial_of_new(workspace_id: UUID) -> dict[str, Any]:
+    """Give what the form of a new bud begins with: a model of the workspace, where the platform has but the demo model."""
+    provider = provider_in_place_of_demo(workspace_id)
+    return {**BudEditorForm.defaults, "model": f"{provider.pk}|" if provider else "|"}
 
 
 def initial_of(bud: Bud) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from chat.artifacts.knowledge import knowledge_of
 from chat.artifacts.meaning import knowledge_listed
 from chat.check_shapes import MOST_CHECKS
 from chat.models import Bud, BudColour, BudVersion
-from chat.pages.bud_form import BudEditorForm, initial_of, model_groups
+from chat.pages.bud_form import BudEditorForm, initial_of, initial_of_new, model_groups
 from chat.pages.bud_listing import WantedBuds, list_buds
 from chat.pages.bud_parts import (
     changes_in_words,
@@ -94,7 +94,7 @@ def bud_new(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The editor with a new bud."""
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
-    form = BudEditorForm(request.POST or None, initial=BudEditorForm.defaults)
+    form = BudEditorForm(request.POST or None, initial=initial_of_new(workspace.pk))
     if request.method == "POST" and form.is_valid():
         try:
             bud = create_bud(

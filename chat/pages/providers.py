@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.contrib import messages
@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from audit.views.parts import workspace_of
@@ -23,6 +24,7 @@ from chat.providers.limits import load_of
 from chat.providers.listing import Listing
 from chat.providers.shared import addresses_of, switched_off
 from chat.providers.specs import limits_of
+from chat.services.demo_buds import demo_buds, give_model_to_demo_buds
 from chat.services.offered_models import offered_models_of
 from chat.services.provider_check import (
     EmbeddingTrial,
@@ -33,11 +35,14 @@ from chat.services.provider_check import (
     try_embedding,
 )
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.formats import whole
 from workspaces.roles import Permission, require
 from workspaces.secret_memory import without_secrets
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
+
+_MOST_NAMED: Final = 20
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -63,6 +68,9 @@ def provider_page(
                     messages.success(request, told % {"model": trial.model})
                     return redirect(request.path)
                 listing = check_provider(provider=provider, actor=request.actor)
+            elif "demo_buds" in request.POST:
+                _give_model(request, provider)
+                return redirect(request.path)
             elif "api_key" in request.POST:
                 change = _change_key(request, provider)
                 listing, trial = change.listing, change.trial
@@ -91,6 +99,10 @@ def provider_page(
         except (Conflict, InvalidInput) as error:
             fault, status = error.message, error.status
     [address] = addresses_of([provider]).values()
+    names: list[str] = []
+    if provider.answers:
+        waiting = demo_buds(workspace.pk, request.actor)
+        names = list(waiting.values_list("name", flat=True)[: _MOST_NAMED + 1])
     kept = {
         row.model: (
             row,
@@ -110,6 +122,8 @@ def provider_page(
         "withheld": switched_off(provider).message if provider.withheld else "",
         "withheld_models": _withheld_models(provider),
         "has_key": bool(provider.api_key),
+        "demo_buds": names[:_MOST_NAMED],
+        "has_more_demo_buds": len(names) > _MOST_NAMED,
         "fault": fault,
         "key_fault": change.fault,
         "may_skip_test": change.may_skip_test,
@@ -137,6 +151,20 @@ def provider_page(
         "list_url": reverse("admin:chat_modelprovider_changelist"),
     }
     return render(request, "chat/provider.html", context, status=status)
+
+
+def _give_model(request: WorkspaceRequest, provider: ModelProvider) -> None:
+    """Let it answer for the buds of the demo model, and leave notes of which it does and which it does not."""
+    given = give_model_to_demo_buds(provider=provider, actor=request.actor)
+    if given.names:
+        told = ngettext(
+            "%(model)s answers for %(number)s bud from now on.",
+            "%(model)s answers for %(number)s buds from now on.",
+            len(given.names),
+        ) % {"model": provider.default_model, "number": whole(len(given.names))}
+        messages.success(request, told)
+    for reason in given.refused[:_MOST_NAMED]:
+        messages.warning(request, reason)
 
 
 def _withheld_models(provider: ModelProvider) -> list[str]:

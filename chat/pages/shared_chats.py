@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from csp.decorators import csp_update
@@ -35,6 +35,9 @@ from workspaces.row_pages import page_in_address, ways_from
 if TYPE_CHECKING:
     from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
+
+_MOST_GIVEN: Final = 100
+"""Chats of others, newest first; whoever wants an older one has its link."""
 
 
 @csp_update({"frame-src": ["'self'"]})  # type: ignore[arg-type]  # knows no arguments of the address
@@ -117,7 +120,7 @@ def shared_diagrams(request: HttpRequest, token: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def my_shared_chats(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """What the person shares, newest first and page by page; a POST stops one."""
+    """What the person shares, newest first and page by page, and what others share with them; a POST stops one."""
     workspace = workspace_of(request)
     require(request.actor, Permission.USE_CHAT, workspace_id=workspace.pk)
     rows = SharedChat.objects.for_workspace(workspace).visible_to(request.user)
@@ -126,9 +129,12 @@ def my_shared_chats(request: WorkspaceRequest, workspace_slug: str) -> HttpRespo
         stop_sharing(shared=mine.fetch(request.POST.get("shared", "")), actor=request.actor)
         messages.success(request, _("Stopped. The link no longer works."))
         return redirect("chat:shared_chats", workspace_slug=workspace_slug)
+    given = SharedChat.objects.for_workspace(workspace).given_to(request.user)
+    given = given.select_related("owner", "workspace").order_by("-shared_at", "-id")
     page = page_in_address(mine, request.GET, by="-created_at")
     context: dict[str, Any] = {
         "rows": [(row, link_of(row)) for row in page.rows],
+        "given": [(row, link_of(row)) for row in given[:_MOST_GIVEN]],
         "ways": ways_from(page, request.GET),
         "address_faults": [page.fault] if page.fault else [],
     }

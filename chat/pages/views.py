@@ -19,6 +19,7 @@ from typing_extensions import TypedDict
 from chat.models import Conversation
 from chat.providers.choosing import platform_provider
 from chat.services.conversation_sweeps import temporary_hours
+from chat.services.demo_buds import provider_in_place_of_demo
 from chat.services.turns import LONGEST_MESSAGE
 from chat.services.waiting import waiting_for
 from chat.sockets.frames import LARGEST_FRAME_BYTES
@@ -81,6 +82,8 @@ class BootUrls(TypedDict):
     admin: str | None
     providers: str | None
     """Where whoever manages models connects one."""
+    own_model: str | None
+    """Where they let the buds of the demo model use the one that is connected; null: there is none."""
     buds: str
     reminders: str
     permissions: str
@@ -206,6 +209,14 @@ def draw_frame(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def _own_model_url(workspace: Workspace) -> str | None:
+    """Where a model of the workspace is given to the buds that the demo model answers for; None: it has none, or no need."""
+    provider = provider_in_place_of_demo(workspace.pk)
+    if provider is None:
+        return None
+    return f"{reverse('chat:provider', args=[workspace.slug, provider.pk])}#demo-buds"
+
+
 def _add_server_url(workspace: Workspace, actor: Actor) -> str | None:
     """Where this person adds a server: the workspace's, or one of their own; None: nowhere."""
     if has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk):
@@ -257,6 +268,7 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
                 if user.is_staff and manages_buds
                 else None
             ),
+            "own_model": _own_model_url(workspace) if manages_buds else None,
             "buds": reverse("chat:buds", kwargs=slug),
             "reminders": reverse("chat:reminders", kwargs=slug),
             "permissions": reverse("chat:permissions", kwargs=slug),

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from audit.alerts.notices import notify
 from chat.models import Audience, Conversation, SharedChat, SharedChatReader, SharedChatText
 from chat.recording import Changes, changing
 from chat.services.conversations import active_status
@@ -121,7 +122,9 @@ def find_people(*, workspace: Workspace, person: User, typed: str) -> list[User]
 
 def link_of(shared: SharedChat) -> str:
     """The whole address by which a shared chat is read."""
-    token = shared.token.reveal("its owner copies the link") if shared.token else ""
+    token = (
+        shared.token.reveal("somebody who may read it is given the link") if shared.token else ""
+    )
     return public_url(reverse("chat:shared_chat", args=[token]))
 
 
@@ -215,16 +218,29 @@ def _save_readers(shared: SharedChat, people: Sequence[User], actor: Actor) -> N
     if before.keys() == after.keys():
         return
     rows.exclude(person_id__in=list(after)).delete()
+    new = [user for pk, user in after.items() if pk not in before]
     SharedChatReader.objects.bulk_create(
         SharedChatReader(workspace_id=shared.workspace_id, shared=shared, person=user)
-        for pk, user in after.items()
-        if pk not in before
+        for user in new
     )
+    _tell_readers(shared, new)
     record_changed(
         shared,
         actor=actor,
         before={"readers": sorted(user.email for user in before.values())},
         after={"readers": sorted(user.email for user in after.values())},
+    )
+
+
+def _tell_readers(shared: SharedChat, people: Sequence[User]) -> None:
+    """Put it into their bells: without its title or link, which would outlive it there."""
+    notify(
+        workspace_id=shared.workspace_id,
+        user_ids=[user.pk for user in people if user.pk != shared.owner_id],
+        kind="shared_chat",
+        title=_("%(name)s shared a chat with you") % {"name": shared.owner.display_name},
+        text=_("It is among your shared chats."),
+        url=reverse("chat:shared_chats", args=[shared.workspace.slug]),
     )
 
 

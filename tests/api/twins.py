@@ -178,6 +178,7 @@ PAGES: Final[Mapping[str, Operations]] = {
         "test": "POST providers/{id}/check/",
         "keep": "POST providers/{id}/check/",
         "embedding_model": "PATCH providers/{id}/",
+        "demo_buds": "PATCH buds/{id}/",
         "api_key": "POST providers/{id}/rotate-key/",
     },
     "chat:platform_provider": "POST platform/environment-provider/test/",

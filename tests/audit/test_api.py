@@ -39,6 +39,9 @@ def test_entries_are_listed_without_bodies_and_filtered(tenant: Tenant) -> None:
     [
         ({"rule": "deny"}, 1),
         ({"rule": "de*"}, 1),
+        ({"tool": "delete*"}, 1),
+        ({"tool": "delete"}, 0),
+        ({"server": "not*"}, 1),
         ({"rule": "den"}, 0),
         ({"kind": "system"}, 0),
         ({"label": "*"}, 1),
@@ -49,7 +52,7 @@ def test_entries_are_listed_without_bodies_and_filtered(tenant: Tenant) -> None:
 def test_the_filters_of_the_page_narrow_the_list(
     tenant: Tenant, query: dict[str, str], count: int
 ) -> None:
-    """Ours: under the same names."""
+    """REL-1671: under the same names."""
     a_refusal(tenant)
     wanted = {"tool": "delete_everything", **query}
     assert len(tenant.client("auditor").get(URL, wanted).json()["results"]) == count

@@ -182,6 +182,8 @@ def test_the_focus_stays_where_somebody_works(new_context: NewContext) -> None:
     """REL-1312: with a button that is disabled while it works, and where a row goes with its button."""
     page = new_context().new_page()
     enter(page, ADMIN, at="/w/demo/servers/")
+    # Only a search lists servers in short, so that one can be made short again.
+    expect(page.get_by_role("button", name=re.compile("^Hide the details"))).to_have_count(0)
     test = page.get_by_role("button", name="Test connection of time")
     test.focus()
     page.keyboard.press("Enter")
@@ -194,3 +196,31 @@ def test_the_focus_stays_where_somebody_works(new_context: NewContext) -> None:
     add.press("Enter")
     page.get_by_role("button", name=re.compile("^Remove the call")).press("Enter")
     expect(add).to_be_focused()
+
+
+def test_people_type_without_a_click(new_context: NewContext) -> None:
+    """REL-1661, REL-1662: on the start page, after a model or bud was chosen, after a button sent, and after a stop."""
+    page = new_context(viewport={"width": 1280, "height": 800}).new_page()
+    enter(page, MEMBER)
+    field = page.get_by_role("textbox", name="Message").first
+    expect(field).to_be_focused()
+    page.keyboard.type("What time is it in Tokyo?")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/c/**")
+    expect_idle(page)
+
+    page.locator(".composer-bar").get_by_role("button", name=re.compile("^Bud and model")).click()
+    page.get_by_role("combobox", name="Search buds and models").fill("Notes")
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(field).to_be_focused()
+    page.keyboard.type('Delete the note "old"')
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator(".approval")).to_be_visible()
+
+    page.get_by_role("button", name="Stop").press("Enter")
+    expect(field).to_be_focused()
+    expect_idle(page)
+    expect(field).to_be_focused()
+    expect_no_faults(page, "after a stop")

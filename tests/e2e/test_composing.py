@@ -629,3 +629,24 @@ def test_a_draft_moves_between_open_browsers(
     expect(here).to_have_value("")
     expect(member.locator(".composer").get_by_role("list", name="Attachments")).to_have_count(0)
     expect(member.locator(".user-message").last).to_contain_text("note.txt")
+
+
+def test_of_a_long_message_the_beginning_is_shown(member: Page) -> None:
+    """REL-1668: the answer is in sight, and one press shows the rest."""
+    lines = "\n".join(f"Line {number} of what was pasted" for number in range(200))
+    open_chat(member, "Clock", f"What is this?\n{lines}")
+    expect_idle(member)
+    more = member.get_by_role("button", name="Show all of it")
+    expect(more).to_be_visible()
+    bubble = member.locator("article.user-message .bubble")
+    expect(member.locator(".bubble[data-pending]")).to_have_count(0)
+    assert bubble.evaluate("node => node.clientHeight") < 300
+    expect(member.locator("article.answer").last).to_be_in_viewport()
+    expect_no_faults(member, "a folded message")
+    screenshot(member, "long-message")
+    more.click()
+    expect(bubble).not_to_have_attribute("data-folded", "true")
+    assert bubble.evaluate("node => node.clientHeight") > 3000
+    less = member.get_by_role("button", name="Show less")
+    less.click()
+    expect(member.get_by_role("button", name="Show all of it")).to_be_in_viewport()

@@ -18,6 +18,7 @@ NETWORK = frozenset(
 )
 # File → why it may know a network library.
 ALLOWED = {
+    "workspaces/outbound/reasons.py": "reads from exceptions why nothing was reached, and opens nothing",
     "workspaces/outbound/backend.py": "the egress client's connections",
     "workspaces/outbound/bounds.py": "the egress client's limits",
     "workspaces/outbound/egress.py": "the egress client itself",

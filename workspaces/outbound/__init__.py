@@ -35,6 +35,7 @@ from workspaces.outbound.endpoints import (
     parse_endpoint,
 )
 from workspaces.outbound.entering import enter_endpoint
+from workspaces.outbound.reasons import Unreachable, why_unreachable
 from workspaces.outbound.tls import connect_tls, tls_context
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "NetworkRefused",
     "Pace",
     "TooLarge",
+    "Unreachable",
     "Withheld",
     "Wrap",
     "allowed_networks",
@@ -65,4 +67,5 @@ __all__ = [
     "parse_endpoint",
     "ssl_context",
     "tls_context",
+    "why_unreachable",
 ]

@@ -20,6 +20,14 @@ class AddressRefused(httpcore2.ConnectError):
     """A host has addresses, and none of them may be connected to."""
 
 
+class NameNotFound(httpcore2.ConnectError):
+    """Nobody knows a host of this name, or nobody could be asked."""
+
+
+class NobodyListens(httpcore2.ConnectError):
+    """The machine is there, and refuses connections to this port."""
+
+
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
     """Resolves a name once and connects to an address that passed the table."""
 
@@ -57,8 +65,10 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 )
             except httpcore2.ConnectTimeout as error:
                 failure = error
-            except httpcore2.ConnectError:
-                failure = httpcore2.ConnectError("Trellis could not reach the server.")
+            except httpcore2.ConnectError as error:
+                is_refused = isinstance(error.__cause__, ConnectionRefusedError)
+                kind = NobodyListens if is_refused else httpcore2.ConnectError
+                failure = kind("Trellis could not reach the server.")
         raise failure
 
     async def connect_unix_socket(
@@ -87,7 +97,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 "The server's name could not be looked up in time."
             ) from error
         except (OSError, UnicodeError) as error:
-            raise httpcore2.ConnectError("Trellis could not reach the server.") from error
+            raise NameNotFound("Trellis could not reach the server.") from error
         return [
             ipaddress.ip_address(text)
             for text in dict.fromkeys(str(answer[4][0]) for answer in answers)

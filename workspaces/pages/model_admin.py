@@ -17,6 +17,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db import DataError, connection, models, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
@@ -124,7 +125,9 @@ class TrackedModelAdmin(ModelAdmin):
         """The list, and in words what of its address does not fit. Django refuses a name, and is silent of a value."""
         without_filters = f"{request.path}?{ERROR_FLAG}=1"
         try:
-            response = super().changelist_view(request, extra_context)
+            # Django's own title asks to select a row; a tab of the browser has the name of its page.
+            named = {"title": capfirst(self.opts.verbose_name_plural), **(extra_context or {})}
+            response = super().changelist_view(request, named)
         except (DisallowedModelAdminLookup, OverflowError, DataError):
             # The two latter: moments of the calendar's first or last day, and numbers that no column holds.
             response = HttpResponseRedirect(without_filters)

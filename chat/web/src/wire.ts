@@ -608,6 +608,7 @@ export interface BootUrls {
   requests: string;
   admin: string | null;
   providers: string | null;
+  own_model: string | null;
   buds: string;
   reminders: string;
   permissions: string;

@@ -24,6 +24,36 @@ test("the message field of the start page says why nobody can write while there 
   });
 });
 
+test("REL-1661: the start page takes the focus and what is typed while its buds are on their way, and sends it then", async () => {
+  openPage({ body: PLACE });
+  const { buds } = await import("./app");
+  const { Home } = await import("../src/home/home");
+  const field = (): HTMLTextAreaElement => at().querySelector("textarea") as HTMLTextAreaElement;
+  const send = (): HTMLButtonElement => at().querySelector("[type=submit]") as HTMLButtonElement;
+  act(() => {
+    buds.value = null;
+    render(<Home />, at());
+  });
+  expect([field().disabled, document.activeElement]).toEqual([false, field()]);
+  act(() => {
+    field().value = "Hello";
+    field().dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  expect(send().disabled).toBe(true);
+  act(() => {
+    buds.value = [
+      { id: "b", name: "B", model: { name: "m", is_demo: true }, servers: [], starter_prompts: [] },
+    ] as unknown as Bud[];
+  });
+  expect([field().value, document.activeElement, send().disabled]).toEqual(["Hello", field(), false]);
+  act(() => {
+    field().value = "";
+    field().dispatchEvent(new Event("input", { bubbles: true }));
+    buds.value = null;
+    render(null, at());
+  });
+});
+
 test("REL-1352: the start page tells of the demo model where it answers, and not where another one does", async () => {
   openPage({ body: PLACE });
   const { buds } = await import("./app");

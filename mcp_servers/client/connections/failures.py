@@ -22,7 +22,8 @@ from mcp_servers.client.errors import (
 from mcp_servers.client.sdk import mcp
 from mcp_servers.client.transports.child import CANNOT_RUN, CANNOT_RUN_WORDS, SIGNALS_FROM
 from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, is_ours
-from workspaces.outbound import NetworkRefused, Withheld
+from mcp_servers.client.transports.targets import StdioSpec
+from workspaces.outbound import NetworkRefused, Unreachable, Withheld, why_unreachable
 from workspaces.redaction import redact_known
 from workspaces.waiting_times import told_duration
 
@@ -141,11 +142,34 @@ def connect_failure(
     if isinstance(failure, AuthenticationRequired) and not spec.has_credentials:
         failure.message = _("The server asks for a sign-in or a key, and none is entered for it.")
         failure.advice = _("Choose how to sign in under “Authentication” in its settings.")
+    if failure.details.get("kind") == "unreachable" and not isinstance(spec.target, StdioSpec):
+        failure.advice = _advice_to_reach(spec.target.endpoint.port, failure.details.get("why"))
     if failure.details.get("kind") == "ended" and transport.stdio is not None:
         return _program_ended(failure, transport.stdio)
     if spec.is_stdio and not failure.advice:
         failure.advice = _("Its arguments may start something else than the MCP server.")
     return failure
+
+
+def _advice_to_reach(port: int, why: object) -> str:
+    """What to do, as far as it is known what is wrong; the host is not named, for of some servers it is a secret."""
+    if why == Unreachable.NO_NAME:
+        return _("The name of its host could not be looked up. Check how the URL is spelled.")
+    if why == Unreachable.NOBODY_LISTENS:
+        told = _(
+            "Nothing answers on its port %(port)s. Check the port, and whether the server runs."
+        )
+    elif why == Unreachable.CERTIFICATE:
+        return _(
+            "Its certificate is not valid: it is not trusted here, has expired, or belongs to another name."
+        )
+    elif why == Unreachable.NO_TLS:
+        told = _(
+            "There is no encrypted connection on its port %(port)s. Check the port, and how the URL begins."
+        )
+    else:
+        return ""
+    return told % {"port": port}
 
 
 def too_slow(spec: ConnectionSpec) -> ConnectTimedOut:
@@ -199,8 +223,12 @@ def _connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFaile
     if isinstance(leaf, NetworkRefused):
         return NetworkNotAllowed(_WORDS["network_refused"], details={"kind": "network_refused"})
     if isinstance(leaf, httpx2.TransportError):
-        kind = "issuer_away" if isinstance(leaf, Withheld) else "unreachable"
-        return ConnectionFailed(_WORDS[kind], details={"kind": kind})
+        if isinstance(leaf, Withheld):
+            return ConnectionFailed(_WORDS["issuer_away"], details={"kind": "issuer_away"})
+        why = why_unreachable(leaf)
+        return ConnectionFailed(
+            _WORDS["unreachable"], details={"kind": "unreachable", "why": str(why)}
+        )
     return NotAnMcpServer(_WORDS["not_mcp"], details={"error": type(leaf).__name__})
 
 
@@ -229,6 +257,8 @@ def _refused_by(leaf: mcp.MCPError) -> ConnectionFailed:
         )
     if kind in ("not_mcp", "redirect", "too_large", "foreign_endpoint"):
         return NotAnMcpServer(_WORDS[kind], details=details)
+    if kind == "unreachable":
+        details["why"] = _data_of(leaf).get("why")
     if kind in ("unreachable", "timeout", "broken", "rate_limited", "issuer_away"):
         return ConnectionFailed(_WORDS[kind], details=details)
     return NotAnMcpServer(_("The server refused the protocol's first step."), details=details)

@@ -19,10 +19,9 @@ from mcp_servers.client.transports.density import PartCounter
 from mcp_servers.client.transports.http_failures import (
     GUARD_ERROR_CODE,
     error_data,
-    fault_data,
+    failure_data,
     is_in_session,
     is_of_sessions,
-    kind_of_error,
     kind_of_status,
 )
 from mcp_servers.client.transports.messages import is_recorded
@@ -199,7 +198,7 @@ def _kept_headers(response: httpx2.Response) -> dict[str, str]:
 
 
 def _failure(request: httpx2.Request, error: Exception) -> httpx2.Response:
-    data = fault_data(kind_of_error(error))
+    data = failure_data(error)
     return _build(request, _TRANSPORT_FAILED_STATUS, data)
 
 

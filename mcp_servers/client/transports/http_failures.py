@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx2
 
 from mcp_servers.client.sdk import mcp, mcp_types
-from workspaces.outbound import NetworkRefused, TooLarge, Withheld
+from workspaces.outbound import NetworkRefused, TooLarge, Withheld, why_unreachable
 
 GUARD_ERROR_CODE: Final = -32010
 """In the range that JSON-RPC leaves to implementations. Servers use such codes too: ask is_ours()."""
@@ -81,6 +81,14 @@ def is_of_sessions(request: httpx2.Request) -> bool:
 def fault_data(kind: str, status: int | None = None) -> dict[str, Any]:
     """The data of an error that we made ourselves."""
     return {"kind": kind, "http_status": status, _MARK: _MARKED_AS}
+
+
+def failure_data(error: BaseException) -> dict[str, Any]:
+    """The data that tells of an exception of the HTTP library."""
+    data = fault_data(kind_of_error(error))
+    if data["kind"] == "unreachable":
+        data["why"] = str(why_unreachable(error))
+    return data
 
 
 def is_ours(data: object) -> bool:

@@ -24,8 +24,7 @@ from mcp_servers.client.transports.http_failures import (
     GUARD_ERROR_CODE,
     error_data,
     failed,
-    fault_data,
-    kind_of_error,
+    failure_data,
     kind_of_status,
     refused,
 )
@@ -188,4 +187,4 @@ async def _post(
     except httpx2.ReadTimeout:
         return None
     except (httpx2.TransportError, httpx2.DecodingError) as error:
-        return fault_data(kind_of_error(error))
+        return failure_data(error)

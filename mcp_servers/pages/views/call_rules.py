@@ -28,7 +28,7 @@ from mcp_servers.registry.services.call_rules import (
     delete_call_rule,
     switch_call_rule,
 )
-from mcp_servers.registry.services.trying_rules import try_call_rules
+from mcp_servers.registry.services.trying_rules import rules_without_tools, try_call_rules
 from workspaces.errors import InvalidInput
 from workspaces.models import Membership
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
@@ -57,10 +57,14 @@ def call_rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         tried = try_call_rules(workspace_id=workspace.pk, actor=request.actor, **form.cleaned_data)
     is_tried = request.method == "POST" and form.is_valid()
     servers = McpServer.objects.for_workspace(workspace.pk).filter(owner=None)
+    idle = rules_without_tools(workspace_id=workspace.pk, rules=page.rows)
     context: dict[str, Any] = {
         "section": "servers",
         "servers_url": servers_url(request),
-        "rules": [(row, effect_words(row), effect_tone(row), words_of(row)) for row in page.rows],
+        "rules": [
+            (row, effect_words(row), effect_tone(row), words_of(row), row.pk in idle)
+            for row in page.rows
+        ],
         "ways": ways_from(page, request.GET),
         "address_faults": [page.fault] if page.fault else [],
         "examples": _examples(),
@@ -91,15 +95,17 @@ def call_rule(
     if request.method == "POST" and form.is_valid():
         try:
             if rule_id is None:
-                create_call_rule(workspace=workspace, draft=form.draft(), actor=request.actor)
+                rule = create_call_rule(
+                    workspace=workspace, draft=form.draft(), actor=request.actor
+                )
             else:
-                change_call_rule(rule=rule, draft=form.draft(), actor=request.actor)
+                rule = change_call_rule(rule=rule, draft=form.draft(), actor=request.actor)
         except InvalidInput as error:
             for name, told in error.fields.items():
                 for one in told:
                     form.add_error(name if name in form.fields else None, one)
         else:
-            messages.success(request, _("Saved. The rule holds from the next call on."))
+            _tell_saved(request, rule)
             return redirect("mcp_servers:call_rules", workspace_slug=workspace_slug)
     deciders = Membership.objects.for_workspace(workspace.pk).filter(DECIDERS)
     context: dict[str, Any] = {
@@ -110,6 +116,17 @@ def call_rule(
     }
     is_faulty = form.is_bound and (form.errors or any(row.errors for row in form.rows))
     return render(request, "mcp_servers/call_rule.html", context, status=422 if is_faulty else 200)
+
+
+def _tell_saved(request: WorkspaceRequest, rule: CallRule) -> None:
+    if rules_without_tools(workspace_id=rule.workspace_id, rules=[rule]):
+        told = _(
+            "Saved, but no tool here has these names, so the rule decides about no call yet. Check the names of"
+            " servers and tools."
+        )
+        messages.warning(request, told)
+    else:
+        messages.success(request, _("Saved. The rule holds from the next call on."))
 
 
 @require_POST

@@ -86,6 +86,12 @@ FOUND = {
     "refused_by=policy": 1,
     "refused_by=policy&rule=deny": 1,
     "rule=de*": 1,
+    "tool=delete_*": 1,
+    "tool=delete_": 0,
+    "q=tool:delete*": 1,
+    "q=tool:e*": 4,
+    "server=no*&tool=echo": 4,
+    "server=no": 0,
     "duration_min=12&duration_max=12": 2,
     "duration_min=13": 0,
     "kind=user": 6,
@@ -98,7 +104,7 @@ FOUND = {
 
 
 def test_every_field_can_be_asked_for(tenant: Tenant) -> None:
-    """Ours: and the number on the page is the number of lines of the file."""
+    """REL-1671: and the number on the page is the number of lines of the file."""
     a_call(tenant)
     a_call(tenant, outcome=Outcome.TIMEOUT)
     a_refusal(tenant)

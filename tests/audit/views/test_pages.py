@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from uuid import UUID, uuid4
 
@@ -10,7 +11,10 @@ import pytest
 from audit.actions import Action, Outcome, RefusedBy
 from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
+from chat.models import SharedChat
 from tests.factories import Tenant, TwoTenants
+from workspaces.changes import record_changed, record_created, record_deleted
+from workspaces.models import Invitation
 
 pytestmark = pytest.mark.django_db
 
@@ -220,3 +224,32 @@ def test_who_cannot_export_is_told_who_can(tenant: Tenant) -> None:
     auditor = tenant.client("auditor").get(path).content.decode()
     assert "Only auditors export the log" not in auditor
     assert "export.csv" in auditor
+
+
+def test_the_list_says_what_was_added_and_what_removed(tenant: Tenant) -> None:
+    """REL-1672: a setting that was changed says neither, and a kind without names is told once."""
+    actor = tenant.actor("admin")
+    row = Invitation(workspace=tenant.workspace, email="new@example.org", role="member")
+    record_created(row, actor=actor)
+    record_changed(row, actor=actor, before={"role": "member"}, after={"role": "admin"})
+    record_deleted(row, actor=actor)
+    nameless = SharedChat(workspace=tenant.workspace, owner=tenant.member)
+    record_changed(nameless, actor=actor, before={"readers": []}, after={"readers": ["a"]})
+    page = " ".join(tenant.client("auditor").get(url(tenant)).content.decode().split())
+    shown = re.findall(
+        r'> ?((?:shared chat|invitation)[^<]*?) ?</span> (?:<span class="help">(\w+))?', page
+    )
+    assert shown == [
+        ("shared chat", ""),
+        (f"invitation {row}", "removed"),
+        (f"invitation {row}", ""),
+        (f"invitation {row}", "added"),
+    ]
+
+
+def test_a_filter_that_finds_nothing_says_how_names_are_compared(tenant: Tenant) -> None:
+    """REL-1670: else the beginning of a tool's name looks as if nobody had called it."""
+    a_call(tenant, tool="delete_note")
+    client, told = tenant.client("auditor"), "Names are compared whole."
+    assert told in client.get(url(tenant, "?q=tool:delete")).content.decode()
+    assert told not in client.get(url(tenant, "?q=tool:delete*")).content.decode()

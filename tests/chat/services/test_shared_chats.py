@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from audit.models import AuditEntry
+from audit.models import AuditEntry, Notice
 from chat.artifacts.calls import reference
 from chat.artifacts.services import create_artifact, delete_artifact
 from chat.engine.trust import find_source
@@ -780,6 +780,37 @@ def test_people_find_what_they_share_and_stop_it(
     assert tenant.client().post(url, {"shared": str(shared.pk)}).status_code == 404
     assert client.post(url, {"shared": str(shared.pk)}).status_code == 302
     assert "You share no chats" in client.get(url).content.decode()
+
+
+def test_chosen_readers_are_told_and_find_the_chat(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """REL-1667: by a line in their bell, once, and a list; with the title that was shared, and for as long as they may read it."""
+    url = f"/w/{tenant.workspace.slug}/shared-chats/"
+    lines = Notice.objects.for_workspace(tenant.workspace)
+    share(tenant, conversation)
+    assert "Shared with you" not in tenant.client("admin").get(url).content.decode()
+    assert not lines.exists()
+    shared = share(tenant, conversation, Audience.PEOPLE, people=[tenant.admin.pk])
+    share(tenant, conversation, Audience.PEOPLE, people=[tenant.admin.pk])
+    (line,) = lines
+    assert (line.user_id, line.url) == (tenant.admin.pk, url)
+    assert line.title.endswith("shared a chat with you")
+    assert "Orders" not in line.title + line.text
+    Conversation.objects.for_workspace(tenant.workspace).update(title="Something private")
+    shown = tenant.client("admin").get(url).content.decode()
+    assert "Shared with you" in shown
+    assert "Orders" in shown
+    assert "Something private" not in shown
+    assert link_of(shared) in shown
+    assert "Shared with you" not in tenant.client("auditor").get(url).content.decode()
+    assert "Shared with you" not in tenant.client("member").get(url).content.decode()
+    share(tenant, conversation, Audience.PEOPLE, people=[tenant.auditor.pk])
+    assert "Shared with you" not in tenant.client("admin").get(url).content.decode()
+    assert "Shared with you" in tenant.client("auditor").get(url).content.decode()
+    assert lines.all().count() == 2
+    stop_sharing(shared=shared, actor=tenant.actor("member"))
+    assert "Shared with you" not in tenant.client("auditor").get(url).content.decode()
 
 
 class Api:

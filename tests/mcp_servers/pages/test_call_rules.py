@@ -12,8 +12,10 @@ from config.workspace_files.applying import apply_file
 from config.workspace_files.exporting import workspace_document
 from config.workspace_files.place import Place
 from mcp_servers.models import CallRule
+from mcp_servers.registry.services import trying_rules
 from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
 from tests.factories import Tenant, make_tenant
+from tests.mcp_servers.factories import http_server, stored_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FORM = {
@@ -148,6 +150,46 @@ def test_rules_are_tried_on_the_page(tenant: Tenant) -> None:
     answer = client.post(url(tenant), {**given, "arguments": "where.path: notes"})
     assert "No call rule is about this call." in answer.content.decode()
     assert client.post(url(tenant), {**given, "arguments": "what"}).status_code == 422
+
+
+def test_a_rule_whose_names_no_tool_has_says_so(tenant: Tenant) -> None:
+    """REL-1663: as it is saved and in the list; not where a tool may run any action, or nothing is named."""
+    server = http_server(tenant, "https://bank.example/mcp", name="bank")
+    stored_tool(server, "pay", removed_at=None)
+    client = browser(tenant, "admin")
+    warned = "no tool here has these names"
+    answer = client.post(url(tenant, "add/"), {**FORM, "servers": "banc"}, follow=True)
+    page = answer.content.decode()
+    assert warned in page
+    assert page.count("No such tool") == 1
+    (rule,) = rules(tenant)
+    # Case and dashes do not matter to a rule that is strict, and neither does who asks.
+    fixed = {**FORM, "servers": "BANK", "tools": "P?Y", "roles": ["owner"]}
+    page = client.post(url(tenant, f"{rule.pk}/"), fixed, follow=True).content.decode()
+    assert "The rule holds from the next call on." in page
+    assert "No such tool" not in page
+    make(tenant, name="Everything", tools=["*"])
+    assert "No such tool" not in client.get(url(tenant)).content.decode()
+    make(tenant, name="Elsewhere", servers=["elsewhere"], tools=["*"])
+    assert client.get(url(tenant)).content.decode().count("No such tool") == 1
+    server.hosted_by = "klavis"
+    server.save(update_fields=["hosted_by"])
+    stored_tool(server, "execute_action", input_schema={"properties": {"action_name": {}}})
+    assert "No such tool" not in client.get(url(tenant)).content.decode()
+
+
+def test_nothing_is_said_of_rules_where_the_tools_are_too_many(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1663: the list stays as quick as it was."""
+    server = http_server(tenant, "https://bank.example/mcp", name="bank")
+    for name in ("pay", "read"):
+        stored_tool(server, name)
+    rule = make(tenant, servers=["banc"])
+    given: dict[str, Any] = {"workspace_id": tenant.workspace.pk, "rules": [rule]}
+    assert trying_rules.rules_without_tools(**given) == {rule.pk}
+    monkeypatch.setattr(trying_rules, "_MOST_TOOLS", 1)
+    assert trying_rules.rules_without_tools(**given) == frozenset()
 
 
 def test_the_list_comes_page_by_page(tenant: Tenant) -> None:

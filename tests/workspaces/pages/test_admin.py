@@ -351,3 +351,11 @@ def test_an_address_that_is_taken_is_told_at_its_field(tenant: Tenant) -> None:
         answer = client.post(f"/admin/workspaces/user/{path}", form)
         told = answer.context["adminform"].form.errors
         assert told == {"email": ["Another account has this address."]}, path
+
+
+def test_a_tab_of_the_browser_has_the_name_of_its_list(tenant: Tenant) -> None:
+    """REL-1669: Django's own title asks to select a row to change, which is what none of these pages is for."""
+    page = tenant.client("admin").get("/admin/chat/modelprovider/").content.decode()
+    assert "<title>Model providers | Trellis</title>" in " ".join(page.split()).replace(
+        "<title> ", "<title>"
+    ).replace(" </title>", "</title>")

@@ -1,5 +1,5 @@
 import { type ComponentChildren, Fragment } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../boot";
 import { place } from "../place";
 import { buds } from "../store/buds";
@@ -9,6 +9,7 @@ import common from "../texts/common";
 import compareTexts from "../texts/comparing";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
+import { isTouch } from "../ui/refocus";
 import { SearchField } from "../ui/search-field";
 import type { Bud, Model } from "../wire";
 import {
@@ -166,6 +167,7 @@ function RowFace({ row, isCurrent }: { row: Row; isCurrent: boolean }) {
 export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () => void }) {
   const [typed, setTyped] = useState("");
   const [chosenAt, setAt] = useState(0);
+  const hasChosen = useRef(false);
   const bud = answeringBud.value;
   const rows = rowsOf(kind, typed, bud);
   const isUnknown = kind !== "buds" && models.value === null;
@@ -183,6 +185,8 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
   const unusable = unusableModel(bud, answeringModel.value, models.value);
   const choose = (row: Row | undefined) => {
     if (!row) return;
+    // Back at its button, the first space of a message would open it again.
+    hasChosen.current = !isTouch();
     onClose();
     void (row.bud ? chooseBud(row.bud) : chooseModel(row.model));
   };
@@ -194,7 +198,7 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
     return { row, line, isFirst };
   });
   return (
-    <Dialog title={t.title} isBare onClose={onClose}>
+    <Dialog title={t.title} isBare leadsOn={hasChosen} onClose={onClose}>
       <SearchField
         label={t.placeholder}
         placeholder={t.placeholder}

@@ -11,7 +11,7 @@ import compareTexts from "../texts/comparing";
 import { toast } from "../toasts";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
-import { isTouch } from "../ui/refocus";
+import { isTouch, toComposer, useRefocus } from "../ui/refocus";
 import type { Prompt, WhenBusy } from "../wire";
 import { askAgain, askedBy, dropAsked } from "./asked";
 import { PickedChips } from "./attachment-chips";
@@ -39,7 +39,10 @@ interface ComposerProps {
   placeholder: string;
   label: string;
   isRunning?: boolean;
+  /** There is nobody to write to. */
   isDisabled?: boolean;
+  /** Whoever answers is on their way: one can write, and not send yet. */
+  isWaiting?: boolean;
   /** `whenBusy`: what shall become of it while an answer is being written. `asked`: who answers it this once. */
   /** False: it was not taken, and stands in the field again. */
   onSend: (text: string, whenBusy: WhenBusy, asked: Asked) => Promise<boolean | void>;
@@ -58,7 +61,7 @@ function isTooLong(text: string): boolean {
 }
 
 export function Composer(props: ComposerProps) {
-  const { draftKey, isRunning = false, isDisabled = false, onSend, onStop } = props;
+  const { draftKey, isRunning = false, isDisabled = false, isWaiting = false, onSend, onStop } = props;
   const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useDraft(draftKey);
   const [isStopping, setStopping] = useState(false);
@@ -68,7 +71,7 @@ export function Composer(props: ComposerProps) {
 
   useEffect(() => {
     if (!isTouch() && mayBeginTyping()) field.current?.focus({ preventScroll: true });
-  }, [draftKey]);
+  }, [draftKey, isDisabled]);
   useEffect(() => {
     if (!isRunning) setStopping(false);
   }, [isRunning]);
@@ -83,7 +86,7 @@ export function Composer(props: ComposerProps) {
   const isUploading = uploads.some((one) => one.progress !== null);
   const hasFailed = uploads.some((one) => one.error !== "");
   const hasFiles = uploads.length > 0 || (picked.value[draftKey]?.length ?? 0) > 0;
-  const canSend = !isDisabled && !isUploading && !hasFailed && (text.trim() !== "" || hasFiles);
+  const canSend = !isDisabled && !isWaiting && !isUploading && !hasFailed && (text.trim() !== "" || hasFiles);
   const take = (files: Iterable<File>) => {
     takeFiles(draftKey, props.conversationId, files);
     field.current?.focus({ preventScroll: true });
@@ -95,6 +98,8 @@ export function Composer(props: ComposerProps) {
     const asked = askedBy(draftKey);
     setText("");
     dropAsked(draftKey);
+    // The button that was pressed has nothing to send any more, and would lose the focus.
+    if (!isTouch()) field.current?.focus({ preventScroll: true });
     void onSend(words, whenBusy, asked).then((isTaken) => {
       if (isTaken !== false) return;
       // What was typed or chosen meanwhile stays too.
@@ -260,19 +265,14 @@ export function Composer(props: ComposerProps) {
           <DictateButton onHeard={(words) => setText(text ? `${text.trimEnd()} ${words}` : words)} />
         )}
         {isRunning && (
-          <button
-            type="button"
-            class="btn btn-sm btn-circle btn-neutral"
-            aria-label={t.stop}
-            title={t.stop}
-            disabled={isStopping}
-            onClick={() => {
+          <StopButton
+            isStopping={isStopping}
+            onStop={() => {
               setStopping(true);
+              toComposer();
               void onStop?.().then((isAsked) => setStopping(isAsked));
             }}
-          >
-            <span class="stop-square" aria-hidden="true" />
-          </button>
+          />
         )}
         {(!isRunning || canSend) && (
           <button
@@ -296,6 +296,25 @@ export function Composer(props: ComposerProps) {
         }}
       />
     </form>
+  );
+}
+
+/** Ends the answer. It goes with it, so whoever has the focus on it goes on to the message field. */
+function StopButton({ isStopping, onStop }: { isStopping: boolean; onStop: () => void }) {
+  const button = useRef<HTMLButtonElement>(null);
+  useRefocus(button);
+  return (
+    <button
+      ref={button}
+      type="button"
+      class="btn btn-sm btn-circle btn-neutral"
+      aria-label={t.stop}
+      title={t.stop}
+      disabled={isStopping}
+      onClick={onStop}
+    >
+      <span class="stop-square" aria-hidden="true" />
+    </button>
   );
 }
 

@@ -16,11 +16,11 @@ import { AnswerActions, CopyAnswer, ForkButton, RatingForm } from "./answer-acti
 import { AnswerBody, isDone, messagesOf, textOf } from "./answer-body";
 import { AttachmentChips } from "./attachment-chips";
 import { BranchArrows, isReworded, MessageEditor } from "./branches";
+import { Bubble } from "./bubble";
 import { Comparison } from "./comparison";
 import { namedBud } from "./mentions";
 import { NewerMessages, OlderMessages } from "./older";
 import { OutgoingMessage } from "./outgoing";
-import { Written } from "./quote";
 import { SummaryCard } from "./summary-card";
 
 const UserMessage = memo(({ message, versions }: { message: Message; versions: readonly string[] }) => {
@@ -31,11 +31,7 @@ const UserMessage = memo(({ message, versions }: { message: Message; versions: r
       {isEditing ? (
         <MessageEditor message={message} onClose={() => setEditing(false)} />
       ) : (
-        message.text && (
-          <div class="bubble" title={moment(message.created_at)}>
-            <Written text={message.text} />
-          </div>
-        )
+        message.text && <Bubble id={message.id} text={message.text} title={moment(message.created_at)} />
       )}
       <AttachmentChips attachments={message.attachments} conversationId={message.conversation_id} />
       {!isEditing && (

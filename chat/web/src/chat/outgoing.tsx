@@ -5,8 +5,8 @@ import t from "../texts/chat";
 import choosing from "../texts/choosing";
 import common from "../texts/common";
 import comparing from "../texts/comparing";
+import { Bubble } from "./bubble";
 import { namedBud } from "./mentions";
-import { Written } from "./quote";
 
 /** A message that the server has not shown back. */
 export function OutgoingMessage({ outgoing }: { outgoing: Outgoing }) {
@@ -14,11 +14,7 @@ export function OutgoingMessage({ outgoing }: { outgoing: Outgoing }) {
   return (
     <article class="user-message" aria-label={t.you}>
       <h2 class="sr-only">{t.youSaid}</h2>
-      {outgoing.text && (
-        <div class="bubble" data-pending>
-          <Written text={outgoing.text} />
-        </div>
-      )}
+      {outgoing.text && <Bubble id={outgoing.client_id} text={outgoing.text} isPending />}
       {outgoing.bud_id && (
         <p class="text-right text-xs text-(--quiet)">{choosing.forBud(namedBud(outgoing.bud_id).name)}</p>
       )}

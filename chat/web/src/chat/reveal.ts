@@ -7,6 +7,7 @@ import { openState, runningTurn, showFrom } from "../store/open-conversation";
 import { isShown } from "../store/timeline";
 import t from "../texts/chat";
 import { messageOf, toast } from "../toasts";
+import { unfold } from "./bubble";
 
 const MARKED_MS = 2_500;
 /** How long the branch of a message may take to come. */
@@ -51,6 +52,7 @@ export function useReveal(scroller: RefObject<HTMLElement | null>): void {
     void find(id).then((problem) => {
       if (wanted.value !== id) return;
       wanted.value = null;
+      if (!problem) unfold(id);
       if (problem) toast(problem);
       // After it has been drawn.
       else setTimeout(() => mark(scroller.current, id), 50);

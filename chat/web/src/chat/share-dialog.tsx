@@ -313,7 +313,7 @@ function Form({ about, first, onClose }: { about: Sharing; first: Share | null; 
       onSubmit={(event) => {
         event.preventDefault();
         const end = until ?? share?.end_message_id ?? null;
-        void send(end, share ? t.saved : t.isShared);
+        void send(end, share ? t.saved : form.audience === "people" ? t.isSharedWithPeople : t.isShared);
       }}
     >
       {share ? (

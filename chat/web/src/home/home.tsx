@@ -228,7 +228,8 @@ export function Home() {
             draftKey={HOME}
             label={chosen ? chat.messageTo(chosen.name) : chat.message}
             placeholder={placeholderFor(chosen)}
-            isDisabled={!chosen && !boot.is_kept}
+            isDisabled={!boot.is_kept && buds.value?.length === 0}
+            isWaiting={!chosen && !boot.is_kept}
             onSend={async (text, _, asked) => {
               if (chosen) {
                 const beginning = await begin(chosen, text, asked);
@@ -249,10 +250,12 @@ export function Home() {
             <div class="notice" data-tone="warn">
               <Icon name="info" />
               <span>
-                {filled(t.demoText, { model: <strong>{t.demoModel}</strong> })}{" "}
-                {boot.urls.providers && (
-                  <a class="link-brand" href={boot.urls.providers}>
-                    {t.connectModel}
+                {filled(boot.urls.own_model ? t.demoTextUnused : t.demoText, {
+                  model: <strong>{t.demoModel}</strong>,
+                })}{" "}
+                {(boot.urls.own_model ?? boot.urls.providers) && (
+                  <a class="link-brand" href={boot.urls.own_model ?? boot.urls.providers ?? ""}>
+                    {boot.urls.own_model ? t.useModel : t.connectModel}
                   </a>
                 )}
               </span>

@@ -53,6 +53,8 @@ const chat = {
   // -- messages
   you: "You",
   youSaid: "You said",
+  showWhole: "Show all of it",
+  showLess: "Show less",
   assistant: "Assistant",
   said: (name: string) => `${name} said`,
   editQuestion: "Edit this question",

@@ -30,6 +30,9 @@ const home = {
   demoText:
     "This is the {model}. It follows a script so that you can try tools and approvals without a key. Connect a real model to get real answers.",
   connectModel: "Connect a model",
+  demoTextUnused:
+    "This is the {model}. Your workspace has a model, which this bud does not use yet. Choose it for this chat, or for all buds.",
+  useModel: "Let buds use it",
 };
 
 export default home;

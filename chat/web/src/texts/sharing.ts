@@ -49,6 +49,7 @@ const sharing = {
   keep: "Keep sharing",
 
   isShared: "Shared. Copy the link to send it.",
+  isSharedWithPeople: "Shared. They get a notice, and you can copy the link.",
   saved: "Saved.",
   updated: "Updated. Readers see the chat as it is now.",
   stopped: "Stopped. The link no longer works.",

@@ -138,7 +138,7 @@ const shell = {
   markAllRead: "Mark all read",
   noticesFailed: "Trellis can't read or change your notices right now. Reload the page to try again.",
   allNotices: "All notices",
-  noNotices: "Nothing yet. Alerts of this workspace appear here.",
+  noNotices: "Nothing yet. Alerts, and chats that people share with you, appear here.",
   unread: ", unread",
 
   permissions: "Tool permissions",

@@ -1,9 +1,9 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import common from "../texts/common";
 import { Icon } from "./icon";
 import { leavingWith, openModal } from "./modal";
-import { refocus } from "./refocus";
+import { refocus, toComposer } from "./refocus";
 
 interface DialogProps {
   title: string;
@@ -11,6 +11,8 @@ interface DialogProps {
   children: ComponentChildren;
   /** The search dialog shows its field instead of a heading; the title stays its name. */
   isBare?: boolean;
+  /** True as it closes: the focus goes on to the message field, and not back to where it was. */
+  leadsOn?: RefObject<boolean>;
 }
 
 /** Where somebody begins to work in a dialog: what says so itself, else its first control. Null: nothing is there yet. */
@@ -82,7 +84,7 @@ export function DialogButtons(props: DialogButtonsProps) {
 }
 
 /** A native modal dialog that lives as long as it is mounted; focus goes back to where it was, or to the message field if that is gone. */
-export function Dialog({ title, onClose, children, isBare = false }: DialogProps) {
+export function Dialog({ title, onClose, children, isBare = false, leadsOn }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const body = useRef<HTMLDivElement>(null);
   const id = useId();
@@ -94,6 +96,7 @@ export function Dialog({ title, onClose, children, isBare = false }: DialogProps
     return () => {
       stop?.();
       leave?.();
+      if (leadsOn?.current) return toComposer();
       // Whoever has gone on elsewhere meanwhile keeps the focus.
       const now = document.activeElement;
       // Chromium gives the focus back itself, but to a message field at times without a caret: nothing can be typed.
