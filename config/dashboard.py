@@ -186,7 +186,7 @@ def _calls(workspace: Workspace) -> list[Tile]:
 
 def _compared(now: int, before: int) -> str:
     """Say what it was a week ago, and up to when: hours are counted whole."""
-    told = _("%(number)s by the end of this hour a week ago") % {"number": whole(before)}
+    told = _("%(number)s a week ago, up to this hour") % {"number": whole(before)}
     return told if now or before else ""
 
 

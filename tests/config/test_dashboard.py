@@ -194,7 +194,7 @@ def test_last_week_is_told_up_to_the_hour_that_was_counted(
         record(draft)
     time_machine.move_to(datetime(2026, 11, 26, 1, 5, tzinfo=UTC))
     note = tiles(tenant)["Tool calls today"].note
-    assert note == "1 by the end of this hour a week ago"
+    assert note == "1 a week ago, up to this hour"
 
 
 def test_a_page_asks_once_whether_its_person_is_an_admin(tenant: Tenant) -> None:
