@@ -7,13 +7,16 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import uuid4
 
 import pytest
 
+from chat.artifacts.serving import _themed
 from chat.file_kinds import find_type
 from chat.services.check_judging import fault_of, reason_in
 from mcp_servers.client import hidden_text
 from mcp_servers.client.hidden_text import show_hidden, strip_hidden
+from mcp_servers.gate.destinations import destinations_of, names_host
 from workspaces.redaction import MASK, redact_text
 
 LONG = 400_000
@@ -133,6 +136,29 @@ def test_tokens_and_keys_are_masked_as_before() -> None:
     open_key = "-----BEGIN PRIVATE KEY-----\nMIIB"
     told = redact_text(f"a {key} b {key}{open_key}", workspace_id=None)
     assert told == f"a {MASK} b {MASK}{open_key}"
+
+
+@pytest.mark.parametrize("unit", ["a.", "a-", "a+", "//", "http:", "a:", "a@", "1."])
+def test_where_a_call_carries_its_arguments_is_found_at_once(unit: str) -> None:
+    """SEC-768: a model's arguments, and a person's words that they are compared with."""
+    text = unit * (LONG // len(unit))
+    with little_work(8):
+        destinations_of(uuid4(), "a server", {"a": text})
+        names_host(text, "far.example.org")
+
+
+def test_an_address_with_a_long_scheme_is_a_destination() -> None:
+    """SEC-271: whatever stands before it."""
+    reached = destinations_of(uuid4(), "a server", {"a": f"{'x' * 60}://evil.example.org/?data"})
+    assert "evil.example.org" in reached
+
+
+@pytest.mark.parametrize("begin", ["<body ", "<body text", "filter ", "<link"])
+def test_a_page_with_many_tags_is_shown_at_once(begin: str) -> None:
+    """SEC-768: whether it chooses colours of its own is looked for once in each place."""
+    content = begin.encode() * (LONG // len(begin))
+    with little_work():
+        _themed(content, "dark")
 
 
 @pytest.mark.parametrize("unit", ["\n", ". ", "*", "> "])
