@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action
+from audit.storable import storable
 from mcp_servers.client.connections.completion import complete
 from mcp_servers.client.errors import ToolNotFound
 from mcp_servers.client.hidden_text import strip_hidden
@@ -153,7 +154,8 @@ def _find_reference(
             return None
         server_id, name = prompt.server_id, prompt.tool_name
     else:
-        meant = Addresses(servers).inward(ref.uri)
+        is_storable = storable(ref.uri) == ref.uri
+        meant = Addresses(servers).inward(ref.uri) if is_storable else None
         templates: Any = McpResource.objects.for_workspace(caller.workspace_id).usable()
         templates = templates.filter(is_template=True)
         if meant is None or not templates.filter(**meant._asdict()).exists():

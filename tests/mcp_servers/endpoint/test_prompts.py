@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from audit.models import AuditEntry
@@ -84,6 +85,30 @@ def test_a_client_suggests_values(tenant: Tenant, notes: McpServer) -> None:
     assert told["completion"]["values"] == ["brief"]
     for ref in ({**prompt, "name": "x"}, {**template, "uri": "trellis://x/note://named/{name}"}):
         assert fault(client, "completion/complete", ref=ref, argument=tone)["code"] == -32602
+
+
+def test_nothing_is_suggested_for_an_address_that_no_database_can_hold(
+    tenant: Tenant, notes: McpServer
+) -> None:
+    """SEC-770: with a NUL in it, as for any other unknown address; on PostgreSQL it was an error of ours."""
+    ref = {"type": "ref/resource", "uri": "trellis://notes/note://\x00named/{name}"}
+    argument = {"name": "tone", "value": "b"}
+    client = McpClient(tenant, token_for(tenant))
+    assert fault(client, "completion/complete", ref=ref, argument=argument)["code"] == -32602
+
+
+@pytest.mark.parametrize("revision", [BEFORE, TODAYS])
+def test_a_failure_of_ours_tells_a_client_nothing(
+    tenant: Tenant, notes: McpServer, monkeypatch: pytest.MonkeyPatch, revision: str
+) -> None:
+    """SEC-771: what a database says of itself stays in our log; the SDK sent it to clients of before."""
+
+    def fail(*_given: object) -> None:
+        raise OperationalError('connection to server at "10.0.0.5" failed: password of "trellis"')
+
+    monkeypatch.setattr(prompts, "list_prompts", fail)
+    told = fault(McpClient(tenant, token_for(tenant), revision), "prompts/list")
+    assert (told["code"], told["message"]) == (-32603, "Internal server error")
 
 
 def test_nobody_uses_prompts_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:
