@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 _ANSI: Final = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor
@@ -67,6 +68,8 @@ def find_hidden(text: str) -> tuple[str, ...]:
 
 def strip_hidden(text: str) -> str:
     """The text as a person reads it, for a model."""
+    if text.isascii() and text.isprintable():
+        return text
     for _ in range(_MOST_ROUNDS):
         # Again until nothing is left: taking one trick away may put another together.
         stripped = _strip_once(text)
@@ -75,6 +78,17 @@ def strip_hidden(text: str) -> str:
         text = stripped
     # Nobody writes so by chance, and each round takes as long as the text is.
     return _strip_once(_ANY.sub("", text))
+
+
+def strip_hidden_json(value: Any) -> Any:
+    """The same of each text in a JSON value, also of the names of its parts."""
+    if isinstance(value, str):
+        return strip_hidden(value)
+    if isinstance(value, Mapping):
+        return {strip_hidden_json(name): strip_hidden_json(part) for name, part in value.items()}
+    if isinstance(value, Sequence):
+        return [strip_hidden_json(part) for part in value]
+    return value
 
 
 def _strip_once(text: str) -> str:

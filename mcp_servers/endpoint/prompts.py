@@ -115,7 +115,7 @@ async def suggest(caller: Caller, params: mcp_types.CompleteRequestParams) -> li
     filled = (params.context.arguments if params.context else None) or {}
     context = dict(list(filled.items())[:_MOST_CONTEXT])
     try:
-        return await complete(
+        told = await complete(
             spec,
             ref="prompt" if isinstance(params.ref, mcp_types.PromptReference) else "resource",
             name=name,
@@ -127,6 +127,7 @@ async def suggest(caller: Caller, params: mcp_types.CompleteRequestParams) -> li
         # Suggestions are a help and no more: without them one types.
         logger.info("no_suggestions", extra={"reason": str(error)[:200]})
         return []
+    return [strip_hidden(text) for text in told]
 
 
 def _find_for(caller: Caller, name: str) -> tuple[UUID, UUID, Addresses] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +11,18 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from audit.models import AuditEntry
-from mcp_servers.client.values import Outcome, PromptMessage, PromptOutcome, ResourceLinkPart
-from mcp_servers.endpoint import prompts
-from mcp_servers.models import McpPrompt, McpServer, ServerScope
+from mcp_servers.client.values import (
+    EmbeddedResourcePart,
+    Outcome,
+    PromptMessage,
+    PromptOutcome,
+    ResourceLinkPart,
+    ResourceOutcome,
+    TextPart,
+    ToolCallOutcome,
+)
+from mcp_servers.endpoint import calling, prompts, resources
+from mcp_servers.models import McpPrompt, McpServer, McpTool, ServerScope
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.endpoint.test_endpoint import BEFORE, TODAYS, McpClient, notes, token_for
 from tests.mcp_servers.endpoint.test_resources import shared_server
@@ -109,6 +120,50 @@ def test_a_failure_of_ours_tells_a_client_nothing(
     monkeypatch.setattr(prompts, "list_prompts", fail)
     told = fault(McpClient(tenant, token_for(tenant), revision), "prompts/list")
     assert (told["code"], told["message"]) == (-32603, "Internal server error")
+
+
+def test_nothing_reaches_a_client_that_people_do_not_see(
+    tenant: Tenant, notes: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-772: by a schema, a result and its structure, a resource, a prompt or a suggestion."""
+    seen, sly = "Be kind 👩\u200d👧.", "Be \U000e0041\u202ekind\u200b 👩\u200d👧.\x1b[31m"
+    tools = McpTool.objects.for_workspace(tenant.workspace)
+    schema = {"type": "object", "properties": {"a": {"description": sly}}}
+    tools.filter(name="list_notes").update(input_schema=schema)
+    part = TextPart(text=sly)
+    embedded = EmbeddedResourcePart(uri="note://a", text=sly)
+
+    async def call(_request: object, **_more: object) -> ToolCallOutcome:
+        outcome = ToolCallOutcome(outcome=Outcome.OK, content=(part, embedded))
+        return replace(outcome, structured={sly: [sly]}, message=sly)
+
+    async def read(_request: object) -> ResourceOutcome:
+        return ResourceOutcome(outcome=Outcome.OK, content=(part, embedded))
+
+    async def prompt(_request: object) -> PromptOutcome:
+        messages = (PromptMessage(role="user", content=part),)
+        return PromptOutcome(outcome=Outcome.OK, messages=messages)
+
+    async def suggest(_spec: object, **_more: object) -> list[str]:
+        return [sly]
+
+    monkeypatch.setattr(calling, "call_tool", call)
+    monkeypatch.setattr(resources, "read_resource", read)
+    monkeypatch.setattr(prompts, "get_prompt", prompt)
+    monkeypatch.setattr(prompts, "complete", suggest)
+    client = McpClient(tenant, token_for(tenant))
+    ref, argument = {"type": "ref/prompt", "name": "notes__tidy_up"}, {"name": "tone", "value": ""}
+    for told in (
+        client.result("tools/list"),
+        client.call("notes__list_notes"),
+        client.result("resources/read", {"uri": "trellis://notes/note://all"}),
+        client.result("prompts/get", {"name": "notes__tidy_up"}),
+        client.result("completion/complete", {"ref": ref, "argument": argument}),
+    ):
+        text = json.dumps(told, ensure_ascii=False)
+        assert seen in text
+        assert not {"\U000e0041", "\u202e", "\u200b"} & set(text), text
+        assert "[31m" not in text
 
 
 def test_nobody_uses_prompts_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:
