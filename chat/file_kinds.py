@@ -46,7 +46,8 @@ _PDF_BEGINS: Final = b"%PDF-"
 _ARCHIVE_BEGINS: Final = b"PK\x03\x04"
 _ZIP_END: Final = b"PK\x05\x06"
 _SVG: Final = re.compile(
-    r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*(?:<!doctype[^>\[]*>\s*)?(?:<!--.*?-->\s*)*<svg[\s/>]",
+    # A comment ends where it first can: else each pair of comments would double the ways to read them.
+    r"\s*(?:<\?xml[^>]*\?>\s*)?(?:(?><!--.*?-->)\s*)*+(?:<!doctype[^>\[]*>\s*)?(?:(?><!--.*?-->)\s*)*+<svg[\s/>]",
     re.I | re.S,
 )
 

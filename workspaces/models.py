@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.contrib.sessions.models import Session
 from django.db import models
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
@@ -269,6 +270,10 @@ class ApiTokenQuerySet(WorkspaceQuerySet["ApiToken"]):
     def visible_to(self, user: User) -> ApiTokenQuerySet:
         """A token is its owner's alone."""
         return self._scoped().filter(user=user)
+
+    def living(self) -> ApiTokenQuerySet:
+        """Those that have not run out, by the database's clock."""
+        return self.filter(expires_at__gt=Now())
 
 
 class ApiToken(WorkspaceModel):

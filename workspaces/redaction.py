@@ -41,19 +41,13 @@ _SHAPES = (
     ("github_pat_", re.compile(r"github_pat_(?<!\wgithub_pat_)[A-Za-z0-9_]{20,}")),
     ("xox", re.compile(r"xox(?<!\wxox)[abposr]-[A-Za-z0-9-]{10,}")),
     ("AKIA", re.compile(r"AKIA(?<!\wAKIA)[0-9A-Z]{16}\b")),
-    (
-        "eyJ",
-        re.compile(
-            r"eyJ(?<!\weyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}",
-        ),
-    ),
-    (
-        "-----BEGIN ",
-        re.compile(
-            r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----", re.DOTALL
-        ),
-    ),
 )
+# Of a part that is none, all is passed over at once: it would else be read anew from each place in it.
+_TOKEN = re.compile(
+    r"eyJ(?<!\weyJ)(?:([A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,})|[A-Za-z0-9_-]*+)"
+)
+_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_KEY_ENDS = re.compile(r"-----END [A-Z ]*PRIVATE KEY-----")
 _AUTH_HEADER = re.compile(r"(b(?<!\wb)(?:earer|asic))\s+[a-z0-9._~+/=-]{8,}")
 """In small letters: ignoring case would be tried at every character, too."""
 _URL_USER = re.compile(r"(://)[^/\s:@]+:[^/\s@]+@")
@@ -105,8 +99,24 @@ def _mask_shapes(text: str) -> str:
     for beginning, shape in _SHAPES:
         if beginning in text:
             text = shape.sub(MASK, text)
+    if "eyJ" in text:
+        text = _TOKEN.sub(lambda found: MASK if found[1] else found[0], text)
+    if "-----BEGIN " in text:
+        text = _mask_keys(text)
     text = _mask_auth(text)
     return _URL_USER.sub(rf"\1{MASK}@", text) if "://" in text else text
+
+
+def _mask_keys(text: str) -> str:
+    kept: list[str] = []
+    end = 0
+    while begins := _KEY_BEGINS.search(text, end):
+        ends = _KEY_ENDS.search(text, begins.end())
+        if ends is None:  # so no other one ends either
+            break
+        kept += (text[end : begins.start()], MASK)
+        end = ends.end()
+    return "".join((*kept, text[end:]))
 
 
 def _mask_auth(text: str) -> str:

@@ -132,6 +132,12 @@ def without_secrets(url: str) -> str:
     return url
 
 
+def secrets_in_parameter(name: str, value: str) -> list[str]:
+    """The value of a parameter that is named as a secret, if it is none of the words that any text may hold."""
+    is_secret = is_secret_key(name) and len(value) >= _SHORTEST_IN_URL and not is_plain(value)
+    return [value] if is_secret else []
+
+
 class HeldSecrets:
     """Secrets of something that is in use: while this object lives, none of them is forgotten."""
 

@@ -39,7 +39,7 @@ _RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
 _FRAMES = re.compile(rb"(</?(?:[\w.-]+:)?)(iframe|frameset|frame|portal|fencedframe)\b", re.I)
 
 _DOCTYPE = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*(?:<!doctype[^>]*>)?", re.I)
-_COLOURS = re.compile(rb"color|background|<link\b|<body[^>]*\s(?:text|bgcolor)\b|filter\s*:", re.I)
+_COLOURS = re.compile(rb"color|background|<link\b|<body[^<>]*\s(?:text|bgcolor)\b|filter\s*:", re.I)
 _THEMES = {
     theme: (
         f'<meta name="color-scheme" content="{theme}">'

@@ -20,7 +20,7 @@ def read_context(lease: Lease) -> TurnContext:
     """The turn with its people and its bud, as they are now.
 
     Raises:
-        PermissionDenied: the API token that started it has been revoked.
+        PermissionDenied: the API token that started it has been revoked, or has run out.
     """
     turn, role, zone = fetch_turn_with_people(lease.workspace_id, lease.turn_id)
     return TurnContext(turn, turn.answering_bud, actor_of(turn, role), zone)

@@ -206,7 +206,7 @@ def _has_rights() -> Q:
     members = Membership.objects.across_workspaces().filter(
         workspace_id=OuterRef("workspace_id"), user_id=OuterRef("asked_by_id")
     )
-    tokens = ApiToken.objects.across_workspaces().filter(pk=OuterRef("token_id"))
+    tokens = ApiToken.objects.across_workspaces().living().filter(pk=OuterRef("token_id"))
     is_member = Q(Exists(members)) | Q(asked_by__is_superuser=True)
     is_welcome = Q(asked_by__is_active=True, workspace__is_active=True)
     return is_welcome & is_member & (Q(token_id=None) | Q(Exists(tokens)))

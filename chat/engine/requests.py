@@ -101,14 +101,16 @@ def actor_of(turn: Turn, role: MemberRole | None = None) -> Actor:
         role: their membership, if it was read with the turn.
 
     Raises:
-        PermissionDenied: their API token has been revoked.
+        PermissionDenied: their API token has been revoked, or has run out.
     """
     token = None
     if turn.token_id is not None:
         tokens = ApiToken.objects.for_workspace(turn.workspace_id)
-        token = tokens.find(turn.token_id)
+        token = tokens.living().find(turn.token_id)
         if token is None:
-            raise PermissionDenied(_("The API token that started this turn has been revoked."))
+            raise PermissionDenied(
+                _("The API token that started this turn has been revoked, or has expired.")
+            )
     is_welcome = turn.asked_by.is_active and turn.workspace.is_active
     actor = actor_for(
         turn.asked_by if is_welcome else None,
@@ -137,7 +139,7 @@ def _source_of(source: Source) -> Source:
 
 
 def actor_for_log(turn: Turn) -> Actor:
-    """The person who asked; or the platform for them, once their API token has been revoked."""
+    """The person who asked; or the platform for them, once their API token has ended."""
     try:
         return actor_of(turn)
     except PermissionDenied:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
-from django.conf import settings
-
 from chat.models import Turn
 from workspaces.actors import Actor
 from workspaces.models import ApiToken, User, Workspace
+from workspaces.people.session_store import is_session_of
 
 
 def may_follow(actor: Actor, turn: Turn, session_key: str | None) -> bool:
@@ -20,6 +17,5 @@ def may_follow(actor: Actor, turn: Turn, session_key: str | None) -> bool:
         return False
     if actor.token_id is not None:
         tokens = ApiToken.objects.for_workspace(turn.workspace_id)
-        return tokens.find(actor.token_id) is not None
-    store = import_module(settings.SESSION_ENGINE).SessionStore()
-    return session_key is not None and bool(store.exists(session_key))
+        return tokens.living().find(actor.token_id) is not None
+    return session_key is not None and is_session_of(session_key, user)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, ClassVar
 from uuid import UUID
@@ -27,6 +28,23 @@ PLAIN = (
 _PARAMETERS = ("temperature", "top_p", "max_tokens")
 _OTHER_LABELS = {"parameters": _("Parameters of the model"), "provider_id": _("Model provider")}
 """Values that the form has in several fields, or as a part of one."""
+
+
+class _Decoder(json.JSONDecoder):
+    """Says of all that it cannot read that it is no JSON; the field knows no other fault."""
+
+    def decode(self, s: str, *args: Any) -> Any:
+        """Read it.
+
+        Raises:
+            JSONDecodeError: it is no JSON, is nested too deeply, or has a number of absurd length.
+        """
+        try:
+            return super().decode(s, *args)
+        except json.JSONDecodeError:
+            raise
+        except (ValueError, RecursionError) as error:
+            raise json.JSONDecodeError("cannot be read", s[:100], 0) from error
 
 
 class BudEditorForm(forms.Form):
@@ -80,7 +98,9 @@ class BudEditorForm(forms.Form):
         label=_("Longest answer"),
         help_text=_("In tokens. Empty: the provider decides."),
     )
-    mcp_config = forms.JSONField(required=False, label=_("Tools"), widget=forms.HiddenInput)
+    mcp_config = forms.JSONField(
+        required=False, label=_("Tools"), widget=forms.HiddenInput, decoder=_Decoder
+    )
     takes_all_tools = forms.BooleanField(
         required=False, label=_("Use every server of the workspace, also those added later")
     )

@@ -24,10 +24,13 @@ from chat.providers.given_back import (
     DetailsJoiner,
     GivenBack,
 )
+from chat.providers.json_ends import JsonPieces
 from chat.providers.thinking import ThinkingSplitter
 from mcp_servers.client.canonical import clean_text
 
 _MOST_CALLS = 128
+_MOST_AT_ONCE = 1_000
+"""Pieces of calls in one chunk. Servers send one of each call."""
 MOST_CHARACTERS = 4_000_000
 """Of text and arguments together; no model writes that much in one answer."""
 MOST_REASONING = 100_000
@@ -53,8 +56,8 @@ class _Slot:
         self.index = index
         self.id = ""
         self.name = ""
-        self.arguments: list[str] = []
-        self.beside: dict[str, Any] = {}
+        self.arguments = JsonPieces()
+        self.beside: dict[str, dict[str, Any]] = {}
         """What the provider wants back with it."""
 
 
@@ -124,7 +127,8 @@ class Accumulator:
         Raises:
             CallsUnclear: arguments have come for a call that was never named.
         """
-        if self._is_unclear or any(slot.arguments and not slot.name for slot in self._slots):
+        has_nameless = any(slot.arguments.pieces and not slot.name for slot in self._slots)
+        if self._is_unclear or has_nameless:
             raise CallsUnclear
         thought, text = self._joined_thought.close(), self._joined_text.close()
         if self._splitter is not None:
@@ -247,6 +251,8 @@ class Accumulator:
     def _take_calls(self, delta: Mapping[str, Any]) -> None:
         calls = delta.get("tool_calls")
         if isinstance(calls, list):
+            if len(calls) > _MOST_AT_ONCE:
+                raise self._unclear()
             for call in calls:
                 if isinstance(call, Mapping):
                     self._take_call(call)
@@ -266,13 +272,13 @@ class Accumulator:
         slot.name = slot.name or name
         for field in OF_CALL:
             if isinstance(value := call.get(field), Mapping):
-                slot.beside[field] = {**slot.beside.get(field, {}), **value}
+                slot.beside.setdefault(field, {}).update(value)
                 self._add(len(json.dumps(value, default=str)))
         arguments = function.get("arguments")
         if isinstance(arguments, Mapping):
             arguments = json.dumps(arguments)
         if isinstance(arguments, str) and arguments:
-            slot.arguments.append(arguments)
+            slot.arguments.add(arguments)
             self._add(len(arguments))
 
     def _slot_for(self, index: int | None, call_id: str, name: str) -> _Slot:
@@ -305,27 +311,19 @@ def _is_another(slot: _Slot, call_id: str, name: str) -> bool:
     if (call_id and slot.id and call_id != slot.id) or (name and slot.name and name != slot.name):
         return True
     if call_id and not slot.id:
-        return slot.index is None or (bool(name) and _is_whole(slot))
+        return slot.index is None or (bool(name) and slot.arguments.is_whole)
     if call_id or not name:
         return False
     if slot.index is None:
-        return bool(slot.arguments)
+        return bool(slot.arguments.pieces)
     # Some repeat the name in each piece: without ids, the same name after a whole call is the next one.
-    return not slot.id and _is_whole(slot)
-
-
-def _is_whole(slot: _Slot) -> bool:
-    """Whether its arguments are complete."""
-    try:
-        json.loads("".join(slot.arguments))
-    except ValueError:
-        return False
-    return True
+    return not slot.id and slot.arguments.is_whole
 
 
 def _arguments_of(slot: _Slot) -> str:
     joiner = SurrogateJoiner()
-    return clean_text("".join([*(joiner.feed(part) for part in slot.arguments), joiner.close()]))
+    parts = [*(joiner.feed(part) for part in slot.arguments.pieces), joiner.close()]
+    return clean_text("".join(parts))
 
 
 class SurrogateJoiner:

@@ -148,6 +148,8 @@ class AnswerReader:
             ) from error
         except CallsUnclear as error:
             raise ProviderBadAnswer(_CALLS_UNCLEAR) from error
+        except RecursionError as error:
+            raise ProviderBadAnswer from error
         if self._accumulator.usage is not self._usage:
             self._usage = self._accumulator.usage
             return (*pieces, self._usage)

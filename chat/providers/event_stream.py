@@ -27,7 +27,9 @@ class EventStreamReader:
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._rest = ""
+        self._rest: list[str] = []
+        """The line that has begun; joined once it ends, so that many small pieces are not looked at again and again."""
+        self._rest_size = 0
         self._data: list[str] = []
         self._size = 0
         self._kind = ""
@@ -40,13 +42,16 @@ class EventStreamReader:
         Raises:
             EventTooLong: an event does not end.
         """
-        text = self._rest + self._decoder.decode(chunk)
+        piece = self._decoder.decode(chunk)
+        if "\n" not in piece and "\r" not in piece and not self._ends_in_cr:
+            self._hold(piece)
+            return
+        text = "".join((*self._rest, piece))
         # A CR at the very end may be the first half of CRLF.
         held = "\r" if text.endswith("\r") else ""
         lines = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        self._rest = lines.pop() + held
-        if len(self._rest) > _MOST_CHARACTERS:
-            raise EventTooLong
+        self._rest, self._rest_size = [], 0
+        self._hold(lines.pop() + held)
         for line in lines:
             if line:
                 self._take(line)
@@ -57,11 +62,24 @@ class EventStreamReader:
 
     def close(self) -> Iterator[str]:
         """The last event, of a server that does not end it with an empty line."""
-        if self._rest.rstrip("\r"):
-            self._take(self._rest.rstrip("\r"))
-            self._rest = ""
+        rest = "".join(self._rest).rstrip("\r")
+        self._rest, self._rest_size = [], 0
+        if rest:
+            self._take(rest)
         if self._data:
             yield from self._complete()
+
+    @property
+    def _ends_in_cr(self) -> bool:
+        return bool(self._rest) and self._rest[-1].endswith("\r")
+
+    def _hold(self, piece: str) -> None:
+        if not piece:
+            return
+        self._rest.append(piece)
+        self._rest_size += len(piece)
+        if self._rest_size > _MOST_CHARACTERS:
+            raise EventTooLong
 
     def _take(self, line: str) -> None:
         name, _, value = line.partition(":")

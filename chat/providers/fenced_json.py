@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from chat.providers.json_ends import JsonEnd
+
 MOST_HELD = 1_000_000
 """Characters of one block; a longer one is text."""
 _MOST_INFO = 40
 _INFO = frozenset({"", "json", "jsonc", "json5", "command", "tool", "tool_call", "tool_code"})
-_OUTSIDE = re.compile(r'["{}\[\]]')
-_INSIDE = re.compile(r'["\\]')
 _LOOKS_LIKE = re.compile(r'\s*\[?\s*\{\s*"command"\s*:\s*"', re.S)
 _NAMES_ONE = re.compile(r'"command"\s*:\s*"((?:[^"\\]|\\.){1,200})"')
 
@@ -71,9 +71,7 @@ class FencedReader:
         self._mark = ""
         self._body_start = 0
         self._info = ""
-        self._depth = 0
-        self._in_string = False
-        self._is_escaped = False
+        self._json = JsonEnd()
         self._by_lines = False
 
     def feed(self, text: str) -> str:
@@ -159,8 +157,7 @@ class FencedReader:
     def _before_body(self, text: str, at: int) -> int:
         char = text[at]
         if char in "{[":
-            self._depth = 0
-            self._in_string = self._is_escaped = False
+            self._json = JsonEnd()
             self._state = _State.LINES if self._by_lines else _State.JSON
             return at
         if char.isspace():
@@ -175,28 +172,9 @@ class FencedReader:
     # Within a block that may hold commands
 
     def _in_json(self, text: str, at: int) -> int:
-        position = at
-        while position < len(text):
-            if self._is_escaped:
-                self._is_escaped = False
-                position += 1
-                continue
-            found = (_INSIDE if self._in_string else _OUTSIDE).search(text, position)
-            if found is None:
-                position = len(text)
-                break
-            position = found.end()
-            char = found.group()
-            if self._in_string:
-                self._is_escaped = char == "\\"
-                self._in_string = char != '"'
-            elif char == '"':
-                self._in_string = True
-            else:
-                self._depth += 1 if char in "{[" else -1
-                if self._depth == 0:
-                    self._state = _State.AFTER
-                    break
+        position = self._json.feed(text, at)
+        if self._json.is_over:
+            self._state = _State.AFTER
         self._hold(text[at:position])
         self._limit()
         return position

@@ -23,6 +23,8 @@ from workspaces.errors import DomainError
 JUDGE_SECONDS: Final = 45.0
 _MOST_ANSWER: Final = 2_000
 _MOST_REASON: Final = 1_000
+_MOST_LOOKED: Final = 2_000
+"""Characters at the beginning and at the end in which a verdict is looked for."""
 _MOST_READ: Final = 20_000
 """Characters of the answer that the judge reads."""
 _PROMPT: Final = (
@@ -118,6 +120,6 @@ def _verdict_in(said: str) -> str:
     if rest.strip() and (alone := _LINE.fullmatch(first)):
         return alone[1].lower()
     told = _CHOICE.sub("", said)
-    ends = [_BEGIN.match(told), _END.search(told)]
+    ends = [_BEGIN.match(told[:_MOST_LOOKED]), _END.search(told[-_MOST_LOOKED:])]
     words = {word.lower() for found in ends if found for word in found.groups() if word}
     return words.pop() if len(words) == 1 else ""

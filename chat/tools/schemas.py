@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
+from mcp_servers.client.hidden_text import strip_hidden_json
+
 Schema = Mapping[str, Any]
 
 _COMBINED: Final = ("allOf", "anyOf", "oneOf")
@@ -45,12 +47,15 @@ _MOST_PLAIN: Final = 3_000
 
 
 def as_parameters(schema: object) -> dict[str, Any]:
-    """The schema as the parameters of a function: an object with properties, and of today's dialect throughout."""
+    """The schema as the parameters of a function: an object with properties, and of today's dialect throughout.
+
+    No text in it holds what people do not see.
+    """
     if not isinstance(schema, Mapping):
         return _object({})
     top = _without(_resolved(schema, schema), _NOT_ON_TOP)
     top = _joined(top, schema, iter(range(_MOST_CHOICES)))
-    return _object(_today(_without(top, _COMBINED)))
+    return _object(strip_hidden_json(_today(_without(top, _COMBINED))))
 
 
 def plain_parameters(parameters: Schema) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from mcp_servers.models import (
     McpServer,
     ServerScope,
     StdioProgram,
+    programs,
 )
 from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services import (
@@ -55,6 +56,7 @@ def _server_file(
     values: dict[str, Any] = {name: getattr(server, name) for name in _SAME_NAME}
     values["program"] = server.program.slug if server.program else None
     values["url"] = without_secrets(server.url)
+    values["parameters"] = programs.without_secrets(server.parameters)
     values["sampling_provider"] = providers.get(server.sampling_provider_id or UUID(int=0))
     return ServerFile.model_validate({**values, **dict(decided)})
 
@@ -82,19 +84,21 @@ def put_server(place: Place, wanted: ServerFile, present: Mapping[str, ServerFil
         if is_same and not any(secret is not None for secret in secrets):
             return server
         return update_server(
-            server=server, draft=_draft(place, wanted, now, server.url), actor=place.actor
+            server=server, draft=_draft(place, wanted, now, server), actor=place.actor
         )
 
 
 def _draft(
-    place: Place, wanted: ServerFile, now: ServerFile | None, stored_url: str | None
+    place: Place, wanted: ServerFile, now: ServerFile | None, stored: McpServer | None
 ) -> ServerDraft:
     values: dict[str, Any] = {name: getattr(wanted, name) for name in _SAME_NAME}
+    values["parameters"] = _parameters(wanted, now, stored)
     values |= {"auth": wanted.auth, "headers": wanted.headers, "env": wanted.env}
     values["program"] = _program(wanted.program, now)
     if wanted.program is None:
         values["parameters"] = values["parameters"] or None
     values["log_level"] = LogLevel(wanted.log_level) if wanted.log_level else None
+    stored_url = stored.url if stored is not None else None
     url = stored_or_given("url", wanted.url, now.url if now is not None else None, stored_url)
     values["url"] = url if wanted.program is None else None
     provider = wanted.sampling_provider
@@ -109,6 +113,21 @@ def _draft(
         )
     values["sampling_provider_id"] = found.get(provider) if provider is not None else None
     return ServerDraft(**values, clears_sampling_provider=provider is None)
+
+
+def _parameters(
+    wanted: ServerFile, now: ServerFile | None, stored: McpServer | None
+) -> dict[str, Any]:
+    """A program's values, the stored ones where the file masks what is secret in them. Another program gets none."""
+    is_same = now is not None and stored is not None and now.program == wanted.program
+    written = now.parameters if now is not None and is_same else {}
+    kept = stored.parameters if stored is not None and is_same else {}
+    return {
+        name: stored_or_given(f"parameters.{name}", value, str(written.get(name)), kept.get(name))
+        if isinstance(value, str)
+        else value
+        for name, value in wanted.parameters.items()
+    }
 
 
 def _program(slug: str | None, now: ServerFile | None) -> StdioProgram | None:

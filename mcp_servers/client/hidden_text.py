@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 _ANSI: Final = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor
@@ -22,17 +23,26 @@ _KINDS: Final = (
         "zero-width characters",
         re.compile(
             "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\ufeff\u3164\uffa0]"
+            "|[\u200c\u200d\ufe00-\ufe0f]{3,}"  # letters and emoji take one or two
         ),
     ),
     ("invisible tag characters", re.compile("[\U000e0000-\U000e0fff]")),
-    ("variation selectors", re.compile("[\ufe00-\ufe0d]{2,}|(?<=[A-Za-z])[\ufe00-\ufe0f]")),
+    (
+        "variation selectors",
+        re.compile("[\ufe00-\ufe0f]{2,}|(?<=[A-Za-z])[\ufe00-\ufe0f\u200c\u200d]*[\ufe00-\ufe0f]"),
+    ),
     (
         "control characters",
         re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u206a-\u206f\ufff9-\ufffb]"),
     ),
 )
-# Joiners shape letters in several scripts and emoji; elsewhere they only hide.
-_IDLE_JOINER: Final = re.compile("(?<=[\x00-\u05ff])[\u200c\u200d]|[\u200c\u200d](?=[\x00-\u05ff])")
+# Joiners shape letters in several scripts and emoji; elsewhere they only hide. As many as stand side by side.
+_IDLE_JOINER: Final = re.compile(
+    "(?<=[\x00-\u05ff])[\u200c\u200d]++|(?<![\u200c\u200d])[\u200c\u200d]++(?=[\x00-\u05ff])"
+)
+_MOST_ROUNDS: Final = 10
+_ANY: Final = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
+"""What may only be hidden beside some others."""
 
 _LOOK_ALIKES: Final = str.maketrans(
     {
@@ -58,12 +68,27 @@ def find_hidden(text: str) -> tuple[str, ...]:
 
 def strip_hidden(text: str) -> str:
     """The text as a person reads it, for a model."""
-    while True:
+    if text.isascii() and text.isprintable():
+        return text
+    for _ in range(_MOST_ROUNDS):
         # Again until nothing is left: taking one trick away may put another together.
         stripped = _strip_once(text)
         if stripped == text:
             return text
         text = stripped
+    # Nobody writes so by chance, and each round takes as long as the text is.
+    return _strip_once(_ANY.sub("", text))
+
+
+def strip_hidden_json(value: Any) -> Any:
+    """The same of each text in a JSON value, also of the names of its parts."""
+    if isinstance(value, str):
+        return strip_hidden(value)
+    if isinstance(value, Mapping):
+        return {strip_hidden_json(name): strip_hidden_json(part) for name, part in value.items()}
+    if isinstance(value, Sequence):
+        return [strip_hidden_json(part) for part in value]
+    return value
 
 
 def _strip_once(text: str) -> str:

@@ -16,6 +16,7 @@ from mcp_servers.client.errors import (
     InputMissing,
     ToolNotFound,
 )
+from mcp_servers.client.hidden_text import strip_hidden_json
 from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
 from mcp_servers.endpoint.asking import UNFIT, NoOpenQuestion, PutAside, Reply, ask, take_up
 from mcp_servers.endpoint.content import as_block, as_text
@@ -115,7 +116,9 @@ def as_wire(outcome: ToolCallOutcome, found: Found) -> mcp_types.CallToolResult:
         content.insert(0, as_text(outcome.message))
     if outcome.truncated:
         content.append(as_text("The rest of this result was cut off."))
-    structured = outcome.structured if isinstance(outcome.structured, dict) else None
+    structured = None
+    if isinstance(outcome.structured, dict):
+        structured = strip_hidden_json(outcome.structured)
     return mcp_types.CallToolResult(
         content=content,
         structured_content=structured,

@@ -1,4 +1,4 @@
-"""Parts of results and prompts, as the protocol tells them."""
+"""Parts of results and prompts, as the protocol tells them: for a model, so without what people do not see."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from uuid import UUID
 
 import mcp_types
 
+from mcp_servers.client.hidden_text import strip_hidden
 from mcp_servers.client.values import (
     AudioPart,
     ContentPart,
@@ -31,7 +32,7 @@ def as_block(part: ContentPart, server_id: UUID, addresses: Addresses) -> mcp_ty
             return mcp_types.ResourceLink(
                 type="resource_link",
                 uri=addresses.of_link(server_id, part.uri),
-                name=part.name,
+                name=strip_hidden(part.name),
                 mime_type=part.mime_type,
             )
         case EmbeddedResourcePart(text=None, data=str() as data):
@@ -42,7 +43,7 @@ def as_block(part: ContentPart, server_id: UUID, addresses: Addresses) -> mcp_ty
             text = mcp_types.TextResourceContents(
                 uri=addresses.of_link(server_id, part.uri),
                 mime_type=part.mime_type,
-                text=part.text or "",
+                text=strip_hidden(part.text or ""),
             )
             return mcp_types.EmbeddedResource(type="resource", resource=text)
         case TextPart():
@@ -51,4 +52,4 @@ def as_block(part: ContentPart, server_id: UUID, addresses: Addresses) -> mcp_ty
 
 def as_text(text: str) -> mcp_types.TextContent:
     """Words."""
-    return mcp_types.TextContent(type="text", text=text)
+    return mcp_types.TextContent(type="text", text=strip_hidden(text))

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import mcp_types
 
-from mcp_servers.client.hidden_text import strip_hidden
+from mcp_servers.client.hidden_text import strip_hidden, strip_hidden_json
 from mcp_servers.client.tool_names import NamedTool, may_name, name_tools
 from mcp_servers.client.values import Effect
 from mcp_servers.endpoint.addresses import Addresses
@@ -50,7 +50,7 @@ class Offer:
             name=self.name,
             title=strip_hidden(tool.title) or None,
             description=description,
-            input_schema=tool.input_schema,
+            input_schema=strip_hidden_json(tool.input_schema),
             annotations=_annotations(tool),
         )
 

@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action
+from audit.storable import storable
 from mcp_servers.client.connections.completion import complete
 from mcp_servers.client.errors import ToolNotFound
 from mcp_servers.client.hidden_text import strip_hidden
@@ -114,7 +115,7 @@ async def suggest(caller: Caller, params: mcp_types.CompleteRequestParams) -> li
     filled = (params.context.arguments if params.context else None) or {}
     context = dict(list(filled.items())[:_MOST_CONTEXT])
     try:
-        return await complete(
+        told = await complete(
             spec,
             ref="prompt" if isinstance(params.ref, mcp_types.PromptReference) else "resource",
             name=name,
@@ -126,6 +127,7 @@ async def suggest(caller: Caller, params: mcp_types.CompleteRequestParams) -> li
         # Suggestions are a help and no more: without them one types.
         logger.info("no_suggestions", extra={"reason": str(error)[:200]})
         return []
+    return [strip_hidden(text) for text in told]
 
 
 def _find_for(caller: Caller, name: str) -> tuple[UUID, UUID, Addresses] | None:
@@ -153,7 +155,8 @@ def _find_reference(
             return None
         server_id, name = prompt.server_id, prompt.tool_name
     else:
-        meant = Addresses(servers).inward(ref.uri)
+        is_storable = storable(ref.uri) == ref.uri
+        meant = Addresses(servers).inward(ref.uri) if is_storable else None
         templates: Any = McpResource.objects.for_workspace(caller.workspace_id).usable()
         templates = templates.filter(is_template=True)
         if meant is None or not templates.filter(**meant._asdict()).exists():

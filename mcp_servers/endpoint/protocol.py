@@ -6,10 +6,11 @@ Source: MCP specification, "Transports": Streamable HTTP, of 2025-11-25 and of 2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import anyio
 import mcp_types
@@ -25,6 +26,7 @@ from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
 from mcp_servers.endpoint.paging import fitting
 from workspaces.database import in_database
+from workspaces.errors import DomainError
 from workspaces.product import NAME, VERSION
 
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     from starlette.types import Message, Scope
 
     from mcp_servers.endpoint.callers import Caller
+
+P = TypeVar("P")
+R = TypeVar("R")
+logger = logging.getLogger(__name__)
 
 _EXCHANGE: Final = "trellis.exchange"
 """Where the request's scope holds what our handlers need."""
@@ -108,15 +114,38 @@ def _server() -> Server[Any]:
         NAME,
         version=VERSION,
         title="Trellis",
-        on_list_tools=_list,
-        on_call_tool=_call,
-        on_list_resources=_list_resources,
-        on_list_resource_templates=_list_templates,
-        on_read_resource=_read,
-        on_list_prompts=_list_prompts,
-        on_get_prompt=_get_prompt,
-        on_completion=_complete,
+        on_list_tools=_guarded(_list),
+        on_call_tool=_guarded(_call),
+        on_list_resources=_guarded(_list_resources),
+        on_list_resource_templates=_guarded(_list_templates),
+        on_read_resource=_guarded(_read),
+        on_list_prompts=_guarded(_list_prompts),
+        on_get_prompt=_guarded(_get_prompt),
+        on_completion=_guarded(_complete),
     )
+
+
+def _guarded(
+    handler: Callable[[ServerRequestContext[Any], P], Awaitable[R]],
+) -> Callable[[ServerRequestContext[Any], P], Awaitable[R]]:
+    """The handler, whose failures that nobody expected are for our log alone.
+
+    The SDK tells clients of 2025-11-25 and before the text of any exception, be it the database's.
+    """
+
+    @wraps(handler)
+    async def handle(context: ServerRequestContext[Any], params: P) -> R:
+        try:
+            return await handler(context, params)
+        except MCPError:
+            raise
+        except DomainError as error:
+            raise MCPError(mcp_types.INVALID_REQUEST, error.message) from error
+        except Exception as error:
+            logger.exception("endpoint_failed", extra={"handler": handler.__name__})
+            raise MCPError(mcp_types.INTERNAL_ERROR, "Internal server error") from error
+
+    return handle
 
 
 async def _list(

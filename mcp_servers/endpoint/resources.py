@@ -146,7 +146,7 @@ def _annotations(stored: Any) -> mcp_types.Annotations | None:
 def _content(
     part: ContentPart, meant: Address, addresses: Addresses
 ) -> mcp_types.TextResourceContents | mcp_types.BlobResourceContents:
-    """One part of what was read, as the protocol has it: text as it is, everything else in base64."""
+    """One part of what was read, as the protocol has it: text without what people do not see, everything else in base64."""
     own = addresses.outward(*meant)
     match part:
         case ImagePart() | AudioPart():
@@ -159,10 +159,10 @@ def _content(
         case EmbeddedResourcePart():
             uri = addresses.outward(meant.server_id, part.uri)
             return mcp_types.TextResourceContents(
-                uri=uri, mime_type=part.mime_type, text=part.text or ""
+                uri=uri, mime_type=part.mime_type, text=strip_hidden(part.text or "")
             )
         case TextPart():
-            return mcp_types.TextResourceContents(uri=own, text=part.text)
+            return mcp_types.TextResourceContents(uri=own, text=strip_hidden(part.text))
         case ResourceLinkPart():
             return mcp_types.TextResourceContents(uri=own, text=part.uri)
 

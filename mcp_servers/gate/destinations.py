@@ -15,8 +15,11 @@ from uuid import UUID
 _LABEL: Final = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
 _NAME: Final = rf"{_LABEL}(?:\.{_LABEL})*\.?"
 # As lenient clients read it: of http and its like the slashes may be fewer.
-_URL: Final = re.compile(r"(?:\b(?:https?|wss?|ftp):/*|(?:\b[a-z][a-z0-9+.-]*:)?//)[^\s\"'<>`]+")
-_SCHEME: Final = re.compile(r"(?:https?|wss?|ftp):/*|(?:[a-z][a-z0-9+.-]*:)?//")
+# Schemes are short; one of any length would be looked for anew from each word on.
+_URL: Final = re.compile(
+    r"(?:\b(?:https?|wss?|ftp):/*|(?:\b[a-z][a-z0-9+.-]{0,40}:)?//)[^\s\"'<>`]+"
+)
+_SCHEME: Final = re.compile(r"(?:https?|wss?|ftp):/*|(?:[a-z][a-z0-9+.-]{0,40}:)?//")
 _SECRET_BREAKS: Final = re.compile(r"[\t\r\n]")
 # One word with a path, a port or an account, or with three labels: what a tool may well complete to an address.
 _BARE: Final = re.compile(

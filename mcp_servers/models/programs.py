@@ -17,6 +17,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mcp_servers.models.connection_config import describe_errors
 from workspaces.errors import InvalidInput
+from workspaces.secret_memory import (
+    MASK,
+    is_secret_key,
+    secrets_in_parameter,
+    secrets_in_url,
+)
+from workspaces.secret_memory import without_secrets as url_without_secrets
 
 OWN_INTERPRETER: Final = "python"
 """As a command: the interpreter that the platform itself runs on, with the packages of its own environment."""
@@ -190,3 +197,19 @@ def build_argv(command: str, args: Sequence[str], values: Mapping[str, str]) -> 
         if all(name in values for name in _PLACEHOLDER.findall(arg))
     )
     return (program, *filled)
+
+
+def secrets_in(values: Mapping[str, object]) -> list[str]:
+    """What of a workspace's values is masked wherever it turns up: a password in an address, and what is named as one."""
+    found: list[str] = []
+    for name, value in values.items():
+        found += secrets_in_parameter(name, str(value)) or secrets_in_url(str(value))
+    return found
+
+
+def without_secrets(values: Mapping[str, object]) -> dict[str, object]:
+    """Give a workspace's values as they may be written down."""
+    return {
+        name: MASK if is_secret_key(name) and value else url_without_secrets(str(value))
+        for name, value in values.items()
+    }

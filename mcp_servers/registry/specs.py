@@ -180,6 +180,8 @@ def _stdio(server: McpServer) -> StdioSpec:
         raise InvalidInput(reason or _("The program of this server is no longer on offer."))
     _check_pin(program)
     values = programs.check_values(program.typed_parameters(), server.parameters)
+    for secret in programs.secrets_in(values):
+        remember_secret(secret, workspace_id=server.workspace_id)
     env = _reveal(server.env, "environment of an MCP server")
     return StdioSpec(
         argv=programs.build_argv(program.command, program.args, values),

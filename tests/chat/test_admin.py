@@ -127,6 +127,22 @@ def test_a_value_that_does_not_fit_is_told_on_the_form(tenant: Tenant, bud: Bud)
     assert "errorlist" in answer.content.decode()
 
 
+@pytest.mark.parametrize("config", ["9" * 5_000, "[" * 3_000, '{"servers":' * 2_000, "NaN", "{"])
+def test_tools_that_cannot_be_read_are_told(tenant: Tenant, bud: Bud, config: str) -> None:
+    """SEC-767, SEC-76: a clear message, wherever the editor sends them."""
+    client = tenant.client("admin")
+    values = {**form_data(bud), "mcp_config": config}
+    slug = tenant.workspace.slug
+    for address in (
+        editor(tenant, bud),
+        reverse("chat:bud_new", args=[slug]),
+        reverse("chat:bud_check", args=[slug, bud.pk]),
+        reverse("chat:bud_test", args=[slug]),
+    ):
+        answer = client.post(address, values)
+        assert 400 <= answer.status_code < 500, (address, answer.status_code)
+
+
 def test_offers_are_switched_by_their_services(tenant: Tenant) -> None:
     """SEC-226: tools, resources and prompts on their pages in the admin."""
     server = a_server(tenant, "shared")

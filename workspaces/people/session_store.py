@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 
 from workspaces.database.prepared import PreparedRows
 from workspaces.database.row_security import everywhere
+
+if TYPE_CHECKING:
+    from workspaces.models import User
 
 _BY_KEY = PreparedRows[Session](lambda key: Session.objects.filter(session_key=key), str)
 
@@ -28,6 +34,14 @@ class SessionStore(db.SessionStore):
             self._session_key = None
             return None
         return session
+
+
+def is_session_of(session_key: str, user: User) -> bool:
+    """Whether a session lives in which this person is signed in, with the password of now."""
+    session = SessionStore(session_key)
+    is_theirs = session.get(SESSION_KEY) == str(user.pk)
+    kept = str(session.get(HASH_SESSION_KEY, ""))
+    return is_theirs and constant_time_compare(kept, user.get_session_auth_hash())
 
 
 def delete_sessions(keys: Iterable[str]) -> None:

@@ -78,7 +78,7 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
     has_env = serializers.SerializerMethodField()
     has_credentials = serializers.SerializerMethodField()
     callback_urls = serializers.SerializerMethodField()
-    parameters = serializers.DictField(read_only=True)
+    parameters = serializers.SerializerMethodField()
     connection_config = serializers.DictField(read_only=True)
     status = serializers.ChoiceField(
         choices=ServerStatus.choices, source="state.status", read_only=True
@@ -124,6 +124,11 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
         if server.transport == transports.STDIO or server.scope == ServerScope.GLOBAL:
             return ""
         return server.url if self._can_manage(server) else server.target_label
+
+    @extend_schema_field(serializers.DictField())
+    def get_parameters(self, server: McpServer) -> dict[str, Any]:
+        """Of a program, for those who may change it; an address in them may hold a password."""
+        return server.parameters if self._can_manage(server) else {}
 
     @extend_schema_field(serializers.CharField())
     def get_status_reason(self, server: McpServer) -> str:

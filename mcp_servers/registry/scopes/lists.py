@@ -27,7 +27,7 @@ from mcp_servers.models import (
     StdioProgram,
     version_pins,
 )
-from mcp_servers.models.programs import build_argv
+from mcp_servers.models.programs import build_argv, without_secrets
 from mcp_servers.registry.bud_choices import EVERYWHERE, WhereUsed
 from mcp_servers.registry.files.file_format import Entry, read_server_list
 from mcp_servers.registry.services.drafts import ServerDraft
@@ -251,7 +251,8 @@ def _pattern_of(template: str) -> str:
 def _exported(row: McpServer) -> dict[str, Any]:
     if row.transport == transports.STDIO and row.program is not None:
         program = row.program
-        args = build_argv(program.command, program.args, row.parameters)[1:]
+        values = {name: str(one) for name, one in without_secrets(row.parameters).items()}
+        args = build_argv(program.command, program.args, values)[1:]
         told: dict[str, Any] = {"command": program.command, "args": list(args)}
         names = _names(row.env.reveal_json("names of an export") if row.env else {})
         if names:

@@ -231,6 +231,8 @@ def _apply_target(server: McpServer, draft: ServerDraft) -> None:
         if server.program is not None:
             values = draft.parameters if draft.parameters is not None else server.parameters
             server.parameters = programs.check_values(server.program.typed_parameters(), values)
+            for secret in programs.secrets_in(server.parameters):
+                remember_secret(secret, workspace_id=server.workspace_id)
         return
     if draft.program is not None or draft.parameters:
         raise InvalidInput(fields={"program": [_("Only servers that are programs can have this.")]})

@@ -210,11 +210,12 @@ async def test_a_follower_who_is_removed_hears_no_more(chat: Chat) -> None:
     hold = threading.Event()
     chat.model.say("before after", hold=hold)
     sent = await sync_to_async(chat.send)()
+    session = (await sync_to_async(chat.tenant.client)("member")).session.session_key
     pieces = follow_turn(
         sent.turn,
         Position(),
         person_id=chat.tenant.member.pk,
-        may_stay=lambda: may_follow(chat.actor, sent.turn, None),
+        may_stay=lambda: may_follow(chat.actor, sent.turn, session),
     )
     said = ""
     async with asyncio.timeout(PATIENCE):

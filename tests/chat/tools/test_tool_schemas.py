@@ -252,3 +252,21 @@ async def test_a_provider_that_refuses_a_schema_gets_plain_ones(words: str) -> N
         assert sent == [{"const": "a"}, plain, plain]
     finally:
         model.stop()
+
+
+def test_a_schema_hides_nothing_from_people() -> None:
+    """SEC-772: what a parameter is called and said to be, what it may be, and what is referred to."""
+    sly = "a\U000e0041\u202e\x1b[31m"
+    parameters = as_parameters(
+        {
+            "properties": {
+                f"{sly}b": {"description": sly, "enum": [sly]},
+                "c": {"$ref": "#/$defs/d"},
+            },
+            "required": [f"{sly}b"],
+            "$defs": {"d": {"type": "string", "title": sly}},
+        }
+    )
+    assert parameters["properties"]["ab"] == {"description": "a", "enum": ["a"]}
+    assert parameters["required"] == ["ab"]
+    assert plain_parameters(parameters)["properties"]["c"] == {"type": "string", "title": "a"}

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from audit.models import AuditEntry
-from mcp_servers.client.values import Outcome, PromptMessage, PromptOutcome, ResourceLinkPart
-from mcp_servers.endpoint import prompts
-from mcp_servers.models import McpPrompt, McpServer, ServerScope
+from mcp_servers.client.values import (
+    EmbeddedResourcePart,
+    Outcome,
+    PromptMessage,
+    PromptOutcome,
+    ResourceLinkPart,
+    ResourceOutcome,
+    TextPart,
+    ToolCallOutcome,
+)
+from mcp_servers.endpoint import calling, prompts, resources
+from mcp_servers.models import McpPrompt, McpServer, McpTool, ServerScope
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.endpoint.test_endpoint import BEFORE, TODAYS, McpClient, notes, token_for
 from tests.mcp_servers.endpoint.test_resources import shared_server
@@ -84,6 +96,74 @@ def test_a_client_suggests_values(tenant: Tenant, notes: McpServer) -> None:
     assert told["completion"]["values"] == ["brief"]
     for ref in ({**prompt, "name": "x"}, {**template, "uri": "trellis://x/note://named/{name}"}):
         assert fault(client, "completion/complete", ref=ref, argument=tone)["code"] == -32602
+
+
+def test_nothing_is_suggested_for_an_address_that_no_database_can_hold(
+    tenant: Tenant, notes: McpServer
+) -> None:
+    """SEC-770: with a NUL in it, as for any other unknown address; on PostgreSQL it was an error of ours."""
+    ref = {"type": "ref/resource", "uri": "trellis://notes/note://\x00named/{name}"}
+    argument = {"name": "tone", "value": "b"}
+    client = McpClient(tenant, token_for(tenant))
+    assert fault(client, "completion/complete", ref=ref, argument=argument)["code"] == -32602
+
+
+@pytest.mark.parametrize("revision", [BEFORE, TODAYS])
+def test_a_failure_of_ours_tells_a_client_nothing(
+    tenant: Tenant, notes: McpServer, monkeypatch: pytest.MonkeyPatch, revision: str
+) -> None:
+    """SEC-771: what a database says of itself stays in our log; the SDK sent it to clients of before."""
+
+    def fail(*_given: object) -> None:
+        raise OperationalError('connection to server at "10.0.0.5" failed: password of "trellis"')
+
+    monkeypatch.setattr(prompts, "list_prompts", fail)
+    told = fault(McpClient(tenant, token_for(tenant), revision), "prompts/list")
+    assert (told["code"], told["message"]) == (-32603, "Internal server error")
+
+
+def test_nothing_reaches_a_client_that_people_do_not_see(
+    tenant: Tenant, notes: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-772: by a schema, a result and its structure, a resource, a prompt or a suggestion."""
+    seen, sly = "Be kind 👩\u200d👧.", "Be \U000e0041\u202ekind\u200b 👩\u200d👧.\x1b[31m"
+    tools = McpTool.objects.for_workspace(tenant.workspace)
+    schema = {"type": "object", "properties": {"a": {"description": sly}}}
+    tools.filter(name="list_notes").update(input_schema=schema)
+    part = TextPart(text=sly)
+    embedded = EmbeddedResourcePart(uri="note://a", text=sly)
+
+    async def call(_request: object, **_more: object) -> ToolCallOutcome:
+        outcome = ToolCallOutcome(outcome=Outcome.OK, content=(part, embedded))
+        return replace(outcome, structured={sly: [sly]}, message=sly)
+
+    async def read(_request: object) -> ResourceOutcome:
+        return ResourceOutcome(outcome=Outcome.OK, content=(part, embedded))
+
+    async def prompt(_request: object) -> PromptOutcome:
+        messages = (PromptMessage(role="user", content=part),)
+        return PromptOutcome(outcome=Outcome.OK, messages=messages)
+
+    async def suggest(_spec: object, **_more: object) -> list[str]:
+        return [sly]
+
+    monkeypatch.setattr(calling, "call_tool", call)
+    monkeypatch.setattr(resources, "read_resource", read)
+    monkeypatch.setattr(prompts, "get_prompt", prompt)
+    monkeypatch.setattr(prompts, "complete", suggest)
+    client = McpClient(tenant, token_for(tenant))
+    ref, argument = {"type": "ref/prompt", "name": "notes__tidy_up"}, {"name": "tone", "value": ""}
+    for told in (
+        client.result("tools/list"),
+        client.call("notes__list_notes"),
+        client.result("resources/read", {"uri": "trellis://notes/note://all"}),
+        client.result("prompts/get", {"name": "notes__tidy_up"}),
+        client.result("completion/complete", {"ref": ref, "argument": argument}),
+    ):
+        text = json.dumps(told, ensure_ascii=False)
+        assert seen in text
+        assert not {"\U000e0041", "\u202e", "\u200b"} & set(text), text
+        assert "[31m" not in text
 
 
 def test_nobody_uses_prompts_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:
