@@ -20,7 +20,7 @@ from audit.models import AuditEntry, AuditStream, StreamState
 from audit.services import EntryDraft, record
 from chat.models import ModelProvider, PushDevice
 from config import doctor
-from config.doctor import State
+from config.doctor import State, log, machine
 from config.installation.database_faults import find_fault
 from tests.factories import Tenant
 from tests.own_redis import own_redis
@@ -93,9 +93,9 @@ def test_a_disk_that_is_nearly_full_is_told_before_it_is_full(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-393: the limit is moved instead of the disk being filled."""
-    monkeypatch.setattr(doctor, "ROOM_BYTES", 2**62)
+    monkeypatch.setattr(machine, "ROOM_BYTES", 2**62)
     assert states()["disk"] is State.LOOK
-    monkeypatch.setattr(doctor, "LEAST_ROOM_BYTES", 2**62)
+    monkeypatch.setattr(machine, "LEAST_ROOM_BYTES", 2**62)
     assert states()["disk"] is State.FAILED
 
 
@@ -157,7 +157,7 @@ def test_entries_that_wait_long_for_their_seal_are_told(
 ) -> None:
     record(EntryDraft(action=Action.RESTORE_CONFIRMED, actor=tenant.actor(), workspace_id=None))
     assert states()["seals"] is State.OK
-    monkeypatch.setattr(doctor, "SEALING_SECONDS", -1)
+    monkeypatch.setattr(log, "SEALING_SECONDS", -1)
     assert states()["seals"] is State.LOOK
 
 
@@ -222,7 +222,7 @@ def test_a_data_folder_that_takes_no_writes_is_told(
     def refuse() -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(doctor, "write_to_data_folder", refuse)
+    monkeypatch.setattr(machine, "write_to_data_folder", refuse)
     assert states()["disk"] is State.FAILED
     assert "belongs to the user" in advice("disk")
 
