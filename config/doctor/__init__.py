@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from config.doctor.backups import check_restores
+from config.doctor.backups import check_backups, check_restores
 from config.doctor.broker import check_redis
 from config.doctor.database import check_database, check_row_security
 from config.doctor.findings import Finding, State, failed, look
@@ -79,6 +79,7 @@ _CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
     "queues": check_queues,
     "background jobs": check_jobs,
     "seals": check_seals,
+    "backups": check_backups,
     "restores": check_restores,
     "mail": check_mail,
     "notifications": check_notifications,

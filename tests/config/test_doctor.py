@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,15 @@ from audit.models import AuditEntry, AuditStream, StreamState
 from audit.services import EntryDraft, record
 from chat.models import ModelProvider, PushDevice
 from config import doctor
+from config.backups import BackupError, make_backup
 from config.doctor import State, log, machine
 from config.installation.database_faults import find_fault
+from config.installation.jobs import read_jobs
 from tests.factories import Tenant
 from tests.own_redis import own_redis
+from workspaces.backup_notes import last_backup, note_backup
 from workspaces.database import database_now
+from workspaces.installation import InstalledVersion
 from workspaces.models import Installation, User
 from workspaces.web_push import vapid_keys
 
@@ -314,6 +319,40 @@ def test_a_refusal_of_the_database_is_a_line_for_people(
     )
     fault = find_fault(OperationalError(said))
     assert (told in fault.text) if told and fault else (told is None and fault is None)
+
+
+def test_a_backup_that_is_missing_or_old_is_told(tenant: Tenant, tmp_path: Path) -> None:
+    """REL-1649: a week after the installation was made, or after the last backup; with what to run."""
+    InstalledVersion.objects.all().delete()
+    now = database_now()
+    assert states()["backups"] is State.OK
+    InstalledVersion.objects.create(version="0.1.0", since=now - timedelta(days=8))
+    # PostgreSQL is often backed up by its own tools.
+    is_sqlite = connection.vendor == "sqlite"
+    assert states()["backups"] is (State.LOOK if is_sqlite else State.OK)
+    note_backup(now - timedelta(days=6))
+    assert states()["backups"] is State.OK
+    note_backup(now - timedelta(days=8))
+    found = doctor.examine_part("backups")
+    assert found.state is State.LOOK
+    assert f"{now - timedelta(days=8):%Y-%m-%d}" in found.text
+    assert "python3 manage.py backup" in found.advice
+    assert [one.name for one in read_jobs().jobs if one.name == "backup"] == []
+
+
+def test_a_backup_is_noted_where_it_succeeds(tenant: Tenant, tmp_path: Path) -> None:
+    """REL-1649: by the moment whose state it holds; one that fails is not."""
+    if connection.vendor != "sqlite":
+        pytest.skip("needs PostgreSQL's programs of the server's version")
+    with pytest.raises(BackupError):
+        make_backup(tmp_path)
+    assert last_backup() is None
+    before = database_now()
+    make_backup(tmp_path / "backup.tar.gz")
+    made_at = last_backup()
+    assert made_at is not None
+    assert abs((made_at - before).total_seconds()) < 5
+    assert states()["backups"] is State.OK
 
 
 def test_a_given_file_that_is_not_there_is_told(
