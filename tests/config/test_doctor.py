@@ -176,6 +176,8 @@ def test_missing_timeouts_are_found(tenant: Tenant) -> None:
         assert states()["database"] is State.LOOK
         assert "ALTER ROLE … SET lock_timeout = '20s';" in advice("database")
     finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")  # the pool gives the connection to the next test
         connection.close()
 
 
