@@ -7,12 +7,13 @@ change is still right, then saves.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 from uuid import UUID
 
 from django.db import models
 
-from workspaces.errors import NotFound
-from workspaces.models import Workspace
+from workspaces.errors import DomainError, NotFound
+from workspaces.models import User, Workspace
 
 
 def hold(row: models.Model, *, fields: Collection[str] | None = None) -> None:
@@ -40,3 +41,32 @@ def hold_workspace(workspace_id: UUID) -> None:
     Workspace.objects.select_for_update(no_key=True).filter(pk=workspace_id).values_list(
         "pk"
     ).first()
+
+
+def take_room(
+    rows: models.QuerySet[Any],
+    *,
+    most: int,
+    refusal: DomainError,
+    workspace_id: UUID | None,
+    person_id: UUID | None = None,
+) -> None:
+    """In a transaction that is about to make one more of these rows: refuse where there is no room for it.
+
+    Two who count at one moment would both find room. So whoever makes another one waits for the end of this transaction.
+
+    Args:
+        most: how many there may be.
+        refusal: what is raised.
+        workspace_id: whose rows they are; None: the platform's, for which the caller holds a row of its own.
+        person_id: whose they are, where each person has a number of their own.
+
+    Raises:
+        DomainError: the refusal.
+    """
+    if person_id is not None:
+        User.objects.select_for_update(no_key=True).filter(pk=person_id).values_list("pk").first()
+    elif workspace_id is not None:
+        hold_workspace(workspace_id)
+    if rows.count() >= most:
+        raise refusal

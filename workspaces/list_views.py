@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.holding import hold_workspace, take_room
 from workspaces.models import SavedListView
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceQuerySet
@@ -99,6 +100,8 @@ def change_list_view(
         Conflict: there are too many, or somebody else has changed it.
     """
     with transaction.atomic():
+        if is_shared is not None:
+            hold_workspace(view.workspace_id)  # before the row, see there
         rows = list_views_for(actor, view.workspace_id).select_for_update(of=("self",), no_key=True)
         held: SavedListView = rows.fetch(view.pk)
         if not may_change(held, actor):
@@ -168,13 +171,18 @@ def _check_room(view: SavedListView) -> None:
     )
     if not view.is_shared:
         rows = rows.filter(owner_id=view.owner_id)
-    if rows.exclude(pk=view.pk).count() >= MOST:
-        told = (
-            _("This list has %(most)s shared views already. Delete one first.")
-            if view.is_shared
-            else _("You have %(most)s views of this list already. Delete one first.")
-        )
-        raise Conflict(told % {"most": MOST})
+    told = (
+        _("This list has %(most)s shared views already. Delete one first.")
+        if view.is_shared
+        else _("You have %(most)s views of this list already. Delete one first.")
+    )
+    take_room(
+        rows.exclude(pk=view.pk),
+        most=MOST,
+        refusal=Conflict(told % {"most": MOST}),
+        workspace_id=view.workspace_id,
+        person_id=None if view.is_shared else view.owner_id,
+    )
 
 
 def _store(view: SavedListView) -> None:

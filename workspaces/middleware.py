@@ -110,7 +110,7 @@ class WorkspaceMiddleware:
         args: tuple[object, ...],
         kwargs: dict[str, object],
     ) -> HttpResponse | None:
-        """Pages under `/w/<workspace_slug>/` are of that workspace, or not found; a suspended member is told so."""
+        """Pages under `/w/<workspace_slug>/` are of that workspace, or not found; members are told of a suspension."""
         slug = kwargs.get("workspace_slug")
         user = signed_in_user(request)
         if slug is None or user is None:

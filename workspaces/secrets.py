@@ -159,6 +159,13 @@ class Secret:
         owner = (self._place or "").partition(":")[0]
         remember_secret(plain, workspace_id=None if owner in {"", "None"} else owner)
 
+    def is_same(self, plain: str) -> bool:
+        """Whether it is that text; not where it cannot be read."""
+        try:
+            return self.reveal("comparing secrets") == plain
+        except SecretUnreadable:
+            return False
+
     def reveal_json(self, purpose: str) -> dict[str, str]:
         """The value of an EncryptedJSONField: names to texts."""
         values: dict[str, str] = json.loads(self.reveal(purpose, is_credential=False))

@@ -21,7 +21,7 @@ from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
-from workspaces.holding import hold
+from workspaces.holding import hold, take_room
 from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint, parse_endpoint
 from workspaces.roles import Permission, require
@@ -97,8 +97,12 @@ def create_rule(*, workspace_id: UUID, actor: Actor, draft: RuleDraft) -> tuple[
         Conflict: there are too many already.
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
-    if AlertRule.objects.for_workspace(workspace_id).count() >= MOST_RULES:
-        raise Conflict(_("A workspace has at most %(most)s alert rules.") % {"most": MOST_RULES})
+    take_room(
+        AlertRule.objects.for_workspace(workspace_id),
+        most=MOST_RULES,
+        refusal=Conflict(_("A workspace has at most %(most)s alert rules.") % {"most": MOST_RULES}),
+        workspace_id=workspace_id,
+    )
     rule = AlertRule(workspace_id=workspace_id)
     secret = _fill(rule, draft)
     rule.save()

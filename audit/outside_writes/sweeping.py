@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,7 +15,10 @@ from audit.services import EntryDraft, record
 from workspaces.actors import Actor, Source
 from workspaces.audited_tables import AuditedTable, audited_tables
 from workspaces.changes import CHANGED, SET
+from workspaces.database import is_unavailable
 from workspaces.secrets import key_id_of
+
+logger = logging.getLogger(__name__)
 
 ACTOR: Final = "unknown (past the services)"
 _VERBS: Final = {"INSERT": "created", "UPDATE": "changed", "DELETE": "deleted"}
@@ -25,18 +29,40 @@ def sweep() -> int:
     """Enter what was written past the services; how many rows were touched. Cheap when nothing was."""
     if not OutsideWrite.objects.exists():
         return 0
-    with transaction.atomic():
-        rows = OutsideWrite.objects.select_for_update(skip_locked=True).order_by("id")[:_MOST]
-        groups: dict[tuple[str, str], list[OutsideWrite]] = {}
-        for row in rows:
-            groups.setdefault((row.table_name, row.row_id), []).append(row)
-        OutsideWrite.objects.filter(
-            pk__in=[row.pk for group in groups.values() for row in group]
-        ).delete()
-        tables = {watched.table: watched for watched in audited_tables()}
-        for group in groups.values():
-            _enter(group, tables.get(group[0].table_name))
-    return len(groups)
+    last: int | None = 0
+    while last is not None:
+        number, last = _sweep_after(last)
+        if number:
+            return number
+    return 0
+
+
+@transaction.atomic
+def _sweep_after(last: int) -> tuple[int, int | None]:
+    """Enter some of what comes after that one; gives how many, and the last one looked at if there may be more.
+
+    What cannot be entered stays, and keeps nothing behind it waiting.
+    """
+    rows = OutsideWrite.objects.select_for_update(skip_locked=True).filter(pk__gt=last)
+    some = list(rows.order_by("id")[:_MOST])
+    groups: dict[tuple[str, str], list[OutsideWrite]] = {}
+    for row in some:
+        groups.setdefault((row.table_name, row.row_id), []).append(row)
+    tables = {watched.table: watched for watched in audited_tables()}
+    number = 0
+    for group in groups.values():
+        try:
+            with transaction.atomic():
+                OutsideWrite.objects.filter(pk__in=[row.pk for row in group]).delete()
+                _enter(group, tables.get(group[0].table_name))
+        except Exception as error:
+            if is_unavailable(error):
+                raise
+            extra = {"table": group[0].table_name, "row": group[0].row_id}
+            logger.exception("outside_write_not_entered", extra=extra)
+        else:
+            number += 1
+    return number, some[-1].pk if len(some) == _MOST else None
 
 
 def _enter(writes: list[OutsideWrite], watched: AuditedTable | None) -> None:

@@ -25,6 +25,7 @@ from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.sweeping import sweep
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -33,7 +34,8 @@ logger = logging.getLogger(__name__)
 
 REASON: Final = "erasure"
 _BATCH: Final = 500
-_MOST_PENDING: Final = 100
+_MOST_ERASED: Final = 1_000_000
+"""Entries in one run. Its time ends it sooner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,23 +110,18 @@ def continue_erasures(*, seconds: float) -> int:
     One that meets a legal hold, or a fault, waits and keeps no other.
     """
     until = time.monotonic() + seconds
-    erased = 0
-    for pending in PendingErasure.objects.across_workspaces()[:_MOST_PENDING]:
-        left = until - time.monotonic()
-        if left <= 0:
-            break
+
+    def erase(pending: PendingErasure) -> int:
         if active_hold(pending.workspace_id) is not None:
-            continue
-        try:
-            erased += erase_rest(
-                workspace_id=pending.workspace_id,
-                person_id=pending.person_id,
-                seconds=min(left, seconds / 2),
-            ).erased
-        except Exception:
-            extra = {"workspace_id": str(pending.workspace_id)}
-            logger.exception("erasure_failed", extra=extra)
-    return erased
+            return 0
+        return erase_rest(
+            workspace_id=pending.workspace_id,
+            person_id=pending.person_id,
+            seconds=min(max(until - time.monotonic(), 0.0), seconds / 2),
+        ).erased
+
+    rows = PendingErasure.objects.across_workspaces().order_by("pk")
+    return sweep(rows, erase, label="continue_erasures", most=_MOST_ERASED, seconds=seconds)
 
 
 def erase_rest(*, workspace_id: UUID, person_id: UUID, seconds: float) -> Erasure:

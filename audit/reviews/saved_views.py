@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from audit.models import SavedView
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from workspaces.holding import take_room
 from workspaces.roles import Permission, require
 from workspaces.view_names import faults_of_view
 
@@ -53,10 +54,16 @@ def save_view(
     if faults:
         raise InvalidInput(fields=faults)
     mine = SavedView.objects.for_workspace(workspace_id).filter(owner_id=actor.user_id)
-    if mine.count() >= MOST:
-        raise Conflict(_("You have %(most)s views already. Delete one first.") % {"most": MOST})
+    full = Conflict(_("You have %(most)s views already. Delete one first.") % {"most": MOST})
     try:
         with transaction.atomic():
+            take_room(
+                mine,
+                most=MOST,
+                refusal=full,
+                workspace_id=workspace_id,
+                person_id=actor.user_id,
+            )
             return SavedView.objects.create(
                 workspace_id=workspace_id,
                 owner_id=actor.user_id,

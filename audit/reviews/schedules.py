@@ -22,7 +22,7 @@ from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.formats import time_zones
-from workspaces.holding import hold
+from workspaces.holding import hold, take_room
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, has_permission, require
@@ -94,9 +94,13 @@ def create_schedule(
     faults = faults_of(draft, workspace_id=workspace_id, now=now)
     if faults:
         raise InvalidInput(fields=faults)
-    if ReportSchedule.objects.for_workspace(workspace_id).count() >= MOST:
-        raise InvalidInput(_("There are %(most)s schedules already.") % {"most": MOST})
     with transaction.atomic():
+        take_room(
+            ReportSchedule.objects.for_workspace(workspace_id),
+            most=MOST,
+            refusal=InvalidInput(_("There are %(most)s schedules already.") % {"most": MOST}),
+            workspace_id=workspace_id,
+        )
         schedule: ReportSchedule = ReportSchedule.objects.create(
             workspace_id=workspace_id,
             made_by_id=actor.user_id,

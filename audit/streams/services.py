@@ -26,7 +26,8 @@ from workspaces.changes import (
 )
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
-from workspaces.holding import hold
+from workspaces.holding import hold, take_room
+from workspaces.restore import held_installation
 from workspaces.roles import Permission, require, require_person, require_platform_owner
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.webhooks import new_secret
@@ -77,8 +78,14 @@ def create_stream(
     _require(actor, workspace_id)
     if kind not in AuditStream.Kind.values:
         raise InvalidInput(fields={"kind": [_("There is no such kind of stream.")]})
-    if streams_of(workspace_id).count() >= MOST_STREAMS:
-        raise Conflict(_("There are at most %(most)s streams.") % {"most": MOST_STREAMS})
+    if workspace_id is None:
+        held_installation()
+    take_room(
+        streams_of(workspace_id),
+        most=MOST_STREAMS,
+        refusal=Conflict(_("There are at most %(most)s streams.") % {"most": MOST_STREAMS}),
+        workspace_id=workspace_id,
+    )
     stream = AuditStream(workspace_id=workspace_id, kind=kind)
     secret = new_secret() if kind == AuditStream.Kind.WEBHOOK else ""
     if secret:

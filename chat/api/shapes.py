@@ -72,6 +72,15 @@ class ChosenModelOutput(serializers.Serializer[Any]):
 class ModelInput(serializers.Serializer[Any]):
     """One of the workspace's models, as `GET /api/models/` lists them."""
 
+    also_shown = frozenset(
+        {
+            *("provider_name", "is_demo", "context_tokens", "sees_pictures", "calls_tools"),
+            *("gets_tools", "reasons", "prompt_price", "completion_price", "prices_listed_on"),
+            *("ends_on", "gone_since"),
+        }
+    )
+    """What the list says besides may come with it."""
+
     provider_id = serializers.UUIDField(allow_null=True, help_text="Null: the platform's own.")
     name = serializers.CharField(max_length=200)
 

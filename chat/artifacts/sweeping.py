@@ -13,7 +13,7 @@ from chat.artifacts.rows import FILES, named_contents
 from chat.artifacts.storage import artifact_storage, drop
 from chat.models import Artifact, FileReading
 from chat.recording import changing
-from workspaces.errors import NotFound
+from workspaces.sweeping import sweep as sweep_rows
 
 logger = logging.getLogger(__name__)
 
@@ -34,17 +34,15 @@ def purge_deleted() -> int:
     """Forget files that were deleted some days ago; their contents are orphans then."""
     since = timezone.now() - timedelta(days=DELETED_DAYS)
     rows = Artifact.objects.across_workspaces().filter(is_deleted=True, updated_at__lt=since)
-    purged = 0
-    for pk, conversation_id, workspace_id in list(
-        rows.values_list("pk", "conversation_id", "workspace_id")[:MOST_AT_ONCE]
-    ):
-        try:
-            with changing(conversation_id, workspace_id):
-                mine = Artifact.objects.for_workspace(workspace_id)
-                purged += mine.filter(pk=pk, is_deleted=True, updated_at__lt=since).delete()[0] > 0
-        except NotFound:
-            continue  # the conversation went, and the file with it
-    return purged
+
+    def purge(file: Artifact) -> bool:
+        # Not found: the conversation went, and the file with it.
+        with changing(file.conversation_id, file.workspace_id):
+            mine = Artifact.objects.for_workspace(file.workspace_id)
+            gone = mine.filter(pk=file.pk, is_deleted=True, updated_at__lt=since).delete()[0]
+        return gone > 0
+
+    return sweep_rows(rows, purge, label="purge_deleted_files", most=MOST_AT_ONCE)
 
 
 def _sweep_batch(paths: list[str]) -> int:

@@ -32,6 +32,7 @@ from workspaces.database.row_security import reach_of, set_reach
 from workspaces.errors import NotFound
 from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.process.shutdown import is_shutting_down
+from workspaces.secrets import SecretUnreadable
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,10 @@ WATCH_SECONDS = 5.0
 HAND_BACK_SECONDS = 3.0
 """How long a turn that is cut off may take to be given back."""
 _AWAY = (OperationalError, InterfaceError)
+_UNREADABLE = (
+    "Something stored for this answer can no longer be read, because the encryption key that protected it is gone. "
+    "Ask again. If that fails, too, whoever runs Trellis can put the key back."
+)
 """The database is gone, or was for a moment: nothing is wrong with the turn."""
 
 
@@ -309,13 +314,16 @@ async def _give_back(lease: Lease) -> None:
 
 
 async def _crash(lease: Lease, error: Exception) -> None:
+    code, told = "internal_error", "Something went wrong on our side. It has been logged."
+    if isinstance(error, SecretUnreadable):  # such as how far a call had come
+        code, told = error.code, _UNREADABLE
     try:
         await in_database(
             turns.finish,
             lease,
             TurnStatus.FAILED,
-            error_code="internal_error",
-            error_message="Something went wrong on our side. It has been logged.",
+            error_code=code,
+            error_message=told,
             can_retry=True,
         )
     except Exception:  # noqa: BLE001

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
 
+from chat.providers.errors import ProviderKeyUnreadable
 from chat.providers.given_back import GivenBack
-from workspaces.secrets import Secret
+from workspaces.secrets import Secret, SecretUnreadable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +201,17 @@ class ProviderSpec:
     def recipient(self) -> str:
         """Names the model at this address, for what goes back to it alone."""
         return sha256(f"{self.base_url}\n{self.model}".encode()).hexdigest()[:16]
+
+    def reveal_key(self, purpose: str) -> str:
+        """The API key; empty where there is none.
+
+        Raises:
+            ProviderKeyUnreadable: it was sealed with an encryption key that is gone.
+        """
+        try:
+            return self.api_key.reveal(purpose) if self.api_key else ""
+        except SecretUnreadable as error:
+            raise ProviderKeyUnreadable from error
 
     def address(self, path: str) -> str:
         """Where one kind of request goes. A query of the endpoint, such as Azure's `api-version`, stays at the end."""

@@ -180,11 +180,15 @@ class _Clients:
 
 
 def model_client(spec: ProviderSpec) -> ModelClient:
-    """The client for an endpoint; call it on the loop thread."""
+    """The client for an endpoint; call it on the loop thread.
+
+    Raises:
+        ProviderKeyUnreadable: as in `reveal_key`.
+    """
     # A second of imports, which commands that ask no model need not wait for; servers load it when they start.
     from chat.providers.openai_compatible import OpenAICompatible
 
-    key = spec.api_key.reveal("model client") if spec.api_key else ""
+    key = spec.reveal_key("model client")
     identity = (spec.base_url, hashlib.sha256(key.encode()).hexdigest(), spec.is_platforms)
     held = _held_clients()
     client = held.models.get(identity)

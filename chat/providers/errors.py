@@ -2,6 +2,7 @@
 ├── ProviderSwitchedOff              502  an admin has switched it off
 │   └── ProviderModelWithheld        502  the platform's owner does not let this workspace use the model
 ├── ProviderKeyRefused               502  bad or missing API key
+│   └── ProviderKeyUnreadable        502  the stored key no longer opens, so nothing was sent
 ├── ProviderKeyUntested              502  a new key could not be tried, and was not stored
 ├── ProviderModelUnknown             502  no such model
 ├── ProviderCreditSpent              502  the account behind the key has nothing left
@@ -55,6 +56,13 @@ class ProviderKeyRefused(ProviderError):
     code = "provider_key_refused"
     default_message = _(
         "The model provider refused the API key. A workspace admin can correct it in the admin."
+    )
+
+
+class ProviderKeyUnreadable(ProviderKeyRefused):
+    code = "provider_key_unreadable"
+    default_message = _(
+        "The model provider's stored API key cannot be read. A workspace admin can enter it again."
     )
 
 

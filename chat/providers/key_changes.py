@@ -15,7 +15,7 @@ from django.utils.translation import gettext_noop as _
 from audit.models import Notice
 from chat.models import ModelProvider, SharedProvider
 from chat.providers.base import ProviderSpec
-from chat.providers.errors import ProviderKeyRefused, ProviderSwitchedOff
+from chat.providers.errors import ProviderKeyRefused, ProviderKeyUnreadable, ProviderSwitchedOff
 from chat.providers.shared import fetch_shared, find_shared
 from workspaces.actors import Role
 from workspaces.bell import tell
@@ -43,13 +43,19 @@ def with_changed_key(spec: ProviderSpec) -> ProviderSpec | None:
             holder = fetch_shared(row)
     if holder.base_url != spec.base_url or not holder.api_key:
         return None
-    sent = spec.api_key.reveal("comparing keys") if spec.api_key else ""
-    is_same = holder.api_key.reveal("comparing keys") == sent
-    return None if is_same else replace(spec, api_key=holder.api_key)
+    changed = replace(spec, api_key=holder.api_key)
+    try:
+        stored = changed.reveal_key("comparing keys")
+    except ProviderKeyUnreadable:
+        return None
+    is_same = spec.api_key is not None and spec.api_key.is_same(stored)
+    return None if is_same else changed
 
 
 def refused_key(spec: ProviderSpec, error: ProviderKeyRefused) -> ProviderKeyRefused:
     """The refusal with whose key it is, and who can change it."""
+    if isinstance(error, ProviderKeyUnreadable):
+        return _unreadable_key(spec)
     if spec.shared_id is not None:
         told = _(
             "“%(name)s” is shared by whoever runs Trellis, and refused their API key, so it cannot answer. They can"
@@ -75,8 +81,24 @@ def refused_key(spec: ProviderSpec, error: ProviderKeyRefused) -> ProviderKeyRef
     return ProviderKeyRefused(told, details=error.details)
 
 
+def _unreadable_key(spec: ProviderSpec) -> ProviderKeyUnreadable:
+    told = (
+        _(
+            "“%(name)s” is shared by whoever runs Trellis, and cannot answer: its stored API key can no longer be"
+            " read, because the encryption key that protected it is gone. They can enter the API key again on its page."
+        )
+        if spec.shared_id is not None
+        else _(
+            "“%(name)s” cannot answer: its stored API key can no longer be read, because the encryption key that"
+            " protected it is gone. A workspace admin can enter the API key again under “Change the key” on the"
+            " provider's page."
+        )
+    )
+    return ProviderKeyUnreadable(told % {"name": spec.name})
+
+
 @transaction.atomic
-def tell_admins(spec: ProviderSpec) -> None:
+def tell_admins(spec: ProviderSpec, error: ProviderKeyRefused) -> None:
     """Put a line into the bells of those who can change the key: once a day, and again after they have changed it.
 
     What is shared is the platform's owner's to change; they are told in the workspace where somebody asked.
@@ -110,6 +132,11 @@ def tell_admins(spec: ProviderSpec) -> None:
             role__in=[Role.OWNER.value, Role.ADMIN.value], user__is_active=True
         )
         people = User.objects.filter(pk__in=admins.values("user_id"))
+    title = (
+        gettext("The API key of “%(name)s” can't be read")
+        if isinstance(error, ProviderKeyUnreadable)
+        else gettext("“%(name)s” refused its API key")
+    )
     text = gettext(
         "It cannot answer until somebody enters a working key. People read that in their chats."
     )
@@ -117,7 +144,7 @@ def tell_admins(spec: ProviderSpec) -> None:
         workspace_id=row.workspace_id,
         user_ids=people.values_list("pk", flat=True),
         kind=_NOTICE,
-        title=gettext("“%(name)s” refused its API key") % {"name": row.name},
+        title=title % {"name": row.name},
         text=text,
         url=url,
     )

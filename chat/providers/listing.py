@@ -87,7 +87,7 @@ async def list_models(
     Raises:
         ProviderError: it cannot be reached, refuses the key, or gives no list.
     """
-    key = spec.api_key.reveal("listing models") if spec.api_key else "none"
+    key = spec.reveal_key("listing models") or "none"
     headers = {"accept": "application/json", "authorization": f"Bearer {key}"}
     bounds = outbound.Bounds(connect_seconds=_CONNECT_SECONDS, total_seconds=TOTAL_SECONDS)
     started = time.monotonic()

@@ -124,7 +124,7 @@ async def _stream_with_stored_key(
         except ProviderKeyRefused as error:
             changed = None if has_begun else await in_database(with_changed_key, spec)
             if changed is None:
-                await in_database(tell_admins, spec)
+                await in_database(tell_admins, spec, error)
                 raise refused_key(spec, error) from error
             logger.info(
                 "provider_asked_with_changed_key", extra={"provider": str(spec.provider_id)}
@@ -164,7 +164,7 @@ async def _embed_within(spec: ProviderSpec, texts: Sequence[str], seconds: float
                 except ProviderKeyRefused as error:
                     changed = await in_database(with_changed_key, spec)
                     if changed is None:
-                        await in_database(tell_admins, spec)
+                        await in_database(tell_admins, spec, error)
                         raise refused_key(spec, error) from error
                     spec = changed
     except TimeoutError as error:

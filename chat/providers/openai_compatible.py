@@ -88,7 +88,7 @@ class OpenAICompatible:
         self._address = spec.address
         self._unreached = partial(unreached, spec.base_url, is_platforms=spec.is_platforms)
         # Servers without keys ignore it; some insist on the header.
-        key = spec.api_key.reveal("model request") if spec.api_key else "none"
+        key = spec.reveal_key("model request") or "none"
         self._headers = {
             "accept": "application/json",
             "authorization": f"Bearer {key}",

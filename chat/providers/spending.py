@@ -165,9 +165,14 @@ def embedding_bill(payer: Payer, spec: ProviderSpec) -> Bill:
 
 def allowance_for(payer: Payer, spec: ProviderSpec) -> Allowance:
     """Read what a payer may spend at a provider."""
-    policies = SpendingPolicy.objects.for_workspace(payer.workspace_id)
+    return allowance_in(payer, spec, zone_of(payer.workspace_id))
+
+
+def zone_of(workspace_id: UUID) -> str | None:
+    """In which time zone a workspace's months begin; None: it has set no limits."""
+    policies = SpendingPolicy.objects.for_workspace(workspace_id)
     zone: str | None = policies.values_list("time_zone", flat=True).first()
-    return allowance_in(payer, spec, zone)
+    return zone
 
 
 def unread_allowance(payer: Payer, spec: ProviderSpec) -> Allowance:

@@ -12,12 +12,15 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Case, F, Value, When
+from django.db.models.functions import Coalesce, Greatest, NullIf
 
 from chat.models import Turn
 from chat.models.spending import MOST_COST
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.known_models import Prices
-from chat.providers.spending import Bill, Payer, allowance_in, unread_allowance
+from chat.providers.spending import Bill, Payer, allowance_in, unread_allowance, zone_of
+from chat.values import TurnStatus
 from workspaces.database import statement_cursor
 
 USUAL_ANSWER: Final = 1_000
@@ -74,6 +77,77 @@ def hold_for(
     except _Refused:
         pass
     return Bill.of(allowance, spec, prices)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What a request beside a turn's own holds on the turn's row, such as one that a server makes during a call."""
+
+    workspace_id: UUID
+    turn_id: UUID
+    tokens: int
+    cost: Decimal
+    shared_cost: Decimal
+
+
+def hold_beside(
+    payer: Payer, spec: ProviderSpec, prices: Prices, expected: TokenCount
+) -> tuple[Bill, Beside | None]:
+    """The same for a request that a turn's call makes. Several may be under way at one moment, so what they hold is added.
+
+    Without a turn that somebody works on, nothing is held: the limits are read as they stand.
+    """
+    zone = zone_of(payer.workspace_id)
+    if zone is None and spec.month_limit.is_none:
+        return Bill.of(unread_allowance(payer, spec), spec, prices), None
+    with transaction.atomic():
+        _come_one_after_another(payer.workspace_id)
+        bill = Bill.of(allowance_in(payer, spec, zone), spec, prices)
+        if bill.allowance.reached is not None or payer.turn_id is None:
+            return bill, None
+        held = Beside(
+            workspace_id=payer.workspace_id,
+            turn_id=payer.turn_id,
+            tokens=expected.total,
+            cost=_cost_of(expected, bill.prices),
+            shared_cost=_cost_of(expected, bill.list_prices),
+        )
+        is_held = _running(held).update(
+            held_tokens=Coalesce("held_tokens", 0) + held.tokens,
+            held_cost=_more("held_cost", held.cost),
+            held_shared_cost=_more("held_shared_cost", held.shared_cost),
+            held_shared=spec.shared_id,
+        )
+    return bill, held if is_held else None
+
+
+def release_beside(held: Beside) -> None:
+    """Let others have what such a request held: what it used has been counted."""
+    rows = _running(held).filter(held_tokens__isnull=False)
+    rows.update(
+        held_tokens=NullIf(Greatest(F("held_tokens") - held.tokens, 0), 0),
+        held_cost=Greatest(F("held_cost") - held.cost, Decimal(0)),
+        held_shared_cost=Greatest(F("held_shared_cost") - held.shared_cost, Decimal(0)),
+    )
+
+
+def _running(held: Beside) -> Any:
+    rows = Turn.objects.for_workspace(held.workspace_id)
+    return rows.filter(pk=held.turn_id, status=TurnStatus.RUNNING.value)
+
+
+def _more(name: str, cost: Decimal) -> Any:
+    """What is held and so much more. What stands there counts only beside tokens."""
+    return Case(When(held_tokens__isnull=True, then=Value(cost)), default=F(name) + cost)
+
+
+def _come_one_after_another(workspace_id: UUID) -> None:
+    """Let no two requests of a workspace read its limits at one moment. On SQLite the transaction itself sees to it."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK, str(workspace_id)]
+            )
 
 
 def _cost_of(expected: TokenCount, prices: Prices) -> Decimal:

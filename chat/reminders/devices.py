@@ -14,6 +14,7 @@ from chat.models import PushDevice
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
+from workspaces.holding import take_room
 from workspaces.models import User, Workspace
 from workspaces.outbound import MAX_URL_LENGTH
 from workspaces.roles import Permission, require
@@ -88,10 +89,14 @@ def _replace(
     mine.filter(endpoint_digest=digest).delete()
     # Where the person signed out or was signed out, nothing is sent any more.
     mine.exclude(pk__in=mine.living().values("pk")).delete()
-    if mine.count() >= MOST_DEVICES:
-        raise InvalidInput(
-            _("You can be notified on %(most)s devices. Remove one first.") % {"most": MOST_DEVICES}
-        )
+    told = _("You can be notified on %(most)s devices. Remove one first.")
+    take_room(
+        mine,
+        most=MOST_DEVICES,
+        refusal=InvalidInput(told % {"most": MOST_DEVICES}),
+        workspace_id=workspace.pk,
+        person_id=person.pk,
+    )
     return PushDevice.objects.create(
         workspace=workspace,
         owner=person,

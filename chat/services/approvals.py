@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -31,15 +31,18 @@ from mcp_servers.registry.consent.approvals import (
 from mcp_servers.registry.consent.permissions import remember_permission
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
-from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
+from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Workspace
 from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.sweeping import sweep
 
 logger = logging.getLogger(__name__)
 
 LONGEST_NOTE = 2_000
+_MOST_EXPIRED: Final = 500
+"""In one round; the next one goes on."""
 
 
 def decide(
@@ -213,22 +216,17 @@ def expire_approvals() -> int:
     overdue = ToolCall.objects.across_workspaces().filter(
         status=ToolCallStatus.WAITING_FOR_APPROVAL.value, approval_expires_at__lte=database_now()
     )
-    ids = list(overdue.values_list("pk", "workspace_id", "turn__conversation_id")[:500])
-    for call_id, workspace_id, conversation_id in ids:
-        try:
-            _expire(call_id, workspace_id, conversation_id)
-        except DomainError as error:
-            # One that cannot be ended now does not keep the others waiting.
-            logger.warning("approval_not_expired", extra={"call": str(call_id), "code": error.code})
-    return len(ids)
+    rows = overdue.select_related("turn").order_by("approval_expires_at")
+    return sweep(rows, _expire, label="expire_approvals", most=_MOST_EXPIRED)
 
 
-def _expire(call_id: UUID, workspace_id: UUID, conversation_id: UUID) -> None:
-    with changing(conversation_id, workspace_id) as changes:
+def _expire(overdue: ToolCall) -> bool:
+    call_id, workspace_id = overdue.pk, overdue.workspace_id
+    with changing(overdue.turn.conversation_id, workspace_id) as changes:
         rows = ToolCall.objects.for_workspace(workspace_id).select_related("turn", "decided_by")
         call = rows.fetch(call_id)
         if call.status != ToolCallStatus.WAITING_FOR_APPROVAL:
-            return
+            return False
         tool = _tool_of(call)
         if tool is not None:
             actor = Actor.system(
@@ -249,6 +247,7 @@ def _expire(call_id: UUID, workspace_id: UUID, conversation_id: UUID) -> None:
         queue_again(call.turn, changes)
         if call.needs_second_person:
             tell_second_persons(call)
+    return True
 
 
 def _approve(

@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from chat.models import Bud, BudVisibility, Conversation
@@ -18,6 +19,7 @@ from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.holding import hold_workspace
 from workspaces.models import User
 from workspaces.roles import Permission, require
+from workspaces.sweeping import sweep
 
 FORGOTTEN_AFTER: Final = timedelta(days=1)
 MOST_FORGOTTEN: Final = 200
@@ -92,17 +94,18 @@ def forget_draft(*, draft: Bud, actor: Actor) -> None:
 
 def forget_old_drafts() -> int:
     """Erase drafts that nobody has touched for a day, with their chats; how many."""
-    old = Bud.objects.across_workspaces().filter(
-        is_draft=True, updated_at__lt=timezone.now() - FORGOTTEN_AFTER
+    since = timezone.now() - FORGOTTEN_AFTER
+    talks = Conversation.objects.across_workspaces().filter(
+        bud=OuterRef("pk"), last_message_at__gte=since
     )
-    number = 0
-    for draft in old[:MOST_FORGOTTEN]:
-        talks = Conversation.objects.for_workspace(draft.workspace_id).filter(bud=draft)
-        if talks.filter(last_message_at__gte=timezone.now() - FORGOTTEN_AFTER).exists():
-            continue
-        actor = Actor.system(
-            label="forget_old_drafts", source=Source.TASK, workspace_id=draft.workspace_id
-        )
-        forget_draft(draft=draft, actor=actor)
-        number += 1
-    return number
+    old = Bud.objects.across_workspaces().filter(
+        ~Exists(talks), is_draft=True, updated_at__lt=since
+    )
+    return sweep(old, _forget_old, label="forget_old_drafts", most=MOST_FORGOTTEN)
+
+
+def _forget_old(draft: Bud) -> bool:
+    workspace_id = draft.workspace_id
+    actor = Actor.system(label="forget_old_drafts", source=Source.TASK, workspace_id=workspace_id)
+    forget_draft(draft=draft, actor=actor)
+    return True

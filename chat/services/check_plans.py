@@ -21,6 +21,7 @@ from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.middleware import actor_for
 from workspaces.models import User, Workspace
+from workspaces.sweeping import sweep
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ INTERVALS: Final = {Repeat.DAY.value: timedelta(days=1), Repeat.WEEK.value: time
 _MOST_AT_ONCE: Final = 50
 """Of one round; the next one begins with those that are left."""
 _BUSY_MINUTES: Final = 10
+"""Until the next attempt where the checks are running, or a process died before they were begun."""
 _PARTED: Final = _(
     "The person who set this schedule may no longer edit the bud. Someone who may edit it can set the schedule again."
 )
@@ -93,8 +95,8 @@ def run_due() -> int:
     """Begin the checks whose time has come; gives how many runs were begun."""
     now = database_now()
     plans = CheckPlan.objects.across_workspaces().filter(next_at__lte=now)
-    due = plans.select_related("bud__workspace", "person").order_by("next_at")[:_MOST_AT_ONCE]
-    return sum(_run(plan) for plan in due)
+    due = plans.select_related("bud__workspace", "person").order_by("next_at")
+    return sweep(due, _run, label="planned_checks", most=_MOST_AT_ONCE)
 
 
 def stop_plans_of(workspace_id: UUID, user_id: UUID) -> None:
@@ -105,30 +107,31 @@ def stop_plans_of(workspace_id: UUID, user_id: UUID) -> None:
 
 def _run(plan: CheckPlan) -> bool:
     now = database_now()
-    mine = CheckPlan.objects.for_workspace(plan.workspace_id).filter(
-        pk=plan.pk, next_at=plan.next_at
-    )
-    # Whoever moves the time runs it. What was missed while nothing ran is made up for once.
-    if not mine.update(next_at=now + INTERVALS[plan.every]):
+    soon = now + timedelta(minutes=_BUSY_MINUTES)
+    row = CheckPlan.objects.for_workspace(plan.workspace_id).filter(pk=plan.pk)
+    # Whoever moves the time runs it. If they die before the run has begun, another does soon.
+    if not row.filter(next_at=plan.next_at).update(next_at=soon):
         return False
+    # Somebody may change the plan meanwhile: their time stands.
+    mine = row.filter(next_at=soon)
+    # What was missed while nothing ran is made up for once.
+    following = now + INTERVALS[plan.every]
     bud = plan.bud
     if bud.is_archived or not bud.workspace.is_active:
+        mine.update(next_at=following)
         return False
     try:
-        start_run(
-            bud=bud,
-            person=_person(plan),
-            actor=_actor(plan, bud.workspace),
-            is_scheduled=True,
-        )
+        person, actor = _person(plan), _actor(plan, bud.workspace)
+        with transaction.atomic():
+            start_run(bud=bud, person=person, actor=actor, is_scheduled=True)
+            mine.update(next_at=following)
+            row.update(trouble="")
     except Conflict:
-        soon = now + timedelta(minutes=_BUSY_MINUTES)
-        CheckPlan.objects.for_workspace(plan.workspace_id).filter(pk=plan.pk).update(next_at=soon)
         return False
     except DomainError as error:
+        mine.update(next_at=following)
         _note(plan, error)
         return False
-    CheckPlan.objects.for_workspace(plan.workspace_id).filter(pk=plan.pk).update(trouble="")
     return True
 
 

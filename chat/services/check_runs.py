@@ -44,6 +44,7 @@ from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.middleware import actor_for
 from workspaces.models import User
+from workspaces.sweeping import sweep
 
 logger = logging.getLogger(__name__)
 
@@ -144,19 +145,19 @@ def cancel_run(*, run: CheckRun, actor: Actor) -> CheckRun:
 
 
 def advance_all(workspace_id: UUID | None = None) -> int:
-    """Take every run of a workspace, or of all, as far as it can go now; gives how many there were."""
+    """Take every run of a workspace, or of all, as far as it can go now; gives how many it advanced."""
     runs = (
         CheckRun.objects.across_workspaces()
         if workspace_id is None
         else CheckRun.objects.for_workspace(workspace_id)
     )
-    found = list(runs.filter(status=RunStatus.RUNNING.value).order_by("id")[:_MOST_LOOKED_AT])
-    for run in found:
-        try:
-            advance_run(run)
-        except Exception:  # one that fails keeps no other
-            logger.exception("check_run_not_advanced", extra={"run": str(run.pk)})
-    return len(found)
+    open_runs = runs.filter(status=RunStatus.RUNNING.value).order_by("id")
+    return sweep(open_runs, _advance, label="advance_checks", most=_MOST_LOOKED_AT)
+
+
+def _advance(run: CheckRun) -> bool:
+    advance_run(run)
+    return True
 
 
 def advance_run(run: CheckRun) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,9 +16,7 @@ from chat.recording import changing
 from chat.services.conversations import active_status, delete_with, erase_with
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
-from workspaces.errors import DomainError, NotFound
-
-logger = logging.getLogger(__name__)
+from workspaces.sweeping import sweep
 
 MOST_ERASED: Final = 200
 """In one round; the next one goes on."""
@@ -113,21 +110,15 @@ def delete_idle() -> int:
 
 
 def _sweep(label: str, rows: Any, take: Callable[[Conversation, Actor], bool]) -> int:
-    """Let `take` have the first rows, one after the other; gives how many it took. One that fails keeps no other."""
-    taken = 0
-    for conversation in rows[:MOST_ERASED]:
-        actor = Actor.system(
-            label=label, source=Source.TASK, workspace_id=conversation.workspace_id
+    """Let `take` have the rows, one after the other; gives how many it took. One that fails keeps no other."""
+
+    def take_one(conversation: Conversation) -> bool:
+        workspace_id = conversation.workspace_id
+        return take(
+            conversation, Actor.system(label=label, source=Source.TASK, workspace_id=workspace_id)
         )
-        try:
-            taken += take(conversation, actor)
-        except NotFound:
-            continue  # its owner was faster
-        except DomainError:
-            logger.exception(
-                "conversation_not_swept", extra={"id": str(conversation.pk), "sweep": label}
-            )
-    return taken
+
+    return sweep(rows, take_one, label=label, most=MOST_ERASED)
 
 
 def _delete_if_idle(conversation: Conversation, actor: Actor, *, oldest: datetime) -> bool:

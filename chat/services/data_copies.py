@@ -28,6 +28,7 @@ from workspaces.database import database_now
 from workspaces.errors import Conflict, PermissionDenied
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
+from workspaces.sweeping import sweep
 
 TASK: Final = "chat.tasks.make_data_copies"
 NOTICE_KIND: Final = "data_copy"
@@ -112,16 +113,18 @@ def erase_old() -> int:
     """Erase copies whose days are over, and forget those that ended long ago; gives how many were erased."""
     now = database_now()
     rows = DataCopy.objects.across_workspaces()
-    erased = 0
-    for row in rows.filter(status=CopyStatus.READY.value, expires_at__lte=now)[:_MOST_ERASED]:
-        actor = Actor.system(
-            label="erase_data_copies", source=Source.TASK, workspace_id=row.workspace_id
-        )
-        erased += end_copy(row, [CopyStatus.READY.value], CopyStatus.ERASED, actor)
+    over = rows.filter(status=CopyStatus.READY.value, expires_at__lte=now)
+    erased = sweep(over, _erase_over, label="erase_data_copies", most=_MOST_ERASED)
     ended = [CopyStatus.FAILED.value, CopyStatus.CANCELLED.value, CopyStatus.ERASED.value]
     oldest = now - timedelta(days=FORGOTTEN_DAYS)
     rows.filter(status__in=ended, updated_at__lt=oldest).delete()
     return erased
+
+
+def _erase_over(row: DataCopy) -> bool:
+    workspace_id = row.workspace_id
+    actor = Actor.system(label="erase_data_copies", source=Source.TASK, workspace_id=workspace_id)
+    return end_copy(row, [CopyStatus.READY.value], CopyStatus.ERASED, actor)
 
 
 @transaction.atomic

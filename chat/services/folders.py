@@ -13,7 +13,7 @@ from chat.values import FolderColour
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.holding import hold
+from workspaces.holding import hold, take_room
 from workspaces.models import User
 from workspaces.roles import Permission, require
 
@@ -33,11 +33,25 @@ def create_folder(
         Conflict: there are too many.
     """
     require(actor, Permission.USE_CHAT, workspace_id=workspace_id)
-    mine = Folder.objects.for_workspace(workspace_id).filter(owner=owner)
-    if mine.count() >= MOST_FOLDERS:
-        raise Conflict(_("You have %(most)s folders already.") % {"most": MOST_FOLDERS})
     folder = Folder(workspace_id=workspace_id, owner=owner, colour=FolderColour(colour).value)
-    return _save(folder, name)
+    with transaction.atomic():
+        take_room_for_folder(workspace_id, owner.pk)
+        return _save(folder, name)
+
+
+def take_room_for_folder(workspace_id: UUID, owner_id: UUID) -> None:
+    """In a transaction that is about to make a folder of that person.
+
+    Raises:
+        Conflict: there are too many.
+    """
+    take_room(
+        Folder.objects.for_workspace(workspace_id).filter(owner_id=owner_id),
+        most=MOST_FOLDERS,
+        refusal=Conflict(_("You have %(most)s folders already.") % {"most": MOST_FOLDERS}),
+        workspace_id=workspace_id,
+        person_id=owner_id,
+    )
 
 
 def update_folder(

@@ -33,7 +33,7 @@ from chat.models import (
     Message,
 )
 from chat.services.dated_ids import id_said_at
-from chat.services.folders import LONGEST_NAME, MOST_FOLDERS
+from chat.services.folders import LONGEST_NAME, take_room_for_folder
 from chat.values import (
     ORIGIN,
     ArtifactOrigin,
@@ -45,6 +45,7 @@ from chat.values import (
 )
 from workspaces.database import database_now
 from workspaces.database.prepared_writes import insert, update_if_there
+from workspaces.errors import Conflict
 
 ContentOf = Callable[[str, int], bytes | None]
 """Gives what a place of the ZIP holds, if that has no more bytes than wanted."""
@@ -176,8 +177,12 @@ def _folder(row: ChatImport, wanted: ImportedFolder) -> Folder | None:
     mine = Folder.objects.for_workspace(row.workspace_id).filter(owner_id=row.owner_id)
     name = wanted.name[:LONGEST_NAME].strip()
     known: Folder | None = mine.filter(name=name).first()
-    if known is not None or mine.count() >= MOST_FOLDERS:
+    if known is not None:
         return known
+    try:
+        take_room_for_folder(row.workspace_id, row.owner_id)
+    except Conflict:
+        return None
     colour = wanted.colour if wanted.colour in set(FolderColour) else FolderColour.GREEN.value
     # Another tab may make the same one at the same time.
     return mine.get_or_create(

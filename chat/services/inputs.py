@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from chat.engine.waiting import release_answered
 from chat.models import Conversation, ToolCall
@@ -14,10 +13,12 @@ from mcp_servers.client.inputs import InputAction
 from mcp_servers.models import InputRequest
 from mcp_servers.registry import elicitation
 from workspaces.actors import Actor
-from workspaces.errors import DomainError, NotFound
+from workspaces.errors import NotFound
 from workspaces.roles import Permission, require
+from workspaces.sweeping import sweep
 
-logger = logging.getLogger(__name__)
+_MOST_EXPIRED: Final = 500
+"""In one round; the next one goes on."""
 
 
 def answer_input(
@@ -60,25 +61,18 @@ def expire_inputs() -> int:
     The server hears that there is no answer.
     """
     elicitation.complete_forgotten_sign_ins()
-    overdue = elicitation.overdue_inputs()
-    for row in overdue:
-        try:
-            _expire(row)
-        except DomainError as error:
-            # One that cannot be ended now does not keep the others waiting.
-            logger.warning("input_not_expired", extra={"input": str(row.pk), "code": error.code})
-    return len(overdue)
+    return sweep(elicitation.overdue_inputs(), _expire, label="expire_inputs", most=_MOST_EXPIRED)
 
 
-def _expire(row: InputRequest) -> None:
+def _expire(row: InputRequest) -> bool:
     conversations = Conversation.objects.for_workspace(row.workspace_id)
     if row.conversation_id is None or conversations.find(row.conversation_id) is None:
-        elicitation.expire_input(row)
-        return
+        return elicitation.expire_input(row) is not None
     with changing(row.conversation_id, row.workspace_id) as changes:
         expired = elicitation.expire_input(row)
         if expired is not None:
             _tell(expired, changes)
+    return expired is not None
 
 
 def _answer(

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from chat.models import Bud, ModelProvider, Pin
 from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
+from workspaces.holding import take_room
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
@@ -79,10 +80,14 @@ def _set(
     with transaction.atomic():
         if mine.filter(**this).exists():
             return
-        if mine.count() >= MOST_PINS:
-            raise InvalidInput(
-                _("You can pin %(most)s buds and models. Remove a pin first.") % {"most": MOST_PINS}
-            )
+        told = _("You can pin %(most)s buds and models. Remove a pin first.")
+        take_room(
+            mine,
+            most=MOST_PINS,
+            refusal=InvalidInput(told % {"most": MOST_PINS}),
+            workspace_id=workspace.pk,
+            person_id=owner.pk,
+        )
         # Two devices may pin the same at one moment.
         new = Pin(workspace=workspace, owner=owner, **this)
         Pin.objects.bulk_create([new], ignore_conflicts=True)

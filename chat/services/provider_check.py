@@ -249,7 +249,7 @@ def rotate_key(
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     refuse_for_shared(provider, "api_key")
     key = read_key(new_key)
-    if provider.api_key and provider.api_key.reveal("comparing keys") == key:
+    if provider.api_key and provider.api_key.is_same(key):
         told = _("This key is stored already. Make a new one at the provider, and paste it here.")
         raise InvalidInput(fields={"api_key": [told]})
     if is_tested:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 from uuid import UUID
 
 from django.db.models import Exists, Max, OuterRef, Q
@@ -23,10 +24,13 @@ from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
 from workspaces.roles import Permission, require
+from workspaces.sweeping import sweep
 
 logger = logging.getLogger(__name__)
 
 LONGEST_NOTE = 2_000
+_MOST_EXPIRED: Final = 500
+"""In one round; the next one goes on."""
 _STATUS = {
     Resolution.RUN_AGAIN: ToolCallStatus.REPEATED,
     Resolution.MARK_DONE: ToolCallStatus.MARKED_DONE,
@@ -83,24 +87,24 @@ def expire_resolutions() -> int:
         status=ToolCallStatus.OUTCOME_UNKNOWN.value,
         turn__status=TurnStatus.WAITING_FOR_INPUT.value,
     )
-    ids = list(overdue.values_list("pk", "workspace_id", "turn__conversation_id")[:500])
-    for call_id, workspace_id, conversation_id in ids:
-        try:
-            with changing(conversation_id, workspace_id) as changes:
-                call = _fetch(call_id, workspace_id)
-                actor = Actor.system(
-                    label="resolutions",
-                    source=Source.TASK,
-                    workspace_id=workspace_id,
-                    on_behalf_of=call.turn.asked_by.email,
-                )
-                if call.status == ToolCallStatus.OUTCOME_UNKNOWN:
-                    note = "Nobody decided in time."
-                    _resolve(call, Resolution.GIVE_UP, note, actor, changes)
-        except DomainError as error:
-            # One that cannot be ended now does not keep the others waiting.
-            logger.warning("call_not_given_up", extra={"call": str(call_id), "code": error.code})
-    return len(ids)
+    rows = overdue.select_related("turn")
+    return sweep(rows, _expire, label="expire_resolutions", most=_MOST_EXPIRED)
+
+
+def _expire(overdue: ToolCall) -> bool:
+    workspace_id = overdue.workspace_id
+    with changing(overdue.turn.conversation_id, workspace_id) as changes:
+        call = _fetch(overdue.pk, workspace_id)
+        actor = Actor.system(
+            label="resolutions",
+            source=Source.TASK,
+            workspace_id=workspace_id,
+            on_behalf_of=call.turn.asked_by.email,
+        )
+        if call.status != ToolCallStatus.OUTCOME_UNKNOWN:
+            return False
+        _resolve(call, Resolution.GIVE_UP, "Nobody decided in time.", actor, changes)
+    return True
 
 
 def settle_known() -> int:

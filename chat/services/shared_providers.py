@@ -301,8 +301,7 @@ def _refuse_same_key(stored: SharedProvider, wanted: SharedProvider) -> None:
     """Whoever pastes the old key by mistake would believe that it was changed."""
     if not stored.api_key or not wanted.api_key or stored.origin != wanted.origin:
         return
-    purpose = "comparing keys"
-    if stored.api_key.reveal(purpose) == wanted.api_key.reveal(purpose):
+    if stored.api_key.is_same(wanted.api_key.reveal("comparing keys")):
         told = _("This key is stored already. Make a new one at the provider, and paste it here.")
         raise InvalidInput(fields={"api_key": [told]})
 

@@ -23,11 +23,12 @@ from chat.services.share_ends import drop_share
 from chat.services.shared_texts import BuiltText, build_text
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_changed, record_created, tracked_change
-from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.errors import InvalidInput
 from workspaces.mails import public_url
 from workspaces.models import Membership, User, Workspace
 from workspaces.roles import Permission, require
 from workspaces.secret_memory import remember_secret
+from workspaces.sweeping import sweep
 
 logger = logging.getLogger(__name__)
 
@@ -96,18 +97,15 @@ def stop_sharing(*, shared: SharedChat, actor: Actor) -> None:
 def end_expired() -> int:
     """Drop what ran out, with its text; gives how many."""
     rows = SharedChat.objects.across_workspaces().filter(expires_at__lte=timezone.now())
-    ended = 0
-    for shared in rows.order_by("expires_at")[:MOST_ENDED]:
-        actor = Actor.system(
-            label="end_shared_chats", source=Source.TASK, workspace_id=shared.workspace_id
-        )
-        try:
-            ended += _stop(shared, actor, only_expired=True)
-        except NotFound:
-            continue  # somebody else was faster
-        except DomainError:
-            logger.exception("shared_chat_not_ended", extra={"id": str(shared.pk)})
-    return ended
+    return sweep(
+        rows.order_by("expires_at"), _end_expired, label="end_shared_chats", most=MOST_ENDED
+    )
+
+
+def _end_expired(shared: SharedChat) -> bool:
+    workspace_id = shared.workspace_id
+    actor = Actor.system(label="end_shared_chats", source=Source.TASK, workspace_id=workspace_id)
+    return _stop(shared, actor, only_expired=True)
 
 
 def find_people(*, workspace: Workspace, person: User, typed: str) -> list[User]:

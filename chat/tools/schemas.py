@@ -9,6 +9,7 @@ API, "Schema" (a subset of OpenAPI's).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
@@ -40,6 +41,8 @@ _KEPT_PLAIN: Final = frozenset(
 )
 _DEEPEST: Final = 24
 """Levels of parts within parts, a few more than a stored schema has; one that refers to itself has no end."""
+_MOST_WITHIN_ITSELF: Final = 2
+"""How often a plain schema shows a part within itself: enough to see how it goes on."""
 _MOST_CHOICES: Final = 200
 """At the top, and within each other."""
 _MOST_PLAIN: Final = 3_000
@@ -167,6 +170,8 @@ class _Plain:
         self._document = document
         self._left = _MOST_PLAIN
         self._depth = 0
+        self._open: Counter[str] = Counter()
+        """The references that the parts around this one were found by."""
 
     def of(self, schema: object) -> dict[str, Any]:
         """One part and all that is in it; any text where there is no room for it any more."""
@@ -174,8 +179,28 @@ class _Plain:
         if not isinstance(schema, Mapping) or self._left < 0 or self._depth >= _DEEPEST:
             return {"type": "string"}
         self._depth += 1
-        part = self._made_of(schema)
+        found_by = [
+            reference
+            for one in (schema, *_mappings(schema.get("allOf")))
+            if isinstance(reference := one.get("$ref"), str)
+        ]
+        self._open.update(found_by)
+        if any(self._open[reference] > _MOST_WITHIN_ITSELF for reference in found_by):
+            part = self._last_of(schema)
+        else:
+            part = self._made_of(schema)
+        self._open.subtract(found_by)
         self._depth -= 1
+        return part
+
+    def _last_of(self, schema: Schema) -> dict[str, Any]:
+        """A part that refers to itself, without what is in it."""
+        part = dict(_resolved(schema, self._document))
+        if "properties" in part:
+            part.setdefault("type", "object")
+        part = {name: part[name] for name in ("type", "title", "description") if name in part}
+        self._type(part)
+        self._fill(part)
         return part
 
     def _made_of(self, schema: Schema) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from workspaces import outbox
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError, InvalidInput
-from workspaces.holding import hold
+from workspaces.holding import hold, take_room
 from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
 from workspaces.webhooks import new_secret
@@ -39,8 +39,13 @@ def create_webhook(
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     _check(url, events)
-    if WebhookEndpoint.objects.for_workspace(workspace_id).count() >= MOST_ENDPOINTS:
-        raise Conflict(_("A workspace has at most %(most)s webhooks.") % {"most": MOST_ENDPOINTS})
+    told = _("A workspace has at most %(most)s webhooks.")
+    take_room(
+        WebhookEndpoint.objects.for_workspace(workspace_id),
+        most=MOST_ENDPOINTS,
+        refusal=Conflict(told % {"most": MOST_ENDPOINTS}),
+        workspace_id=workspace_id,
+    )
     secret = new_secret()
     endpoint = WebhookEndpoint.objects.create(
         workspace_id=workspace_id, url=url, secret=secret, events=sorted(set(events))

@@ -13,6 +13,7 @@ from typing import Literal, cast
 
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
 
 from audit.spool import spool_size
 from config.backups.archive import (
@@ -26,6 +27,7 @@ from config.backups.archive import (
     kept_folders,
 )
 from config.backups.databases import NAMES, dump_database
+from workspaces.backup_notes import note_backup
 from workspaces.models import Installation
 
 
@@ -49,12 +51,15 @@ def make_backup(path: Path) -> Made:
     """
     if path.exists():
         raise BackupError(f"{path} exists already. Name a new file.")
+    began_at = timezone.now()
     try:
-        return _make(path)
+        made = _make(path)
     except OSError as error:
         raise BackupError(
             f"The backup could not be written to {path.parent}: {error.strerror or error}. Nothing is left there."
         ) from None
+    note_backup(began_at)
+    return made
 
 
 def _make(path: Path) -> Made:

@@ -16,6 +16,7 @@ from audit.actions import Action
 from audit.services import EntryDraft, record
 from config.queues import Waiting, read_queue
 from config.task_modules import load_tasks
+from workspaces.backup_notes import BACKUP
 from workspaces.errors import Conflict, NotFound
 from workspaces.formats import decimal, moment_and_zone, whole
 from workspaces.installation import Fault
@@ -136,7 +137,7 @@ class JobsReport:
 def read_jobs() -> JobsReport:
     """Look once. Without Redis or a worker the report says so."""
     now = timezone.now()
-    rows = {row.pk: row for row in BackgroundJob.objects.all()}
+    rows = {row.pk: row for row in BackgroundJob.objects.exclude(pk=BACKUP)}
     workers = [
         Worker(
             name=row.name,

@@ -1,15 +1,19 @@
 """How much work a JSON Schema makes for its validator. Pure.
 
-References let a small schema grow to any number of parts, since each level may double it.
+References let a small schema grow to any number of parts, since each level may double it. One that refers to itself
+makes as much work as the value lets it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 from urllib.parse import unquote
+
+from mcp_servers.client.schema_recursion import Applied, Recursion
 
 _DATA_KEYWORDS: Final = frozenset({"const", "enum", "default", "example", "examples"})
 _DEFINITIONS: Final = ("/$defs", "/definitions")
@@ -26,14 +30,24 @@ class UnusableSchema(ValueError):
     """A schema that is not used, with the reason in plain words."""
 
 
-def work_of(schema: dict[str, Any], what: str) -> int:
-    """How many parts a validator looks at for one value, at most: those that are referred to, each time.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a schema asks of its validator."""
+
+    once: int
+    """How many parts are looked at for one value, at most: those that are referred to, each time."""
+    recursion: Recursion | None = None
+    """Of a schema that refers to itself: how much it is in all depends on the value."""
+
+
+def work_of(schema: dict[str, Any], what: str) -> Work:
+    """How much work a schema makes.
 
     Args:
         what: "input" or "output", for the message.
 
     Raises:
-        UnusableSchema: it refers to itself, to another document, or to nothing.
+        UnusableSchema: it refers to itself for the same value, to another document, or to nothing.
     """
     parts = {part.pointer: part for part in _parts_of(schema)}
     needed = _needed_by(parts, what)
@@ -47,9 +61,78 @@ def work_of(schema: dict[str, Any], what: str) -> int:
             )
             # Such a keyword asks everything beside it once more.
             work[pointer] = 1 + once * (2 if _UNEVALUATED & parts[pointer].node.keys() else 1)
+    except CycleError:
+        return _recursive_work(parts, needed, what)
+    return Work(once=work[""])
+
+
+def _recursive_work(parts: dict[str, _Part], needed: dict[str, list[str]], what: str) -> Work:
+    applied = _applied(parts, needed, what)
+    beside = {pointer: one.beside for pointer, one in applied.items()}
+    try:
+        recursion = Recursion(applied, TopologicalSorter(beside).static_order())
     except CycleError as error:
-        raise UnusableSchema(f"its {what} schema refers to itself.") from error
-    return work[""]
+        raise UnusableSchema(f"its {what} schema refers to itself without an end.") from error
+    return Work(once=max(map(recursion.looks_at, applied)), recursion=recursion)
+
+
+def _applied(
+    parts: dict[str, _Part], needed: dict[str, list[str]], what: str
+) -> dict[str, Applied]:
+    """What each part that is applied to anything applies, from the top on."""
+    holders = _holders(parts)
+    inside: dict[str, list[str]] = {holder: [] for holder in holders}
+    for one in parts.values():
+        if one.outer in inside:
+            inside[one.outer].append(one.pointer)
+    applied: dict[str, Applied] = {}
+    pending = [""]
+    while pending:
+        pointer = pending.pop()
+        if pointer in applied:
+            continue
+        part = applied[pointer] = _applied_by(parts[pointer], needed[pointer], inside, parts)
+        found = part.inner() | set(part.beside)
+        if holders & found:
+            raise UnusableSchema(f"its {what} schema is not valid JSON Schema.")
+        pending.extend(found)
+    return applied
+
+
+def _applied_by(
+    part: _Part, needed: list[str], inside: dict[str, list[str]], parts: dict[str, _Part]
+) -> Applied:
+    applied = Applied(weight=2 if _UNEVALUATED & part.node.keys() else 1)
+    if isinstance(properties := part.node.get("properties"), dict):
+        applied.named = frozenset(properties)
+    for inner, times in Counter(needed).items():
+        is_in_it = parts[inner].outer == part.pointer
+        if times > is_in_it:
+            applied.beside.append(inner)  # what `$ref` refers to
+        if not is_in_it:
+            continue
+        keyword, _, place = inner[len(part.pointer) + 1 :].partition("/")
+        if f"/{keyword}" in _DEFINITIONS:
+            continue
+        for pointer in inside.get(inner, [inner]):
+            applied.add(keyword, place or _name_at(pointer, inner), pointer)
+    return applied
+
+
+def _name_at(pointer: str, holder: str) -> str:
+    """The key of a schema in what holds schemas by their names."""
+    return pointer[len(holder) + 1 :].replace("~1", "/").replace("~0", "~")
+
+
+def _holders(parts: dict[str, _Part]) -> frozenset[str]:
+    """The parts that are no schemas, but hold schemas by their names. What holds one itself is a schema."""
+    found: set[str] = set()
+    for pointer, part in parts.items():  # the outer ones come first
+        if part.outer is None or part.outer in found or not pointer.endswith(_NAMING):
+            continue
+        if pointer.rpartition("/")[0] == part.outer:
+            found.add(pointer)
+    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

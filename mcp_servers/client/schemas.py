@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.canonical import canonical_json
 from mcp_servers.client.errors import InvalidArguments, InvalidJson
-from mcp_servers.client.schema_work import UnusableSchema, work_of
+from mcp_servers.client.schema_work import UnusableSchema, Work, work_of
 
 MAX_SCHEMA_BYTES: Final = 64 * 1024
 MAX_SCHEMA_DEPTH: Final = 20
@@ -31,6 +31,8 @@ _DIALECTS: Final = frozenset(
 )
 _MOST_LOOKS: Final = 100_000_000
 """Parts of a schema times values: about a second."""
+_MOST_RECURSIVE_LOOKS: Final = 2_000_000
+"""The same of a schema that refers to itself, whose faults are told at each level again."""
 _SHORT_VALUES: Final = 64
 _SHORT_TEXT: Final = 4 * 1024
 _PATTERN_BYTES: Final = 256 * 1024
@@ -55,7 +57,7 @@ def check_schema(schema: object, *, what: str) -> None:
         not isinstance(dialect, str) or dialect.removesuffix("#") not in _DIALECTS
     ):
         raise UnusableSchema(f"its {what} schema is written in an unknown dialect.")
-    if work_of(schema, what) > MAX_SCHEMA_WORK:
+    if work_of(schema, what).once > MAX_SCHEMA_WORK:
         raise UnusableSchema(f"its {what} schema takes too long to check.")
     try:
         _validator(canonical_json(schema))
@@ -113,17 +115,21 @@ def _faults(raw: bytes, value: object) -> Iterator[str]:
 def _is_quick(raw: bytes, value: object) -> bool:
     """What is longer could hold up the whole process: the validator keeps the interpreter to itself."""
     work = _work(raw)
-    return work is not None and _has_at_most(_MOST_LOOKS // work, value)
+    if work is None:
+        return False
+    if work.recursion is not None:
+        return work.recursion.is_quick(value, _MOST_RECURSIVE_LOOKS)
+    return _has_at_most(_MOST_LOOKS // work.once, value)
 
 
 @functools.lru_cache(maxsize=512)
-def _work(schema: bytes) -> int | None:
+def _work(schema: bytes) -> Work | None:
     """As `work_of`. None: it was stored before the work of schemas was bounded, and takes too much."""
     try:
         work = work_of(json.loads(schema), "")
     except UnusableSchema:
         return None
-    return work if work <= MAX_SCHEMA_WORK else None
+    return work if work.once <= MAX_SCHEMA_WORK else None
 
 
 def _has_at_most(most: int, value: object, *, text: int | None = None) -> bool:

@@ -36,6 +36,7 @@ from mcp_servers.registry.services.servers import MAX_PERSONAL_SERVERS
 from workspaces import outbound
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, DomainError, InvalidEndpoint, InvalidInput
+from workspaces.holding import take_room
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -323,12 +324,17 @@ def _take_up(
             instance.services = names
         instance_state.set_state(instance, InstanceState.CREATING)
         return instance
+    told = _("A workspace may have %(most)s hosted servers.")
+    take_room(
+        rows,
+        most=MAX_INSTANCES,
+        refusal=Conflict(told % {"most": MAX_INSTANCES}),
+        workspace_id=workspace.pk,
+    )
     if user_id is not None and mine.count() >= MAX_PERSONAL_SERVERS:
         raise Conflict(
             _("One person may have %(most)s servers of their own.") % {"most": MAX_PERSONAL_SERVERS}
         )
-    if rows.count() >= MAX_INSTANCES:
-        raise Conflict(_("A workspace may have %(most)s hosted servers.") % {"most": MAX_INSTANCES})
     instance = KlavisInstance(
         workspace=workspace,
         user_id=user_id,

@@ -32,6 +32,7 @@ from workspaces import outbound
 from workspaces.database.prepared import PreparedRows
 from workspaces.errors import InvalidInput
 from workspaces.secret_memory import holding_secrets, remember_secret, secrets_in_url
+from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +57,10 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
     config = server.config
     definition = _definition(server) if server.scope == ServerScope.GLOBAL else None
     with holding_secrets() as secrets:
-        target = _target(server, definition)
+        try:
+            target = _target(server, definition)
+        except SecretUnreadable as error:
+            raise _unreadable(server) from error
     grant = usable_grant(server, user_id) if server.auth_type == AuthType.OAUTH else None
     if isinstance(target, HttpSpec) and server.auth_type in OAUTH_TYPES:
         target = replace(target, auth=_grant_auth(server, user_id, target.endpoint))
@@ -82,6 +86,27 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
         log_level=server.log_level,
         secrets=secrets,
     )
+
+
+def _unreadable(server: McpServer) -> SecretUnreadable:
+    if server.hosted_by:
+        told = _(
+            "The key of the provider that hosts the server “%(server)s” can no longer be read, because the encryption"
+            " key that protected it is gone. A workspace admin can enter the provider's key again."
+        )
+        return SecretUnreadable(told % {"server": server.name})
+    told = (
+        _(
+            "The credentials of your server “%(server)s” can no longer be read, because the encryption key that"
+            " protected them is gone. Enter them again in the server's settings."
+        )
+        if server.owner_id is not None
+        else _(
+            "The credentials of the server “%(server)s” can no longer be read, because the encryption key that"
+            " protected them is gone. A workspace admin can enter them again in the server's settings."
+        )
+    )
+    return SecretUnreadable(told % {"server": server.name})
 
 
 def _grant_auth(

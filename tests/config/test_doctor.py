@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,15 @@ from audit.models import AuditEntry, AuditStream, StreamState
 from audit.services import EntryDraft, record
 from chat.models import ModelProvider, PushDevice
 from config import doctor
-from config.doctor import State
+from config.backups import BackupError, make_backup
+from config.doctor import State, log, machine
 from config.installation.database_faults import find_fault
+from config.installation.jobs import read_jobs
 from tests.factories import Tenant
 from tests.own_redis import own_redis
+from workspaces.backup_notes import last_backup, note_backup
 from workspaces.database import database_now
+from workspaces.installation import InstalledVersion
 from workspaces.models import Installation, User
 from workspaces.web_push import vapid_keys
 
@@ -93,9 +98,9 @@ def test_a_disk_that_is_nearly_full_is_told_before_it_is_full(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-393: the limit is moved instead of the disk being filled."""
-    monkeypatch.setattr(doctor, "ROOM_BYTES", 2**62)
+    monkeypatch.setattr(machine, "ROOM_BYTES", 2**62)
     assert states()["disk"] is State.LOOK
-    monkeypatch.setattr(doctor, "LEAST_ROOM_BYTES", 2**62)
+    monkeypatch.setattr(machine, "LEAST_ROOM_BYTES", 2**62)
     assert states()["disk"] is State.FAILED
 
 
@@ -157,7 +162,7 @@ def test_entries_that_wait_long_for_their_seal_are_told(
 ) -> None:
     record(EntryDraft(action=Action.RESTORE_CONFIRMED, actor=tenant.actor(), workspace_id=None))
     assert states()["seals"] is State.OK
-    monkeypatch.setattr(doctor, "SEALING_SECONDS", -1)
+    monkeypatch.setattr(log, "SEALING_SECONDS", -1)
     assert states()["seals"] is State.LOOK
 
 
@@ -171,6 +176,8 @@ def test_missing_timeouts_are_found(tenant: Tenant) -> None:
         assert states()["database"] is State.LOOK
         assert "ALTER ROLE … SET lock_timeout = '20s';" in advice("database")
     finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")  # the pool gives the connection to the next test
         connection.close()
 
 
@@ -222,7 +229,7 @@ def test_a_data_folder_that_takes_no_writes_is_told(
     def refuse() -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(doctor, "write_to_data_folder", refuse)
+    monkeypatch.setattr(machine, "write_to_data_folder", refuse)
     assert states()["disk"] is State.FAILED
     assert "belongs to the user" in advice("disk")
 
@@ -314,6 +321,40 @@ def test_a_refusal_of_the_database_is_a_line_for_people(
     )
     fault = find_fault(OperationalError(said))
     assert (told in fault.text) if told and fault else (told is None and fault is None)
+
+
+def test_a_backup_that_is_missing_or_old_is_told(tenant: Tenant, tmp_path: Path) -> None:
+    """REL-1649: a week after the installation was made, or after the last backup; with what to run."""
+    InstalledVersion.objects.all().delete()
+    now = database_now()
+    assert states()["backups"] is State.OK
+    InstalledVersion.objects.create(version="0.1.0", since=now - timedelta(days=8))
+    # PostgreSQL is often backed up by its own tools.
+    is_sqlite = connection.vendor == "sqlite"
+    assert states()["backups"] is (State.LOOK if is_sqlite else State.OK)
+    note_backup(now - timedelta(days=6))
+    assert states()["backups"] is State.OK
+    note_backup(now - timedelta(days=8))
+    found = doctor.examine_part("backups")
+    assert found.state is State.LOOK
+    assert f"{now - timedelta(days=8):%Y-%m-%d}" in found.text
+    assert "python3 manage.py backup" in found.advice
+    assert [one.name for one in read_jobs().jobs if one.name == "backup"] == []
+
+
+def test_a_backup_is_noted_where_it_succeeds(tenant: Tenant, tmp_path: Path) -> None:
+    """REL-1649: by the moment whose state it holds; one that fails is not."""
+    if connection.vendor != "sqlite":
+        pytest.skip("needs PostgreSQL's programs of the server's version")
+    with pytest.raises(BackupError):
+        make_backup(tmp_path)
+    assert last_backup() is None
+    before = database_now()
+    make_backup(tmp_path / "backup.tar.gz")
+    made_at = last_backup()
+    assert made_at is not None
+    assert abs((made_at - before).total_seconds()) < 5
+    assert states()["backups"] is State.OK
 
 
 def test_a_given_file_that_is_not_there_is_told(

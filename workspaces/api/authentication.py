@@ -16,7 +16,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from workspaces.errors import NotFound, NoWorkspace, PermissionDenied
 from workspaces.middleware import MemberRole, bind_platform, bind_workspace
-from workspaces.people.suspending import find_suspension
+from workspaces.people.suspending import find_suspension, words_of_suspension
 from workspaces.people.tokens import MCP_SCOPES, authenticate
 from workspaces.roles import TAKES_PERSON
 
@@ -129,8 +129,7 @@ class InWorkspace(BasePermission):
         if http_request.workspace is None:
             slug = request.headers.get("X-Workspace")
             if (membership := find_suspension(http_request.user, slug=slug)) is not None:
-                name = membership.workspace.name
-                raise PermissionDenied(_("Your access to %(name)s is suspended.") % {"name": name})
+                raise PermissionDenied(" ".join(words_of_suspension(membership)))
             raise NotFound(_("Workspace not found.")) if slug else NoWorkspace()
         _require_scope(http_request.actor.scopes, request, view)
         return True

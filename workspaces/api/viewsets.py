@@ -9,7 +9,14 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from rest_framework.metadata import BaseMetadata
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer, Serializer, ValidationError
+from rest_framework.serializers import (
+    BaseSerializer,
+    DictField,
+    ListField,
+    ListSerializer,
+    Serializer,
+    ValidationError,
+)
 from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.viewsets import GenericViewSet
 
@@ -160,24 +167,53 @@ class ApiViewSet(GenericViewSet[Any]):
         return dict(serializer.validated_data)
 
     def _refuse_unknown(self, serializer: BaseSerializer[Any]) -> None:
-        sent = self.request.data
-        if not (isinstance(sent, dict) and type(serializer).to_internal_value is _USUAL):
-            return  # a serializer that reads in a way of its own says itself what it takes
-        known = cast("Serializer[Any]", serializer).fields
-        unknown = [str(name) for name in sent if name not in known]
         output = cast("Any", getattr(self, "serializer_class", None))
-        if unknown and output is not None and issubclass(output, Serializer):
-            given = output().fields
-            unknown = [name for name in unknown if name not in given]
-        if unknown:
-            told = _("There is no such field here. There are: %(names)s.") % {
-                "names": ", ".join(list(known)[:_MOST_NAMED])
-            }
-            raise ValidationError({name[:100]: [told] for name in unknown}, "unknown_field")
+        is_known = output is not None and issubclass(output, Serializer)
+        faults = _unknown_in(serializer, self.request.data, output() if is_known else None)
+        if faults:
+            raise ValidationError(faults, "unknown_field")
 
     def answer(self, row: Any, status: int = 200) -> Response:
         """Give one row in the view's output shape."""
         return Response(self.get_serializer(row).data, status=status)
+
+
+def _unknown_in(reader: Any, sent: Any, shown: Any) -> dict[Any, Any]:
+    """What a body has that means nothing, also within its inner objects: by name, each with what there is instead.
+
+    Args:
+        shown: how the view shows what is read here; what it gives may come back, and so may what the reader names in
+            its `also_shown`. None: it does not show it.
+    """
+    if isinstance(reader, ListSerializer | ListField | DictField):
+        inner = getattr(shown, "child", None)
+        pairs: Any = ()
+        if isinstance(sent, dict) and isinstance(reader, DictField):
+            pairs = sent.items()
+        elif isinstance(sent, list) and not isinstance(reader, DictField):
+            pairs = enumerate(sent)
+        found = ((str(place), _unknown_in(reader.child, one, inner)) for place, one in pairs)
+        return {place: faults for place, faults in found if faults}
+    if not (isinstance(reader, Serializer) and isinstance(sent, dict)):
+        return {}
+    if type(reader).to_internal_value is not _USUAL:
+        return {}  # a serializer that reads in a way of its own says itself what it takes
+    known = reader.fields
+    given: Any = shown.fields if isinstance(shown, Serializer) else {}
+    also: frozenset[str] = getattr(reader, "also_shown", frozenset())
+    told = _("There is no such field here. There are: %(names)s.") % {
+        "names": ", ".join(list(known)[:_MOST_NAMED])
+    }
+    faults: dict[Any, Any] = {}
+    for name, value in sent.items():
+        if name not in known:
+            if name not in given and name not in also:
+                faults[str(name)[:100]] = [told]
+        elif not known[name].read_only:
+            inner_faults = _unknown_in(known[name], value, given.get(name))
+            if inner_faults:
+                faults[name] = inner_faults
+    return faults
 
 
 class WorkspaceViewSet(ApiViewSet):

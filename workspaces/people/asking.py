@@ -17,7 +17,7 @@ from workspaces.bell import tell
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.formats import whole
-from workspaces.holding import hold, hold_workspace
+from workspaces.holding import hold, hold_workspace, take_room
 from workspaces.models import (
     AccessRequest,
     Membership,
@@ -102,11 +102,13 @@ def ask(
     )
     if own.filter(kind=kind, name__iexact=name).exists():
         raise Conflict(_("You have asked for this already. It waits for an administrator."))
-    if own.count() >= MOST_OPEN:
-        raise Conflict(
-            _("You have %(most)s requests waiting. Wait for an answer, or withdraw one.")
-            % {"most": MOST_OPEN}
-        )
+    told = _("You have %(most)s requests waiting. Wait for an answer, or withdraw one.")
+    take_room(
+        own,
+        most=MOST_OPEN,
+        refusal=Conflict(told % {"most": MOST_OPEN}),
+        workspace_id=workspace.pk,
+    )
     row = AccessRequest.objects.create(
         workspace=workspace, requester_id=actor.user_id, kind=kind, name=name, reason=reason
     )

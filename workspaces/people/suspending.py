@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -75,11 +76,28 @@ def resume_member(*, membership: Membership, actor: Actor) -> Membership:
 
 
 def find_suspension(user: User, *, slug: str | None) -> Membership | None:
-    """The person's suspended membership in that workspace, or in any if none is named."""
+    """The person's membership that lets them in nowhere: in that workspace, or in any if none is named.
+
+    Either they are suspended, or the whole workspace is. Strangers have none, so they learn nothing.
+    """
     rows = Membership.unscoped.filter(
-        user=user, suspended_at__isnull=False, workspace__is_active=True
+        Q(suspended_at__isnull=False) | Q(workspace__is_active=False), user=user
     ).select_related("workspace")
     return (rows.filter(workspace__slug=slug) if slug is not None else rows).first()
+
+
+def words_of_suspension(membership: Membership) -> tuple[str, str]:
+    """What is suspended, and whom to ask."""
+    name = {"name": membership.workspace.name}
+    if not membership.workspace.is_active:
+        return (
+            _("The workspace %(name)s is suspended.") % name,
+            _("Ask the people who run this installation of Trellis."),
+        )
+    return (
+        _("Your access to %(name)s is suspended.") % name,
+        _("Ask an administrator of the workspace."),
+    )
 
 
 def _require_may(membership: Membership, actor: Actor) -> None:

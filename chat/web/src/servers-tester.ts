@@ -22,7 +22,7 @@ export async function startTester(): Promise<void> {
   if (!source || !box || !area || !raw || !mode) return;
   const schema = JSON.parse(source.textContent ?? "{}") as JsonObject;
   document.addEventListener("htmx:after:swap", showResult);
-  if (Object.keys(schema.properties ?? {}).length === 0) {
+  if (Object.keys(schema.properties ?? {}).length === 0 && schema.$ref === undefined) {
     raw.hidden = true;
     return;
   }

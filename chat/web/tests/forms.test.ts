@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   ALL_FORMATS,
   contentOf,
+  type FormField,
   formFields,
   formProblems,
   initialValues,
@@ -147,5 +148,49 @@ describe("a form of any schema", () => {
       level: null,
       extra: "{",
     });
+  });
+});
+
+describe("REL-1643: a schema whose parts refer to others, or to themselves", () => {
+  const tree: JsonObject = {
+    $ref: "#/$defs/folder",
+    $defs: {
+      folder: {
+        type: "object",
+        required: ["name"],
+        properties: {
+          name: { $ref: "#/$defs/na~1me", title: "Name" },
+          colour: { type: "array", items: { $ref: "#/$defs/colour" } },
+          folders: { type: "array", items: { $ref: "#/$defs/folder" } },
+        },
+      },
+      "na/me": { type: "string", minLength: 2 },
+      colour: { enum: ["red", "blue"] },
+    },
+  };
+
+  it("has the fields that they refer to, and JSON where it would never end", () => {
+    const fields = formFields(tree, { depth: 3 });
+    expect(fields.map((f) => [f.title, f.kind, f.required])).toEqual([
+      ["Name", "text", true],
+      ["colour", "many", false],
+      ["folders", "array", false],
+    ]);
+    expect(fields[0]?.min).toBe(2);
+    const inner = fields[2]?.item;
+    expect(inner?.kind).toBe("object");
+    expect(inner?.fields.map((f) => f.kind)).toEqual(["text", "many", "json"]);
+  });
+  it("has a bounded number of fields", () => {
+    const names = Array.from({ length: 30 }, (_, n) => `p${n}`);
+    const wide: JsonObject = {
+      properties: Object.fromEntries(names.map((name) => [name, { type: "object", $ref: "#" }])),
+    };
+    const count = (fields: FormField[]): number => fields.reduce((sum, f) => sum + 1 + count(f.fields), 0);
+    expect(count(formFields(wide, { depth: 10 }))).toBeLessThan(700);
+  });
+  it("ends where a reference means nothing, or itself", () => {
+    for (const reference of ["#/a", "#/$defs/none", "other.json", "#%", "#/properties/a"])
+      expect(formFields({ properties: { a: { $ref: reference } } }).map((f) => f.kind)).toEqual(["json"]);
   });
 });

@@ -34,7 +34,7 @@ from mcp_servers.registry.limits import count_up
 from workspaces.errors import DomainError
 from workspaces.middleware import bind_workspace, signed_in_user
 from workspaces.models import Membership
-from workspaces.people.suspending import find_suspension
+from workspaces.people.suspending import find_suspension, words_of_suspension
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
@@ -185,8 +185,8 @@ def _not_possible(request: WorkspaceRequest, asked: Asked, why: WhyNot) -> HttpR
 
 def _no_member(user: User, slug: str) -> WhyNot:
     if (suspended := find_suspension(user, slug=slug)) is not None:
-        told = _("Your access to %(name)s is suspended.") % {"name": suspended.workspace.name}
-        return WhyNot(reason=told, remedy=_("Ask an administrator of the workspace."))
+        reason, remedy = words_of_suspension(suspended)
+        return WhyNot(reason=reason, remedy=remedy)
     return WhyNot(
         reason=_("%(email)s is not a member of the workspace “%(slug)s”.")
         % {"email": user.email, "slug": slug},

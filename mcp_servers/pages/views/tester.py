@@ -49,7 +49,7 @@ def tool_tester(
         "asks": decision.effect is Effect.CONFIRM or tester.may_ask_by_rule(tool),
         "is_denied": decision.effect is Effect.DENY,
         "schema": tool.input_schema,
-        "has_arguments": bool(tool.input_schema.get("properties")),
+        "has_arguments": bool(tool.input_schema.get("properties") or "$ref" in tool.input_schema),
         **_rule_addresses(request, tool),
     }
     return render(request, "mcp_servers/tester.html", context)

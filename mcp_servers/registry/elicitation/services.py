@@ -43,6 +43,8 @@ from workspaces.roles import Permission, require
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from workspaces.scoping import WorkspaceQuerySet
+
 
 MOST_IN_CALL: Final = 20
 MOST_IN_HOUR: Final = 60
@@ -186,11 +188,12 @@ def withdraw_inputs(*, call_id: UUID, workspace_id: UUID, actor: Actor) -> list[
     return [withdrawn for row in pending if (withdrawn := _end(row, InputStatus.CANCELLED, actor))]
 
 
-def overdue_inputs(limit: int = 500) -> list[InputRequest]:
-    """Questions of every workspace whose time has run out."""
+def overdue_inputs() -> WorkspaceQuerySet[InputRequest]:
+    """Questions of every workspace whose time has run out, the oldest first."""
     rows = InputRequest.objects.across_workspaces()
     overdue = rows.filter(status=InputStatus.PENDING, expires_at__lte=database_now())
-    return list(overdue.order_by("expires_at")[:limit])
+    ordered: WorkspaceQuerySet[InputRequest] = overdue.order_by("expires_at")
+    return ordered
 
 
 def expire_input(row: InputRequest) -> InputRequest | None:

@@ -41,8 +41,12 @@ from mcp_servers.registry.elicitation.rows import (
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import DomainError
+from workspaces.sweeping import sweep
 
 logger = logging.getLogger(__name__)
+
+_MOST_COMPLETED: Final = 500
+"""In one round; the next one goes on."""
 
 MOST_SIGN_INS: Final = 3
 """For one call; a server that refuses what it was granted each time is given up."""
@@ -174,7 +178,7 @@ def complete_sign_ins(
     return _end_each(found, actor)
 
 
-def complete_forgotten_sign_ins(limit: int = 500) -> int:
+def complete_forgotten_sign_ins() -> int:
     """Settle what a process that died left open between storing a grant and telling of it; how many."""
     given_since = OAuthGrant.objects.across_workspaces().filter(
         workspace_id=OuterRef("workspace_id"),
@@ -189,7 +193,12 @@ def complete_forgotten_sign_ins(limit: int = 500) -> int:
         status=InputStatus.PENDING,
         created_at__lt=database_now() - _FORGOTTEN_AFTER,
     )
-    return len(_end_each(list(forgotten.order_by("pk")[:limit]), None))
+    return sweep(
+        forgotten.order_by("pk"),
+        lambda row: _end(row, None) is not None,
+        label="complete_sign_ins",
+        most=_MOST_COMPLETED,
+    )
 
 
 def _end_each(rows: Iterable[InputRequest], actor: Actor | None) -> list[InputRequest]:

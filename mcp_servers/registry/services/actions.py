@@ -14,6 +14,7 @@ from mcp_servers.registry.services.server_notices import tell
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.holding import take_room
 
 MAX_RULES: Final = 500
 """Of one server."""
@@ -56,10 +57,13 @@ def set_action_rule(
             rule.effect = effect.value
             rule.save(update_fields=["effect", "updated_at"])
     else:
-        if rows.count() >= MAX_RULES:
-            raise Conflict(
-                _("One server may have %(most)s rules on actions.") % {"most": MAX_RULES}
-            )
+        told = _("One server may have %(most)s rules on actions.")
+        take_room(
+            rows,
+            most=MAX_RULES,
+            refusal=Conflict(told % {"most": MAX_RULES}),
+            workspace_id=server.workspace_id,
+        )
         rule = ActionRule.objects.create(
             workspace_id=server.workspace_id,
             server=server,

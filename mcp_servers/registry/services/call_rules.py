@@ -16,6 +16,7 @@ from mcp_servers.models.rule_conditions import conditions_as_json, read_conditio
 from workspaces.actors import Role
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import InvalidInput
+from workspaces.holding import take_room
 from workspaces.models import Workspace
 from workspaces.roles import Permission, require
 
@@ -59,11 +60,13 @@ def create_call_rule(*, workspace: Workspace, draft: RuleDraft, actor: Actor) ->
         InvalidInput: with each faulty field.
     """
     require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
-    Workspace.objects.select_for_update(no_key=True).only("pk").get(pk=workspace.pk)
-    rows = CallRule.objects.for_workspace(workspace.pk)
-    if rows.count() >= MOST_RULES:
-        told = _("A workspace has at most %(most)s call rules.") % {"most": MOST_RULES}
-        raise InvalidInput(fields={"name": [told]})
+    told = _("A workspace has at most %(most)s call rules.") % {"most": MOST_RULES}
+    take_room(
+        CallRule.objects.for_workspace(workspace.pk),
+        most=MOST_RULES,
+        refusal=InvalidInput(fields={"name": [told]}),
+        workspace_id=workspace.pk,
+    )
     row = CallRule(workspace_id=workspace.pk, **checked(draft))
     _check(row)
     row.save(force_insert=True)

@@ -14,6 +14,7 @@ from mcp_servers.models.servers import OAUTH_TYPES, AuthType
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint, InvalidInput
 from workspaces.redaction import MASK
+from workspaces.secrets import SecretUnreadable
 
 _MAX_SECRET_LENGTH: Final = 8192
 _AUTH_FIELDS: Final = {
@@ -39,7 +40,13 @@ _WORDS: Final = {
 
 def merge_secrets(stored: Any, given: Mapping[str, str], field: str) -> dict[str, str]:
     """The given values; where one is the mask, what is stored under that name."""
-    kept = stored.reveal_json("keeping credentials that were not changed") if stored else {}
+    kept: dict[str, str] = {}
+    if stored and MASK in given.values():
+        try:
+            kept = stored.reveal_json("keeping credentials that were not changed")
+        except SecretUnreadable as error:
+            told = _("What is stored can no longer be read. Enter every value again.")
+            raise InvalidInput(fields={field: [told]}) from error
     merged: dict[str, str] = {}
     for name, value in given.items():
         if len(name) + len(value) > _MAX_SECRET_LENGTH:

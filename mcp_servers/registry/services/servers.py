@@ -25,6 +25,7 @@ from mcp_servers.registry.specs import home_of
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.holding import take_room
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
 
@@ -55,11 +56,14 @@ def add_personal_server(*, workspace: Workspace, draft: ServerDraft, actor: Acto
     """
     require_to_own(actor, workspace)
     refuse_program(draft)
-    owned = McpServer.objects.for_workspace(workspace).filter(owner_id=actor.user_id)
-    if owned.count() >= MAX_PERSONAL_SERVERS:
-        raise Conflict(
-            _("One person may have %(most)s servers of their own.") % {"most": MAX_PERSONAL_SERVERS}
-        )
+    told = _("One person may have %(most)s servers of their own.")
+    take_room(
+        McpServer.objects.for_workspace(workspace).filter(owner_id=actor.user_id),
+        most=MAX_PERSONAL_SERVERS,
+        refusal=Conflict(told % {"most": MAX_PERSONAL_SERVERS}),
+        workspace_id=workspace.pk,
+        person_id=actor.user_id,
+    )
     return _add(personal_row(workspace, actor), draft, actor)
 
 

@@ -181,3 +181,19 @@ def test_an_announcement_covers_its_own_transaction_only(quiet: Tenant) -> None:
         workspace.save()
     assert sweep() == 1
     assert changes(quiet)[-1]["after"] == {"name": "by hand"}
+
+
+def test_what_can_not_be_entered_keeps_nothing_behind_it_waiting(quiet: Tenant) -> None:
+    """REL-1644: hundreds of such notes stay, and what was written after them is entered."""
+    OutsideWrite.objects.bulk_create(
+        OutsideWrite(table_name="chat_bud", row_id=str(number), verb="UPDATE", after=["no object"])
+        for number in range(201)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE workspaces_membership SET role = 'owner' WHERE role = 'member'")
+    before = len(changes(quiet))
+    assert sweep() == 2
+    assert len(changes(quiet)) == before + 2
+    assert OutsideWrite.objects.count() == 201
+    assert sweep() == 0
+    OutsideWrite.objects.all().delete()

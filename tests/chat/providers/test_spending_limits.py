@@ -71,6 +71,7 @@ from tests.chat.providers.test_shared_providers import row_of, share
 from tests.chat.services.test_checks import begin, check, finish, results
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import DONE, Answer, chunk
+from tests.patience import PATIENCE, wait_until
 from tests.price import counted
 from tests.threads import Threads
 from workspaces.database import database_now
@@ -474,6 +475,53 @@ def test_what_is_under_way_stands_in_the_way_of_more(priced: Chat, hold: threadi
     retry_turn(turn=refused, actor=priced.actor)
     assert priced.watching.turn("completed")
     assert spent(priced.tenant, priced.tenant.member).tokens < 1_000
+
+
+@pytest.mark.both_engines
+def test_what_a_server_has_under_way_stands_in_the_way_of_more(
+    priced: Chat, hold: threading.Event
+) -> None:
+    """REL-1650: a call that asks a model twice at one moment does not pass the limit; what it held is free afterwards."""
+    tenant = priced.tenant
+    priced.model.say("The sky is blue")
+    turn = priced.ask()
+    rows = Turn.objects.for_workspace(tenant.workspace).filter(pk=turn.pk)
+    rows.update(status="running", lease_until=database_now() + timedelta(minutes=5))
+    limit(tenant, member=MonthLimit(tokens=1_000))
+    task = SamplingTask(
+        workspace_id=tenant.workspace.pk,
+        server_id=priced.row.pk,
+        server_name="counting",
+        bud=None,
+        provider_id=priced.bud.provider_id,
+        model="m",
+        messages=(SamplingMessage(role="user", text="Hi"),),
+        actor=priced.actor,
+        turn_id=turn.pk,
+    )
+
+    def sample() -> str:
+        return runtime.run_sync(ask_model(task), timeout_seconds=PATIENCE).text
+
+    priced.model.clear()
+    priced.model.say("one two", hold=hold)
+    with Threads(1) as threads:
+        first = threads.submit(sample)
+        wait_until(lambda: priced.model.requests, what="the request")
+        held = rows.get()
+        assert held.held_tokens is not None
+        assert held.held_tokens > 1_000
+        assert held.held_cost == Decimal(held.held_tokens) / 1_000_000
+        with pytest.raises(SpendingLimitReached, match="may use what is left"):
+            sample()
+        assert rows.get().held_tokens == held.held_tokens
+        hold.set()
+        assert first.result(PATIENCE) == "one two"
+    assert rows.get().held_tokens is None
+    assert len(priced.model.requests) == 1
+    priced.model.say("now")
+    assert sample() == "now"
+    assert refusals(tenant)[-1].details["wanted"] == "sampling for counting"
 
 
 def test_what_is_under_way_for_others_stands_in_nobodys_own_way(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.utils import timezone
 
 from audit.models import AuditEntry, Notice, OutsideWrite
 from chat.models import CheckPlan, CheckRun, Repeat
+from chat.services import check_plans
 from chat.services.check_plans import Schedule, change_plan, plan_of, run_due
 from tests.chat.conftest import Chat
 from tests.chat.services.test_checks import check, finish
@@ -58,6 +60,35 @@ def test_checks_run_when_their_time_has_come_and_once(chat: Chat) -> None:
     assert notices(chat) == []
     made.refresh_from_db()
     assert made.next_at > timezone.now() + timedelta(hours=23)
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, ValueError])
+def test_checks_whose_process_died_before_they_began_run_soon(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
+) -> None:
+    """REL-1647: within minutes, not a day or a week later; and once."""
+    check(chat)
+    made = plan(chat, Repeat.WEEK)
+    come_due(chat)
+
+    def dies(**_given: Any) -> None:
+        raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(check_plans, "start_run", dies)
+        with nullcontext() if fault is ValueError else pytest.raises(fault):
+            assert run_due() == 0
+    assert run_due() == 0
+    made.refresh_from_db()
+    assert made.next_at is not None
+    assert made.next_at < timezone.now() + timedelta(minutes=11)
+    come_due(chat)
+    chat.model.say("hi")
+    assert [run_due(), run_due()] == [1, 0]
+    (run,) = runs(chat)
+    finish(chat, run)
+    made.refresh_from_db()
+    assert made.next_at > timezone.now() + timedelta(days=6)
 
 
 def test_a_failed_check_is_told_to_whoever_chose_the_schedule(chat: Chat) -> None:

@@ -20,6 +20,7 @@ from chat.services.conversation_sweeps import delete_idle, erase_deleted
 from chat.services.conversations import (
     create_conversation,
     delete_conversation,
+    erase_with,
     restore_conversation,
 )
 from chat.services.search import search
@@ -162,6 +163,32 @@ def test_it_is_erased_once_its_days_are_over(tenant: Tenant, settings: Settings)
     assert erase_deleted() == 0
 
 
+def test_many_that_can_not_be_erased_keep_no_other(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1644: though there are more of them than one round erases, and all are older."""
+    stuck = [a_chat(tenant, f"stuck {number}") for number in range(4)]
+    last = a_chat(tenant, "last")
+    days = timedelta(days=400)
+    for row in [*stuck, last]:
+        delete_conversation(conversation=row, actor=tenant.actor("member"))
+        rows = Conversation.objects.for_workspace(tenant.workspace).filter(pk=row.pk)
+        rows.update(deleted_at=database_now() - days)
+        days -= timedelta(days=1)
+    erase = erase_with
+
+    def fails(changes: Any, actor: Any) -> None:
+        if changes.conversation.title.startswith("stuck"):
+            raise OSError("no disk")
+        erase(changes, actor)
+
+    monkeypatch.setattr(conversation_sweeps, "erase_with", fails)
+    monkeypatch.setattr(conversation_sweeps, "MOST_ERASED", 2)
+    assert erase_deleted() == 1
+    left = Conversation.objects.for_workspace(tenant.workspace)
+    assert set(left.values_list("title", flat=True)) == {row.title for row in stuck}
+
+
 def test_one_that_was_brought_back_at_the_last_moment_stays(tenant: Tenant) -> None:
     """REL-1281: the sweep finds many, and erases them one after the other."""
     late, again = a_chat(tenant, "late"), a_chat(tenant, "again")
@@ -171,7 +198,7 @@ def test_one_that_was_brought_back_at_the_last_moment_stays(tenant: Tenant) -> N
         Conversation.objects.for_workspace(tenant.workspace).filter(pk=row.pk).update(
             deleted_at=oldest - timedelta(minutes=1)
         )
-    found = list(Conversation.objects.for_workspace(tenant.workspace))
+    found = Conversation.objects.for_workspace(tenant.workspace)
     for row in (late, again):
         restore_conversation(conversation=row, actor=actor)
     delete_conversation(conversation=again, actor=actor)

@@ -150,8 +150,28 @@ def test_a_plain_schema_says_the_same_without_what_few_know() -> None:
     ],
 )
 def test_a_schema_that_refers_to_itself_ends(schema: dict[str, Any]) -> None:
-    """REL-977: none is stored any more; those of before are sent, too."""
+    """REL-977: whatever it refers to."""
     assert len(json.dumps(plain_parameters(as_parameters(schema)))) < 20_000
+
+
+def test_a_plain_schema_shows_twice_how_a_part_goes_on_in_itself() -> None:
+    """REL-1642: a tree of parts reaches the model as it is; plain, without its deeper levels."""
+    node = {
+        "type": "object",
+        "description": "A folder",
+        "properties": {"name": TEXT, "folders": {"type": "array", "items": {"$ref": "#/$defs/n"}}},
+    }
+    schema = as_parameters({"$ref": "#/$defs/n", "$defs": {"n": node}})
+    assert schema["properties"] == node["properties"]
+    assert schema["$defs"] == {"n": node}
+    last = {"type": "object", "description": "A folder", "properties": {}}
+    for _ in range(3):
+        inner = {"name": TEXT, "folders": {"type": "array", "items": last}}
+        last = {"type": "object", "description": "A folder", "properties": inner}
+    assert plain_parameters(schema) == last
+    wide = {x: {"allOf": [{"$ref": "#/$defs/n"}]} for x in "abcdef"}
+    schema = as_parameters({"$ref": "#/$defs/n", "$defs": {"n": {"properties": wide}}})
+    assert len(json.dumps(plain_parameters(schema))) < 20_000
 
 
 def test_references_that_double_each_other_end() -> None:

@@ -46,22 +46,17 @@ def nested(depth: int) -> dict[str, Any]:
         (schema_of(a={"$ref": "other.json#/x"}), "another document"),
         (schema_of(a={"$dynamicRef": "#node"}), "$dynamicRef"),
         (schema_of(a={"$recursiveRef": "#"}), "$recursiveRef"),
+        ({"$ref": "#"}, "refers to itself without an end"),
+        ({"anyOf": [{"$ref": "#"}, {"type": "object"}]}, "refers to itself without an end"),
         (
-            {
-                "$defs": {"n": schema_of(next={"$ref": "#/$defs/n"})},
-                **schema_of(a={"$ref": "#/$defs/n"}),
-            },
-            "refers to itself",
+            {"$defs": {"n": {"not": {"$ref": "#/$defs/n"}}}, **schema_of(a={"$ref": "#/$defs/n"})},
+            "refers to itself without an end",
         ),
-        (schema_of(a={"$ref": "#"}), "refers to itself"),
+        (schema_of(a={"$ref": "#"}, b={"$ref": "#/properties"}), "not valid JSON Schema"),
         (schema_of(a={"$ref": "#/$defs/missing"}), "not valid JSON Schema"),
         (doubling(40), "takes too long to check"),
         ({"properties": {"$defs": doubling(40)["$defs"], "a": doubling(40)}}, "not valid"),
-        ({"$anchor": "n", **schema_of(a={"allOf": [{"$ref": "#n"}] * 2})}, "refers to itself"),
-        (
-            {"$defs": {"a b": schema_of(x={"$ref": "#/$defs/a%20b"})}, "$ref": "#/$defs/a%20b"},
-            "refers to itself",
-        ),
+        ({**doubling(40), **schema_of(a={"$ref": "#"})}, "takes too long to check"),
         (
             {"default": {"n": {"allOf": [{"$ref": "#/default/n"}] * 2}}, "$ref": "#/default/n"},
             "not valid JSON Schema",
@@ -112,6 +107,14 @@ def test_a_schema_that_is_not_used(schema: Any, words: str) -> None:
         schema_of(**{"$ref": {"type": "string"}}),
         schema_of(a={"default": {"$ref": "https://example.org/"}}),
         nested(8),
+        schema_of(a={"$ref": "#"}),
+        {"$anchor": "n", **schema_of(a={"allOf": [{"$ref": "#n"}] * 2})},
+        {"$defs": {"a b": schema_of(x={"$ref": "#/$defs/a%20b"})}, "$ref": "#/$defs/a%20b"},
+        {
+            "$defs": {"n": schema_of(next={"$ref": "#/$defs/n"})},
+            **schema_of(a={"$ref": "#/$defs/n"}),
+        },
+        schema_of(a={"properties": {}, "items": {"$ref": "#/properties/a"}}),
     ],
 )
 def test_an_ordinary_schema_is_used(schema: dict[str, Any]) -> None:
@@ -155,6 +158,76 @@ def test_no_check_takes_long() -> None:
         assert not fits(schema, value)
         with pytest.raises(InvalidArguments, match=words):
             check_arguments(schema, value)
+    assert time.process_time() - started < 1
+
+
+EXPRESSION: dict[str, Any] = {
+    "anyOf": [
+        {"type": ["string", "number"]},
+        {
+            **schema_of(op={"enum": ["and", "or"]}, of={"items": {"$ref": "#/$defs/e"}}),
+            "required": ["op", "of"],
+            "additionalProperties": False,
+        },
+        {"type": "array", "prefixItems": [{"const": "not"}, {"$ref": "#/$defs/e"}]},
+        {
+            **schema_of(left={"$ref": "#/$defs/e"}, right={"$ref": "#/$defs/e"}),
+            "required": ["left", "right"],
+        },
+    ]
+}
+
+
+def test_a_schema_that_refers_to_itself_is_checked() -> None:
+    """REL-1641: a tree of parts is used; what does not fit is found at any level."""
+    schema = {"$defs": {"e": EXPRESSION}, **schema_of(where={"$ref": "#/$defs/e"})}
+    check_schema(schema, what="input")
+    fine: Any = {"left": 1, "right": ["not", "x"]}
+    for _ in range(10):
+        fine = {"op": "and", "of": [fine, "y", {"left": "a", "right": "b"}]}
+    check_arguments(schema, {"where": fine})
+    assert fits(schema, {"where": fine})
+    wrong: Any = {"op": "nor", "of": []}
+    for _ in range(5):
+        wrong = {"op": "or", "of": [wrong]}
+    assert not fits(schema, {"where": wrong})
+    with pytest.raises(InvalidArguments, match="where"):
+        check_arguments(schema, {"where": wrong})
+
+
+def chain(levels: int, key: str = "a", end: Any = 3) -> Any:
+    value = end
+    for _ in range(levels):
+        value = {key: value} if key else [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (schema_of(a={"allOf": [{"$ref": "#"}, {"$ref": "#"}]}), chain(60)),
+        (schema_of(a={"unevaluatedProperties": False, "$ref": "#"}), chain(60)),
+        ({"additionalProperties": {"oneOf": [{"$ref": "#"}, {"$ref": "#"}]}}, chain(60)),
+        (
+            {"properties": {"a": {"$ref": "#"}}, "patternProperties": {"a": {"$ref": "#"}}},
+            chain(60),
+        ),
+        ({"items": {"$ref": "#"}, "contains": {"$ref": "#"}}, chain(60, "")),
+        (schema_of(a={"$ref": "#"}), chain(200)),
+        (
+            {"$defs": {"v": {"anyOf": [{"type": "null"}, {"items": {"$ref": "#/$defs/v"}}]}}}
+            | schema_of(a={"$ref": "#/$defs/v"}),
+            {"a": chain(60, "", [1] * 50_000)},
+        ),
+    ],
+)
+def test_what_refers_to_itself_is_checked_quickly(schema: dict[str, Any], value: Any) -> None:
+    """SEC-751: neither doubling at each level, nor a deep and wide value, holds the process up."""
+    check_schema(schema, what="input")
+    started = time.process_time()
+    assert not fits(schema, value)
+    with pytest.raises(InvalidArguments, match=r"too long to check|nested deeper"):
+        check_arguments(schema, value)
     assert time.process_time() - started < 1
 
 

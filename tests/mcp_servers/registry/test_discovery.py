@@ -317,3 +317,27 @@ def test_a_tool_of_another_workspace_is_not_touched(tenant: Tenant, server: McpS
     see(elsewhere, [raw_tool("a", description="other")], other.actor())
     assert tool_of(server, "a").description == "a"
     assert tool_of(elsewhere, "a").description == "other"
+
+
+def test_a_tool_whose_arguments_hold_themselves_can_be_called(
+    tenant: Tenant, server: McpServer
+) -> None:
+    """REL-1641: also where it was blocked for that before; its server's next look takes it up."""
+    folder = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "folders": {"type": "array", "items": {"$ref": "#/$defs/folder"}},
+        },
+        "required": ["name"],
+    }
+    schema = {**folder, "$defs": {"folder": folder}}
+    tools = [raw_tool("make", inputSchema=schema, outputSchema=schema)]
+    see(server, tools, tenant.actor())
+    assert callable_names(server) == {"make"}
+    McpTool.objects.for_workspace(tenant.workspace).update(
+        problem="its input schema refers to itself."
+    )
+    assert callable_names(server) == set()
+    see(server, tools, tenant.actor())
+    assert callable_names(server) == {"make"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from chat.api.models import ModelOutput
 from tests.factories import Tenant
 from workspaces.people.tokens import issue_token
 
@@ -50,6 +52,33 @@ def test_a_field_that_is_not_known_is_told(tenant: Tenant) -> None:
     same = b'{"id": "%s", "name": "b", "colour": "red"}' % row["id"].encode()
     changed = call(plain, "PATCH", f"/api/folders/{row['id']}/", same)
     assert changed.json() == {"id": row["id"], "name": "b", "colour": "red"}
+
+
+def test_a_field_that_is_not_known_is_told_within_inner_objects(tenant: Tenant) -> None:
+    """REL-1648: with its place, and nothing is done; what a row shows within may come back with it."""
+    owner = tenant.client("owner")
+
+    def send(method: str, path: str, body: dict[str, Any]) -> Any:
+        return owner.generic(method, path, json.dumps(body), "application/json")
+
+    people = [{"email": "a@example.org"}, {"email": "b@example.org", "rolle": "admin"}]
+    refused = send("POST", "/api/invitations/", {"people": people})
+    assert fault(refused) == (400, "unknown_field", "people.1.rolle")
+    assert "email, role, is_auditor" in refused.json()["errors"][0]["detail"]
+    bud = send("POST", "/api/buds/", {"name": "A", "slug": "a"}).json()
+    checks = f"/api/buds/{bud['id']}/checks/"
+    call_of_it = {"tool": "orders.find", "argumnts": {"id": 1}}
+    refused = send("POST", checks, {"question": "?", "calls": [call_of_it]})
+    assert fault(refused) == (400, "unknown_field", "calls.0.argumnts")
+    made = send("POST", checks, {"question": "?", "calls": [{"tool": "orders.find"}]}).json()
+    assert [one["calls"] for one in send("GET", checks, {}).json()] == [made["calls"]]
+    again = send("PATCH", f"/api/checks/{made['id']}/", {"calls": made["calls"]})
+    assert again.status_code == 200
+    model = dict.fromkeys(ModelOutput().fields)  # as the list of models shows one
+    chat: dict[str, Any] = {"bud_id": bud["id"], "model": {**model, "nmae": "x"}}
+    assert fault(send("POST", "/api/conversations/", chat))[1:] == ("unknown_field", "model.nmae")
+    del chat["model"]["nmae"]
+    assert fault(send("POST", "/api/conversations/", chat))[2] == "model.name"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH"])

@@ -246,7 +246,7 @@ def test_a_suspended_workspace_is_closed_to_its_people(program: Api, tenant: Ten
     assert told(other.pk, "workspace")[-1]["sign_in"] == "token"
     body = {"confirmation": tenant.workspace.name}
     assert program.post(f"workspaces/{tenant.workspace.pk}/suspend/", body).status_code == 200
-    assert tenant.client("owner").get(f"/w/{tenant.workspace.slug}/").status_code == 404
+    assert tenant.client("owner").get(f"/w/{tenant.workspace.slug}/").status_code == 403
     assert program.get("workspaces/").status_code == 401
 
 

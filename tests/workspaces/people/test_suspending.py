@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -83,6 +85,48 @@ def test_nothing_opens_for_a_suspended_member(tenant: Tenant) -> None:
     with pytest.raises(PermissionDenied):
         door.turn(uuid7())
     assert tenant.client("member").get(f"/w/{slug}/").status_code == 200
+
+
+def said_by(page: Any) -> str:
+    """The heading and the words of a page that shows an error."""
+    found = re.search(r"<h1>.*?</p>", page.content.decode(), re.S)
+    assert found
+    return found[0]
+
+
+def test_members_of_a_suspended_workspace_are_told_so_and_nobody_else_is(
+    two_workspaces: TwoTenants,
+) -> None:
+    """SEC-752: on pages and over REST, with whom to ask; strangers find nothing, as where there is no workspace."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    workspace, slug = tenant.workspace, tenant.workspace.slug
+    token = {"Authorization": f"Bearer {token_of(tenant, 'member')}"}
+    clients = {who: tenant.client(who) for who in ("member", "admin", "owner")}
+    stranger = other.client("admin")
+    missing = stranger.get("/w/no-such-workspace/")
+    workspace.is_active = False
+    workspace.save()
+    for client in clients.values():
+        for path in (f"/w/{slug}/", f"/w/{slug}/people/", "/"):
+            page = client.get(path)
+            assert page.status_code == 403, path
+            text = page.content.decode()
+            assert f"{workspace.name} is suspended" in text
+            assert "The people who run this installation" in text
+        for head in ({"X-Workspace": slug}, {}):
+            answer = client.get("/api/buds/", headers=head)
+            assert answer.status_code == 403
+            told = answer.json()["errors"][0]["detail"]
+            assert told.startswith(f"The workspace {workspace.name} is suspended. Ask the people")
+    assert Client().get("/api/buds/", headers=token).status_code == 401
+    page = stranger.get(f"/w/{slug}/")
+    assert (page.status_code, said_by(page)) == (404, said_by(missing))
+    assert stranger.get("/api/buds/", headers={"X-Workspace": slug}).status_code == 404
+    anonymous = Client().get(f"/w/{slug}/")
+    assert "suspended" not in anonymous.content.decode()
+    workspace.is_active = True
+    workspace.save()
+    assert clients["member"].get(f"/w/{slug}/").status_code == 200
 
 
 def test_nobody_counts_on_a_suspended_member(tenant: Tenant) -> None:

@@ -63,7 +63,8 @@ export function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
     </button>
   );
   // Whoever manages models can put it right at once.
-  const providers = turn.error?.code === "provider_key_refused" ? boot.urls.providers : null;
+  const isKey = turn.error?.code === "provider_key_refused" || turn.error?.code === "provider_key_unreadable";
+  const providers = isKey ? boot.urls.providers : null;
   const notice = turn.notice && (
     <div class="notice" data-tone="info">
       <Icon name="info" />

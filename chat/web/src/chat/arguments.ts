@@ -1,5 +1,5 @@
 /** Arguments of a tool call as a person edits them: simple fields where the schema is flat, JSON otherwise. Pure. */
-import { type FormField, formFields, isObject, type Values } from "../forms/schema";
+import { type FormField, formFields, isObject, resolved, type Values } from "../forms/schema";
 import t from "../texts/questions";
 import type { Json, JsonObject } from "../wire";
 
@@ -8,7 +8,7 @@ const FLAT: ReadonlySet<FormField["kind"]> = new Set(["text", "integer", "number
 
 /** The fields of a flat schema that these arguments fit; null where the schema is missing or holds anything nested. */
 export function flatFields(schema: JsonObject | null, args: JsonObject): FormField[] | null {
-  const properties = schema?.properties;
+  const properties = schema && resolved(schema, schema).properties;
   if (!schema || !isObject(properties)) return null;
   const fields = formFields(schema);
   const names = new Set(fields.map((field) => field.name));

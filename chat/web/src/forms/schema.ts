@@ -65,8 +65,54 @@ const numberOf = (value: unknown): number | null => (typeof value === "number" ?
 export const keyOf = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
 const SECRET = /pass(word|phrase)|secret|token|api.?key|credential|\bpin\b|cvv|card.?number/i;
 
+/** How many references lead to each other before a part is taken as it is. */
+const MOST_HOPS = 20;
+/** Fields of one form. Parts that refer to themselves would make any number; what is left is written as JSON. */
+const MOST_FIELDS = 300;
+
+/** A part of a schema with what it refers to in its place; what it says besides comes first. */
+export function resolved(part: JsonObject, document: JsonObject): JsonObject {
+  let found = part;
+  for (let hop = 0; hop < MOST_HOPS && typeof found.$ref === "string"; hop++) {
+    const { $ref: reference, ...own } = found;
+    found = { ...partAt(String(reference), document), ...own };
+  }
+  return found;
+}
+
+/** The part that a JSON pointer means; empty where it means none. */
+function partAt(reference: string, document: JsonObject): JsonObject {
+  if (!/^#(\/|$)/.test(reference)) return {};
+  let found: Json | undefined = document;
+  for (const step of reference.split("/").slice(1)) {
+    const key = unescaped(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (Array.isArray(found)) found = found[Number(key)];
+    else found = isObject(found) && Object.hasOwn(found, key) ? found[key] : undefined;
+  }
+  return isObject(found) ? found : {};
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** The fields of an object's schema. */
 export function formFields(schema: JsonObject, reading: Reading = {}): FormField[] {
+  return fieldsOf(schema, { ...reading, document: schema, room: { left: MOST_FIELDS } });
+}
+
+/** As a form is being made: the whole schema, and how many more fields it may have. */
+interface Making extends Reading {
+  document: JsonObject;
+  room: { left: number };
+}
+
+function fieldsOf(part: JsonObject, reading: Making): FormField[] {
+  const schema = resolved(part, reading.document);
   const properties = isObject(schema.properties) ? schema.properties : {};
   const required = Array.isArray(schema.required) ? schema.required : [];
   return Object.entries(properties).flatMap(([name, property]) =>
@@ -74,10 +120,13 @@ export function formFields(schema: JsonObject, reading: Reading = {}): FormField
   );
 }
 
-function fieldOf(name: string, property: JsonObject, required: boolean, reading: Reading): FormField {
-  const { formats = NO_FORMATS, depth = 1 } = reading;
-  const kind = kindOf(property, formats, depth);
-  const items = isObject(property.items) ? property.items : {};
+function fieldOf(name: string, part: JsonObject, required: boolean, reading: Making): FormField {
+  const { formats = NO_FORMATS, depth = 1, document, room } = reading;
+  const property = resolved(part, document);
+  const items = isObject(property.items) ? resolved(property.items, document) : {};
+  room.left -= 1;
+  const whole = isObject(property.items) ? { ...property, items } : property;
+  const kind = kindOf(whole, formats, room.left > 0 ? depth : 1);
   const isNumber = kind === "integer" || kind === "number";
   const inner = { ...reading, depth: depth - 1 };
   const initial = initialOf(kind, property.default);
@@ -92,7 +141,7 @@ function fieldOf(name: string, property: JsonObject, required: boolean, reading:
     max: numberOf(isNumber ? property.maximum : kind === "many" ? property.maxItems : property.maxLength),
     isSecret: SECRET.test(`${name} ${textOf(property.title)}`) || property.format === "password",
     initial: initial === undefined && reading.startsOff ? false : initial,
-    fields: kind === "object" ? formFields(property, inner) : [],
+    fields: kind === "object" ? fieldsOf(property, inner) : [],
     item: kind === "array" ? fieldOf(textOf(property.title) || name, items, true, inner) : null,
   };
 }

@@ -1,0 +1,88 @@
+"""``manage.py doctor``: look at everything an installation stands on, and say in one line each how it is.
+
+A check looks, and leaves nothing changed: what it writes to see whether it can, it takes back. What raises inside a check is that check's result: the others still run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from config.doctor.backups import check_backups, check_restores
+from config.doctor.broker import check_redis
+from config.doctor.database import check_database, check_row_security
+from config.doctor.findings import Finding, State, failed, look
+from config.doctor.log import check_seals, check_triggers
+from config.doctor.machine import (
+    check_clocks,
+    check_disk,
+    check_keys,
+    check_settings,
+    check_versions,
+)
+from config.doctor.outgoing import check_mail, check_notifications
+from config.doctor.work import check_jobs, check_queues
+from config.installation.database_faults import (
+    CONNECTIONS,
+    DAMAGED,
+    REFUSED,
+    SILENT,
+    find_fault,
+)
+
+
+def examine() -> list[Finding]:
+    """Run every check, in the order in which a person would look for a fault."""
+    found = []
+    is_away = False
+    for part, check in _CHECKS.items():
+        if is_away and part not in _WITHOUT_DATABASE:
+            found.append(look(part, "not looked at", "Mend the database first."))
+            continue
+        found.append(_run(part, check))
+        # Each further question would wait for it as long as the first did, and learn the same.
+        is_away = is_away or (part == "database" and found[-1].text in _AWAY)
+    return found
+
+
+def examine_part(part: str) -> Finding:
+    """Run one check."""
+    return _run(part, _CHECKS[part])
+
+
+def _run(part: str, check: Callable[[str], Finding]) -> Finding:
+    try:
+        return check(part)
+    except Exception as error:  # noqa: BLE001  whatever a check meets is its finding
+        if (fault := find_fault(error)) is not None:
+            return failed(part, fault.text, fault.advice)
+        # Texts of exceptions may quote addresses with passwords; the name says enough for a start.
+        return failed(
+            part,
+            f"could not be looked at ({type(error).__name__})",
+            "If the database is well, look at the log of the servers for the reason.",
+        )
+
+
+_AWAY: Final = frozenset(fault.text for fault in (CONNECTIONS, DAMAGED, REFUSED, SILENT))
+_WITHOUT_DATABASE: Final = frozenset({"Redis", "disk", "mail"})
+_CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
+    "versions": check_versions,
+    "settings": check_settings,
+    "database": check_database,
+    "row-level security": check_row_security,
+    "Redis": check_redis,
+    "clocks": check_clocks,
+    "keys": check_keys,
+    "disk": check_disk,
+    "triggers": check_triggers,
+    "queues": check_queues,
+    "background jobs": check_jobs,
+    "seals": check_seals,
+    "backups": check_backups,
+    "restores": check_restores,
+    "mail": check_mail,
+    "notifications": check_notifications,
+}
+
+__all__ = ["Finding", "State", "examine", "examine_part"]

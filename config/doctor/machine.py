@@ -1,0 +1,130 @@
+"""What the doctor sees of this machine: versions, settings, clocks, keys and the data folder."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import ssl
+import stat
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Final
+
+from django.conf import settings
+from django.core import checks
+
+from config.doctor.findings import Finding, failed, look, ok
+from config.health import write_to_data_folder
+from config.keys import FILE_NAME
+from workspaces.database import database_now
+from workspaces.formats import whole
+from workspaces.product import VERSION
+from workspaces.secrets import count_by_key, find_unreadable, primary_key_id
+
+CLOCK_SECONDS: Final = 2.0
+"""By how much two clocks may differ before people notice: times in the log and on pages are the database's."""
+ROOM_BYTES: Final = 1024**3
+LEAST_ROOM_BYTES: Final = 100 * 1024**2
+
+
+def check_versions(part: str) -> Finding:
+    """Tell which versions run."""
+    return ok(
+        part,
+        f"Trellis {VERSION}, Python {platform.python_version()}, Django {version('django')}, mcp {version('mcp')}, {ssl.OPENSSL_VERSION}",
+    )
+
+
+def check_settings(part: str) -> Finding:
+    """Look whether the settings fit together, and what they name is there."""
+    found = [one for one in checks.run_checks() if one.level >= checks.WARNING]
+    if found:
+        return look(part, "; ".join(one.msg for one in found), found[0].hint or "See the text.")
+    config = settings.TRELLIS
+    # A file that comes later is read then, so this stops no start.
+    named = {
+        "MCP_SERVERS_FILE": config.mcp_servers_file,
+        "TRELLIS_CATALOGUE_FILE": config.catalogue_file,
+    }
+    for name, path in named.items():
+        if path is not None and not path.is_file():
+            return look(
+                part,
+                f"{name} names {path}, and there is no such file",
+                "Put the file there, for the user who runs Trellis to read, or correct the setting.",
+            )
+    mode = "embedded (SQLite in the data folder)" if config.database_url is None else "production"
+    if config.database_url is not None and any(
+        origin.startswith("http://") for origin in config.public_origins
+    ):
+        return look(
+            part,
+            f"{mode}, with an origin that browsers reach without TLS",
+            "Put a proxy with TLS before Trellis and name the https origin in TRELLIS_PUBLIC_ORIGINS.",
+        )
+    return ok(part, mode)
+
+
+def check_clocks(part: str) -> Finding:
+    """Compare this machine's clock with the database's."""
+    before = time.monotonic()
+    there = database_now()
+    took = time.monotonic() - before
+    apart = abs((datetime.now(UTC) - there).total_seconds())
+    if apart > CLOCK_SECONDS + took:
+        return look(
+            part,
+            f"this machine and the database are {apart:.0f} seconds apart",
+            "Synchronise both with a time server (NTP). Trellis itself goes by the database's clock.",
+        )
+    return ok(part, "this machine and the database agree")
+
+
+def check_keys(part: str) -> Finding:
+    """Look whether every stored secret opens, and how far a rotation of keys is."""
+    if unreadable := find_unreadable():
+        return failed(
+            part,
+            f"stored secrets do not open: {', '.join(unreadable)}",
+            "Put back the keys that they were stored with (TRELLIS_ENCRYPTION_KEYS, or keys.json of the data folder). "
+            "If those are lost, enter the secrets again.",
+        )
+    path = settings.TRELLIS.data_dir / FILE_NAME
+    if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        return look(part, f"others on this machine can read {path.name}", f"Run: chmod 600 {path}")
+    usage = count_by_key()
+    left = sum(usage.values()) - usage[primary_key_id()]
+    if left:
+        return look(
+            part,
+            f"{whole(left)} of {whole(usage.total())} stored secrets are still under an old key",
+            "Run: python3 manage.py rotate_keys. It goes on where it stopped. Do not remove the old key before.",
+        )
+    unused = [key.id for key in settings.TRELLIS.encryption_keys[1:]]
+    if unused:
+        return ok(
+            part,
+            f"every stored secret is under {primary_key_id()}; no secret needs {', '.join(unused)}: an old key can be "
+            "removed, a new one waits to be put first",
+        )
+    return ok(part, "every stored secret can be read")
+
+
+def check_disk(part: str) -> Finding:
+    """Look whether the data folder takes writes, and has room."""
+    folder = settings.TRELLIS.data_dir
+    try:
+        write_to_data_folder()
+    except OSError as error:
+        return failed(
+            part,
+            f"the data folder {folder} takes no writes ({(error.strerror or type(error).__name__).lower()})",
+            "Look whether its disk is full or read-only, and whether it belongs to the user who runs Trellis.",
+        )
+    free = shutil.disk_usage(folder).free
+    told = f"{free / 1024**3:.1f} GiB free in the data folder"
+    advice = "Make room: a full disk stops tool calls, since they could not be recorded."
+    if free < LEAST_ROOM_BYTES:
+        return failed(part, told, advice)
+    return look(part, told, advice) if free < ROOM_BYTES else ok(part, told)

@@ -1,0 +1,76 @@
+"""What the doctor sees of background work."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.conf import settings
+from django.utils.translation import ngettext
+
+from audit.models import AuditStream
+from audit.spool import spool_size
+from config.doctor.findings import Finding, look, ok
+from workspaces.formats import whole
+
+QUEUE_LENGTH: Final = 1_000
+QUEUE_SECONDS: Final = 600
+_MOST_TOLD: Final = 3
+_JOBS_ADVICE: Final = "Look under Admin, State of the installation, Background jobs. Workers' logs say why a job failed."
+
+
+def check_queues(part: str) -> Finding:
+    """Look whether tasks or messages pile up."""
+    told = []
+    if settings.TRELLIS.redis_url is not None:
+        from config.queues import read_queue
+
+        waiting = read_queue()
+        tasks = ngettext("%s task waits", "%s tasks wait", waiting.tasks) % whole(waiting.tasks)
+        if waiting.tasks > QUEUE_LENGTH or waiting.seconds > QUEUE_SECONDS:
+            is_late = waiting.seconds >= QUEUE_SECONDS
+            since = f", the oldest for {whole(waiting.seconds / 60)} minutes" if is_late else ""
+            advice = "Start workers, or start more of them."
+            return look(part, f"{tasks} for a worker{since}", advice)
+        told.append(tasks)
+    spool = spool_size()
+    if spool.files:
+        return look(
+            part,
+            ngettext(
+                "%s file with %s bytes waits in audit-spool",
+                "%s files with %s bytes wait in audit-spool",
+                spool.files,
+            )
+            % (whole(spool.files), whole(spool.size_bytes)),
+            "They are entered as soon as the database takes writes and a server runs.",
+        )
+    failing = AuditStream.objects.across_workspaces().filter(is_paused=False, state__failures__gt=0)
+    if number := failing.count():
+        return look(
+            part,
+            ngettext("%s audit stream cannot deliver", "%s audit streams cannot deliver", number)
+            % whole(number),
+            "Their pages under Audit › Streams show the reason.",
+        )
+    return ok(part, ", ".join([*told, "nothing is held back"]))
+
+
+def check_jobs(part: str) -> Finding:
+    """Look whether background jobs run."""
+    from config.installation.jobs import JobState, read_jobs  # no other check needs Celery
+
+    found = read_jobs()
+    if found.problem:
+        if found.has_begun:
+            return look(part, found.problem, _JOBS_ADVICE)
+        return ok(part, found.problem)
+    if found.failed or found.late:
+        told = [
+            f"“{one.what}” {'failed' if one.state is JobState.FAILED else 'is late'}"
+            for one in found.jobs
+            if one.state in {JobState.FAILED, JobState.LATE}
+        ]
+        more = f", and {whole(len(told) - _MOST_TOLD)} more" if len(told) > _MOST_TOLD else ""
+        return look(part, ", ".join(told[:_MOST_TOLD]) + more, _JOBS_ADVICE)
+    workers = ngettext("%s worker is alive", "%s workers are alive", found.alive)
+    return ok(part, f"all run, and {workers % whole(found.alive)}")
