@@ -43,11 +43,11 @@ WATCH_SECONDS = 5.0
 HAND_BACK_SECONDS = 3.0
 """How long a turn that is cut off may take to be given back."""
 _AWAY = (OperationalError, InterfaceError)
+"""The database is gone, or was for a moment: nothing is wrong with the turn."""
 _UNREADABLE = (
     "Something stored for this answer can no longer be read, because the encryption key that protected it is gone. "
     "Ask again. If that fails, too, whoever runs Trellis can put the key back."
 )
-"""The database is gone, or was for a moment: nothing is wrong with the turn."""
 
 
 class _Reason(StrEnum):
