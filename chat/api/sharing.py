@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from chat.api.shapes import ConversationOutput
 from chat.models import Audience, Bud, SharedChat
-from chat.services.shared_reading import copy_shared, find_shared
+from chat.services.shared_reading import chats_given_to, copy_shared, find_shared
 from chat.services.sharing import (
     MOST_READERS,
     ShareChoice,
@@ -95,6 +95,22 @@ class ShareOutput(serializers.Serializer[SharedChat]):
 
     def get_is_current(self, row: SharedChat) -> bool:
         return row.conversation.leaf_id in (None, row.text.end)
+
+
+class GivenChatOutput(serializers.Serializer[Any]):
+    """A chat of somebody else that the caller was chosen to read."""
+
+    id = serializers.UUIDField()
+    title = serializers.CharField(
+        source="shared_title", allow_blank=True, help_text="As it was when it was shared."
+    )
+    link = serializers.SerializerMethodField(help_text="The page where it is read.")
+    shared_by = PersonOutput(source="owner")
+    shared_at = serializers.DateTimeField(help_text="When its text was last updated.")
+    expires_at = serializers.DateTimeField(allow_null=True)
+
+    def get_link(self, row: SharedChat) -> str:
+        return link_of(row)
 
 
 class ReadFile(serializers.Serializer[Any]):
@@ -229,6 +245,13 @@ class SharedChatViewSet(ListRows, WorkspaceViewSet):
             client_id=values.get("client_id"),
         )
         return Response(ConversationOutput(new).data, status=201)
+
+    @extend_schema(responses=GivenChatOutput(many=True), filters=False)
+    @action(detail=False, methods=["get"], pagination_class=None)
+    def given(self, request: Request) -> Response:
+        """List the chats that others chose you to read, the one updated last first: at most 100."""
+        rows = chats_given_to(self.person, self.workspace)
+        return Response(GivenChatOutput(rows, many=True).data)
 
     @extend_schema(
         parameters=[OpenApiParameter("search", str)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from csp.decorators import csp_update
@@ -22,7 +22,13 @@ from chat.file_kinds import Kind, kind_of
 from chat.models import Bud, SharedChat
 from chat.pages.read_chat import entries_of
 from chat.pages.views import draw_frame
-from chat.services.shared_reading import copy_shared, find_file, find_shared, is_open
+from chat.services.shared_reading import (
+    chats_given_to,
+    copy_shared,
+    find_file,
+    find_shared,
+    is_open,
+)
 from chat.services.sharing import link_of, stop_sharing
 from chat.shared_document import SharedFile
 from workspaces.database.row_security import in_workspace
@@ -35,9 +41,6 @@ from workspaces.row_pages import page_in_address, ways_from
 if TYPE_CHECKING:
     from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
-
-_MOST_GIVEN: Final = 100
-"""Chats of others, newest first; whoever wants an older one has its link."""
 
 
 @csp_update({"frame-src": ["'self'"]})  # type: ignore[arg-type]  # knows no arguments of the address
@@ -129,12 +132,11 @@ def my_shared_chats(request: WorkspaceRequest, workspace_slug: str) -> HttpRespo
         stop_sharing(shared=mine.fetch(request.POST.get("shared", "")), actor=request.actor)
         messages.success(request, _("Stopped. The link no longer works."))
         return redirect("chat:shared_chats", workspace_slug=workspace_slug)
-    given = SharedChat.objects.for_workspace(workspace).given_to(request.user)
-    given = given.select_related("owner", "workspace").order_by("-shared_at", "-id")
+    given = chats_given_to(request.user, workspace)
     page = page_in_address(mine, request.GET, by="-created_at")
     context: dict[str, Any] = {
         "rows": [(row, link_of(row)) for row in page.rows],
-        "given": [(row, link_of(row)) for row in given[:_MOST_GIVEN]],
+        "given": [(row, link_of(row)) for row in given],
         "ways": ways_from(page, request.GET),
         "address_faults": [page.fault] if page.fault else [],
     }

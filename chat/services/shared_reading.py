@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -32,11 +33,21 @@ from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.changes import record_changed
 from workspaces.errors import InvalidInput, NotFound
-from workspaces.models import User
+from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
 from workspaces.secret_memory import remember_secret
 
 _Versions = dict[tuple[UUID, int], ArtifactVersion]
+_MOST_GIVEN: Final = 100
+"""Chats of others, newest first; whoever wants an older one has its link."""
+
+
+def chats_given_to(person: User, workspace: Workspace) -> list[SharedChat]:
+    """What others of a workspace have chosen this person to read, each with its owner and its title: `shared_title`."""
+    rows = SharedChat.objects.for_workspace(workspace).given_to(person)
+    return list(
+        rows.select_related("owner", "workspace").order_by("-shared_at", "-id")[:_MOST_GIVEN]
+    )
 
 
 def find_shared(token: str, person: User | None) -> SharedChat:

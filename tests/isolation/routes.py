@@ -457,6 +457,7 @@ SAMPLES: dict[str, Sample] = {
     ),
     "api:shared-chats-list": Sample(),
     "api:shared-chats-people": Sample(),
+    "api:shared-chats-given": Sample(),
     "api:shared-chats-detail": Sample(ids=_link),
     "api:shared-chats-copy": Sample(ids=_link, bodies=(_body(bud_id="bud"),), reads=False),
     "api:conversations-servers": Sample(ids=_pk("conversation")),

@@ -849,6 +849,11 @@ def test_programs_share_read_and_copy(tenant: Tenant, conversation: Conversation
     assert mine("get", f"conversations/{conversation.pk}/")["is_shared"] is True
     assert theirs("get", "shared-chats/")["results"] == []
     theirs("get", path, status=404)
+    [given] = theirs("get", "shared-chats/given/")
+    assert (given["title"], given["link"]) == ("Orders", made["link"])
+    assert given["shared_by"]["email"] == tenant.member.email
+    assert mine("get", "shared-chats/given/") == []
+    assert Api(tenant, "auditor")("get", "shared-chats/given/") == []
     token = made["link"].rstrip("/").rpartition("/")[2]
     read = theirs("get", f"shared-chats/{token}/")
     assert [message["role"] for message in read["messages"]] == ["user", "assistant"]
