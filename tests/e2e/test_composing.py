@@ -313,6 +313,31 @@ def test_words_typed_while_a_chat_begins_go_along(member: Page, held: list[Route
 
 
 @pytest.mark.sees_requests
+def test_words_wait_for_the_bud_that_was_chosen(member: Page) -> None:
+    """REL-1702: on a slow network they go to the bud that stands chosen, and not to the one before."""
+    open_chat(member, "Clock", "What time is it in Tokyo?")
+    expect_idle(member)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "PATCH":
+            held.append(route)
+        else:
+            route.continue_()
+
+    member.route("**/api/conversations/*/", hold)
+    member.locator(".composer-bar").get_by_role("button", name=re.compile("^Bud and model")).click()
+    choosing = member.get_by_role("dialog", name="Bud and model")
+    with member.expect_request(lambda one: one.method == "PATCH"):
+        choosing.get_by_role("option", name=re.compile("Notes")).click()
+    say(member, 'Read the note "ideas"')
+    expect(member.locator(".user-message").last).to_contain_text("ideas")
+    held[0].continue_()
+    expect(tool_card(member)).to_contain_text("notes")
+    expect_idle(member)
+
+
+@pytest.mark.sees_requests
 def test_a_chat_that_begins_takes_nobody_along(member: Page, held: list[Route]) -> None:
     """REL-1701: who looks at another chat meanwhile stays there, and reads that theirs has begun."""
     begin(member, "What time is it in Lagos?")

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { api } from "./boot";
 import { askAgain } from "./chat/asked";
 import { nameOf, type Picked } from "./chat/attachments";
+import { choicesTaken } from "./chat/choices-under-way";
 import { draftOf, HOME, keepDraft } from "./chat/draft";
 import { picked, takeAlong } from "./chat/picked";
 import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
@@ -53,6 +54,7 @@ async function deliver(client_id: string): Promise<void> {
   const { conversation_id, text, bud_id, when_busy } = message;
   const attachments = message.attachments.map(nameOf);
   const compare = [...(message.compare ?? [])]; // what an earlier version of the page kept has none
+  await choicesTaken(conversation_id);
   try {
     await socket.ask({
       type: "send",

@@ -32,6 +32,7 @@ import {
   withPin,
   withSetting,
 } from "./choices";
+import { afterOthers } from "./choices-under-way";
 import { HOME, moveHomeDraft } from "./draft";
 import { dropPicked, picked } from "./picked";
 import { isNextTemporary, whose } from "./temporary";
@@ -155,9 +156,10 @@ export function forgetHomeChoice(): void {
 }
 
 async function change(body: Parameters<typeof api.changeConversation>[1]): Promise<void> {
-  if (!place.value) return;
+  const id = place.value;
+  if (!id) return;
   try {
-    placeInList(await api.changeConversation(place.value, body));
+    placeInList(await afterOthers(id, () => api.changeConversation(id, body)));
   } catch (error) {
     toast(messageOf(error), "bad");
   }
@@ -247,7 +249,7 @@ export async function changeTools(
   what: ToolSetting,
   now: Servers | null = null,
 ): Promise<Servers | null> {
-  if (conversationId) return api.changeTools(conversationId, what);
+  if (conversationId) return afterOthers(conversationId, () => api.changeTools(conversationId, what));
   homeOverrides.value = withSetting(homeOverrides.value, what, now?.servers ?? []);
   await dropUnusable();
   return loadServers(undefined);

@@ -87,6 +87,15 @@ export function Sidebar() {
       document.querySelector<HTMLElement>("[aria-controls=sidebar]")?.focus();
     }
     wasOpen.current = isSidebarOpen.value;
+    if (!isSidebarOpen.value) return;
+    // Wherever the focus is: where a dialog closes it comes back a moment later.
+    const close = (event: KeyboardEvent) => {
+      // A dialog or menu is what it closes, alone.
+      if (event.key !== "Escape" || document.querySelector("dialog[open], :popover-open")) return;
+      isSidebarOpen.value = false;
+    };
+    document.addEventListener("keydown", close);
+    return () => document.removeEventListener("keydown", close);
   }, [isSidebarOpen.value]);
   return (
     <>
@@ -100,17 +109,7 @@ export function Sidebar() {
           }}
         />
       )}
-      <nav
-        id="sidebar"
-        class="sidebar"
-        data-open={isSidebarOpen.value}
-        aria-label={t.chats}
-        onKeyDown={(event) => {
-          // A dialog or menu is what it closes, alone.
-          if (event.key !== "Escape" || document.querySelector("dialog[open], :popover-open")) return;
-          isSidebarOpen.value = false;
-        }}
-      >
+      <nav id="sidebar" class="sidebar" data-open={isSidebarOpen.value} aria-label={t.chats}>
         <div class="sidebar-head">
           <div class="sidebar-top">
             <WorkspaceSwitcher />
