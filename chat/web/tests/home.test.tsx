@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Bud } from "../src/wire";
 import { at, openPage, PLACE } from "./page";
 
@@ -52,6 +52,55 @@ test("REL-1661: the start page takes the focus and what is typed while its buds 
     buds.value = null;
     render(null, at());
   });
+});
+
+test("REL-1661: who presses Enter before the buds are there has the words sent once they are, and not if they write on", async () => {
+  openPage({ body: PLACE });
+  const asked: unknown[] = [];
+  vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
+    if (url === "/api/conversations/" && init.method === "POST") asked.push(JSON.parse(String(init.body)));
+    return new Response("", { status: 500 });
+  });
+  const { buds } = await import("./app");
+  const { Home } = await import("../src/home/home");
+  const field = (): HTMLTextAreaElement => at().querySelector("textarea") as HTMLTextAreaElement;
+  const type = (text: string) =>
+    act(() => {
+      field().value = text;
+      field().dispatchEvent(new Event("input", { bubbles: true }));
+    });
+  const enter = () =>
+    act(() => {
+      field().dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+    });
+  const arrive = () =>
+    act(() => {
+      buds.value = [
+        { id: "b", name: "B", model: { name: "m", is_demo: true }, servers: [], starter_prompts: [] },
+      ] as unknown as Bud[];
+    });
+  act(() => {
+    buds.value = null;
+    render(<Home />, at());
+  });
+  type("Hello");
+  enter();
+  type("Hello, you");
+  arrive();
+  expect(field().value).toBe("Hello, you");
+  expect(asked).toEqual([]);
+  act(() => {
+    buds.value = null;
+  });
+  enter();
+  expect(asked).toEqual([]);
+  arrive();
+  await vi.waitFor(() => expect(asked).toHaveLength(1));
+  act(() => {
+    buds.value = null;
+    render(null, at());
+  });
+  vi.unstubAllGlobals();
 });
 
 test("REL-1352: the start page tells of the demo model where it answers, and not where another one does", async () => {

@@ -65,6 +65,8 @@ export function Composer(props: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useDraft(draftKey);
   const [isStopping, setStopping] = useState(false);
+  /** It was to be sent while nobody could answer yet. */
+  const [isWanted, setWanted] = useState(false);
   const [dialog, setDialog] = useState<"resources" | "servers" | Prompt | null>(null);
   const [caret, setCaret] = useState(0);
   const offers = useOffers(props.conversationId, text, Math.min(caret, text.length));
@@ -86,13 +88,15 @@ export function Composer(props: ComposerProps) {
   const isUploading = uploads.some((one) => one.progress !== null);
   const hasFailed = uploads.some((one) => one.error !== "");
   const hasFiles = uploads.length > 0 || (picked.value[draftKey]?.length ?? 0) > 0;
-  const canSend = !isDisabled && !isWaiting && !isUploading && !hasFailed && (text.trim() !== "" || hasFiles);
+  const isReady = !isDisabled && !isUploading && !hasFailed && (text.trim() !== "" || hasFiles);
+  const canSend = isReady && !isWaiting;
   const take = (files: Iterable<File>) => {
     takeFiles(draftKey, props.conversationId, files);
     field.current?.focus({ preventScroll: true });
   };
   const send = (whenBusy: WhenBusy = "queue") => {
-    if (!canSend) return;
+    if (!isReady) return;
+    if (isWaiting) return setWanted(true);
     if (isTooLong(text)) return toast(t.tooLong(whole(boot.max_message_characters)), "bad");
     const words = text;
     const asked = askedBy(draftKey);
@@ -107,6 +111,11 @@ export function Composer(props: ComposerProps) {
       askAgain(draftKey, asked);
     });
   };
+  useEffect(() => {
+    if (!isWanted || isWaiting) return;
+    setWanted(false);
+    send();
+  }, [isWanted, isWaiting]);
   const run = (name: CommandName) => {
     if (name === "bud") chooser.value = "buds";
     else if (name === "model") chooser.value = "models";
@@ -190,6 +199,7 @@ export function Composer(props: ComposerProps) {
         disabled={isDisabled}
         enterkeyhint={isTouch() ? "enter" : "send"}
         onInput={(event) => {
+          setWanted(false);
           setText(event.currentTarget.value);
           setCaret(event.currentTarget.selectionStart);
         }}
