@@ -15,6 +15,9 @@ from django.db.transaction import Atomic
 MOST_SECONDS: Final = 1.0
 """Of a thread's CPU between two statements, so that a busy machine is not taken for heavy work."""
 
+_OF_MIGRATIONS: Final = "django/db/migrations/executor.py"
+"""Django computes between the statements of a migration, which runs while nobody is served."""
+
 _here = threading.local()
 _found: list[str] = []
 
@@ -75,5 +78,8 @@ def _look() -> None:
     # Asking the kernel for a thread's time costs more than the rest of this, and it is never more than has passed.
     if not getattr(_here, "depth", 0) or time.monotonic() - _here.began <= MOST_SECONDS:
         return
-    if time.thread_time() - _here.since > MOST_SECONDS:
-        _found.append("".join(traceback.format_stack(limit=12)[:-2]))
+    if time.thread_time() - _here.since <= MOST_SECONDS:
+        return
+    stack = traceback.format_stack()[:-2]
+    if not any(_OF_MIGRATIONS in line for line in stack):
+        _found.append("".join(stack[-10:]))
