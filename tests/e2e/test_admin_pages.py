@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import find_faults, find_overflow
 from tests.e2e.conftest import NewContext, RunningTrellis
+from tests.e2e.looks import CHANGE_THEME, THEMES
 from tests.e2e.people import ADMIN, enter
-from tests.e2e.test_looks import THEMES
 from tests.extent import IS_FULL
 
 Theme = Literal["light", "dark"]
@@ -26,8 +26,6 @@ Workspace.objects.update_or_create(
 )
 User.objects.filter(email="{email}").update(is_superuser={value})
 """
-CHANGE_THEME = "isDark => document.documentElement.classList.toggle('dark', isDark)"
-"""The admin's package reads the system's theme when a page is loaded, and sets this class."""
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=/)\d+(?=/)")
 
 

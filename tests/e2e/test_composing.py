@@ -273,21 +273,26 @@ def test_who_answers_is_chosen_in_the_head_of_the_chat(
     expect(head.get_by_role("button", name=re.compile("^Bud and model: Clock"))).to_be_visible()
 
 
-@pytest.fixture
-def held(member: Page) -> list[Route]:
-    """Requests that begin a chat, on the start page: none goes on before the journey lets it."""
-    routes: list[Route] = []
+def hold_requests(page: Page, address: str, method: str) -> list[Route]:
+    """Let no request of this kind go on before the journey does; gives those that wait."""
+    waiting: list[Route] = []
 
     def hold(route: Route) -> None:
-        if route.request.method == "POST":
-            routes.append(route)
+        if route.request.method == method:
+            waiting.append(route)
         else:
             route.continue_()
 
+    page.route(address, hold)
+    return waiting
+
+
+@pytest.fixture
+def held(member: Page) -> list[Route]:
+    """Requests that begin a chat, on the start page."""
     member.goto(HOME)
     member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
-    member.route("**/api/conversations/", hold)
-    return routes
+    return hold_requests(member, "**/api/conversations/", "POST")
 
 
 def begin(member: Page, words: str) -> None:
@@ -317,15 +322,7 @@ def test_words_wait_for_the_bud_that_was_chosen(member: Page) -> None:
     """REL-1702: on a slow network they go to the bud that stands chosen, and not to the one before."""
     open_chat(member, "Clock", "What time is it in Tokyo?")
     expect_idle(member)
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        if route.request.method == "PATCH":
-            held.append(route)
-        else:
-            route.continue_()
-
-    member.route("**/api/conversations/*/", hold)
+    held = hold_requests(member, "**/api/conversations/*/", "PATCH")
     member.locator(".composer-bar").get_by_role("button", name=re.compile("^Bud and model")).click()
     choosing = member.get_by_role("dialog", name="Bud and model")
     with member.expect_request(lambda one: one.method == "PATCH"):

@@ -9,18 +9,14 @@ from django.conf import settings
 from playwright.sync_api import FilePayload, Page, expect
 
 from config.demo.people import PASSWORD
-from tests.e2e.accessibility import expect_fits, expect_no_faults
-from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.conftest import NewContext, RunningTrellis
+from tests.e2e.looks import look_at
 from tests.e2e.people import ADMIN, enter
 from tests.e2e.screens import DESK
-from tests.e2e.test_admin_pages import CHANGE_THEME
-from tests.e2e.test_looks import THEMES
-from tests.extent import IS_FULL
 from tests.fakes.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 
-LOOKS = [(width, theme) for width in (1280, 390) for theme in THEMES]
 ADD_MODELS = """
 from chat.models import ModelProvider, ProviderModel
 provider = ModelProvider.objects.across_workspaces().get(name="Compared")
@@ -52,19 +48,6 @@ def provider_id(trellis: RunningTrellis, keeper: ScriptedModel) -> Iterator[str]
     trellis.shell(REMOVE_MODELS)
 
 
-def look(page: Page, what: str) -> None:
-    """Fail if axe finds something in either theme, or on a phone; a run for a release looks at each in each."""
-    for width, theme in LOOKS if IS_FULL else (LOOKS[0], LOOKS[-1]):
-        page.set_viewport_size({"width": width, "height": 800})
-        page.emulate_media(color_scheme=theme)
-        if "/admin/" in page.url:
-            page.evaluate(CHANGE_THEME, theme == "dark")
-        expect_fits(page, what)
-        expect_no_faults(page, f"{what}, {width} px, {theme}")
-        screenshot(page, f"{what}-{width}-{theme}")
-    page.set_viewport_size({"width": 1280, "height": 800})
-
-
 def test_a_bud_that_is_saved_after_the_session_ended_is_still_there(admin: Page) -> None:
     """REL-1481: signed in again, all of it stands in the editor as it was typed, and can be saved."""
     admin.goto("/w/demo/buds/new/")
@@ -87,7 +70,7 @@ def test_a_bud_that_is_saved_after_the_session_ended_is_still_there(admin: Page)
     admin.wait_for_url("**/buds/new/")
     expect(admin.get_by_text("What you typed is back. It is not saved yet.")).to_be_visible()
     expect(admin.get_by_text("You have unsaved changes.")).to_be_visible()
-    look(admin, "form-put-back")
+    look_at(admin, "form-put-back")
     expect(admin.get_by_label("Name", exact=True)).to_have_value("Long work")
     expect(instructions).to_have_value("An hour of writing.\nIn two lines.")
     expect(admin.get_by_role("radio", name="Pink")).to_be_checked()
@@ -107,7 +90,7 @@ def test_pasted_text_and_a_file_are_not_mixed_up(admin: Page) -> None:
     admin.get_by_role("button", name="Import").click()
     expect(admin.get_by_text("Empty the field, or send the text")).to_be_visible()
     expect(admin.get_by_label("Or its text")).to_have_value("name: Mine\nslug: mine")
-    look(admin, "form-file-or-text")
+    look_at(admin, "form-file-or-text")
 
 
 def test_a_join_link_for_everybody_is_confirmed_first(admin: Page) -> None:
@@ -116,7 +99,7 @@ def test_a_join_link_for_everybody_is_confirmed_first(admin: Page) -> None:
     admin.get_by_label("Mail domain").fill("gmail.com")
     admin.get_by_role("button", name="Make the link").click()
     expect(admin.get_by_text("Anybody can get an address at gmail.com")).to_be_visible()
-    look(admin, "form-join-link")
+    look_at(admin, "form-join-link")
     admin.get_by_label("Make the link all the same: anybody may join").check()
     admin.get_by_role("button", name="Make the link").click()
     expect(admin.get_by_text("Copy the link now")).to_be_visible()
@@ -134,7 +117,7 @@ def test_one_of_many_models_is_found_and_a_provider_in_use_is_told(
     options = admin.locator("#id_model option")
     expect(admin.get_by_text("1 of ")).to_be_visible()
     expect(options).to_have_count(2)  # and what is chosen
-    look(admin, "form-find-a-model")
+    look_at(admin, "form-find-a-model")
     find.press("Enter")
     expect(admin.locator("#id_model")).to_have_value(f"{provider_id}|vendor/model-299")
     admin.get_by_label("Name", exact=True).fill("")  # nothing is to be kept
@@ -143,13 +126,13 @@ def test_one_of_many_models_is_found_and_a_provider_in_use_is_told(
     admin.get_by_label("Find a model").fill("model-29")
     rows = admin.get_by_role("region", name="Table of models and prices").locator("tbody tr")
     expect(rows.filter(visible=True)).to_have_count(10)
-    look(admin, "form-models-of-a-provider")
+    look_at(admin, "form-models-of-a-provider")
     admin.goto(f"/admin/chat/modelprovider/{provider_id}/delete/")
     expect(admin.get_by_role("heading", name="“Compared” is still in use")).to_be_visible()
     expect(admin.get_by_role("link", name="Keeper")).to_be_visible()
     expect(admin.get_by_text("“Leaning” asks it when it fails.")).to_be_visible()
     expect(admin.get_by_role("button", name="Delete")).to_have_count(0)
-    look(admin, "form-provider-in-use")
+    look_at(admin, "form-provider-in-use")
     admin.keyboard.press("Escape")
     admin.wait_for_url("**/change/")
 
@@ -169,4 +152,4 @@ def test_what_a_judge_said_stands_with_the_result(admin: Page, keeper: ScriptedM
     checks.get_by_role("button", name="Run checks").click()
     expect(checks.get_by_text("The answer greets, and gives no opening hours.")).to_be_visible()
     checks.scroll_into_view_if_needed()
-    look(admin, "form-judged")
+    look_at(admin, "form-judged")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import SETTLE, expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.looks import THEMES
 from tests.e2e.people import (
     ADMIN,
     AUDITOR,
@@ -28,7 +28,6 @@ pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself"
 WIDTHS = {"desktop": 1280, "phone": 360}
 MIDDLE = 768
 """Between them. It shows nothing that neither of them shows, so it is only asked whether all fits."""
-THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 def add_one_with_sign_in(page: Page) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.accessibility import expect_fits, expect_no_faults
-from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.conftest import NewContext, RunningTrellis
+from tests.e2e.looks import look_at
 from tests.e2e.people import ADMIN, enter
 
 ADD = """
@@ -55,13 +55,7 @@ def test_a_tree_of_arguments_is_filled_in(new_context: NewContext, address: str)
     page.get_by_label("Folder name").fill("Plants")
     page.get_by_role("button", name=re.compile("Add")).first.click()
     page.get_by_label("Folder name").nth(1).fill("Roses")
-    for width in (1280, 390):
-        page.set_viewport_size({"width": width, "height": 1000})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            screenshot(page, f"nested-arguments-{scheme}-{width}")
-            expect_no_faults(page, f"nested {scheme} {width}")
-            expect_fits(page)
+    look_at(page, "nested-arguments", always_all=True)
     page.get_by_role("button", name="Write JSON").click()
     expect(page.get_by_label("Arguments, as JSON")).to_have_value(
         re.compile(r'"name": "Plants",\s+"folders": \[\s+\{\s+"name": "Roses"')

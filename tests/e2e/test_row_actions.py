@@ -8,11 +8,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.accessibility import expect_fits, expect_no_faults
-from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.conftest import NewContext, RunningTrellis
+from tests.e2e.looks import look_at
 from tests.e2e.people import ADMIN, enter
-from tests.e2e.test_admin_pages import CHANGE_THEME
-from tests.e2e.test_looks import THEMES
 
 LIST = "/admin/workspaces/membership/?q=temp"
 ADD_PEOPLE = """
@@ -57,19 +55,6 @@ def run(page: Page, action: str) -> None:
     page.keyboard.press("Enter")
 
 
-def look(page: Page, what: str) -> None:
-    """Fail if axe finds something in either theme, at either width."""
-    for width in (1280, 390):
-        page.set_viewport_size({"width": width, "height": 800})
-        for theme in THEMES:
-            page.emulate_media(color_scheme=theme)
-            page.evaluate(CHANGE_THEME, theme == "dark")
-            expect_fits(page, what)
-            expect_no_faults(page, f"{what}, {width} px, {theme}")
-            screenshot(page, f"{what}-{width}-{theme}")
-    page.set_viewport_size({"width": 1280, "height": 800})
-
-
 def test_three_members_are_suspended_at_once(new_context: NewContext, people: None) -> None:
     """REL-1190, REL-1191: by keyboard; Escape, Cancel and the way back change nothing."""
     page = new_context(bypass_csp=True).new_page()
@@ -78,12 +63,12 @@ def test_three_members_are_suspended_at_once(new_context: NewContext, people: No
     for leave in ("Escape", "Enter", "back"):  # the focus is on Cancel
         choose(page, "tara@", "tim@", "tom@")
         if leave == "Escape":
-            look(page, "row-actions-chosen")
+            look_at(page, "row-actions-chosen", always_all=True)
         run(page, "Suspend")
         expect(heading).to_be_visible()
         expect(page.get_by_role("link", name="Cancel")).to_be_focused()
         if leave == "Escape":
-            look(page, "row-actions-asked")
+            look_at(page, "row-actions-asked", always_all=True)
         if leave == "back":
             page.go_back()
         else:
@@ -111,7 +96,7 @@ def test_three_members_are_suspended_at_once(new_context: NewContext, people: No
     run(page, "Let in again")
     expect(page.get_by_text("1 member may enter again.")).to_be_visible()
     expect(page.get_by_text("tara@temp.example is not suspended.")).to_be_visible()
-    look(page, "row-actions-told")
+    look_at(page, "row-actions-told", always_all=True)
 
 
 def test_a_folded_section_of_a_form_opens_with_its_fault(new_context: NewContext) -> None:
@@ -120,12 +105,12 @@ def test_a_folded_section_of_a_form_opens_with_its_fault(new_context: NewContext
     enter(page, ADMIN, at="/admin/chat/modelprovider/add/")
     limit = page.get_by_label("Requests at once")
     expect(limit).to_be_hidden()
-    look(page, "form-folded")
+    look_at(page, "form-folded", always_all=True)
     page.locator("summary", has_text="Advanced").press("Enter")
     expect(limit).to_be_visible()
-    look(page, "form-opened")
+    look_at(page, "form-opened", always_all=True)
     limit.fill("0")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Ensure this value is greater than or equal to 1.")).to_be_visible()
     expect(page.get_by_label("Requests at once")).to_have_value("0")
-    look(page, "form-faulty")
+    look_at(page, "form-faulty", always_all=True)

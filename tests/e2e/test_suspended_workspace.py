@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.accessibility import expect_fits, expect_no_faults
-from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.conftest import NewContext, RunningTrellis
+from tests.e2e.looks import look_at
 from tests.e2e.people import sign_in
 
 PERSON = "sina@suspended.example"
@@ -50,13 +50,7 @@ def test_a_member_reads_that_their_workspace_is_suspended(
     title = page.get_by_role("heading", name="North garden is suspended")
     expect(title).to_be_visible()
     expect(page.get_by_text("The people who run this installation")).to_be_visible()
-    for width in (1280, 390):
-        page.set_viewport_size({"width": width, "height": 800})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            screenshot(page, f"suspended-workspace-{scheme}-{width}")
-            expect_no_faults(page, f"suspended {scheme} {width}")
-            expect_fits(page)
+    look_at(page, "suspended-workspace", always_all=True)
     suspended.shell(SWITCH.format(True))
     page.get_by_role("link", name="Try again").click()
     expect(title).to_have_count(0)
