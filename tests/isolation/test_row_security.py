@@ -24,7 +24,7 @@ from mcp_servers.models import HealthCheck
 from mcp_servers.registry.tasks import check_all_servers
 from tests import plain_role
 from tests.chat.conftest import Chat, chat, closed_connections, counting, model
-from tests.chat.services.test_shared_chats import (
+from tests.chat.services.shared_chats import (
     allow_links,
     make_bud,
     make_conversation,

@@ -6,7 +6,7 @@ import pytest
 
 from chat.models import SharedChat, Turn
 from tests.chat.providers.test_usage import ask
-from tests.chat.services.test_shared_chats import make_bud, make_conversation, share
+from tests.chat.services.shared_chats import make_bud, make_conversation, share
 from tests.factories import CANARY, TwoTenants
 
 pytestmark = pytest.mark.django_db

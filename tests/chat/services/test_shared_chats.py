@@ -12,13 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from audit.models import AuditEntry, Notice
-from chat.artifacts.calls import reference
+from audit.models import Notice
 from chat.artifacts.services import create_artifact, delete_artifact
-from chat.engine.trust import find_source
 from chat.models import (
     ArtifactVersion,
-    Attachment,
     Audience,
     Bud,
     Conversation,
@@ -29,7 +26,6 @@ from chat.models import (
     ToolCall,
     Turn,
 )
-from chat.services.buds import create_bud
 from chat.services.conversations import (
     create_conversation,
     delete_conversation,
@@ -39,27 +35,34 @@ from chat.services.conversations import (
 from chat.services.share_ends import drop_shared_by, end_public_shares
 from chat.services.shared_reading import copy_shared, find_shared
 from chat.services.sharing import (
-    ShareChoice,
     end_expired,
     link_of,
-    share_conversation,
     stop_sharing,
 )
 from chat.tasks import end_shared_chats
-from chat.values import ArtifactOrigin, AttachmentStatus
-from mcp_servers.registry.services.rules import set_workspace_rule
-from tests.chat.conftest import Chat
+from chat.values import ArtifactOrigin
 from tests.chat.engine.test_statements import add_messages
+from tests.chat.services.shared_chats import (
+    SECRET,
+    add_message,
+    allow_links,
+    entries_of,
+    faults,
+    make_bud,
+    make_conversation,
+    may_read,
+    page,
+    share,
+    token_of,
+)
 from tests.documents import png
-from tests.factories import CANARY, Tenant, TwoTenants, UserFactory
-from workspaces.errors import InvalidInput, NotFound, PermissionDenied
+from tests.factories import Tenant, TwoTenants, UserFactory
+from workspaces.errors import PermissionDenied
 from workspaces.models import Membership, User
 from workspaces.people.services import remove_member
 from workspaces.people.suspending import resume_member, suspend_member
 
 pytestmark = pytest.mark.django_db
-
-SECRET = "sk-canary-0123456789abcdefghij"
 
 
 @pytest.fixture
@@ -76,141 +79,6 @@ def conversation(tenant: Tenant, bud: Bud) -> Conversation:
 def public(tenant: Tenant) -> None:
     """A workspace that allows links for everybody."""
     allow_links(tenant, True)
-
-
-def make_bud(tenant: Tenant, name: str = "Notes") -> Bud:
-    return create_bud(
-        workspace_id=tenant.workspace.pk,
-        actor=tenant.actor(),
-        values={"slug": name.lower(), "name": name},
-        provider_id=None,
-    )
-
-
-def make_conversation(tenant: Tenant, bud: Bud) -> Conversation:
-    """A question with a file and a resource, a tool call, and its answer."""
-    made = create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
-    question = add_message(made, "user", f"Why? My key is {SECRET}", None)
-    turn = Turn.objects.create(
-        workspace=tenant.workspace,
-        conversation=made,
-        user_message=question,
-        asked_by=tenant.member,
-        source="web",
-        status="completed",
-        error_message="PRIVATE-ERROR",
-    )
-    answer = add_message(made, "assistant", "**Because** of it.", question, turn)
-    answer.reasoning = "PRIVATE-THOUGHT"
-    answer.save()
-    ToolCall.objects.create(
-        workspace=tenant.workspace,
-        turn=turn,
-        message=answer,
-        position=0,
-        server_name="crm",
-        tool_name="find_orders",
-        arguments={"customer": "ACME-ARGUMENT", "api_key": "k-SECRET-ARGUMENT"},
-        status="succeeded",
-        model_text=f"ORDER-RESULT {SECRET}",
-        decided_by=tenant.admin,
-    )
-    file = create_artifact(
-        conversation=made,
-        name="plan.md",
-        content=b"FILE-CONTENT",
-        actor=tenant.actor("member"),
-        origin=ArtifactOrigin.UPLOAD,
-    )
-    Attachment.objects.create(
-        workspace=tenant.workspace,
-        message=question,
-        position=0,
-        version=file.version,
-        file=reference(file.artifact, file.version),
-        title="plan.md",
-        status=AttachmentStatus.READY.value,
-        model_text="FILE-CONTENT",
-    )
-    Attachment.objects.create(
-        workspace=tenant.workspace,
-        message=question,
-        position=1,
-        server_id=uuid7(),
-        server_name="crm",
-        uri="crm://PRIVATE-RESOURCE",
-        title="PRIVATE-RESOURCE",
-        model_text="PRIVATE-RESOURCE",
-    )
-    rows = Conversation.objects.for_workspace(tenant.workspace)
-    rows.filter(pk=made.pk).update(leaf=answer, title="Orders", is_pinned=True)
-    return rows.select_related("bud").get(pk=made.pk)
-
-
-def add_message(
-    conversation: Conversation,
-    role: str,
-    text: str,
-    parent: Message | None,
-    turn: Turn | None = None,
-    status: str = "complete",
-) -> Message:
-    rows = Message.objects.for_workspace(conversation.workspace_id)
-    message: Message = Message.objects.create(
-        workspace_id=conversation.workspace_id,
-        conversation=conversation,
-        parent=parent,
-        turn=turn,
-        role=role,
-        text=text,
-        status=status,
-        order_key=rows.filter(conversation=conversation).count() + 1,
-    )
-    return message
-
-
-def allow_links(tenant: Tenant, is_on: bool) -> None:
-    set_workspace_rule(
-        workspace=tenant.workspace,
-        rule="allows_public_links",
-        is_on=is_on,
-        actor=tenant.actor("owner"),
-    )
-
-
-def share(
-    tenant: Tenant,
-    conversation: Conversation,
-    audience: Audience = Audience.WORKSPACE,
-    **choice: Any,
-) -> SharedChat:
-    return share_conversation(
-        conversation=conversation,
-        choice=ShareChoice(audience=audience, **choice),
-        actor=tenant.actor("member"),
-    )
-
-
-def token_of(shared: SharedChat) -> str:
-    return link_of(shared).rstrip("/").rpartition("/")[2]
-
-
-def may_read(shared: SharedChat, person: User | None) -> bool:
-    try:
-        find_shared(token_of(shared), person)
-    except NotFound:
-        return False
-    return True
-
-
-def page(shared: SharedChat, client: Client) -> Any:
-    return client.get(f"/shared/{token_of(shared)}/")
-
-
-def faults(tenant: Tenant, conversation: Conversation, **choice: Any) -> dict[str, list[str]]:
-    with pytest.raises(InvalidInput) as refused:
-        share(tenant, conversation, **choice)
-    return refused.value.fields or {"": [refused.value.message]}
 
 
 def test_each_audience_reads_and_nobody_else(
@@ -551,121 +419,6 @@ def test_opening_a_shared_chat_asks_the_same_few_statements_however_long_it_is(
     assert counts[1] <= 8
 
 
-def test_a_member_goes_on_in_a_chat_of_their_own(
-    tenant: Tenant, conversation: Conversation
-) -> None:
-    """REL-995: the same texts and files, with a bud that they choose; tool calls are not copied."""
-    shared = share(tenant, conversation, with_files=True, with_calls=True)
-    other = make_bud(tenant, "Other")
-    answer = tenant.client().post(f"/shared/{token_of(shared)}/copy/", {"bud": str(other.pk)})
-    rows = Conversation.objects.for_workspace(tenant.workspace).filter(owner=tenant.admin)
-    new = rows.get()
-    assert answer["Location"] == f"/w/{tenant.workspace.slug}/c/{new.pk}/"
-    assert (new.title, new.bud_id, new.has_files, new.shared_at) == (
-        "Orders",
-        other.pk,
-        True,
-        None,
-    )
-    messages = list(Message.objects.for_workspace(tenant.workspace).filter(conversation=new))
-    assert [message.role for message in messages] == ["user", "assistant"]
-    assert messages[1].text == "**Because** of it."
-    assert SECRET not in messages[0].text
-    assert new.leaf_id == messages[1].pk
-    assert messages[1].parent_id == messages[0].pk
-    assert (
-        not ToolCall.objects.for_workspace(tenant.workspace).filter(message__in=messages).exists()
-    )
-    turns = Turn.objects.for_workspace(tenant.workspace).filter(conversation=new)
-    assert not turns.exists(), "nobody asked, so the numbers of the bud stay true"
-    copied = ArtifactVersion.objects.for_workspace(tenant.workspace).get(artifact__conversation=new)
-    attached = Attachment.objects.for_workspace(tenant.workspace).get(message=messages[0])
-    assert attached.version_id == copied.pk
-    assert attached.model_text == "FILE-CONTENT"
-    # The file outlives the chat that it came from.
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        erase_conversation(conversation=conversation, actor=tenant.actor("member"))
-    url = f"/w/{tenant.workspace.slug}/artifacts/{copied.artifact_id}/1/"
-    assert tenant.client().get(url).content == b"FILE-CONTENT"
-
-
-def test_a_copy_is_words_from_outside(chat: Chat) -> None:
-    """SEC-478: whoever shared it may have written anything into it; the model goes on with it all the same."""
-    tenant = chat.tenant
-    for question, answer in (
-        ("When do I sow?", "Sow in April."),
-        ("And then?", "Then water them."),
-    ):
-        chat.model.say(answer)
-        chat.ask(question)
-    shared = share(tenant, chat.reload_conversation(), Audience.WORKSPACE)
-    chat.conversation = copy_shared(
-        shared=find_shared(token_of(shared), tenant.admin),
-        bud=chat.conversation.bud,
-        owner=tenant.admin,
-        actor=tenant.actor(),
-    )
-    chat.actor = tenant.actor()
-    chat.watching.close()
-    chat.__post_init__()
-    chat.model.say("Until May.")
-    chat.ask("How long?")
-    sent = [one["content"] for one in chat.model.requests[-1]["messages"]]
-    assert sent[-5:] == [
-        *("When do I sow?", "Sow in April."),
-        *("And then?", "Then water them.", "How long?"),
-    ]
-    rows = Message.objects.for_workspace(tenant.workspace).filter(conversation=chat.conversation)
-    told = find_source([rows.get(text="Sow in April.")], {}, {}).text
-    assert told == "this chat was copied from one that somebody shared"
-    assert find_source([rows.get(text="How long?")], {}, {}).text == ""
-
-
-def test_without_files_none_are_copied_and_the_same_request_makes_one_copy(
-    tenant: Tenant, conversation: Conversation, bud: Bud
-) -> None:
-    """REL-995: by the caller's own id."""
-    shared = find_shared(token_of(share(tenant, conversation)), tenant.admin)
-    made = {
-        copy_shared(
-            shared=shared, bud=bud, owner=tenant.admin, actor=tenant.actor(), client_id="one"
-        ).pk
-        for _ in range(2)
-    }
-    assert len(made) == 1
-    files = ArtifactVersion.objects.for_workspace(tenant.workspace)
-    assert not files.filter(artifact__conversation__in=made).exists()
-
-
-def test_a_copy_needs_a_bud_that_the_person_may_use(
-    two_workspaces: TwoTenants,
-) -> None:
-    """SEC-475: not one of another workspace, and not somebody else's own; and who only has the link copies nothing."""
-    tenant, other = two_workspaces.a, two_workspaces.b
-    bud = make_bud(tenant)
-    allow_links(tenant, True)
-    shared = share(tenant, make_conversation(tenant, bud), Audience.LINK)
-    url = f"/shared/{token_of(shared)}/copy/"
-    foreign = make_bud(other, "Foreign")
-    own = make_bud(tenant, "Mine")
-    Bud.objects.for_workspace(tenant.workspace).filter(pk=own.pk).update(
-        visibility="owner", owner=tenant.owner
-    )
-    client = tenant.client()
-    for wrong in (foreign.pk, own.pk, "x", ""):
-        assert client.post(url, {"bud": str(wrong)}).status_code == 404
-    assert other.client().post(url, {"bud": str(bud.pk)}).status_code == 404
-    assert other.client().post(url, {"bud": str(foreign.pk)}).status_code == 404
-    assert Client().post(url, {"bud": str(bud.pk)}).status_code == 302
-    rows = Conversation.objects.for_workspace(tenant.workspace)
-    assert rows.exclude(owner=tenant.member).count() == 0
-
-
-def entries_of(tenant: Tenant) -> list[AuditEntry]:
-    rows = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
-    return [one for one in rows.order_by("id") if one.details.get("kind") == "shared chat"]
-
-
 def test_the_log_says_who_shared_what_with_whom_and_never_what_it_says(
     tenant: Tenant, conversation: Conversation, bud: Bud
 ) -> None:
@@ -811,103 +564,6 @@ def test_chosen_readers_are_told_and_find_the_chat(
     assert lines.all().count() == 2
     stop_sharing(shared=shared, actor=tenant.actor("member"))
     assert "Shared with you" not in tenant.client("auditor").get(url).content.decode()
-
-
-class Api:
-    """One person's requests."""
-
-    def __init__(self, tenant: Tenant, role: str) -> None:
-        self.client = tenant.client(role)
-        self.headers = {"X-Workspace": tenant.workspace.slug}
-
-    def __call__(
-        self, method: str, path: str, body: dict[str, Any] | None = None, status: int = 200
-    ) -> Any:
-        given: dict[str, Any] = {"data": body, "content_type": "application/json"}
-        call = getattr(self.client, method)
-        answer = call(f"/api/{path}", headers=self.headers, **(given if body is not None else {}))
-        assert answer.status_code == status, answer.content
-        return answer.json() if answer.content else None
-
-
-def test_programs_share_read_and_copy(tenant: Tenant, conversation: Conversation, bud: Bud) -> None:
-    """REL-998: as people do in the browser."""
-    mine, theirs = Api(tenant, "member"), Api(tenant, "admin")
-    path = f"conversations/{conversation.pk}/share/"
-    mine("get", path, status=404)
-    [person] = mine("get", f"shared-chats/people/?search={tenant.admin.email}")
-    assert person == {
-        "id": str(tenant.admin.pk),
-        "name": tenant.admin.display_name,
-        "email": tenant.admin.email,
-    }
-    made = mine("put", path, {"audience": "people", "people": [person["id"]]})
-    assert made["people"] == [person]
-    assert (made["is_open"], made["is_current"], made["title"]) == (True, True, "Orders")
-    assert mine("get", path) == made
-    assert mine("get", "shared-chats/")["results"] == [made]
-    assert mine("get", f"conversations/{conversation.pk}/")["is_shared"] is True
-    assert theirs("get", "shared-chats/")["results"] == []
-    theirs("get", path, status=404)
-    [given] = theirs("get", "shared-chats/given/")
-    assert (given["title"], given["link"]) == ("Orders", made["link"])
-    assert given["shared_by"]["email"] == tenant.member.email
-    assert mine("get", "shared-chats/given/") == []
-    assert Api(tenant, "auditor")("get", "shared-chats/given/") == []
-    token = made["link"].rstrip("/").rpartition("/")[2]
-    read = theirs("get", f"shared-chats/{token}/")
-    assert [message["role"] for message in read["messages"]] == ["user", "assistant"]
-    assert read["messages"][1]["calls"][0]["arguments"] is None
-    Api(tenant, "auditor")("get", f"shared-chats/{token}/", status=404)
-    copied = theirs("post", f"shared-chats/{token}/copy/", {"bud_id": str(bud.pk)}, status=201)
-    assert copied["title"] == "Orders"
-    mine("delete", path, status=204)
-    theirs("get", f"shared-chats/{token}/", status=404)
-    mine("delete", path, status=404)
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "field"),
-    [
-        ({}, 400, "audience"),
-        ({"audience": "world"}, 400, "audience"),
-        ({"audience": "people", "people": ["x"]}, 400, "people.0"),
-        ({"audience": "people", "people": []}, 422, "people"),
-        ({"audience": "workspace", "expires_at": "2001-01-01T00:00:00Z"}, 422, "expires_at"),
-        ({"audience": "workspace", "expires_at": "tomorrow"}, 400, "expires_at"),
-        ({"audience": "link"}, 422, "audience"),
-    ],
-)
-def test_programs_are_told_what_does_not_fit(
-    tenant: Tenant, conversation: Conversation, body: dict[str, Any], status: int, field: str
-) -> None:
-    """REL-992: at its field."""
-    api = Api(tenant, "member")
-    answer = api("put", f"conversations/{conversation.pk}/share/", body, status=status)
-    assert answer["errors"][0]["attr"] == field
-
-
-def test_a_public_link_of_another_workspace_is_read_on_its_page_alone(
-    two_workspaces: TwoTenants,
-) -> None:
-    """SEC-470: a program works in one workspace."""
-    tenant, other = two_workspaces.a, two_workspaces.b
-    allow_links(tenant, True)
-    shared = share(tenant, make_conversation(tenant, make_bud(tenant)), Audience.LINK)
-    assert page(shared, other.client()).status_code == 200
-    Api(other, "member")("get", f"shared-chats/{token_of(shared)}/", status=404)
-
-
-def test_only_members_are_found_to_share_with(two_workspaces: TwoTenants) -> None:
-    """SEC-470: nobody of another workspace, nobody who is suspended, not oneself."""
-    tenant = two_workspaces.a
-    api = Api(tenant, "member")
-    everybody = {person["email"] for person in api("get", "shared-chats/people/")}
-    assert everybody == {tenant.owner.email, tenant.admin.email, tenant.auditor.email}
-    membership = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.auditor)
-    suspend_member(membership=membership, reason="", actor=tenant.actor("owner"))
-    assert api("get", f"shared-chats/people/?search={tenant.auditor.email}") == []
-    assert api("get", f"shared-chats/people/?search={CANARY}") == []
 
 
 def test_after_a_restore_no_public_link_opens(
