@@ -94,6 +94,7 @@ test("REL-1661: who presses Enter before the buds are there has the words sent o
   });
   enter();
   expect(asked).toEqual([]);
+  expect(at().textContent).toContain("This is sent as soon as a bud can answer.");
   arrive();
   await vi.waitFor(() => expect(asked).toHaveLength(1));
   act(() => {

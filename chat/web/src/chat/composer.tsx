@@ -267,9 +267,11 @@ export function Composer(props: ComposerProps) {
             ? t.uploadFailed
             : isUploading
               ? t.waitForUpload
-              : isRunning && canSend && !isTouch()
-                ? t.whileRunning
-                : props.hint}
+              : isWanted
+                ? t.sentSoon
+                : isRunning && canSend && !isTouch()
+                  ? t.whileRunning
+                  : props.hint}
         </span>
         {canDictate() && (
           <DictateButton onHeard={(words) => setText(text ? `${text.trimEnd()} ${words}` : words)} />

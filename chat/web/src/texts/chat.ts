@@ -39,6 +39,7 @@ const chat = {
   full: (most: number, title: string) => `A message takes up to ${most} files. “${title}” was left out.`,
   pastedFile: "pasted",
   waitForUpload: "You can send when the files have arrived.",
+  sentSoon: "This is sent as soon as a bud can answer.",
   uploadFailed: "Remove the file that did not arrive, or try it again.",
   attachResource: "Attach a resource…",
   usePrompt: "Use a prompt",
