@@ -248,6 +248,32 @@ def test_a_message_that_fails_is_tried_again_later(tenant: Tenant, receiver: Htt
     assert waiting.status == AlertDelivery.Status.DELIVERED
 
 
+def test_the_page_says_which_messages_do_not_arrive(tenant: Tenant, receiver: HttpReceiver) -> None:
+    """REL-1722: where to, why, and whether Trellis tries again; and nothing once a later one has arrived."""
+    rule = make(tenant, _C.TIMEOUT, webhook_url=receiver.url, tells_bell=False)
+    page = f"/w/{tenant.workspace.slug}/audit/alerts/"
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    look(rule)
+    receiver.answers = [Response(status_code=500)]
+    delivery.deliver_due()
+    waiting = " ".join(tenant.client("auditor").get(page).content.decode().split())
+    assert f"A message to {receiver.url} has not arrived: It answered with status 500." in waiting
+    assert "Trellis tries again at" in waiting
+    AlertDelivery.objects.across_workspaces().update(status=AlertDelivery.Status.GIVEN_UP)
+    lost = " ".join(tenant.client("auditor").get(page).content.decode().split())
+    assert "Trellis has stopped trying." in lost
+    AlertDelivery.objects.create(
+        workspace_id=rule.workspace_id,
+        rule=rule,
+        channel=AlertDelivery.Channel.WEBHOOK,
+        target=rule.webhook_url,
+        payload={},
+        next_attempt_at=timezone.now(),
+    )
+    delivery.deliver_due()
+    assert "has not arrived" not in tenant.client("auditor").get(page).content.decode()
+
+
 def test_a_message_that_waits_goes_to_nobody_who_was_taken_out(tenant: Tenant) -> None:
     """SEC-624: out of the workspace, or out of the rule."""
     addresses = [tenant.member.email, "gone@example.org", "stays@example.org"]
@@ -447,7 +473,7 @@ def test_opening_a_notice_marks_it_alone_as_read(two_workspaces: TwoTenants) -> 
 
 
 def test_a_rule_for_a_name_that_the_log_does_not_know_is_told(tenant: Tenant) -> None:
-    """REL-923: it may be misspelt; the rule is kept, since its server may come later."""
+    """REL-923, REL-1724: it may be misspelt; the rule is kept, since its server may come later."""
     write(tenant, Action.TOOL_CALL_FINISHED, server=Ref(id=None, name="mail"), outcome=Outcome.OK)
     client, add = tenant.client("owner"), f"/w/{tenant.workspace.slug}/audit/alerts/add/"
     values = {"name": "x", "condition": "timeout", "threshold": 1, "window_minutes": 5}
@@ -455,6 +481,7 @@ def test_a_rule_for_a_name_that_the_log_does_not_know_is_told(tenant: Tenant) ->
     told = "The log names no server “mial” so far."
     page = client.post(add, {**values, "query": "server:mial"}, follow=True).content.decode()
     assert told in page
+    assert f'data-keeps-typed action="{add}"' in page
     page = client.post(add, {**values, "query": "server:mail"}, follow=True).content.decode()
     assert "The log names no" not in page
     assert AlertRule.objects.for_workspace(tenant.workspace).count() == 2
