@@ -67,6 +67,23 @@ it("SEC-554: has a tool ask each time from the card, and leaves this call to be 
   expect(named("Always")).toBeUndefined();
 });
 
+it("REL-1725: says where a permission for good can be revoked", async () => {
+  const { socket } = await import("../src/connection");
+  vi.spyOn(socket, "ask").mockResolvedValue({} as never);
+  const { toasts } = await import("../src/toasts");
+  for (const [name, count] of [
+    ["Allow once", 0],
+    ["Always for this tool", 1],
+  ] as const) {
+    draw();
+    openMenu();
+    await act(async () => named(name)?.click());
+    const told = toasts.value.filter(({ text }) => text.startsWith(call.tool.title));
+    expect(told.map(({ action }) => action?.label)).toEqual(Array(count).fill("Tool permissions"));
+    act(() => render(null, at()));
+  }
+});
+
 it("SEC-554: says nothing of it where it did not work", async () => {
   vi.spyOn(globalThis, "fetch").mockResolvedValue(Response.json({ detail: "no" }, { status: 403 }));
   draw();

@@ -6,6 +6,7 @@ import { askAlways, decide, decideForOther } from "../commands";
 import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
+import { toast } from "../toasts";
 import { Icon } from "../ui/icon";
 import { forgetKept, useKept } from "../ui/kept";
 import { Menu, MenuButton } from "../ui/menu";
@@ -77,6 +78,11 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     const worked = await decide(call.id, decision, extra);
     if (!worked) setBusy(false);
     else {
+      if (extra?.remember)
+        toast((extra.remember === "everywhere" ? t.allowedAlways : t.allowedHere)(title), "ok", {
+          label: t.permissions,
+          run: () => location.assign(boot.urls.permissions),
+        });
       leaveArguments(call);
       forgetKept(`refusal.${call.id}`);
       toComposer();
