@@ -65,6 +65,15 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     wasRefusing.current = isRefusing;
   }, [isRefusing]);
 
+  useLayoutEffect(
+    () => () => {
+      // Decided elsewhere. What somebody was writing is no message.
+      const active = document.activeElement;
+      if (card.current?.contains(active) && !active?.matches("input, textarea")) toComposer();
+    },
+    [],
+  );
+
   const act = async (decision: "approve" | "refuse", extra: Parameters<typeof decide>[2]) => {
     if (isBusy) return;
     setBusy(true);
