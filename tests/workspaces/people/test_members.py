@@ -6,6 +6,7 @@ import json
 import re
 from base64 import urlsafe_b64encode
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.test import Client
@@ -15,6 +16,7 @@ from chat.models import Bud
 from tests.chat.services.test_bud_listing import many_buds
 from tests.factories import Tenant, TwoTenants
 from workspaces.models import Membership
+from workspaces.people import services
 from workspaces.people.access import Access
 
 pytestmark = pytest.mark.django_db
@@ -183,6 +185,36 @@ def test_ownership_goes_to_somebody_else_by_typing_the_name(tenant: Tenant) -> N
     ]
     answer = client.post(page(tenant, "member", "make-owner"), {"confirmation": name})
     assert of(tenant, "member").role == "member"
+
+
+def test_a_person_is_told_of_another_role_and_of_the_right_to_audit(tenant: Tenant) -> None:
+    """REL-1728: in their bell, by whom; their open pages hear of it, and nobody of what stays as it was."""
+    client, name = tenant.client("owner"), tenant.workspace.name
+    with patch.object(services, "announce") as nudged:
+        client.post(page(tenant, "admin", "role"), {"role": "admin"})
+        client.post(page(tenant, "admin", "role"), {"role": "member", "is_auditor": "on"})
+        client.post(page(tenant, "admin", "role"), {"role": "member"})
+    rows = Notice.objects.for_workspace(tenant.workspace).order_by("pk")
+    assert list(rows.values_list("user__email", "title", "text")) == [
+        (
+            tenant.admin.email,
+            f"You are Member of {name} now",
+            (
+                f"{tenant.owner.email} changed your role from Admin to Member. "
+                "You may now read arguments and results in the audit log, and export it."
+            ),
+        ),
+        (
+            tenant.admin.email,
+            f"Your rights in {name} have changed",
+            (
+                f"{tenant.owner.email} changed them. "
+                "You may no longer read arguments and results in the audit log, or export it."
+            ),
+        ),
+    ]
+    told = [(call.args[1].kind, call.args[1].user_id) for call in nudged.call_args_list]
+    assert told == [("membership.changed", str(tenant.admin.pk))] * 2
 
 
 @pytest.mark.parametrize("who", ["member", "auditor"])
