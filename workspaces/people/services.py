@@ -276,6 +276,35 @@ def remove_member(*, membership: Membership, actor: Actor) -> None:
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
     hold_membership(membership)
     require_not_above(actor, Role(membership.role))
+    _end_membership(membership, actor=actor)
+
+
+@transaction.atomic
+def leave_workspace(*, workspace: Workspace, actor: Actor) -> None:
+    """End the actor's own membership; those who look after members are told.
+
+    Raises:
+        NotFound: they are no member.
+        Conflict: the workspace would be left without an owner.
+    """
+    rows = Membership.objects.for_workspace(workspace)
+    membership = rows.filter(user_id=actor.user_id).first() if actor.user_id else None
+    if membership is None:
+        raise NotFound(_("You are no member of this workspace."))
+    hold_membership(membership)
+    _end_membership(membership, actor=actor)
+    staff = rows.filter(role__in=[Role.OWNER.value, Role.ADMIN.value], user__is_active=True)
+    tell(
+        workspace_id=workspace.pk,
+        user_ids=list(staff.values_list("user_id", flat=True)),
+        kind="member.left",
+        title=_("%(person)s has left %(name)s") % {"person": actor.label, "name": workspace.name},
+        text=_("What they made stays."),
+        url=reverse("workspaces:members", args=[workspace.slug]),
+    )
+
+
+def _end_membership(membership: Membership, *, actor: Actor) -> None:
     keep_an_owner(membership)
     record_deleted(membership, actor=actor)
     user_id, workspace_id = membership.user_id, membership.workspace_id

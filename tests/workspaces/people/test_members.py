@@ -217,6 +217,35 @@ def test_a_person_is_told_of_another_role_and_of_the_right_to_audit(tenant: Tena
     assert told == [("membership.changed", str(tenant.admin.pk))] * 2
 
 
+@pytest.mark.parametrize("who", ["member", "admin"])
+def test_a_member_leaves_by_themselves(tenant: Tenant, who: str) -> None:
+    """REL-1729: on their profile, and who looks after members is told."""
+    client, workspace = tenant.client(who), tenant.workspace
+    address = f"/w/{workspace.slug}/leave/"
+    assert f'action="{address}"' in client.get("/account/").content.decode()
+    told = client.post(address, follow=True).content.decode()
+    assert f"You have left {workspace.name}." in told
+    assert client.get(f"/w/{workspace.slug}/").status_code == 404
+    assert not Membership.objects.for_workspace(workspace).filter(user=tenant.people[who]).exists()
+    left = f"{tenant.people[who].email} has left {workspace.name}"
+    heard = Notice.objects.for_workspace(workspace).filter(title=left)
+    others = {tenant.owner.email, tenant.admin.email} - {tenant.people[who].email}
+    assert set(heard.values_list("user__email", flat=True)) == others
+
+
+def test_the_last_owner_does_not_leave(tenant: Tenant) -> None:
+    """REL-1729: and reads what to do first. The platform's owner is no member, and has nothing to leave."""
+    client, address = tenant.client("owner"), f"/w/{tenant.workspace.slug}/leave/"
+    told = client.post(address, follow=True).content.decode()
+    assert "A workspace needs an owner. Make someone else an owner first." in told
+    assert of(tenant, "owner").role == "owner"
+    of(tenant, "member").delete()
+    type(tenant.member).objects.filter(pk=tenant.member.pk).update(is_superuser=True)
+    root = tenant.client("member")
+    assert f'action="{address}"' not in root.get("/account/").content.decode()
+    assert root.post(address).status_code == 404
+
+
 @pytest.mark.parametrize("who", ["member", "auditor"])
 def test_members_do_not_manage_members(tenant: Tenant, who: str) -> None:
     """SEC-387: not the list, not a person's page, not over REST."""
