@@ -94,7 +94,7 @@ it("REL-1725: says where a permission for good can be revoked", async () => {
     draw();
     openMenu();
     await act(async () => named(name)?.click());
-    const told = toasts.value.filter(({ text }) => text.startsWith(call.tool.title));
+    const told = toasts.value.filter(({ text }) => text.startsWith(`“${call.tool.title}”`));
     expect(told.map(({ action }) => action?.label)).toEqual(Array(count).fill("Tool permissions"));
     act(() => render(null, at()));
   }

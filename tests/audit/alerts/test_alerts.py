@@ -26,6 +26,7 @@ from tests.factories import Tenant, TwoTenants
 from workspaces import outbox
 from workspaces.actors import Source
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.mails import public_url
 from workspaces.models import Membership
 from workspaces.people.services import remove_member
 
@@ -153,7 +154,10 @@ def test_rules_look_at_their_server_and_tool_only(two_workspaces: TwoTenants) ->
 
 
 def test_one_alert_is_open_and_told_once(tenant: Tenant, receiver: HttpReceiver) -> None:
-    """De-duplicated, with a reminder after the hours said, and a word when it is over."""
+    """De-duplicated, with a reminder after the hours said, and a word when it is over.
+
+    REL-1730: the bell has the number, and the mail the way to the rule.
+    """
     rule = make(
         tenant,
         _C.TIMEOUT,
@@ -182,6 +186,16 @@ def test_one_alert_is_open_and_told_once(tenant: Tenant, receiver: HttpReceiver)
         "Back to normal",
     ]
     assert mail.outbox[0].to == ["oncall@example.org"]
+    at = f"/w/{tenant.workspace.slug}/audit/alerts/{rule.pk}/"
+    assert all(
+        f"To change this rule, or whom it tells:\n{public_url(at)}\n" in m.body for m in mail.outbox
+    )
+    bell = Notice.objects.for_workspace(tenant.workspace).filter(user=tenant.owner).order_by("pk")
+    assert list(bell.values_list("text", flat=True)) == [
+        "1 timeout. The rule: At least 1 timeout within 5 hours.",
+        "2 timeouts. The rule: At least 1 timeout within 5 hours.",
+        "Now: 0 timeouts.",
+    ]
     actions = list(
         AuditEntry.objects.for_workspace(tenant.workspace)
         .filter(action__startswith="alert.")

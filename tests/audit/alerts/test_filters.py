@@ -215,7 +215,7 @@ def test_an_alert_says_what_was_filtered_and_leads_to_it(tenant: Tenant) -> None
     raised = AuditEntry.objects.for_workspace(tenant.workspace).get(action="alert.raised")
     assert raised.details["filter"] == "tool:read person:member"
     later = write(tenant, CALL, outcome=Outcome.TIMEOUT, tool="read")
-    for url in (payload["data"]["url"], message.body.split()[-1], notice.url):
+    for url in (payload["data"]["url"], str(message.body).split("\n\n")[1], notice.url):
         told = urlsplit(url)
         given = {name: value for name, [value] in parse_qs(told.query).items()}
         assert given["outcome"] == "timeout"
