@@ -60,7 +60,7 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         except InvalidInput as error:
             _put_faults(form, error)
         else:
-            _warn_of_unknown(request, rule)
+            _warn(request, rule)
             if secret:
                 return render(request, "audit/alerts/list.html", _page(request, secret=secret))
             messages.success(request, _("“%(name)s” is watched.") % {"name": rule.name})
@@ -100,7 +100,7 @@ def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpR
         except InvalidInput as error:
             _put_faults(form, error)
         else:
-            _warn_of_unknown(request, rule)
+            _warn(request, rule)
             if secret:
                 return render(request, "audit/alerts/list.html", _page(request, secret=secret))
             messages.success(request, _("Saved."))
@@ -194,8 +194,10 @@ def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     )
 
 
-def _warn_of_unknown(request: WorkspaceRequest, rule: AlertRule) -> None:
+def _warn(request: WorkspaceRequest, rule: AlertRule) -> None:
     """A rule may come before its server and tool; a name that is misspelt would never be found."""
+    if not (rule.tells_bell or rule.emails or rule.webhook_url):
+        messages.warning(request, _("The rule tells nobody. Its alerts stand on this page alone."))
     known = reports.choices_of(rule.workspace_id, None)
     wanted = filter_of(rule, now=timezone.now())
     for name, choices, told in (

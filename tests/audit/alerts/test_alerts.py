@@ -499,3 +499,23 @@ def test_a_rule_for_a_name_that_the_log_does_not_know_is_told(tenant: Tenant) ->
     page = client.post(add, {**values, "query": "server:mail"}, follow=True).content.decode()
     assert "The log names no" not in page
     assert AlertRule.objects.for_workspace(tenant.workspace).count() == 2
+
+
+def test_a_rule_that_can_tell_nobody_says_so(tenant: Tenant) -> None:
+    """REL-1731: as it is saved and in the list; one that would never alert is not taken."""
+    client, page = tenant.client("owner"), f"/w/{tenant.workspace.slug}/audit/alerts/"
+    values = {"name": "x", "condition": "spending", "threshold": 101, "window_minutes": 5}
+    values |= {"least_calls": 1, "remind_hours": 0}
+    refused = client.post(f"{page}add/", values)
+    assert refused.status_code == 422
+    assert "It is a number of per cent, at most 100." in refused.content.decode()
+    saved = client.post(f"{page}add/", {**values, "threshold": 100}, follow=True).content.decode()
+    assert "The rule tells nobody." in saved
+    assert "Tells nobody" in client.get(page).content.decode()
+    rule = AlertRule.objects.for_workspace(tenant.workspace).get()
+    told = {**values, "threshold": 100, "tells_bell": "on"}
+    assert (
+        "The rule tells nobody."
+        not in client.post(f"{page}{rule.pk}/", told, follow=True).content.decode()
+    )
+    assert "Tells nobody" not in client.get(page).content.decode()
