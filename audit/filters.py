@@ -51,7 +51,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "credential": (gettext_noop("Credential"), "credential_id"),
     "definition": (gettext_noop("Definition hash"), "definition_hash"),
 }
-"""Name in the address → label, column. A star at the end means: begins with."""
+"""Name in the address → label, column. A star at the end means: begins with. A star alone: has one."""
 IDS: Final[Mapping[str, tuple[str, str]]] = {
     "entry": (gettext_noop("Entry"), "id"),
     "call": (gettext_noop("Call"), "call_id"),

@@ -32,7 +32,7 @@ REQUEST_CHANGED: Final = "request.changed"
 class Announcement:
     kind: str
     """What changed: "server.changed", "tools.changed", "bud.changed", "conversation.changed", "draft.changed",
-    "folder.changed", "request.changed", "import.changed", "data_copy.changed"."""
+    "folder.changed", "request.changed", "import.changed", "data_copy.changed", "membership.changed"."""
     id: str
     """The id of the row."""
     user_id: str | None = None

@@ -24,6 +24,7 @@ urlpatterns = [
     path("account/sessions/", settings.sessions, name="sessions"),
     path("account/tokens/", views.tokens, name="tokens"),
     path("account/tokens/<uuid:token_id>/revoke/", views.revoke, name="revoke_token"),
+    path("w/<slug:workspace_slug>/leave/", settings.leave, name="leave"),
     path("w/<slug:workspace_slug>/people/link/", people.make_link, name="make_join_link"),
     path(
         "w/<slug:workspace_slug>/people/link/<uuid:link_id>/revoke/",

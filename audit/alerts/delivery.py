@@ -14,12 +14,15 @@ from audit.models import AlertDelivery
 from workspaces import outbox, sending, webhooks
 from workspaces.errors import DomainError
 from workspaces.mails import compose
+from workspaces.models import Workspace
 from workspaces.people.memberships import suspended_addresses
 from workspaces.scoping import WorkspaceQuerySet
 
 logger = logging.getLogger(__name__)
 
 KEEP_DAYS: Final = 30
+_TARGET: Final = ("rule_id", "channel", "target")
+"""Whom a rule tells, and how."""
 
 
 def deliver_due() -> int:
@@ -32,9 +35,19 @@ def trim_deliveries() -> int:
     return outbox.trim(AlertDelivery, days=KEEP_DAYS)
 
 
+def failing(workspace: Workspace) -> list[AlertDelivery]:
+    """Give the newest message to each address that rules still name, where it failed and none has arrived since."""
+    rows = AlertDelivery.objects.for_workspace(workspace)
+    same = {name: OuterRef(name) for name in ("workspace_id", *_TARGET)}
+    later = rows.filter(**same, status=AlertDelivery.Status.DELIVERED, pk__gt=OuterRef("pk"))
+    failed = rows.exclude(last_error="").filter(~Exists(later)).select_related("rule")
+    newest = {tuple(getattr(row, name) for name in _TARGET): row for row in failed.order_by("pk")}
+    return [row for row in newest.values() if _is_named(row)]
+
+
 def _due() -> WorkspaceQuerySet[AlertDelivery]:
     """What is due and has nothing before it: nobody is told that an alert is over before they are told of it."""
-    same = {name: OuterRef(name) for name in ("workspace_id", "rule_id", "channel", "target")}
+    same = {name: OuterRef(name) for name in ("workspace_id", *_TARGET)}
     before = AlertDelivery.objects.across_workspaces().filter(
         **same, status=AlertDelivery.Status.WAITING, pk__lt=OuterRef("pk")
     )
@@ -42,11 +55,16 @@ def _due() -> WorkspaceQuerySet[AlertDelivery]:
 
 
 def _is_wanted(delivery: AlertDelivery) -> bool:
-    """Whether the rule still names whoever is to be told: they may have left while it waited."""
+    """Whether whoever is to be told still is: they may have left while it waited."""
+    if not _is_named(delivery) or delivery.channel != AlertDelivery.Channel.EMAIL:
+        return _is_named(delivery)
+    return delivery.target.lower() not in suspended_addresses(delivery.workspace_id)
+
+
+def _is_named(delivery: AlertDelivery) -> bool:
     rule, target = delivery.rule, delivery.target
-    if delivery.channel != AlertDelivery.Channel.EMAIL:
-        return target == rule.webhook_url
-    return target in rule.emails and target.lower() not in suspended_addresses(rule.workspace_id)
+    is_mail = delivery.channel == AlertDelivery.Channel.EMAIL
+    return target in rule.emails if is_mail else target == rule.webhook_url
 
 
 def _begin(delivery: AlertDelivery) -> sending.Send | None:

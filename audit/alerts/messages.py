@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from audit.alerts.filtering import log_path_of
@@ -26,15 +27,17 @@ def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
     ):  # others read it, whoever's change it came of
         message = told(rule, workspace.name, kind=kind, value=alert.value)
         condition = condition_of(rule)
+        change = _("To change this rule, or whom it tells:")
     path = log_path_of(alert, rule, is_told=True)
     url = public_url(path)
+    rule_url = public_url(reverse("audit:alert_rule", args=[workspace.slug, rule.pk]))
     if rule.tells_bell:
         notify(
             workspace_id=rule.workspace_id,
             user_ids=readers_of(rule.workspace_id),
             kind=f"alert.{kind}",
             title=message.subject,
-            text=message.text.partition("\n")[2],
+            text=message.short,
             url=path
             if len(path) <= LONGEST_URL
             else reverse("audit:alerts", args=[workspace.slug]),
@@ -49,7 +52,10 @@ def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
             rule=rule,
             channel=AlertDelivery.Channel.EMAIL,
             target=address,
-            payload={"subject": message.subject, "text": f"{message.text}\n\n{url}\n"},
+            payload={
+                "subject": message.subject,
+                "text": f"{message.text}\n\n{url}\n\n{change}\n{rule_url}\n",
+            },
             next_attempt_at=now,
         )
     if rule.webhook_url:

@@ -30,6 +30,7 @@ from workspaces.webhooks import new_secret
 MOST_RULES: Final = 50
 MOST_ADDRESSES: Final = 10
 _MOST_THRESHOLD: Final = 100_000
+_PER_CENT: Final = frozenset({AlertRule.Condition.ERROR_RATE, AlertRule.Condition.SPENDING})
 _WATCHED: Final = (
     *("condition", "threshold", "window_minutes", "least_calls"),
     *("server_name", "tool_name", "query"),
@@ -204,7 +205,7 @@ def _faults(draft: RuleDraft) -> dict[str, list[str]]:
         faults["condition"] = [_("There is no such condition.")]
     if not 1 <= draft.threshold <= _MOST_THRESHOLD:
         faults["threshold"] = [_("It is a number from 1 to %(most)s.") % {"most": _MOST_THRESHOLD}]
-    elif draft.condition == AlertRule.Condition.ERROR_RATE and draft.threshold > 100:
+    elif draft.condition in _PER_CENT and draft.threshold > 100:
         faults["threshold"] = [_("It is a number of per cent, at most 100.")]
     if not 1 <= draft.window_minutes <= MOST_WINDOW_MINUTES:
         faults["window_minutes"] = [

@@ -16,11 +16,11 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from audit import reports
-from audit.alerts import notices, services
+from audit.alerts import delivery, notices, services
 from audit.alerts.filtering import filter_of, log_path_of
 from audit.alerts.forms import RuleForm
 from audit.alerts.words import amount_of, condition_of
-from audit.models import Alert, AlertDelivery, AlertRule
+from audit.models import Alert, AlertRule
 from audit.views.filtering import known_filters
 from audit.views.header import header_of
 from workspaces.errors import DomainError, InvalidInput, NotFound
@@ -60,7 +60,7 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         except InvalidInput as error:
             _put_faults(form, error)
         else:
-            _warn_of_unknown(request, rule)
+            _warn(request, rule)
             if secret:
                 return render(request, "audit/alerts/list.html", _page(request, secret=secret))
             messages.success(request, _("“%(name)s” is watched.") % {"name": rule.name})
@@ -100,7 +100,7 @@ def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpR
         except InvalidInput as error:
             _put_faults(form, error)
         else:
-            _warn_of_unknown(request, rule)
+            _warn(request, rule)
             if secret:
                 return render(request, "audit/alerts/list.html", _page(request, secret=secret))
             messages.success(request, _("Saved."))
@@ -194,8 +194,10 @@ def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     )
 
 
-def _warn_of_unknown(request: WorkspaceRequest, rule: AlertRule) -> None:
+def _warn(request: WorkspaceRequest, rule: AlertRule) -> None:
     """A rule may come before its server and tool; a name that is misspelt would never be found."""
+    if not (rule.tells_bell or rule.emails or rule.webhook_url):
+        messages.warning(request, _("The rule tells nobody. Its alerts stand on this page alone."))
     known = reports.choices_of(rule.workspace_id, None)
     wanted = filter_of(rule, now=timezone.now())
     for name, choices, told in (
@@ -250,8 +252,7 @@ def _page(
     rules = AlertRule.objects.for_workspace(workspace).select_related("workspace")
     found = Alert.objects.for_workspace(workspace).select_related("rule__workspace")
     open_ones = {alert.rule_id: alert for alert in found.filter(ended_at=None)}
-    failing = AlertDelivery.objects.for_workspace(workspace).exclude(last_error="")
-    faults = dict(failing.order_by("pk").values_list("rule_id", "last_error"))
+    failing = delivery.failing(workspace)
     past = page_in_address(found.exclude(ended_at=None), request.GET, by="-started_at")
     can_manage = has_permission(
         request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
@@ -269,7 +270,7 @@ def _page(
                 "words": condition_of(rule),
                 "alert": open_ones.get(rule.pk),
                 "log_url": log_path_of(open_ones[rule.pk], rule) if rule.pk in open_ones else "",
-                "fault": faults.get(rule.pk, ""),
+                "failing": [one for one in failing if one.rule_id == rule.pk],
             }
             for rule in rules
         ],

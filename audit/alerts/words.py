@@ -18,6 +18,8 @@ class Told:
 
     subject: str
     text: str
+    short: str
+    """Without what the subject says."""
 
 
 def condition_of(rule: AlertRule) -> str:
@@ -53,13 +55,15 @@ def told(rule: AlertRule, workspace: str, *, kind: str, value: float) -> Told:
         return Told(
             subject=_("Back to normal: %(rule)s (%(workspace)s)") % values,
             text=_("%(rule)s in %(workspace)s is back to normal.\nNow: %(amount)s.") % values,
+            short=_("Now: %(amount)s.") % values,
         )
     if kind == "reminder":
         subject = _("Still: %(rule)s (%(workspace)s)") % values
     else:
         subject = _("Alert: %(rule)s (%(workspace)s)") % values
     text = _("%(rule)s in %(workspace)s: %(amount)s.\nThe rule: %(condition)s.") % values
-    return Told(subject=subject, text=text)
+    short = _("%(amount)s. The rule: %(condition)s.") % values
+    return Told(subject=subject, text=text, short=short)
 
 
 def amount_of(rule: AlertRule, value: float) -> str:

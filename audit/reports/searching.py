@@ -123,7 +123,7 @@ def _conditions(wanted: EntryFilter) -> Q:
         if value:
             found &= Q(**{column: value})
     for column, text in wanted.begins.items():
-        found &= Q(**{f"{column}__startswith": text})
+        found &= Q(**({f"{column}__startswith": text} if text else {f"{column}__gt": ""}))
     for column, number in wanted.least.items():
         found &= Q(**{f"{column}__gte": number})
     for column, number in wanted.most.items():

@@ -52,6 +52,7 @@ def header_of(request: WorkspaceRequest, query: str = "") -> dict[str, Any]:
         "is_log_unsigned": find_missing_key() is not None,
         "can_export": can_export,
         "export_formats": _formats(workspace.slug, query) if can_export else [],
+        "proof_files": _proof_files(workspace.slug) if can_export else [],
     }
 
 
@@ -74,12 +75,11 @@ def _formats(slug: str, query: str) -> list[dict[str, str]]:
     for extension, one in exports.FORMATS.items():
         url = reverse("audit:export", args=[slug, extension])
         found.append({"label": gettext(one.label), "url": f"{url}?{query}" if query else url})
-    for label, route in (
-        (_("Verifiable export"), "audit:proof-export"),
-        (_("Verifier program"), "audit:verifier"),
-    ):
-        try:
-            found.append({"label": label, "url": reverse(route, args=[slug])})
-        except NoReverseMatch:
-            continue
     return found
+
+
+def _proof_files(slug: str) -> list[dict[str, str]]:
+    files = ((_("Verifiable export"), "proof-export"), (_("Verifier program"), "verifier"))
+    return [
+        {"label": label, "url": reverse(f"audit:{route}", args=[slug])} for label, route in files
+    ]

@@ -373,6 +373,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "workspaces:setup": "The first owner of the platform makes their account with a link of the console.",
     "workspaces:accept_invitation": _JOINING,
     "workspaces:join": _JOINING,
+    "workspaces:leave": "A program that acts for somebody does not end their membership.",
     "mcp_servers:sign_in": "The issuer asks a person in a browser.",
     "mcp_endpoint": "It is no form: MCP clients speak their own protocol there.",
     "mcp_authorize": "A person lets a client in, in a browser.",

@@ -639,6 +639,7 @@ SAMPLES: dict[str, Sample] = {
     ),
     "workspaces:shortcuts": Sample(),
     "workspaces:all": Sample(),
+    "workspaces:leave": Sample(ids=_slug, reads=False),
     "workspaces:appearance": Sample(bodies=(lambda _: {"theme": "dark"},)),
     "workspaces:formats": Sample(bodies=(lambda _: {"time_zone": "Asia/Tokyo", "clock": "12"},)),
     "workspaces:sessions": Sample(bodies=(_body(session="browser_session"),)),

@@ -12,15 +12,16 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from workspaces.errors import InvalidInput
+from workspaces.errors import Conflict, InvalidInput
 from workspaces.middleware import enterable_workspaces
 from workspaces.models import Theme, WorkspaceSession
 from workspaces.pages.forms import FormatsForm, ProfileForm
 from workspaces.pages.parts import id_of, picture_response
 from workspaces.people.pictures import MOST_BYTES, keep_picture, own_picture, remove_picture
 from workspaces.people.profiles import change_profile
+from workspaces.people.services import leave_workspace
 from workspaces.people.visits import (
     SESSION_ORDER,
     device,
@@ -63,6 +64,22 @@ def _profile_page(
     return render(
         request, "workspaces/settings_profile.html", context, status=422 if is_refused else 200
     )
+
+
+@require_POST
+@login_required
+def leave(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
+    """The person is no member of this workspace any more."""
+    workspace = request.workspace
+    if workspace is None:
+        raise Http404
+    try:
+        leave_workspace(workspace=workspace, actor=request.actor)
+    except Conflict as error:
+        messages.error(request, error.message)
+        return redirect("workspaces:profile")
+    messages.success(request, _("You have left %(name)s.") % {"name": workspace.name})
+    return redirect("workspaces:index")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -12,10 +12,13 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
+from workspaces.announcements import Announcement, announce
+from workspaces.bell import tell
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
@@ -217,12 +220,50 @@ def change_membership(
     _require_owner_for_auditor(actor, is_change=is_auditor != membership.is_auditor)
     if role is not Role.OWNER:
         keep_an_owner(membership)
+    before, could_audit = membership.get_role_display(), membership.is_auditor
     with tracked_change(membership, actor=actor):
         membership.role = role.value
         membership.is_auditor = is_auditor
         membership.save(update_fields=["role", "is_auditor", "updated_at"])
     end_access(membership.user_id, membership.workspace_id)
+    if (before, could_audit) != (membership.get_role_display(), is_auditor):
+        _tell_of_rights(membership, before=before, could_audit=could_audit, actor=actor)
     return membership
+
+
+def _tell_of_rights(
+    membership: Membership, *, before: str, could_audit: bool, actor: Actor
+) -> None:
+    """Tell a member what changed for them, and their open pages that it did."""
+    workspace, role = membership.workspace, membership.get_role_display()
+    values = {"role": role, "before": before, "name": workspace.name, "person": actor.label}
+    if role == before:
+        title = _("Your rights in %(name)s have changed") % values
+        told = [_("%(person)s changed them.") % values]
+    else:
+        title = _("You are %(role)s of %(name)s now") % values
+        told = [_("%(person)s changed your role from %(before)s to %(role)s.") % values]
+    if membership.is_auditor and not could_audit:
+        told.append(_("You may now read arguments and results in the audit log, and export it."))
+    elif could_audit and not membership.is_auditor:
+        told.append(
+            _("You may no longer read arguments and results in the audit log, or export it.")
+        )
+    if actor.user_id != membership.user_id:
+        tell(
+            workspace_id=workspace.pk,
+            user_ids=[membership.user_id],
+            kind="role",
+            title=title,
+            text=" ".join(told),
+            url=reverse("chat:home", args=[workspace.slug]),
+        )
+    announce(
+        workspace.pk,
+        Announcement(
+            kind="membership.changed", id=str(membership.pk), user_id=str(membership.user_id)
+        ),
+    )
 
 
 @transaction.atomic
@@ -235,6 +276,35 @@ def remove_member(*, membership: Membership, actor: Actor) -> None:
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=membership.workspace_id)
     hold_membership(membership)
     require_not_above(actor, Role(membership.role))
+    _end_membership(membership, actor=actor)
+
+
+@transaction.atomic
+def leave_workspace(*, workspace: Workspace, actor: Actor) -> None:
+    """End the actor's own membership; those who look after members are told.
+
+    Raises:
+        NotFound: they are no member.
+        Conflict: the workspace would be left without an owner.
+    """
+    rows = Membership.objects.for_workspace(workspace)
+    membership = rows.filter(user_id=actor.user_id).first() if actor.user_id else None
+    if membership is None:
+        raise NotFound(_("You are no member of this workspace."))
+    hold_membership(membership)
+    _end_membership(membership, actor=actor)
+    staff = rows.filter(role__in=[Role.OWNER.value, Role.ADMIN.value], user__is_active=True)
+    tell(
+        workspace_id=workspace.pk,
+        user_ids=list(staff.values_list("user_id", flat=True)),
+        kind="member.left",
+        title=_("%(person)s has left %(name)s") % {"person": actor.label, "name": workspace.name},
+        text=_("What they made stays."),
+        url=reverse("workspaces:members", args=[workspace.slug]),
+    )
+
+
+def _end_membership(membership: Membership, *, actor: Actor) -> None:
     keep_an_owner(membership)
     record_deleted(membership, actor=actor)
     user_id, workspace_id = membership.user_id, membership.workspace_id

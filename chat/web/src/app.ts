@@ -8,11 +8,16 @@ import { loadNotices, placeNotices } from "./notices";
 import { arrive } from "./place";
 import { loadBuds } from "./store/buds";
 import { loadList } from "./store/list";
+import shell from "./texts/shell";
+import { toast, UNDO_MS } from "./toasts";
 
-hearOfChanges((kind, id) => {
+export const hearing = (kind: string, id: string): void => {
   if (kind === "resource.changed") changedResources.value = { ...changedResources.value, [id]: Date.now() };
   else if (kind === "notice.changed") nudge("notices", loadNotices);
-});
+  else if (kind === "membership.changed")
+    toast(shell.roleChanged, "info", { label: shell.reload, run: () => location.reload() }, UNDO_MS);
+};
+hearOfChanges(hearing);
 
 export function startApp(): void {
   addEventListener("popstate", arrive);

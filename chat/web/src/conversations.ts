@@ -97,3 +97,8 @@ export async function restoreConversation(id: string, opens = false): Promise<bo
 hearOfChanges((kind, id) => {
   if (kind === "conversation.changed") nudge(`c-${id}`, () => refreshConversation(id));
 });
+openProblem.subscribe((problem) => {
+  // It was shown before: whoever was offline did not hear that it was deleted.
+  const shown = openState.peek()?.conversation;
+  if (problem === shell.noAccess && shown) void refreshConversation(shown.id);
+});

@@ -75,6 +75,8 @@ function putBack({ form: at, values }: Typed): HTMLFormElement | null {
     )
       field.value = found[1];
   }
+  const folded = form.closest("details");
+  if (folded) folded.open = true;
   form.dataset.putBack = "";
   return form;
 }

@@ -14,7 +14,7 @@ import { conversationPath, goOn, place } from "./place";
 import { buds, loadBuds } from "./store/buds";
 import type { Asked, Outgoing } from "./store/conversation";
 import { placeInList, showsArchived } from "./store/list";
-import { local, outbox } from "./store/open-conversation";
+import { local, openState, outbox } from "./store/open-conversation";
 import { NEW, type Unsent } from "./store/outbox";
 import chat from "./texts/chat";
 import folders from "./texts/folders";
@@ -72,10 +72,15 @@ async function deliver(client_id: string): Promise<void> {
     if (error instanceof CommandError && error.code === "offline") return;
     const why = messageOf(error);
     const isGone = error instanceof CommandError && error.code === "not_found";
+    const shown = openState.value?.conversation;
+    const isTemporary = shown?.id === conversation_id && shown.is_temporary;
+    const isKept = isGone && text !== "" && !isTemporary;
     if (isGone) outbox.drop(client_id);
     else outbox.mark(client_id, why);
-    // Elsewhere nobody would see it at the message.
-    if (place.value !== conversation_id) toast(chat.notSent(why), "bad");
+    if (isKept) {
+      keepDraft(HOME, [draftOf(HOME), text].filter(Boolean).join("\n\n"));
+      toast(chat.sentNowhere, "bad");
+    } else if (place.value !== conversation_id) toast(chat.notSent(why), "bad"); // nobody would see it at the message
     local({ type: "local.send_failed", client_id, error: why });
   }
 }

@@ -67,6 +67,39 @@ it("SEC-554: has a tool ask each time from the card, and leaves this call to be 
   expect(named("Always")).toBeUndefined();
 });
 
+it.each([
+  ["[role=group]", "composer-text"],
+  ["textarea", ""],
+])("REL-1726: decided elsewhere, hands the focus of %s on, and no half a reason", async (focused, id) => {
+  const { forgetKept } = await import("../src/ui/kept");
+  draw();
+  if (focused === "textarea") act(() => named("Refuse…")?.click());
+  at().querySelector<HTMLElement>(focused)?.focus();
+  const field = document.body.appendChild(document.createElement("textarea"));
+  field.id = "composer-text";
+  act(() => render(null, at()));
+  expect(document.activeElement?.id).toBe(id);
+  field.remove();
+  forgetKept(`refusal.${call.id}`);
+});
+
+it("REL-1725: says where a permission for good can be revoked", async () => {
+  const { socket } = await import("../src/connection");
+  vi.spyOn(socket, "ask").mockResolvedValue({} as never);
+  const { toasts } = await import("../src/toasts");
+  for (const [name, count] of [
+    ["Allow once", 0],
+    ["Always for this tool", 1],
+  ] as const) {
+    draw();
+    openMenu();
+    await act(async () => named(name)?.click());
+    const told = toasts.value.filter(({ text }) => text.startsWith(`“${call.tool.title}”`));
+    expect(told.map(({ action }) => action?.label)).toEqual(Array(count).fill("Tool permissions"));
+    act(() => render(null, at()));
+  }
+});
+
 it("SEC-554: says nothing of it where it did not work", async () => {
   vi.spyOn(globalThis, "fetch").mockResolvedValue(Response.json({ detail: "no" }, { status: 403 }));
   draw();

@@ -52,6 +52,22 @@ it("REL-1701: who has gone elsewhere while a chat began stays there, and the wor
   expect(app.place.value).toBe(BEGUN);
 });
 
+it("REL-1727: words that waited for the connection go on in the start page's field, if their chat is gone", async () => {
+  const { CommandError } = await import("../src/net/socket");
+  const { draftOf, HOME, keepDraft } = await import("../src/chat/draft");
+  const ask = vi.spyOn(app.socket, "ask").mockRejectedValue(new CommandError("not_found", "Not found."));
+  vi.spyOn(app.socket, "isOpen", "get").mockReturnValue(true);
+  keepDraft(HOME, "Begun.");
+  app.go(app.conversationPath(OTHER));
+  await sending.sendMessage("What time is it?");
+  expect(draftOf(HOME)).toBe("Begun.\n\nWhat time is it?");
+  expect(app.outbox.read()).toEqual([]);
+  expect(told().map(([text]) => text)).toContain(
+    "Not sent, because the chat was deleted. What you wrote is in the message field of a new chat.",
+  );
+  ask.mockRestore();
+});
+
 it("REL-1701: nor does a copy take along who has left what they copied", async () => {
   app.go(app.conversationPath(OTHER));
   const copying = commands.forkFrom("m");

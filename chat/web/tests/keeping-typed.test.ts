@@ -70,6 +70,15 @@ it("REL-1481: it is not put back on another page, on one opened as ever, or for 
   expect(startKeepingTyped(ANN)).toBe(false);
 });
 
+it("REL-1724: a form that was unfolded is so again", () => {
+  startKeepingTyped(ANN);
+  sendChanged();
+  history.replaceState(null, "", "/w/demo/buds/one/#unsent");
+  document.body.innerHTML = `<details><summary>Add</summary>${FORM}</details>`;
+  expect(startKeepingTyped(ANN)).toBe(true);
+  expect(document.querySelector("details")?.open).toBe(true);
+});
+
 it("REL-1481, REL-576: it goes with its person", () => {
   startKeepingTyped(ANN);
   sendChanged();

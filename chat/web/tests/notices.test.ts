@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { loadNotices, notices, placeNotices, readNotice, unread } from "../src/notices";
 import { startReadingNotices } from "../src/reading-notices";
+import { openPage } from "./page";
 
 const NOTICE = {
   id: "1",
@@ -84,4 +85,17 @@ test("REL-916: so it is on pages that the server draws", () => {
     ["/w/a/notices/read/?format=json", "notice=7"],
   ]);
   expect(document.querySelector("a")?.hasAttribute("data-unread")).toBe(false);
+});
+
+test("REL-1728: a page whose person got another role says so, and can be opened anew", async () => {
+  openPage();
+  vi.resetModules();
+  const { hearing } = await import("../src/app");
+  const { toasts } = await import("../src/toasts");
+  hearing("bud.changed", "1");
+  expect(toasts.value).toEqual([]);
+  hearing("membership.changed", "1");
+  expect(toasts.value.map(({ text, action }) => [text, action?.label])).toEqual([
+    ["Your role in this workspace has changed.", "Reload"],
+  ]);
 });

@@ -76,6 +76,21 @@ it("REL-953: tells whoever looks at a chat that it was deleted elsewhere, and br
   vi.unstubAllGlobals();
 });
 
+it("REL-1727: tells it, too, to whoever was offline when the chat was deleted", async () => {
+  vi.stubGlobal("fetch", async () => new Response("{}", { status: 404 }));
+  const { CommandError } = await import("../src/net/socket");
+  const { emptyConversation } = await import("../src/store/conversation");
+  vi.spyOn(app.socket, "isOpen", "get").mockReturnValue(true);
+  vi.spyOn(app.socket, "ask").mockRejectedValue(new CommandError("not_found", "Not found."));
+  app.place.value = "c1";
+  app.openState.value = { ...emptyConversation("c1"), conversation: conversation({ id: "c1" }), seq: 1 };
+  await app.openAgain();
+  await vi.waitFor(() => expect(app.place.value).toBeNull());
+  expect(texts()).toEqual(["This chat was deleted in another window or on another device."]);
+  expect(notes.toasts.value[0]?.action?.label).toBe("Undo");
+  vi.unstubAllGlobals();
+});
+
 it("REL-1349: no longer says that there is no connection once there is one", async () => {
   const { default: common } = await import("../src/texts/common");
   notes.toast(common.notConnected, "bad");

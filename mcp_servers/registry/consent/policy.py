@@ -23,6 +23,7 @@ ASKS_ALWAYS: Final = "user.ask"
 SECOND_PERSON: Final = "approval.second_person"
 OUTSIDE_WAS_READ: Final = _("content from outside was read")
 
+_ALWAYS_BUT: Final = _("You chose to always allow this tool, but this call still asks.")
 _ASKED_FOR: Final = frozenset({"tool.confirm", "action.confirm", ASKS_ALWAYS})
 
 SENTENCES: Final[dict[str, str]] = {
@@ -87,7 +88,8 @@ def relax(decision: PolicyDecision, facts: ToolFacts, *, is_remembered: bool) ->
     if not is_remembered or not may_remember(decision):
         return decision
     if facts.is_steerable:
-        return _untrusted(facts)
+        asked = _untrusted(facts)
+        return replace(asked, reason=f"{_ALWAYS_BUT} {asked.reason}")
     return _auto("user.always")
 
 

@@ -26,6 +26,7 @@ from tests.factories import Tenant, TwoTenants
 from workspaces import outbox
 from workspaces.actors import Source
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.mails import public_url
 from workspaces.models import Membership
 from workspaces.people.services import remove_member
 
@@ -153,7 +154,10 @@ def test_rules_look_at_their_server_and_tool_only(two_workspaces: TwoTenants) ->
 
 
 def test_one_alert_is_open_and_told_once(tenant: Tenant, receiver: HttpReceiver) -> None:
-    """De-duplicated, with a reminder after the hours said, and a word when it is over."""
+    """De-duplicated, with a reminder after the hours said, and a word when it is over.
+
+    REL-1730: the bell has the number, and the mail the way to the rule.
+    """
     rule = make(
         tenant,
         _C.TIMEOUT,
@@ -182,6 +186,16 @@ def test_one_alert_is_open_and_told_once(tenant: Tenant, receiver: HttpReceiver)
         "Back to normal",
     ]
     assert mail.outbox[0].to == ["oncall@example.org"]
+    at = f"/w/{tenant.workspace.slug}/audit/alerts/{rule.pk}/"
+    assert all(
+        f"To change this rule, or whom it tells:\n{public_url(at)}\n" in m.body for m in mail.outbox
+    )
+    bell = Notice.objects.for_workspace(tenant.workspace).filter(user=tenant.owner).order_by("pk")
+    assert list(bell.values_list("text", flat=True)) == [
+        "1 timeout. The rule: At least 1 timeout within 5 hours.",
+        "2 timeouts. The rule: At least 1 timeout within 5 hours.",
+        "Now: 0 timeouts.",
+    ]
     actions = list(
         AuditEntry.objects.for_workspace(tenant.workspace)
         .filter(action__startswith="alert.")
@@ -246,6 +260,32 @@ def test_a_message_that_fails_is_tried_again_later(tenant: Tenant, receiver: Htt
     delivery.deliver_due()
     waiting.refresh_from_db()
     assert waiting.status == AlertDelivery.Status.DELIVERED
+
+
+def test_the_page_says_which_messages_do_not_arrive(tenant: Tenant, receiver: HttpReceiver) -> None:
+    """REL-1722: where to, why, and whether Trellis tries again; and nothing once a later one has arrived."""
+    rule = make(tenant, _C.TIMEOUT, webhook_url=receiver.url, tells_bell=False)
+    page = f"/w/{tenant.workspace.slug}/audit/alerts/"
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    look(rule)
+    receiver.answers = [Response(status_code=500)]
+    delivery.deliver_due()
+    waiting = " ".join(tenant.client("auditor").get(page).content.decode().split())
+    assert f"A message to {receiver.url} has not arrived: It answered with status 500." in waiting
+    assert "Trellis tries again at" in waiting
+    AlertDelivery.objects.across_workspaces().update(status=AlertDelivery.Status.GIVEN_UP)
+    lost = " ".join(tenant.client("auditor").get(page).content.decode().split())
+    assert "Trellis has stopped trying." in lost
+    AlertDelivery.objects.create(
+        workspace_id=rule.workspace_id,
+        rule=rule,
+        channel=AlertDelivery.Channel.WEBHOOK,
+        target=rule.webhook_url,
+        payload={},
+        next_attempt_at=timezone.now(),
+    )
+    delivery.deliver_due()
+    assert "has not arrived" not in tenant.client("auditor").get(page).content.decode()
 
 
 def test_a_message_that_waits_goes_to_nobody_who_was_taken_out(tenant: Tenant) -> None:
@@ -447,7 +487,7 @@ def test_opening_a_notice_marks_it_alone_as_read(two_workspaces: TwoTenants) -> 
 
 
 def test_a_rule_for_a_name_that_the_log_does_not_know_is_told(tenant: Tenant) -> None:
-    """REL-923: it may be misspelt; the rule is kept, since its server may come later."""
+    """REL-923, REL-1724: it may be misspelt; the rule is kept, since its server may come later."""
     write(tenant, Action.TOOL_CALL_FINISHED, server=Ref(id=None, name="mail"), outcome=Outcome.OK)
     client, add = tenant.client("owner"), f"/w/{tenant.workspace.slug}/audit/alerts/add/"
     values = {"name": "x", "condition": "timeout", "threshold": 1, "window_minutes": 5}
@@ -455,6 +495,27 @@ def test_a_rule_for_a_name_that_the_log_does_not_know_is_told(tenant: Tenant) ->
     told = "The log names no server “mial” so far."
     page = client.post(add, {**values, "query": "server:mial"}, follow=True).content.decode()
     assert told in page
+    assert f'data-keeps-typed action="{add}"' in page
     page = client.post(add, {**values, "query": "server:mail"}, follow=True).content.decode()
     assert "The log names no" not in page
     assert AlertRule.objects.for_workspace(tenant.workspace).count() == 2
+
+
+def test_a_rule_that_can_tell_nobody_says_so(tenant: Tenant) -> None:
+    """REL-1731: as it is saved and in the list; one that would never alert is not taken."""
+    client, page = tenant.client("owner"), f"/w/{tenant.workspace.slug}/audit/alerts/"
+    values = {"name": "x", "condition": "spending", "threshold": 101, "window_minutes": 5}
+    values |= {"least_calls": 1, "remind_hours": 0}
+    refused = client.post(f"{page}add/", values)
+    assert refused.status_code == 422
+    assert "It is a number of per cent, at most 100." in refused.content.decode()
+    saved = client.post(f"{page}add/", {**values, "threshold": 100}, follow=True).content.decode()
+    assert "The rule tells nobody." in saved
+    assert "Tells nobody" in client.get(page).content.decode()
+    rule = AlertRule.objects.for_workspace(tenant.workspace).get()
+    told = {**values, "threshold": 100, "tells_bell": "on"}
+    assert (
+        "The rule tells nobody."
+        not in client.post(f"{page}{rule.pk}/", told, follow=True).content.decode()
+    )
+    assert "Tells nobody" not in client.get(page).content.decode()

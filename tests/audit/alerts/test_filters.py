@@ -215,7 +215,7 @@ def test_an_alert_says_what_was_filtered_and_leads_to_it(tenant: Tenant) -> None
     raised = AuditEntry.objects.for_workspace(tenant.workspace).get(action="alert.raised")
     assert raised.details["filter"] == "tool:read person:member"
     later = write(tenant, CALL, outcome=Outcome.TIMEOUT, tool="read")
-    for url in (payload["data"]["url"], message.body.split()[-1], notice.url):
+    for url in (payload["data"]["url"], str(message.body).split("\n\n")[1], notice.url):
         told = urlsplit(url)
         given = {name: value for name, [value] in parse_qs(told.query).items()}
         assert given["outcome"] == "timeout"
@@ -265,7 +265,10 @@ def test_a_look_is_one_bounded_statement_whatever_the_filter(
 
 
 def test_a_preview_says_what_a_rule_would_count_and_keeps_nothing(tenant: Tenant) -> None:
-    """REL-1175: on the forms and over REST, for whoever may make the rule."""
+    """REL-1175: on the forms and over REST, for whoever may make the rule.
+
+    REL-1732: what it counted opens beside the form.
+    """
     for tool in ("read", "read", "write"):
         write(tenant, CALL, outcome=Outcome.TIMEOUT, tool=tool)
     body = {**BODY, "threshold": 2, "query": "tool:read"}
@@ -281,6 +284,7 @@ def test_a_preview_says_what_a_rule_would_count_and_keeps_nothing(tenant: Tenant
     page = client.post(f"{alerts}add/", form)
     assert page.status_code == 200
     assert "Now: 2 timeouts. This rule would stay quiet until 3 timeouts." in page.content.decode()
+    assert 'target="_blank" rel="noopener">Show in the log' in page.content.decode()
     assert not AlertRule.objects.for_workspace(tenant.workspace).exists()
     rule = make(tenant, _C.TIMEOUT, threshold=7)
     page = client.post(f"{alerts}{rule.pk}/", {**form, "threshold": 2})

@@ -290,7 +290,10 @@ def kept_of(query: str) -> list[str]:
 def test_a_preview_is_the_beginning_of_the_file_and_its_mail(
     tenant: Tenant, extension: str
 ) -> None:
-    """REL-1213: the same rows, subject and text as what is sent then; nothing is kept of it."""
+    """REL-1213: the same rows, subject and text as what is sent then; nothing is kept of it.
+
+    REL-1732: the entries open beside what was typed.
+    """
     yesterday(tenant)
     client = tenant.client("auditor")
     asked = choices(tenant, view="ready:calls", format=extension, name="Calls", time_zone="UTC")
@@ -298,6 +301,7 @@ def test_a_preview_is_the_beginning_of_the_file_and_its_mail(
     shown = page.context["preview"]
     assert (shown.entries, shown.calls, shown.is_more) == (1, 1, False)
     assert "It holds 1 entry, with 1 tool call." in page.content.decode()
+    assert 'target="_blank" rel="noopener">Show these entries' in page.content.decode()
     assert not SentFile.objects.for_workspace(tenant.workspace).exists()
     assert mail.outbox == []
     client.post(url(tenant, "schedules/"), {**asked, "to_me": "1"})

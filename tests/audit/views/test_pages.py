@@ -226,6 +226,18 @@ def test_who_cannot_export_is_told_who_can(tenant: Tenant) -> None:
     assert "export.csv" in auditor
 
 
+def test_the_menu_of_files_says_what_the_filters_narrow(tenant: Tenant) -> None:
+    """REL-1723: not the verifiable export, which holds the whole log."""
+    page = " ".join(
+        tenant.client("auditor").get(url(tenant, "?tool=echo")).content.decode().split()
+    )
+    filtered, whole = page.split("The whole log, to verify it")
+    assert filtered.count("?tool=echo") >= filtered.count("audit/export.") == 5
+    assert "proof.jsonl" not in filtered
+    assert "proof.jsonl" in whole
+    assert "export.csv" not in whole
+
+
 def test_the_list_says_what_was_added_and_what_removed(tenant: Tenant) -> None:
     """REL-1672: a setting that was changed says neither, and a kind without names is told once."""
     actor = tenant.actor("admin")

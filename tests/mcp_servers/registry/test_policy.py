@@ -103,7 +103,10 @@ def test_a_persons_always_answers_only_questions_asked_as_a_matter_of_course() -
 
 @pytest.mark.parametrize("override", [Effect.AUTO, None])
 def test_after_untrusted_content_what_could_send_out_asks(override: Effect | None) -> None:
-    """SEC-70: read a web page, then send_mail → waits, even if set to auto or always allowed."""
+    """SEC-70: read a web page, then send_mail → waits, even if set to auto or always allowed.
+
+    REL-1725: who always allows it is told why they are asked all the same.
+    """
     send_mail = ToolFacts(
         trusts_annotations=True,
         annotations=ToolAnnotations(read_only=False, open_world=True),
@@ -112,6 +115,8 @@ def test_after_untrusted_content_what_could_send_out_asks(override: Effect | Non
     )
     decision = relax(decide(send_mail), send_mail, is_remembered=True)
     assert (decision.effect, decision.rule) == (Effect.CONFIRM, "turn.untrusted_content")
+    is_kept = decision.reason.startswith("You chose to always allow this tool, but")
+    assert is_kept is (override is None)
     at_home = replace(send_mail, annotations=ToolAnnotations(read_only=False, open_world=False))
     assert relax(decide(at_home), at_home, is_remembered=True).effect is Effect.AUTO
     unproven = replace(at_home, trusts_annotations=False)

@@ -6,6 +6,7 @@ import json
 import re
 from base64 import urlsafe_b64encode
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.test import Client
@@ -15,6 +16,7 @@ from chat.models import Bud
 from tests.chat.services.test_bud_listing import many_buds
 from tests.factories import Tenant, TwoTenants
 from workspaces.models import Membership
+from workspaces.people import services
 from workspaces.people.access import Access
 
 pytestmark = pytest.mark.django_db
@@ -183,6 +185,65 @@ def test_ownership_goes_to_somebody_else_by_typing_the_name(tenant: Tenant) -> N
     ]
     answer = client.post(page(tenant, "member", "make-owner"), {"confirmation": name})
     assert of(tenant, "member").role == "member"
+
+
+def test_a_person_is_told_of_another_role_and_of_the_right_to_audit(tenant: Tenant) -> None:
+    """REL-1728: in their bell, by whom; their open pages hear of it, and nobody of what stays as it was."""
+    client, name = tenant.client("owner"), tenant.workspace.name
+    with patch.object(services, "announce") as nudged:
+        client.post(page(tenant, "admin", "role"), {"role": "admin"})
+        client.post(page(tenant, "admin", "role"), {"role": "member", "is_auditor": "on"})
+        client.post(page(tenant, "admin", "role"), {"role": "member"})
+    rows = Notice.objects.for_workspace(tenant.workspace).order_by("pk")
+    assert list(rows.values_list("user__email", "title", "text")) == [
+        (
+            tenant.admin.email,
+            f"You are Member of {name} now",
+            (
+                f"{tenant.owner.email} changed your role from Admin to Member. "
+                "You may now read arguments and results in the audit log, and export it."
+            ),
+        ),
+        (
+            tenant.admin.email,
+            f"Your rights in {name} have changed",
+            (
+                f"{tenant.owner.email} changed them. "
+                "You may no longer read arguments and results in the audit log, or export it."
+            ),
+        ),
+    ]
+    told = [(call.args[1].kind, call.args[1].user_id) for call in nudged.call_args_list]
+    assert told == [("membership.changed", str(tenant.admin.pk))] * 2
+
+
+@pytest.mark.parametrize("who", ["member", "admin"])
+def test_a_member_leaves_by_themselves(tenant: Tenant, who: str) -> None:
+    """REL-1729: on their profile, and who looks after members is told."""
+    client, workspace = tenant.client(who), tenant.workspace
+    address = f"/w/{workspace.slug}/leave/"
+    assert f'action="{address}"' in client.get("/account/").content.decode()
+    told = client.post(address, follow=True).content.decode()
+    assert f"You have left {workspace.name}." in told
+    assert client.get(f"/w/{workspace.slug}/").status_code == 404
+    assert not Membership.objects.for_workspace(workspace).filter(user=tenant.people[who]).exists()
+    left = f"{tenant.people[who].email} has left {workspace.name}"
+    heard = Notice.objects.for_workspace(workspace).filter(title=left)
+    others = {tenant.owner.email, tenant.admin.email} - {tenant.people[who].email}
+    assert set(heard.values_list("user__email", flat=True)) == others
+
+
+def test_the_last_owner_does_not_leave(tenant: Tenant) -> None:
+    """REL-1729: and reads what to do first. The platform's owner is no member, and has nothing to leave."""
+    client, address = tenant.client("owner"), f"/w/{tenant.workspace.slug}/leave/"
+    told = client.post(address, follow=True).content.decode()
+    assert "A workspace needs an owner. Make someone else an owner first." in told
+    assert of(tenant, "owner").role == "owner"
+    of(tenant, "member").delete()
+    type(tenant.member).objects.filter(pk=tenant.member.pk).update(is_superuser=True)
+    root = tenant.client("member")
+    assert f'action="{address}"' not in root.get("/account/").content.decode()
+    assert root.post(address).status_code == 404
 
 
 @pytest.mark.parametrize("who", ["member", "auditor"])

@@ -6,6 +6,7 @@ import { askAlways, decide, decideForOther } from "../commands";
 import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
+import { toast } from "../toasts";
 import { Icon } from "../ui/icon";
 import { forgetKept, useKept } from "../ui/kept";
 import { Menu, MenuButton } from "../ui/menu";
@@ -64,6 +65,15 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     wasRefusing.current = isRefusing;
   }, [isRefusing]);
 
+  useLayoutEffect(
+    () => () => {
+      // Decided elsewhere. What somebody was writing is no message.
+      const active = document.activeElement;
+      if (card.current?.contains(active) && !active?.matches("input, textarea")) toComposer();
+    },
+    [],
+  );
+
   const act = async (decision: "approve" | "refuse", extra: Parameters<typeof decide>[2]) => {
     if (isBusy) return;
     setBusy(true);
@@ -77,6 +87,11 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     const worked = await decide(call.id, decision, extra);
     if (!worked) setBusy(false);
     else {
+      if (extra?.remember)
+        toast((extra.remember === "everywhere" ? t.allowedAlways : t.allowedHere)(title), "ok", {
+          label: t.permissions,
+          run: () => location.assign(boot.urls.permissions),
+        });
       leaveArguments(call);
       forgetKept(`refusal.${call.id}`);
       toComposer();

@@ -64,6 +64,8 @@ const chat = {
   tooLong: (most: string) =>
     `This message is too long. It can have up to ${most} characters. Shorten it, or attach it as a file.`,
   notSent: (problem: string) => `Not sent: ${problem}`,
+  sentNowhere:
+    "Not sent, because the chat was deleted. What you wrote is in the message field of a new chat.",
   sendAgain: "Send again",
   sendsLater: "Sends when the connection is back",
   sending: "Sending…",

@@ -152,6 +152,7 @@ const shell = {
   sessionEnded: "Your session has ended.",
   signInAgain: "Sign in again",
   notMember: "You can no longer enter this workspace.",
+  roleChanged: "Your role in this workspace has changed.",
   toWorkspaces: "Go to your workspaces",
   tooManyPages:
     "This page is not live: you have too many pages of Trellis open. Close some of them, then try again.",
