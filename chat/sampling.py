@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -14,12 +12,10 @@ from chat.providers import model_requests
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec
 from chat.providers.choosing import platform_model, provider_for
 from chat.providers.errors import ProviderBadAnswer
-from chat.providers.estimates import estimate
 from chat.providers.known_models import known_facts
 from chat.providers.shared import switched_off
 from chat.providers.specs import spec_of
-from chat.providers.spending import Bill, Payer
-from chat.providers.spending_holds import Beside, expected_usage, hold_beside, release_beside
+from chat.providers.spending import Bill, Payer, allowance_for
 from mcp_servers.client.connections import runtime
 from mcp_servers.models import InputRequest, McpServer
 from mcp_servers.registry.sampling import SamplingResult, SamplingTask
@@ -37,13 +33,9 @@ async def ask_model(task: SamplingTask) -> SamplingResult:
         ProviderError: no model answers, in all its kinds.
         NotFound: the provider or the bud is gone.
     """
-    spec, reasons, bill, held = await in_database(_asked_of, task)
-    try:
-        # Clients live on the loop thread, whoever asks.
-        return await runtime.run(_answer(spec, task, reasons, bill))
-    finally:
-        if held is not None:
-            await asyncio.shield(in_database(release_beside, held))
+    spec, reasons, bill = await in_database(_asked_of, task)
+    # Clients live on the loop thread, whoever asks.
+    return await runtime.run(_answer(spec, task, reasons, bill))
 
 
 def model_for(row: InputRequest) -> str:
@@ -68,14 +60,12 @@ def model_for(row: InputRequest) -> str:
         return ""
 
 
-def _asked_of(task: SamplingTask) -> tuple[ProviderSpec, bool | None, Bill, Beside | None]:
-    """Where the model is served, whether it reasons, who pays, and what is kept free for it until it has answered."""
+def _asked_of(task: SamplingTask) -> tuple[ProviderSpec, bool | None, Bill]:
+    """Where the model is served, whether it reasons, and who pays."""
     spec = _spec_of(task)
     facts = known_facts(task.workspace_id, spec)
-    asked = json.dumps(request_of(spec.model, task).messages, ensure_ascii=False)
-    expected = expected_usage(estimate(asked), task.max_tokens)
-    bill, held = hold_beside(_payer(task), spec, facts.prices, expected)
-    return spec, facts.reasons, bill, held
+    payer = _payer(task)
+    return spec, facts.reasons, Bill.of(allowance_for(payer, spec), spec, facts.prices)
 
 
 def _payer(task: SamplingTask) -> Payer:

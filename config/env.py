@@ -479,6 +479,11 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_ARTIFACT_CONVERSATION_MAX_BYTES",
         description="All versions of all files of one conversation together, in bytes.",
     )
+    backups_elsewhere: bool = Field(
+        False,
+        validation_alias="TRELLIS_BACKUPS_ELSEWHERE",
+        description="1: something other than `manage.py backup` makes backups, such as snapshots of the database's host. The doctor then warns of none that is missing.",
+    )
     data_copy_days: int = Field(
         7,
         ge=1,

@@ -38,7 +38,12 @@ from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.requests import ModelRequest
 from chat.models.shared_chats import Audience, SharedChat, SharedChatReader, SharedChatText
 from chat.models.shared_providers import Offer, SharedProvider, Withheld
-from chat.models.spending import MemberSpendingLimit, MonthlySpending, SpendingPolicy
+from chat.models.spending import (
+    MemberSpendingLimit,
+    MonthlySpending,
+    SpendingHold,
+    SpendingPolicy,
+)
 from chat.models.turns import ToolCall, Turn
 from chat.models.webhooks import WebhookDelivery, WebhookEndpoint
 
@@ -91,6 +96,7 @@ __all__ = [
     "SharedChatText",
     "SharedProvider",
     "SharedProviderList",
+    "SpendingHold",
     "SpendingPolicy",
     "ToolCall",
     "Turn",

@@ -152,3 +152,19 @@ class MonthlySpending(WorkspaceModel):
 
     def __str__(self) -> str:
         return f"{self.month} of {self.subject}"
+
+
+class SpendingHold(WorkspaceModel):
+    """What one request under way, beside the steps of turns, is believed to use of the limits."""
+
+    person = models.UUIDField(null=True, help_text=_("Who pays; none: nobody in particular."))
+    shared = models.UUIDField(null=True, help_text=_("The shared provider that is asked."))
+    tokens = models.BigIntegerField()
+    cost = models.DecimalField(max_digits=14, decimal_places=6)
+    shared_cost = models.DecimalField(
+        max_digits=14, decimal_places=6, help_text=_("By the list prices of a shared provider.")
+    )
+    alive_until = models.DateTimeField(help_text=_("Put off while its process lives."))
+
+    def __str__(self) -> str:
+        return f"{self.tokens} tokens held"

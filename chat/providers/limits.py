@@ -102,7 +102,7 @@ async def place_at(
         place = await in_database(ask_for_place, limits, place_id)
         if not place.has_started:
             await _wait(limits, place_id, place, longest, tell_wait)
-        renewing = asyncio.create_task(_renew(limits, place_id))
+        renewing = asyncio.create_task(keep_renewing(_put_off, limits.workspace_id, place_id))
         try:
             yield
         finally:
@@ -135,17 +135,22 @@ async def _wait(
         await tell_wait("")
 
 
-async def _renew(limits: ProviderLimits, place_id: UUID) -> None:
+async def keep_renewing(put_off: Callable[[UUID, UUID], None], of: UUID, row_id: UUID) -> None:
+    """Put the end of a row's lease off again and again, until cancelled.
+
+    Args:
+        of: the row's workspace.
+    """
     while True:
         await asyncio.sleep(RENEWED_SECONDS)
         try:
-            await in_database(_put_off, limits, place_id)
+            await in_database(put_off, of, row_id)
         except DatabaseError:  # the next round may have more luck; without, the lease runs out
-            logger.warning("model_request_not_renewed", exc_info=True)
+            logger.warning("lease_of_request_not_renewed", exc_info=True)
 
 
-def _put_off(limits: ProviderLimits, place_id: UUID) -> None:
-    rows = ModelRequest.objects.for_workspace(limits.workspace_id).filter(pk=place_id)
+def _put_off(workspace_id: UUID, place_id: UUID) -> None:
+    rows = ModelRequest.objects.for_workspace(workspace_id).filter(pk=place_id)
     rows.update(alive_until=database_now() + LEASE)
 
 

@@ -26,6 +26,7 @@ from chat.providers.estimates import believed_usage, estimate
 from chat.providers.key_changes import refused_key, tell_admins, with_changed_key
 from chat.providers.limits import TellWait, place_at
 from chat.providers.spending import Allowance, Bill
+from chat.providers.spending_holds import expected_usage, held_beside
 from chat.providers.spending_notices import charge_alone
 from chat.providers.spending_refusals import refuse
 from workspaces.database import in_database
@@ -67,25 +68,29 @@ async def stream_and_count(
     Raises:
         ProviderError, SpendingLimitReached: as above.
     """
+    asked = estimate(json.dumps(request.messages, ensure_ascii=False))
+    expected = expected_usage(asked, request.parameters.get("max_tokens"))
     usage, said = TokenCount(), ""
-    answer = await stream(spec, request, bill.allowance if bill is not None else None)
-    try:
-        async with aclosing(answer):  # type: ignore[type-var]  # as below
-            async for piece in answer:
-                if isinstance(piece, TokenCount):
-                    usage = piece
-                elif isinstance(piece, Completion):
-                    usage, said = piece.usage if piece.usage.total else usage, piece.text or said
-                else:
-                    said += piece.text
-                yield piece
-    finally:
-        if bill is not None:
-            if not usage.total:
-                asked = estimate(json.dumps(request.messages, ensure_ascii=False))
-                usage = believed_usage(asked, said)
-            # Also where the caller was cancelled: the provider is paid all the same.
-            await asyncio.shield(in_database(charge_alone, bill, usage))
+    async with held_beside(bill, spec, expected) as paid:
+        answer = await stream(spec, request, paid.allowance if paid is not None else None)
+        try:
+            async with aclosing(answer):  # type: ignore[type-var]  # as below
+                async for piece in answer:
+                    if isinstance(piece, TokenCount):
+                        usage = piece
+                    elif isinstance(piece, Completion):
+                        usage, said = (
+                            piece.usage if piece.usage.total else usage,
+                            piece.text or said,
+                        )
+                    else:
+                        said += piece.text
+                    yield piece
+        finally:
+            if paid is not None:
+                usage = usage if usage.total else believed_usage(asked, said)
+                # Also where the caller was cancelled: the provider is paid all the same.
+                await asyncio.shield(in_database(charge_alone, paid, usage))
 
 
 async def _check(spec: ProviderSpec, allowance: Allowance | None) -> None:
@@ -145,13 +150,13 @@ async def embed(
         ProviderError: in all its kinds; `ProviderStalled` if it takes longer.
         SpendingLimitReached: nothing was sent.
     """
-    await _check(spec, bill.allowance if bill is not None else None)
-    found = await _embed_within(spec, texts, seconds)
-    if bill is not None:
-        used = TokenCount(prompt=found.tokens)
-        if not found.tokens:
-            used = TokenCount(prompt=sum(map(estimate, texts)), is_estimate=True)
-        await in_database(charge_alone, bill, used)
+    expected = TokenCount(prompt=sum(map(estimate, texts)), is_estimate=True)
+    async with held_beside(bill, spec, expected) as paid:
+        await _check(spec, paid.allowance if paid is not None else None)
+        found = await _embed_within(spec, texts, seconds)
+        if paid is not None:
+            used = TokenCount(prompt=found.tokens) if found.tokens else expected
+            await in_database(charge_alone, paid, used)
     return found
 
 

@@ -19,7 +19,13 @@ from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
 from audit.services import Ref
-from chat.models import MemberSpendingLimit, MonthlySpending, SpendingPolicy, Turn
+from chat.models import (
+    MemberSpendingLimit,
+    MonthlySpending,
+    SpendingHold,
+    SpendingPolicy,
+    Turn,
+)
 from chat.models.spending import USUAL_WARNING
 from chat.providers.base import MonthLimit, ProviderSpec, TokenCount
 from chat.providers.known_models import (
@@ -205,7 +211,7 @@ def allowance_in(
 def _allowance(payer: Payer, spec: ProviderSpec, zone: str, row: tuple[Any, ...]) -> Allowance:
     warn, has_own, *values = row
     limits = [_limit(*values[at : at + 2]) for at in (0, 2, 4)]
-    sums = [_sums(*values[at : at + 4]) for at in (6, 10, 14)]
+    sums = [_sums(*values[at : at + 6]) for at in (6, 12, 18)]
     of_workspace, usual, own = limits
     found = []
     if payer.person_id is not None:
@@ -232,16 +238,20 @@ def _limit(cost: Any, tokens: Any) -> MonthLimit:
     )
 
 
-def _sums(cost: Any, tokens: Any, held_cost: Any, held_tokens: Any) -> Line:
-    """A limit of nobody yet, with what is used of it."""
+def _sums(cost: Any, tokens: Any, *held: Any) -> Line:
+    """A limit of nobody yet, with what is used of it.
+
+    Args:
+        held: costs and tokens, by turns.
+    """
     return Line(
         whose=Whose.WORKSPACE,
         subject=_NOBODY,
         limit=MonthLimit(),
         cost=exact(cost or 0),
         tokens=int(tokens or 0),
-        held_cost=exact(held_cost or 0),
-        held_tokens=int(held_tokens or 0),
+        held_cost=sum((exact(one or 0) for one in held[::2]), Decimal(0)),
+        held_tokens=sum(int(one or 0) for one in held[1::2]),
     )
 
 
@@ -258,10 +268,17 @@ def _standing(
     own = MemberSpendingLimit.objects.for_workspace(workspace_id).filter(person_id=person_id)
     sums = MonthlySpending.objects.for_workspace(workspace_id).filter(month=month).order_by()
     held = _held(workspace_id).exclude(pk=own_turn)
+    beside = SpendingHold.objects.for_workspace(workspace_id).filter(alive_until__gt=Now())
+    beside = beside.order_by()
     subjects = (
-        (workspace_id, held, "held_cost"),
-        (person_id, held.filter(asked_by_id=person_id), "held_cost"),
-        (shared_id, held.filter(held_shared=shared_id), "held_shared_cost"),
+        (workspace_id, held, beside, "cost"),
+        (person_id, held.filter(asked_by_id=person_id), beside.filter(person=person_id), "cost"),
+        (
+            shared_id,
+            held.filter(held_shared=shared_id),
+            beside.filter(shared=shared_id),
+            "shared_cost",
+        ),
     )
     wanted = [
         policy.values("warn_percent"),
@@ -270,10 +287,11 @@ def _standing(
         *(own.order_by().values(name) for name in ("cost", "tokens")),
         *(
             one
-            for subject, turns, cost in subjects
+            for subject, turns, others, cost in subjects
             for one in (
                 *(sums.filter(subject=subject).values(name) for name in ("cost", "tokens")),
-                *(_total(turns, name) for name in (cost, "held_tokens")),
+                *(_total(turns, f"held_{name}") for name in (cost, "tokens")),
+                *(_total(others, name) for name in (cost, "tokens")),
             )
         ),
     ]

@@ -1,27 +1,30 @@
 """What requests under way are believed to cost, kept free of a month's limits until it is known what they have cost.
 
 A turn's row holds it from before its model is asked until the commit that stores what came of it. It counts as long
-as the turn is being worked on: where a process dies, it ends with its lease.
+as the turn is being worked on: where a process dies, it ends with its lease. Requests beside the steps of turns have
+rows of their own, with a lease too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Case, F, Value, When
-from django.db.models.functions import Coalesce, Greatest, NullIf
+from uuid_utils.compat import uuid7
 
-from chat.models import Turn
+from chat.models import SpendingHold, Turn
 from chat.models.spending import MOST_COST
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.known_models import Prices
-from chat.providers.spending import Bill, Payer, allowance_in, unread_allowance, zone_of
-from chat.values import TurnStatus
-from workspaces.database import statement_cursor
+from chat.providers.limits import LEASE, keep_renewing
+from chat.providers.spending import Bill, Payer, allowance_in, unread_allowance
+from workspaces.database import database_now, in_database, statement_cursor
 
 USUAL_ANSWER: Final = 1_000
 """Tokens that an answer is believed to have, where its bud allows it so many."""
@@ -79,66 +82,62 @@ def hold_for(
     return Bill.of(allowance, spec, prices)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """What a request beside a turn's own holds on the turn's row, such as one that a server makes during a call."""
+@asynccontextmanager
+async def held_beside(
+    bill: Bill | None, spec: ProviderSpec, expected: TokenCount
+) -> AsyncGenerator[Bill | None, None]:
+    """Hold the same for a request that is no step of a turn, such as one for a title, until it has been counted.
 
-    workspace_id: UUID
-    turn_id: UUID
-    tokens: int
-    cost: Decimal
-    shared_cost: Decimal
-
-
-def hold_beside(
-    payer: Payer, spec: ProviderSpec, prices: Prices, expected: TokenCount
-) -> tuple[Bill, Beside | None]:
-    """The same for a request that a turn's call makes. Several may be under way at one moment, so what they hold is added.
-
-    Without a turn that somebody works on, nothing is held: the limits are read as they stand.
+    Gives what is left to it, read beside what all others hold.
     """
-    zone = zone_of(payer.workspace_id)
-    if zone is None and spec.month_limit.is_none:
-        return Bill.of(unread_allowance(payer, spec), spec, prices), None
-    with transaction.atomic():
-        _come_one_after_another(payer.workspace_id)
-        bill = Bill.of(allowance_in(payer, spec, zone), spec, prices)
-        if bill.allowance.reached is not None or payer.turn_id is None:
-            return bill, None
-        held = Beside(
-            workspace_id=payer.workspace_id,
-            turn_id=payer.turn_id,
-            tokens=expected.total,
-            cost=_cost_of(expected, bill.prices),
-            shared_cost=_cost_of(expected, bill.list_prices),
+    if bill is None or not bill.allowance.lines:
+        yield bill
+        return
+    hold_id = uuid7()
+    renewing: asyncio.Task[None] | None = None
+    try:
+        bill = await in_database(_hold_beside, hold_id, bill, spec, expected)
+        renewing = asyncio.create_task(
+            keep_renewing(_put_off, bill.allowance.payer.workspace_id, hold_id)
         )
-        is_held = _running(held).update(
-            held_tokens=Coalesce("held_tokens", 0) + held.tokens,
-            held_cost=_more("held_cost", held.cost),
-            held_shared_cost=_more("held_shared_cost", held.shared_cost),
-            held_shared=spec.shared_id,
-        )
-    return bill, held if is_held else None
+        yield bill
+    finally:
+        if renewing is not None:
+            renewing.cancel()
+        # Also where the caller was cancelled: nobody else would let others have it before its lease runs out.
+        await asyncio.shield(in_database(_release, bill.allowance.payer.workspace_id, hold_id))
 
 
-def release_beside(held: Beside) -> None:
-    """Let others have what such a request held: what it used has been counted."""
-    rows = _running(held).filter(held_tokens__isnull=False)
-    rows.update(
-        held_tokens=NullIf(Greatest(F("held_tokens") - held.tokens, 0), 0),
-        held_cost=Greatest(F("held_cost") - held.cost, Decimal(0)),
-        held_shared_cost=Greatest(F("held_shared_cost") - held.shared_cost, Decimal(0)),
+@transaction.atomic
+def _hold_beside(hold_id: UUID, bill: Bill, spec: ProviderSpec, expected: TokenCount) -> Bill:
+    payer = bill.allowance.payer
+    _come_one_after_another(payer.workspace_id)
+    bill = replace(bill, allowance=allowance_in(payer, spec, bill.allowance.zone))
+    if bill.allowance.reached is not None:
+        return bill
+    rows = SpendingHold.objects.for_workspace(payer.workspace_id)
+    now = database_now()
+    rows.filter(alive_until__lte=now).delete()
+    SpendingHold.objects.create(
+        id=hold_id,
+        workspace_id=payer.workspace_id,
+        person=payer.person_id,
+        shared=spec.shared_id,
+        tokens=expected.total,
+        cost=_cost_of(expected, bill.prices),
+        shared_cost=_cost_of(expected, bill.list_prices),
+        alive_until=now + LEASE,
     )
+    return bill
 
 
-def _running(held: Beside) -> Any:
-    rows = Turn.objects.for_workspace(held.workspace_id)
-    return rows.filter(pk=held.turn_id, status=TurnStatus.RUNNING.value)
+def _put_off(workspace_id: UUID, hold_id: UUID) -> None:
+    rows = SpendingHold.objects.for_workspace(workspace_id).filter(pk=hold_id)
+    rows.update(alive_until=database_now() + LEASE)
 
 
-def _more(name: str, cost: Decimal) -> Any:
-    """What is held and so much more. What stands there counts only beside tokens."""
-    return Case(When(held_tokens__isnull=True, then=Value(cost)), default=F(name) + cost)
+def _release(workspace_id: UUID, hold_id: UUID) -> None:
+    SpendingHold.objects.for_workspace(workspace_id).filter(pk=hold_id).delete()
 
 
 def _come_one_after_another(workspace_id: UUID) -> None:

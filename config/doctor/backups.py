@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
+from django.conf import settings
 from django.db import connection
 
-from config.doctor.findings import Finding, look, ok
+from config.doctor.findings import Finding, State, look, ok
 from workspaces import restore
 from workspaces.backup_notes import last_backup
 from workspaces.database import database_now
@@ -19,23 +20,30 @@ _ADVICE: Final = (
     "Run: python3 manage.py backup. Have that done each night, and keep its files on another machine"
     " (operations.md)."
 )
+_MADE: Final = "the last one was made on {:%Y-%m-%d %H:%M} UTC"
+_NOT_SEEN: Final = (
+    "manage.py backup has made none; those of other tools, such as pg_dump, are not seen here"
+)
+_HINT: Final = (
+    "If something else makes backups, set TRELLIS_BACKUPS_ELSEWHERE=1. Otherwise run: python3 manage.py backup,"
+    " and have that done each night (operations.md)."
+)
 
 
 def check_backups(part: str) -> Finding:
-    """Look whether a backup was made lately."""
+    """Look whether a backup was made lately. Only those that Trellis makes itself can be seen."""
     now, made_at = database_now(), last_backup()
+    told = "none yet" if made_at is None else _MADE.format(made_at)
+    if settings.TRELLIS.backups_elsewhere:
+        return ok(part, f"made elsewhere (TRELLIS_BACKUPS_ELSEWHERE); by manage.py backup: {told}")
     if made_at is not None:
-        told = f"the last one was made on {made_at:%Y-%m-%d %H:%M} UTC"
         is_old = now - made_at > OLDEST
         return look(part, f"{told}, more than a week ago", _ADVICE) if is_old else ok(part, told)
-    if connection.vendor == "postgresql":
-        return ok(
-            part,
-            "manage.py backup has made none; those of PostgreSQL's own tools are not seen here",
-        )
     first = InstalledVersion.objects.order_by("id").first()
     if first is None or now - first.since <= OLDEST:
-        return ok(part, "none yet")
+        return ok(part, told)
+    if connection.vendor == "postgresql":
+        return Finding(part=part, state=State.OK, text=_NOT_SEEN, advice=_HINT)
     return look(part, "none was ever made", _ADVICE)
 
 

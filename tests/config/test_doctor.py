@@ -332,6 +332,7 @@ def test_a_backup_that_is_missing_or_old_is_told(tenant: Tenant, tmp_path: Path)
     # PostgreSQL is often backed up by its own tools.
     is_sqlite = connection.vendor == "sqlite"
     assert states()["backups"] is (State.LOOK if is_sqlite else State.OK)
+    assert "python3 manage.py backup" in doctor.examine_part("backups").advice
     note_backup(now - timedelta(days=6))
     assert states()["backups"] is State.OK
     note_backup(now - timedelta(days=8))
@@ -340,6 +341,25 @@ def test_a_backup_that_is_missing_or_old_is_told(tenant: Tenant, tmp_path: Path)
     assert f"{now - timedelta(days=8):%Y-%m-%d}" in found.text
     assert "python3 manage.py backup" in found.advice
     assert [one.name for one in read_jobs().jobs if one.name == "backup"] == []
+
+
+@pytest.mark.both_engines
+def test_backups_that_are_made_elsewhere_are_not_missed(tenant: Tenant, settings: Settings) -> None:
+    """REL-1742: the doctor says what it cannot see, and how to say that something else makes them."""
+    InstalledVersion.objects.all().delete()
+    now = database_now()
+    InstalledVersion.objects.create(version="0.1.0", since=now - timedelta(days=8))
+    found = doctor.examine_part("backups")
+    if connection.vendor == "postgresql":
+        assert found.state is State.OK
+        assert "not seen here" in found.text
+        assert "TRELLIS_BACKUPS_ELSEWHERE=1" in found.advice
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"backups_elsewhere": True})
+    for told in ("by manage.py backup: none yet", "the last one was made on"):
+        found = doctor.examine_part("backups")
+        assert (found.state, found.advice) == (State.OK, "")
+        assert told in found.text
+        note_backup(now - timedelta(days=8))
 
 
 def test_a_backup_is_noted_where_it_succeeds(tenant: Tenant, tmp_path: Path) -> None:

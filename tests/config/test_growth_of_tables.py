@@ -41,7 +41,7 @@ BOUNDS = {
         sessions.Session workspaces.WorkspaceSession workspaces.IdempotentRequest audit.Notice
         audit.AlertDelivery audit.OutsideWrite audit.PendingErasure mcp_servers.OAuthAttempt mcp_servers.CallCount
         mcp_servers.HealthCheck mcp_servers.TraceMessage chat.ReminderMail chat.PushMessage chat.WebhookDelivery
-        chat.ModelRequest chat.MonthlySpending chat.CheckRun chat.CheckResult chat.DataCopy chat.DataCopyPart
+        chat.ModelRequest chat.MonthlySpending chat.SpendingHold chat.CheckRun chat.CheckResult chat.DataCopy chat.DataCopyPart
         admin.LogEntry account.EmailConfirmation audit.Alert audit.SentFile mcp_servers.Approval
         mcp_servers.InputRequest mcp_servers.KnownClient mcp_servers.ClientSignIn
         mcp_servers.ClientToken workspaces.WorkerSeen workspaces.InstalledVersion

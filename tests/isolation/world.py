@@ -74,6 +74,7 @@ from chat.models import (
     SharedChatReader,
     SharedChatText,
     SharedProvider,
+    SpendingHold,
     SpendingPolicy,
     ToolCall,
     Turn,
@@ -414,6 +415,9 @@ def make_side(slug: str, text: str) -> Side:
     )
     member_limit = MemberSpendingLimit.objects.create(
         workspace=workspace, person=member, tokens=10**12
+    )
+    held = SpendingHold.objects.create(
+        workspace=workspace, person=member.pk, tokens=1, cost=0, shared_cost=0, alive_until=soon
     )
     spent = MonthlySpending.objects.create(
         workspace=workspace, month=202611, subject=member.pk, person=member, tokens=1, requests=1
@@ -946,6 +950,7 @@ def make_side(slug: str, text: str) -> Side:
             "spending_policy": policy,
             "member_limit": member_limit,
             "spent": spent,
+            "spending_held": held,
             "chat_import": chat_import,
             "data_copy": data_copy,
             "conversation": conversation,

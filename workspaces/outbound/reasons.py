@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from workspaces.outbound.backend import NameNotFound, NobodyListens
+from workspaces.outbound.streams import TlsUnanswered
 
 _MOST_CAUSES: Final = 10
 
@@ -22,6 +23,8 @@ class Unreachable(StrEnum):
     """Its certificate is not trusted, has run out, or is not of this host."""
     NO_TLS = "no_tls"
     """It does not speak TLS there."""
+    TLS_UNANSWERED = "tls_unanswered"
+    """It takes connections there, and does not answer when TLS begins."""
     UNKNOWN = "unknown"
 
 
@@ -35,6 +38,8 @@ def why_unreachable(error: BaseException) -> Unreachable:
             return Unreachable.NO_NAME
         if isinstance(cause, NobodyListens | ConnectionRefusedError):
             return Unreachable.NOBODY_LISTENS
+        if isinstance(cause, TlsUnanswered):
+            return Unreachable.TLS_UNANSWERED
         if isinstance(cause, ssl.SSLCertVerificationError):
             return Unreachable.CERTIFICATE
         if isinstance(cause, ssl.SSLError):

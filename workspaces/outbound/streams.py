@@ -17,6 +17,14 @@ _MOST_UNREAD: Final = 2**16
 """Bytes. What comes beyond them waits with its sender."""
 
 
+_TLS_SECONDS: Final = 5.0
+"""How long the other side has to answer when TLS begins. What speaks no TLS often waits for more, and says nothing."""
+
+
+class TlsUnanswered(httpcore2.ConnectError):
+    """Somebody took the connection, and did not answer when TLS began."""
+
+
 class LoopStream(httpcore2.AsyncNetworkStream, asyncio.Protocol):
     """One TCP connection, plain or with TLS; used on one loop, by one reader and one writer."""
 
@@ -118,13 +126,13 @@ class LoopStream(httpcore2.AsyncNetworkStream, asyncio.Protocol):
         timeout: float | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(min(timeout or _TLS_SECONDS, _TLS_SECONDS)):
                 transport = await self._loop.start_tls(
                     self._transport, self, ssl_context, server_hostname=server_hostname
                 )
         except TimeoutError as error:
             self._abort()
-            raise httpcore2.ConnectTimeout(str(error)) from error
+            raise TlsUnanswered("The server does not answer encrypted connections.") from error
         except OSError as error:  # those of TLS, too
             self._abort()
             raise httpcore2.ConnectError(str(error)) from error

@@ -1,5 +1,6 @@
 /** Entry of every page that Django draws: theme, menus, confirmations, copy buttons, notices of failed requests. */
 import "./styles/app.css";
+import { startAddingLines } from "./adding-lines";
 import { startAtAnswer } from "./arriving";
 import { askFirst } from "./asking";
 import { labelTables } from "./card-labels";
@@ -156,6 +157,7 @@ void startPush();
 startLiveCounts();
 startReadingNotices();
 startAtAnswer();
+startAddingLines();
 startUnfolding();
 startKeepingFocus();
 

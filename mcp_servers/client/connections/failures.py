@@ -78,6 +78,7 @@ NOT_CARRIED_OUT: Final = frozenset(
 """Kinds of failed calls of which it is certain that nothing was done."""
 
 
+_PLAIN: Final = ("http", "ws")
 _BY_STATUS: Final = frozenset({"http_status", "not_found"})
 
 
@@ -142,13 +143,23 @@ def connect_failure(
     if isinstance(failure, AuthenticationRequired) and not spec.has_credentials:
         failure.message = _("The server asks for a sign-in or a key, and none is entered for it.")
         failure.advice = _("Choose how to sign in under “Authentication” in its settings.")
-    if failure.details.get("kind") == "unreachable" and not isinstance(spec.target, StdioSpec):
-        failure.advice = _advice_to_reach(spec.target.endpoint.port, failure.details.get("why"))
+    if not isinstance(spec.target, StdioSpec):
+        if failure.details.get("kind") == "unreachable":
+            failure.advice = _advice_to_reach(spec.target.endpoint.port, failure.details.get("why"))
+        elif spec.target.endpoint.scheme in _PLAIN and _looks_like_tls(failure):
+            failure.advice = _(
+                "If it expects encrypted connections on its port %(port)s, its URL has to begin with https:// or wss://."
+            ) % {"port": spec.target.endpoint.port}
     if failure.details.get("kind") == "ended" and transport.stdio is not None:
         return _program_ended(failure, transport.stdio)
     if spec.is_stdio and not failure.advice:
         failure.advice = _("Its arguments may start something else than the MCP server.")
     return failure
+
+
+def _looks_like_tls(failure: ConnectionFailed) -> bool:
+    """Whether this is how ports for TLS answer plain text: they hang up, or some web servers say 400."""
+    return failure.details.get("kind") == "broken" or failure.details.get("http_status") == 400
 
 
 def _advice_to_reach(port: int, why: object) -> str:
@@ -166,6 +177,10 @@ def _advice_to_reach(port: int, why: object) -> str:
     elif why == Unreachable.NO_TLS:
         told = _(
             "There is no encrypted connection on its port %(port)s. Check the port, and how the URL begins."
+        )
+    elif why == Unreachable.TLS_UNANSWERED:
+        told = _(
+            "Its port %(port)s takes connections, but does not answer encrypted ones. Check the port, and how the URL begins."
         )
     else:
         return ""

@@ -207,7 +207,9 @@ class TryRulesForm(forms.Form):
         widget=forms.TextInput(attrs={"list": "rule-servers", "autocomplete": "off"}),
     )
     tool = forms.CharField(
-        label=_("Tool"), max_length=256, widget=forms.TextInput(attrs={"autocomplete": "off"})
+        label=_("Tool"),
+        max_length=256,
+        widget=forms.TextInput(attrs={"list": "rule-tools", "autocomplete": "off"}),
     )
     role = forms.ChoiceField(label=_("Asked by"), choices=_ROLES)
     arguments = forms.CharField(

@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from mcp_servers.models import CallRule, McpServer
+from mcp_servers.models import CallRule, McpServer, McpTool
 from mcp_servers.pages.forms.call_rules import CallRuleForm, TryRulesForm, What
 from mcp_servers.pages.views.common import servers_url, switch, workspace_of
 from mcp_servers.registry.consent.rule_words import (
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from workspaces.models import Workspace
 
 _ON_PAGE: Final = 50
+_MOST_NAMES: Final = 500
+_MOST_SERVERS: Final = 3
 _PROPOSED: Final = ("name", "what", "servers", "tools", "reason", "path", "operator", "value")
 
 
@@ -56,7 +58,6 @@ def call_rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         tried = try_call_rules(workspace_id=workspace.pk, actor=request.actor, **form.cleaned_data)
     is_tried = request.method == "POST" and form.is_valid()
-    servers = McpServer.objects.for_workspace(workspace.pk).filter(owner=None)
     idle = rules_without_tools(workspace_id=workspace.pk, rules=page.rows)
     context: dict[str, Any] = {
         "section": "servers",
@@ -72,7 +73,7 @@ def call_rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "is_tried": is_tried,
         "tried": tried,
         "said": said_of(tried) if is_tried else "",
-        "server_names": servers.order_by("name").values_list("name", flat=True)[:200],
+        **_known_names(workspace),
     }
     status = 422 if form.is_bound and form.errors else 200
     return render(request, "mcp_servers/call_rules.html", context, status=status)
@@ -113,6 +114,7 @@ def call_rule(
         "rule": rule if rule_id is not None else None,
         "form": form,
         "lacks_second_person": deciders.count() < 2,
+        **_known_names(workspace),
     }
     is_faulty = form.is_bound and (form.errors or any(row.errors for row in form.rows))
     return render(request, "mcp_servers/call_rule.html", context, status=422 if is_faulty else 200)
@@ -152,6 +154,20 @@ def _managed(request: WorkspaceRequest) -> Workspace:
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
     return workspace
+
+
+def _known_names(workspace: Workspace) -> dict[str, Any]:
+    """Names of servers and tools that fields complete; of each tool's name, who has it."""
+    servers = McpServer.objects.for_workspace(workspace.pk).filter(owner=None)
+    tools = McpTool.objects.for_workspace(workspace.pk).offered().filter(server__owner=None)
+    pairs = tools.order_by("name", "server__name").values_list("name", "server__name")
+    named: dict[str, list[str]] = {}
+    for name, server in pairs[:_MOST_NAMES]:
+        named.setdefault(name, []).append(server)
+    return {
+        "server_names": servers.order_by("name").values_list("name", flat=True)[:200],
+        "tool_names": [(name, ", ".join(of[:_MOST_SERVERS])) for name, of in named.items()],
+    }
 
 
 def _examples() -> list[tuple[str, str]]:

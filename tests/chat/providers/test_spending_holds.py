@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from contextlib import nullcontext
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
+from chat.engine.titles import title_conversation
 from chat.models import (
     Conversation,
     Message,
+    SpendingHold,
     Turn,
 )
 from chat.providers.base import MonthLimit, TokenCount
-from chat.providers.errors import SpendingLimitReached
+from chat.providers.errors import ProviderError, SpendingLimitReached
 from chat.providers.known_models import Prices
 from chat.providers.months import current_month
 from chat.providers.spending import (
@@ -29,8 +33,10 @@ from chat.services.conversations import create_conversation
 from chat.services.turns import retry_turn, send_message, stop_turn
 from chat.values import MessageRole, MessageStatus, TurnStatus
 from mcp_servers.client.connections import runtime
+from mcp_servers.registry.sampling import SamplingTask
 from tests.chat.conftest import Chat, Watching
 from tests.chat.providers.spending import (
+    ask,
     limit,
     payer_of,
     refusals,
@@ -38,6 +44,7 @@ from tests.chat.providers.spending import (
     spec_of_bud,
     spent,
 )
+from tests.fakes.scripted_model import Answer, chunk
 from tests.patience import PATIENCE, wait_until
 from tests.threads import Threads
 from workspaces.database import database_now
@@ -93,40 +100,79 @@ def test_what_is_under_way_stands_in_the_way_of_more(priced: Chat, hold: threadi
 
 
 @pytest.mark.both_engines
-def test_what_a_server_has_under_way_stands_in_the_way_of_more(
-    priced: Chat, hold: threading.Event
+@pytest.mark.parametrize("kind", ["in a turn", "outside of one", "title", "failed", "cancelled"])
+def test_what_is_asked_beside_steps_stands_in_the_way_of_more(
+    priced: Chat, hold: threading.Event, kind: str
 ) -> None:
-    """REL-1650: a call that asks a model twice at one moment does not pass the limit; what it held is free afterwards."""
+    """REL-1650, REL-1741: two at one moment do not pass the limit, in a turn or not; what one held is free afterwards."""
     tenant = priced.tenant
-    priced.model.say("The sky is blue")
-    turn = priced.ask()
-    rows = Turn.objects.for_workspace(tenant.workspace).filter(pk=turn.pk)
-    rows.update(status="running", lease_until=database_now() + timedelta(minutes=5))
+    turn = ask(priced)
     limit(tenant, member=MonthLimit(tokens=1_000))
-    task = sampling(priced, turn_id=turn.pk)
-
-    def sample() -> str:
-        return runtime.run_sync(ask_model(task), timeout_seconds=PATIENCE).text
-
+    rows = SpendingHold.objects.for_workspace(tenant.workspace)
+    task = sampling(priced, turn_id=turn.pk if kind == "in a turn" else None)
     priced.model.clear()
-    priced.model.say("one two", hold=hold)
+    if kind == "failed":
+        priced.model.give(Answer([chunk({"content": "one"}), hold], breaks=True))
+    elif kind == "cancelled":
+        priced.model.give(Answer([chunk({"content": "one"})], hangs=True))
+    else:
+        priced.model.say("one two", hold=hold)
+
+    def begin() -> object:
+        if kind == "title":
+            return title_conversation(tenant.workspace.pk, priced.conversation.pk)
+        if kind == "cancelled":
+            return runtime.run_sync(leave_sampling(task, hold), timeout_seconds=PATIENCE)
+        return sample(task)
+
     with Threads(1) as threads:
-        first = threads.submit(sample)
+        first = threads.submit(begin)
         wait_until(lambda: priced.model.requests, what="the request")
         held = rows.get()
-        assert held.held_tokens is not None
-        assert held.held_tokens > 1_000
-        assert held.held_cost == Decimal(held.held_tokens) / 1_000_000
+        assert held.tokens > 1_000
+        assert held.cost == Decimal(held.tokens) / 1_000_000
         with pytest.raises(SpendingLimitReached, match="may use what is left"):
-            sample()
-        assert rows.get().held_tokens == held.held_tokens
+            sample(sampling(priced))
+        assert rows.get() == held
         hold.set()
-        assert first.result(PATIENCE) == "one two"
-    assert rows.get().held_tokens is None
-    assert len(priced.model.requests) == 1
+        with pytest.raises(ProviderError) if kind == "failed" else nullcontext():
+            first.result(PATIENCE)
+    assert not rows.exists()
     priced.model.say("now")
-    assert sample() == "now"
+    assert sample(task) == "now"
     assert refusals(tenant)[-1].details["wanted"] == "sampling for counting"
+
+
+def sample(task: SamplingTask) -> str:
+    return runtime.run_sync(ask_model(task), timeout_seconds=PATIENCE).text
+
+
+async def leave_sampling(task: SamplingTask, leave: threading.Event) -> None:
+    asked = asyncio.ensure_future(ask_model(task))
+    await asyncio.to_thread(leave.wait, PATIENCE)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+
+
+def test_what_a_dead_process_asked_beside_steps_is_free_with_its_lease(priced: Chat) -> None:
+    """REL-1741: nobody has to give it back. The next request that holds something deletes it."""
+    limit(priced.tenant, member=MonthLimit(tokens=1_000))
+    rows = SpendingHold.objects.for_workspace(priced.tenant.workspace)
+    left = SpendingHold.objects.create(
+        workspace=priced.tenant.workspace,
+        person=priced.tenant.member.pk,
+        tokens=1_000,
+        cost=0,
+        shared_cost=0,
+        alive_until=database_now() + timedelta(minutes=1),
+    )
+    with pytest.raises(SpendingLimitReached, match="may use what is left"):
+        sample(sampling(priced))
+    rows.update(alive_until=database_now() - timedelta(seconds=1))
+    priced.model.say("now")
+    assert sample(sampling(priced)) == "now"
+    assert not rows.filter(pk=left.pk).exists()
 
 
 def test_what_is_under_way_for_others_stands_in_nobodys_own_way(

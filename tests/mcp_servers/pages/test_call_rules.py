@@ -11,13 +11,14 @@ from django.test import Client
 from config.workspace_files.applying import apply_file
 from config.workspace_files.exporting import workspace_document
 from config.workspace_files.place import Place
-from mcp_servers.models import CallRule
+from mcp_servers.models import CallRule, McpServer
 from mcp_servers.registry.services import trying_rules
 from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
 from tests.factories import Tenant, make_tenant
 from tests.mcp_servers.factories import http_server, stored_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
+URL = "https://mcp.example.com/"
 FORM = {
     "name": "Big sums",
     "what": "second",
@@ -275,3 +276,23 @@ def test_a_workspaces_file_carries_rules_and_new_ones_are_off(tenant: Tenant) ->
     here = Place(tenant.workspace, tenant.actor("owner"))
     assert apply_file(here, {"call_rules": document["call_rules"]}).diff == ""
     assert rules(tenant)[0].is_enabled
+
+
+def test_fields_complete_the_names_of_servers_and_tools(tenant: Tenant) -> None:
+    """REL-1744: those of the workspace, with the servers that have a tool; nobody's personal ones, none of others."""
+    bank = http_server(tenant, URL, name="bank")
+    stored_tool(bank, "pay")
+    stored_tool(http_server(tenant, URL, name="shop"), "pay")
+    personal = http_server(tenant, URL, name="mine")
+    McpServer.objects.for_workspace(tenant.workspace).filter(pk=personal.pk).update(
+        scope="personal", owner=tenant.member
+    )
+    stored_tool(personal, "secretly")
+    stored_tool(http_server(make_tenant("other"), URL, name="theirs"), "foreign")
+    for path in ("", "add/", f"{make(tenant).pk}/"):
+        page = browser(tenant, "admin").get(url(tenant, path)).content.decode()
+        assert '<option value="pay" label="bank, shop">' in page
+        assert '<option value="bank">' in page
+        assert "secretly" not in page
+        assert "foreign" not in page
+        assert 'list="rule-tools"' in page

@@ -26,6 +26,7 @@ WORDS = {
     Unreachable.NOBODY_LISTENS: "Check the port, and whether the server runs.",
     Unreachable.CERTIFICATE: "Its certificate is not valid",
     Unreachable.NO_TLS: "There is no encrypted connection on its port",
+    Unreachable.TLS_UNANSWERED: "does not answer encrypted ones. Check the port, and how the URL",
 }
 
 
@@ -42,6 +43,8 @@ async def place(why: Unreachable, folder: Path) -> AsyncIterator[str]:
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             await reader.read(1)
+            if why is Unreachable.TLS_UNANSWERED:  # waits for the end of a line
+                await reader.read()
             writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
 
@@ -53,7 +56,7 @@ async def place(why: Unreachable, folder: Path) -> AsyncIterator[str]:
 
 @pytest.mark.parametrize("why", WORDS)
 async def test_a_server_that_cannot_be_reached_says_why(why: Unreachable, tmp_path: Path) -> None:
-    """REL-1664: whoever enters it reads what to look at; the sentence for everybody else stays the same."""
+    """REL-1664, REL-1743: whoever enters it reads what to look at; the sentence for everybody else stays the same."""
     async with place(why, tmp_path) as url:
         async with outbound.client() as client:
             with pytest.raises(httpx2.ConnectError) as caught:
@@ -64,6 +67,26 @@ async def test_a_server_that_cannot_be_reached_says_why(why: Unreachable, tmp_pa
     assert failed.value.message == "Trellis could not reach the server."
     assert WORDS[why] in failed.value.advice
     assert "127.0.0.1" not in failed.value.advice
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"\x15\x03\x03\x00\x02\x02\x46", b"HTTP/1.0 400 Bad\r\n\r\n"]
+)
+async def test_plain_text_to_a_port_for_tls_says_so(said: bytes) -> None:
+    """REL-1743: such ports hang up, send an alert of TLS, or say 400. Whoever entered the URL reads what to look at."""
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            await reader.read(1)
+            writer.write(said)
+        writer.close()
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    with pytest.raises(ConnectionFailed) as failed:
+        await runtime.run(pool.list_tools(spec_for(f"http://127.0.0.1:{port}/mcp")))
+    server.close()
+    assert f"encrypted connections on its port {port}" in failed.value.advice
 
 
 def test_nothing_is_made_up_where_no_reason_is_known() -> None:

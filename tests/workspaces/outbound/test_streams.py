@@ -15,7 +15,7 @@ import pytest
 
 from tests.audit.streams.receivers import Authority, make_authority
 from tests.patience import PATIENCE
-from workspaces.outbound.streams import LoopStream
+from workspaces.outbound.streams import LoopStream, TlsUnanswered
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -204,5 +204,5 @@ async def test_a_server_that_never_greets_is_given_up() -> None:
         await asyncio.Event().wait()
 
     async with served(serve) as (stream, _):
-        with pytest.raises(httpcore2.ConnectTimeout):
+        with pytest.raises(TlsUnanswered):
             await stream.start_tls(ssl.create_default_context(), "127.0.0.1", 0.05)

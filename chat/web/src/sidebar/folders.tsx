@@ -1,4 +1,4 @@
-/** Folders: one level, each with a colour. A click lists what is in one; the menu of a chat moves it. */
+/** Folders: one level, each with a colour. A click lists what is in one. The menu of a chat moves it, and so does dragging it here. */
 import { signal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
 import { api, boot } from "../boot";
@@ -13,7 +13,7 @@ import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";
 import type { Conversation, Folder } from "../wire";
-import { move } from "./moving";
+import { isTakingOut, move, takesChat } from "./moving";
 
 const COLOURS = ["green", "blue", "yellow", "red", "purple", "teal", "lime", "pink"] as const;
 
@@ -89,7 +89,12 @@ export function FolderList() {
       </div>
       <ul>
         {folders.value.map((folder) => (
-          <li key={folder.id} class="chat-row" data-here={openFolder.value === folder.id}>
+          <li
+            key={folder.id}
+            class="chat-row"
+            data-here={openFolder.value === folder.id}
+            {...takesChat(folder.id)}
+          >
             <button
               type="button"
               class="chat-row-link"
@@ -127,6 +132,14 @@ export function FolderList() {
             </Menu>
           </li>
         ))}
+        {isTakingOut.value && (
+          <li class="chat-row" {...takesChat(null)}>
+            <span class="chat-row-link">
+              <Icon name="close" />
+              {t.noFolder}
+            </span>
+          </li>
+        )}
       </ul>
     </section>
   );

@@ -1,5 +1,5 @@
-/** Chats on their way into a folder, one or several chosen ones. */
-import { effect, signal } from "@preact/signals";
+/** Chats on their way into a folder: one, also one that is dragged, or several chosen ones. */
+import { computed, effect, signal } from "@preact/signals";
 import { api } from "../boot";
 import { changeConversation } from "../conversations";
 import { list, placeInList } from "../store/list";
@@ -59,4 +59,50 @@ export async function move(rows: Conversation[], folderId: string | null): Promi
   if (!(await changeConversation(only.id, { folder_id: folderId }))) return;
   const run = () => void changeConversation(only.id, { folder_id: only.folder_id });
   toast(t.moved(1), "ok", { label: shell.undo, run, about: [only.id] }, UNDO_MS);
+}
+
+/** The chat that is being dragged. */
+const dragged = signal<Conversation | null>(null);
+/** Over which folder; null: over what takes it out of its folder. */
+const over = signal<string | null | undefined>(undefined);
+
+/** What lets a chat's link be dragged. Links can be dragged anyway, so this changes nothing for fingers and keys. */
+export function dragsChat(row: Conversation) {
+  if (row.is_temporary || row.is_archived) return {};
+  return {
+    // A moment later: a browser gives a drag up whose page changes while it begins.
+    onDragStart: () => setTimeout(() => (dragged.value = row)),
+    onDragEnd: () => setTimeout(stopDragging),
+  };
+}
+
+function stopDragging(): void {
+  dragged.value = null;
+  over.value = undefined;
+}
+
+/** Whether a chat is dragged that stands in a folder. */
+export const isTakingOut = computed(() => Boolean(dragged.value?.folder_id));
+
+/** What lets a row of the sidebar take a chat that is dragged. */
+export function takesChat(folderId: string | null) {
+  const row = dragged.value;
+  if (!row || row.folder_id === folderId) return {};
+  return {
+    "data-takes": over.value === folderId ? "over" : "yes",
+    onDragOver: (event: DragEvent) => {
+      event.preventDefault();
+      if (event.dataTransfer) event.dataTransfer.dropEffect = "move";
+      over.value = folderId;
+    },
+    onDragLeave: (event: DragEvent) => {
+      const to = event.relatedTarget as Node | null;
+      if (!(event.currentTarget as Element).contains(to) && over.value === folderId) over.value = undefined;
+    },
+    onDrop: (event: DragEvent) => {
+      event.preventDefault();
+      stopDragging();
+      void move([row], folderId);
+    },
+  };
 }

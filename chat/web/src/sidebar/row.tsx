@@ -19,7 +19,7 @@ import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import { waitingForOthers } from "../waiting/state";
 import type { Conversation } from "../wire";
 import { askWhere, Dot, folders } from "./folders";
-import { selected } from "./moving";
+import { dragsChat, selected } from "./moving";
 import { select } from "./selecting";
 
 type Task = { kind: "rename" | "delete"; row: Conversation };
@@ -123,6 +123,7 @@ export function ConversationRow({ row }: { row: Conversation }) {
         class="chat-row-link"
         href={conversationPath(row.id)}
         aria-current={isHere ? "page" : undefined}
+        {...dragsChat(row)}
         onClick={(event) => {
           if (event.metaKey || event.ctrlKey || event.shiftKey) return;
           event.preventDefault();

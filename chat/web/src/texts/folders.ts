@@ -20,7 +20,7 @@ const folders = {
   },
   deleteTitle: "Delete this folder?",
   deleteText: (name: string) => `“${name}” is deleted. The chats in it stay in your list.`,
-  folderEmpty: "This folder is empty. Begin a chat here, or move chats here with their menu.",
+  folderEmpty: "This folder is empty. Begin a chat here, or move chats here: drag them, or use their menu.",
   beginsIn: "This chat goes into {folder}.",
   gone: "The folder has been deleted, so this chat stands in none.",
 
