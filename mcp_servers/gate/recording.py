@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -29,16 +30,15 @@ _ENTRY_PAUSE_SECONDS: Final = 0.3
 
 
 class CommitClock:
-    """Tells the waiting side when a thread begins to commit, and the thread when that took too long."""
+    """Counts from when a thread begins to commit; the waiting side reads it, and tells the thread when that took too long."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._began = asyncio.Event()
+        self._began: float | None = None
         self._is_late = False
 
     def begin(self) -> None:
         """In the thread: from now on the time counts. What came before has its own limits."""
-        self._loop.call_soon_threadsafe(self._began.set)
+        self._began = time.monotonic()
 
     def check(self) -> None:
         """In the thread, just before the commit.
@@ -49,11 +49,13 @@ class CommitClock:
         if self._is_late:
             raise AuditUnavailable
 
-    async def run_out(self) -> None:
-        """Wait until the time is up."""
-        await self._began.wait()
-        await asyncio.sleep(COMMIT_SECONDS)
-        self._is_late = True
+    def seconds_left(self) -> float:
+        """At most so long nobody has to look at it again; 0 from when the time is up."""
+        if self._began is None:
+            return COMMIT_SECONDS
+        left = max(0.0, self._began + COMMIT_SECONDS - time.monotonic())
+        self._is_late = not left
+        return left
 
 
 async def completed(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
@@ -82,16 +84,13 @@ async def completed_in_time(work: Coroutine[Any, Any, T], clock: CommitClock) ->
         AuditUnavailable: the commit takes too long. It may still succeed; a refusal that is entered later closes it.
     """
     task = asyncio.ensure_future(work)
-    limit = asyncio.ensure_future(clock.run_out())
     was_cancelled = False
-    try:
-        while not task.done() and not limit.done():
-            try:
-                await asyncio.wait({task, limit}, return_when=asyncio.FIRST_COMPLETED)
-            except asyncio.CancelledError:
-                was_cancelled = True
-    finally:
-        limit.cancel()
+    # The thread wakes nobody when it begins: whoever looks in time sees when it will be too late.
+    while not task.done() and (left := clock.seconds_left()):
+        try:
+            await asyncio.wait({task}, timeout=left)
+        except asyncio.CancelledError:
+            was_cancelled = True
     if task.done():
         return task.result(), was_cancelled
     task.add_done_callback(_forget)

@@ -120,7 +120,7 @@ def test_a_thread_is_given_on_only_when_it_is_free() -> None:
     lanes, go_on = Lanes(), threading.Event()
     busy = lanes.take()
     busy.submit(go_on.wait, PATIENCE)
-    lanes.give_back(busy)
+    lanes.give_back(busy, is_at_rest=False)
     other = lanes.take()
     assert other is not busy
     go_on.set()
@@ -132,7 +132,7 @@ def test_few_threads_are_kept() -> None:
     lanes = Lanes()
     taken = [lanes.take() for _ in range(MOST_IDLE + 3)]
     for lane in taken:
-        lanes.give_back(lane)
+        lanes.give_back(lane, is_at_rest=False)
     for lane in taken:
         lane.shutdown(wait=True) if lane not in lanes._idle else None
     assert len(lanes._idle) == MOST_IDLE
