@@ -67,10 +67,12 @@ it("SEC-554: has a tool ask each time from the card, and leaves this call to be 
   expect(named("Always")).toBeUndefined();
 });
 
-it.each([
+const FOCUSED = [
   ["[role=group]", "composer-text"],
   ["textarea", ""],
-])("REL-1726: decided elsewhere, hands the focus of %s on, and no half a reason", async (focused, id) => {
+] as const;
+
+it.each(FOCUSED)("REL-1726: decided elsewhere, hands the focus of %s on", async (focused, id) => {
   const { forgetKept } = await import("../src/ui/kept");
   draw();
   if (focused === "textarea") act(() => named("Refuse…")?.click());
