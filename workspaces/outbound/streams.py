@@ -17,8 +17,17 @@ _MOST_UNREAD: Final = 2**16
 """Bytes. What comes beyond them waits with its sender."""
 
 
-_TLS_SECONDS: Final = 5.0
-"""How long the other side has to answer when TLS begins. What speaks no TLS often waits for more, and says nothing."""
+_LEAST_TLS_SECONDS: Final = 5.0
+"""How long the other side has at least to answer when TLS begins; on slow lines half of the time to connect.
+
+What speaks no TLS often waits for more, and says nothing.
+"""
+
+
+def _tls_seconds(to_connect: float | None) -> float:
+    if to_connect is None:
+        return _LEAST_TLS_SECONDS
+    return min(to_connect, max(_LEAST_TLS_SECONDS, to_connect / 2))
 
 
 class TlsUnanswered(httpcore2.ConnectError):
@@ -126,7 +135,7 @@ class LoopStream(httpcore2.AsyncNetworkStream, asyncio.Protocol):
         timeout: float | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         try:
-            async with asyncio.timeout(min(timeout or _TLS_SECONDS, _TLS_SECONDS)):
+            async with asyncio.timeout(_tls_seconds(timeout)):
                 transport = await self._loop.start_tls(
                     self._transport, self, ssl_context, server_hostname=server_hostname
                 )
