@@ -340,6 +340,21 @@ def test_the_search_for_pages_of_the_admin_has_one_page(tenant: Tenant, page: st
     assert client.get(where, {"s": "bud", "page": page}).status_code == 404
 
 
+def test_the_search_for_pages_finds_what_the_sidebar_shows_the_person_now(tenant: Tenant) -> None:
+    """REL-1776: by the names that people see, also pages outside of the admin; rights count as they are."""
+    client, where = tenant.client("admin"), reverse("admin:search")
+
+    def found(words: str) -> str:
+        return client.get(where, {"s": words, "extended": "1"}).content.decode()
+
+    assert 'data-title="Models and prices"' in found("MODELS AND")
+    assert reverse("audit:alerts", args=[tenant.workspace.slug]) in found("alerts")
+    assert "No results" in found("no page of this name")
+    Membership.unscoped.filter(user=tenant.admin).update(is_auditor=False, role="member")
+    assert reverse("audit:alerts", args=[tenant.workspace.slug]) not in found("alerts")
+    assert not client.get(where, {"s": " "}).content
+
+
 def test_an_address_that_is_taken_is_told_at_its_field(tenant: Tenant) -> None:
     """REL-1489: once, in words, in whatever case it is written; a constraint of the table is not named."""
     root = User.objects.create_superuser(email="root@a.example.org")
