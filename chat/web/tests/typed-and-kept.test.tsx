@@ -175,6 +175,19 @@ it("REL-1246: an answer that could not be stopped can be stopped again", async (
   expect(onStop).toHaveBeenCalledTimes(2);
 });
 
+it("REL-1777: a slash opens the commands where it is typed, and not in another window that is shown the draft", () => {
+  draw(<composer.Composer draftKey="slash" label="Message" placeholder="" onSend={async () => {}} />);
+  Element.prototype.scrollIntoView = () => {};
+  const menu = () => at().querySelector("[role=listbox]");
+  act(() => draft.keepDraft("slash", "/"));
+  expect(field().value).toBe("/");
+  expect(menu()).toBeNull();
+  type("/b");
+  expect(menu()).not.toBeNull();
+  act(() => draft.keepDraft("slash", "/bu"));
+  expect(menu()).toBeNull();
+});
+
 it("REL-1247: no keyboard of a phone comes up for a message field that nobody touched", () => {
   vi.stubGlobal("matchMedia", () => ({ matches: true }));
   focus.toComposer();

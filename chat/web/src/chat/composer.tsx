@@ -68,8 +68,9 @@ export function Composer(props: ComposerProps) {
   /** It was to be sent while nobody could answer yet. */
   const [isWanted, setWanted] = useState(false);
   const [dialog, setDialog] = useState<"resources" | "servers" | Prompt | null>(null);
-  const [caret, setCaret] = useState(0);
-  const offers = useOffers(props.conversationId, text, Math.min(caret, text.length));
+  /** Where somebody is in words that were written here; words from another device open no menu. */
+  const [caret, setCaret] = useState({ of: "", at: 0 });
+  const offers = useOffers(props.conversationId, text, caret.of === text ? caret.at : null);
 
   useEffect(() => {
     if (!isTouch() && mayBeginTyping()) field.current?.focus({ preventScroll: true });
@@ -127,8 +128,9 @@ export function Composer(props: ComposerProps) {
   };
   const choose = (offer: Offer) => {
     if (offers.typed) {
-      setText(withoutTyped(text, offers.typed));
-      setCaret(offers.typed.start);
+      const rest = withoutTyped(text, offers.typed);
+      setText(rest);
+      setCaret({ of: rest, at: Math.min(offers.typed.start, rest.length) });
     }
     if (offer.kind === "command") run(offer.name);
     else if (offer.kind === "prompt") setDialog(offer.prompt);
@@ -142,7 +144,7 @@ export function Composer(props: ComposerProps) {
     const next = isFirst ? [sign, text].filter(Boolean).join(" ") : before + sign;
     const at = isFirst ? sign.length : next.length;
     setText(next);
-    setCaret(at);
+    setCaret({ of: next, at });
     const area = field.current;
     area?.focus();
     // After the field has its new words.
@@ -199,11 +201,12 @@ export function Composer(props: ComposerProps) {
         disabled={isDisabled}
         enterkeyhint={isTouch() ? "enter" : "send"}
         onInput={(event) => {
+          const { value, selectionStart } = event.currentTarget;
           setWanted(false);
-          setText(event.currentTarget.value);
-          setCaret(event.currentTarget.selectionStart);
+          setText(value);
+          setCaret({ of: value, at: selectionStart });
         }}
-        onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
+        onSelect={(event) => setCaret({ of: text, at: event.currentTarget.selectionStart })}
         onPaste={(event) => {
           const files = event.clipboardData?.files;
           // What office programs copy has a picture beside its text: then the text is meant.

@@ -114,11 +114,14 @@ function fitting(typed: Typed, prompts: readonly Prompt[], resources: readonly R
   ];
 }
 
-/** What fits the words before the caret. Names that fit nothing are plain text, and show no menu. */
-export function useOffers(conversationId: string | undefined, text: string, caret: number): Offers {
+/**
+ * What fits the words before the caret; null: nobody is writing. Names that fit nothing are plain text, and show no
+ * menu.
+ */
+export function useOffers(conversationId: string | undefined, text: string, caret: number | null): Offers {
   const [at, setAt] = useState(0);
   const [dismissed, setDismissed] = useState<string | null>(null);
-  const typed = typedAt(text, caret);
+  const typed = caret === null ? null : typedAt(text, caret);
   const key = typed && `${typed.sign}${typed.word}`;
   const prompts = usePrompts(conversationId, typed?.sign === "/" ? typed.word : null);
   const resources = useResources(conversationId, typed?.sign === "#" ? typed.word : null);
