@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from workspaces.actors import Actor, Role
 from workspaces.changes import tracked_change
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.models import Membership, User
+from workspaces.models import Membership, User, Workspace
 from workspaces.people.services import hold_membership, keep_an_owner, require_not_above
 from workspaces.people.sessions import end_access
 from workspaces.roles import Permission, require
@@ -78,12 +78,19 @@ def resume_member(*, membership: Membership, actor: Actor) -> Membership:
 def find_suspension(user: User, *, slug: str | None) -> Membership | None:
     """The person's membership that lets them in nowhere: in that workspace, or in any if none is named.
 
-    Either they are suspended, or the whole workspace is. Strangers have none, so they learn nothing.
+    Either they are suspended, or the whole workspace is. Strangers have none, so they learn nothing. The platform's
+    owner is told of every workspace, and has a membership for that which is stored nowhere.
     """
     rows = Membership.unscoped.filter(
         Q(suspended_at__isnull=False) | Q(workspace__is_active=False), user=user
     ).select_related("workspace")
-    return (rows.filter(workspace__slug=slug) if slug is not None else rows).first()
+    if slug is None:
+        return rows.first()
+    found = rows.filter(workspace__slug=slug).first()
+    if found is None and user.is_superuser:
+        workspace = Workspace.objects.filter(slug=slug, is_active=False).first()
+        return Membership(user=user, workspace=workspace) if workspace is not None else None
+    return found
 
 
 def words_of_suspension(membership: Membership) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -21,7 +22,7 @@ from mcp_servers.gate.resolving import may_still_enter
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Actor, Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
-from workspaces.models import ApiToken, Membership, Workspace
+from workspaces.models import ApiToken, Membership, User, Workspace
 from workspaces.people.memberships import suspended_addresses
 from workspaces.people.services import change_membership, remove_member
 from workspaces.people.suspending import resume_member, suspend_member
@@ -127,6 +128,25 @@ def test_members_of_a_suspended_workspace_are_told_so_and_nobody_else_is(
     workspace.is_active = True
     workspace.save()
     assert clients["member"].get(f"/w/{slug}/").status_code == 200
+
+
+def test_the_owner_of_the_platform_reads_how_a_suspended_workspace_is_opened_again(
+    tenant: Tenant, superuser: User
+) -> None:
+    """REL-1778: also where they are no member of it; the way leads to the page with its switch."""
+    workspace, client = tenant.workspace, Client()
+    client.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    workspace.is_active = False
+    workspace.save()
+    page = client.get(f"/w/{workspace.slug}/")
+    assert page.status_code == 403
+    text = page.content.decode()
+    assert f"{workspace.name} is suspended" in text
+    assert "Ask them why" not in text
+    there = reverse("admin:workspaces_workspace_change", args=[workspace.pk])
+    assert f'href="{there}"' in text
+    assert 'name="is_active"' in client.get(there).content.decode()
+    assert client.get("/w/no-such-workspace/").status_code == 404
 
 
 def test_nobody_counts_on_a_suspended_member(tenant: Tenant) -> None:
