@@ -110,6 +110,14 @@ describe("render", () => {
   });
 });
 
+it("REL-1779: cells with sentences keep room of their own, and short ones do not", () => {
+  const root = dom(
+    "| Name | What it does |\n|---|---|\n| clock | Tells the time of any city in the world. |",
+  );
+  const roomy = [...root.querySelectorAll("th, td")].map((cell) => cell.classList.contains("md-words"));
+  expect(roomy).toEqual([false, false, false, true]);
+});
+
 describe("safeHref", () => {
   it.each([
     ["https://a.example/x", "https://a.example/x"],

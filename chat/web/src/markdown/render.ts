@@ -12,6 +12,8 @@ import { escapeHtml } from "./escape";
 import { LINK, placeOf, safeHref } from "./links";
 import { knowNotes, maths, notes } from "./syntax";
 
+/** Characters that a cell may have without counting as words that need room. */
+const SHORT_CELL = 20;
 const LINK_ATTRIBUTES = 'target="_blank" rel="noopener noreferrer nofollow"';
 
 const marked = new Marked({
@@ -56,8 +58,11 @@ const marked = new Marked({
       );
     },
     table({ header, rows }: Tokens.Table) {
-      const cell = (c: Tokens.TableCell, tag: string) =>
-        `<${tag}${c.align ? ` align="${c.align}"` : ""}>${this.parser.parseInline(c.tokens)}</${tag}>`;
+      const cell = (c: Tokens.TableCell, tag: string) => {
+        const align = c.align ? ` align="${c.align}"` : "";
+        const words = c.text.length > SHORT_CELL ? ' class="md-words"' : "";
+        return `<${tag}${align}${words}>${this.parser.parseInline(c.tokens)}</${tag}>`;
+      };
       const head = header.map((c) => cell(c, "th")).join("");
       const body = rows.map((row) => `<tr>${row.map((c) => cell(c, "td")).join("")}</tr>`).join("");
       return `<div class="md-table" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
@@ -66,7 +71,7 @@ const marked = new Marked({
 });
 
 const CLASS =
-  /^(?:md-code|md-code-head|md-table|md-image|md-math|md-math-block|md-task|md-check|md-note|md-note-mark|md-note-text|language-[\w+#.-]{1,30})$/;
+  /^(?:md-code|md-code-head|md-table|md-image|md-math|md-math-block|md-task|md-check|md-note|md-note-mark|md-note-text|md-words|language-[\w+#.-]{1,30})$/;
 const TAGS =
   "a blockquote br code del div em h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td th thead tr ul".split(
     " ",
