@@ -31,7 +31,7 @@ def make_rule(page: Page) -> None:
     expect_no_faults(page)
     screenshot(page, "call-rules-empty")
     page.get_by_role("link", name="New rule").click()
-    page.get_by_label("Name").fill("Four eyes")
+    page.get_by_label("Name", exact=True).fill("Four eyes")
     page.get_by_label(re.compile("Ask a second person")).check()
     page.get_by_label("Servers").fill("notes")
     page.get_by_label("Tools").fill("delete_*")

@@ -210,7 +210,7 @@ def _tools(page: Page) -> None:
     expect(page.get_by_text("1 tool follows the default again.")).to_be_visible()
     room(page, "Call rules")
     page.get_by_role("link", name="New rule").click()
-    page.get_by_label("Name").fill("No trials")
+    page.get_by_label("Name", exact=True).fill("No trials")
     page.get_by_label("Tools").fill("trial_*")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("link", name="Edit").first.click()
