@@ -208,6 +208,8 @@ def test_people_type_without_a_click(new_context: NewContext) -> None:
     page.keyboard.type("What time is it in Tokyo?")
     page.keyboard.press("Enter")
     page.wait_for_url("**/c/**")
+    # The new page is idle for a moment before its answer begins.
+    expect(page.get_by_role("log", name="Conversation")).to_contain_text("(Asia/Tokyo)")
     expect_idle(page)
 
     page.locator(".composer-bar").get_by_role("button", name=re.compile("^Bud and model")).click()
