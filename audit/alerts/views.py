@@ -195,7 +195,7 @@ def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 
 
 def _warn(request: WorkspaceRequest, rule: AlertRule) -> None:
-    """A rule may come before its server and tool; a name that is misspelt would never be found."""
+    """Say what may be meant otherwise: a rule that tells nobody, or a server or tool that is not there, or not yet."""
     if not (rule.tells_bell or rule.emails or rule.webhook_url):
         messages.warning(request, _("The rule tells nobody. Its alerts stand on this page alone."))
     known = reports.choices_of(rule.workspace_id, None)

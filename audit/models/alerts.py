@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -115,6 +117,12 @@ class AlertDelivery(Delivery):
 
     def __str__(self) -> str:
         return f"{self.channel} ({self.status})"
+
+    @property
+    def named_target(self) -> str:
+        """Where it goes, for whoever reads the log: of a webhook the host alone, since its path may be a key to it."""
+        is_mail = self.channel == self.Channel.EMAIL
+        return self.target if is_mail else urlsplit(self.target).hostname or ""
 
 
 class NoticeQuerySet(WorkspaceQuerySet["Notice"]):
