@@ -120,7 +120,7 @@ class AlertDelivery(Delivery):
 
     @property
     def named_target(self) -> str:
-        """Where it goes, for whoever reads the log: of a webhook the host alone, since its path may be a key to it."""
+        """Where it goes, for whoever reads the log: of a webhook the host alone, since the rest may be a key to it."""
         is_mail = self.channel == self.Channel.EMAIL
         return self.target if is_mail else urlsplit(self.target).hostname or ""
 

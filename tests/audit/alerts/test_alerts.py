@@ -265,9 +265,9 @@ def test_a_message_that_fails_is_tried_again_later(tenant: Tenant, receiver: Htt
 def test_the_page_says_which_messages_do_not_arrive(tenant: Tenant, receiver: HttpReceiver) -> None:
     """REL-1722: where to, why, and whether Trellis tries again; and nothing once a later one has arrived.
 
-    SEC-781: of a webhook its host is named alone, since its path may be a key to it.
+    SEC-781: of a webhook its host is named alone, since its path and query may be a key to it.
     """
-    secret = f"{receiver.url}/services/T0/canary-of-the-path"
+    secret = f"{receiver.url}?key=canary-of-the-address"
     rule = make(tenant, _C.TIMEOUT, webhook_url=secret, tells_bell=False)
     page = f"/w/{tenant.workspace.slug}/audit/alerts/"
     write(tenant, CALL, outcome=Outcome.TIMEOUT)
@@ -276,7 +276,7 @@ def test_the_page_says_which_messages_do_not_arrive(tenant: Tenant, receiver: Ht
     delivery.deliver_due()
     waiting = " ".join(tenant.client("auditor").get(page).content.decode().split())
     assert "A message to 127.0.0.1 has not arrived: It answered with status 500." in waiting
-    assert "canary-of-the-path" not in waiting
+    assert "canary-of-the-address" not in waiting
     assert "Trellis tries again at" in waiting
     AlertDelivery.objects.across_workspaces().update(status=AlertDelivery.Status.GIVEN_UP)
     lost = " ".join(tenant.client("auditor").get(page).content.decode().split())
