@@ -6,11 +6,13 @@ Why it did not work stands in standard error. Whoever stops the command, or stop
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -33,7 +35,7 @@ from mcp_servers.client.inputs import InputAction, InputKind
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.actors import Actor
 from workspaces.commanding import add_who, bad_arguments, find_person, find_workspace
-from workspaces.database import in_database, wait_for
+from workspaces.database import in_database, leave_database
 from workspaces.errors import DomainError, InvalidInput
 
 _ENDED = {
@@ -79,22 +81,21 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         lines = _Lines(is_text=options["text"])
-        before = lines.end_by_signals()
         try:
             if options["question"] == "-":
                 options["question"] = _read_question()
             conversation, actor = _open(options)
+            leave_database()
             try:
-                status = wait_for(_follow, conversation, actor, options, lines)
+                # The loop runs in this thread, because Python handles signals here: a thread that only waits
+                # for another one may sleep through them.
+                status = asyncio.run(_follow(conversation, actor, options, lines))  # noqa: TID251 (left above)
             finally:
                 runtime.shutdown(2.0)
         except DomainError as error:
             bad_arguments(error.message)
         except KeyboardInterrupt:
             sys.exit(130)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
         if lines.ended_by:
             sys.exit(128 + lines.ended_by)
         if status != TurnStatus.COMPLETED:
@@ -137,32 +138,37 @@ class _Lines:
         self.is_unread = False
         """Whoever read standard output has left."""
         self._is_text = is_text
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def end_by_signals(self) -> dict[int, Any]:
-        """Have a signal stop the turn in good order, and another one the command; give what stood there."""
-        if threading.current_thread() is not threading.main_thread():
-            return {}
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        return {number: signal.signal(number, self._end) for number in numbers}
-
-    def _end(self, number: int, _frame: object) -> None:
-        if self._loop is None:
-            sys.exit(128 + number)
-        self.ended_by = number
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, signal.SIG_DFL)
-        self._loop.call_soon_threadsafe(self.news.set)
 
     @property
     def is_over(self) -> bool:
         """Nobody waits for the answer any more."""
         return bool(self.ended_by) or self.is_unread
 
-    def begin(self, conversation_id: UUID) -> None:
-        """Print what happens from now on."""
-        self._loop = asyncio.get_running_loop()
-        hub.watch(conversation_id, self, self._loop)
+    @contextlib.contextmanager
+    def ended_by_signals(self) -> Iterator[None]:
+        """A signal stops the turn in good order meanwhile, and another one the command."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.getsignal(number) for number in numbers}
+
+        def end(by: int) -> None:
+            self.ended_by = by
+            for number in numbers:
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_DFL)
+            self.news.set()
+
+        for number in numbers:
+            loop.add_signal_handler(number, end, number)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                loop.remove_signal_handler(number)
+                signal.signal(number, handler)
 
     def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
         if not self._is_text:
@@ -208,7 +214,24 @@ class _Lines:
 async def _follow(
     conversation: Conversation, actor: Actor, options: dict[str, Any], lines: _Lines
 ) -> str:
-    lines.begin(conversation.pk)
+    with lines.ended_by_signals():
+        hub.watch(conversation.pk, lines, asyncio.get_running_loop())
+        try:
+            status = await _take_turn(conversation, actor, options, lines)
+        finally:
+            hub.unwatch(conversation.pk, lines)
+        snapshot = await in_database(read_snapshot, conversation)
+    answer = [m["text"] for m in snapshot.messages if m["role"] == "assistant" and m["text"]]
+    error = snapshot.turns[-1]["error"] if snapshot.turns else None
+    if status == TurnStatus.FAILED and error is not None:
+        sys.stderr.write(f"{error['message']}\n")
+    lines.done(status, "\n\n".join(answer))
+    return status
+
+
+async def _take_turn(
+    conversation: Conversation, actor: Actor, options: dict[str, Any], lines: _Lines
+) -> str:
     sent = await in_database(
         send_message,
         conversation=conversation,
@@ -218,19 +241,11 @@ async def _follow(
     )
     try:
         async with asyncio.timeout(options["timeout"]):
-            status = await _wait(sent.turn, actor, options, lines)
+            return await _wait(sent.turn, actor, options, lines)
     except TimeoutError:
         status = await _stop(sent.turn, actor, lines)
         lines.fault("timeout", f"It took more than {options['timeout']:g} seconds.")
-    finally:
-        hub.unwatch(conversation.pk, lines)
-    snapshot = await in_database(read_snapshot, conversation)
-    answer = [m["text"] for m in snapshot.messages if m["role"] == "assistant" and m["text"]]
-    error = snapshot.turns[-1]["error"] if snapshot.turns else None
-    if status == TurnStatus.FAILED and error is not None:
-        sys.stderr.write(f"{error['message']}\n")
-    lines.done(status, "\n\n".join(answer))
-    return status
+        return status
 
 
 async def _stop(turn: Turn, actor: Actor, lines: _Lines) -> str:
