@@ -23,7 +23,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -31,32 +30,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from config.bootstrap import PYTHON, ROOT, VENV, WEB, child_environment
+from config.suite_results import ARTIFACTS, Result, print_result, summarise
 
 BIN = VENV / "bin"
 PYTEST = (str(PYTHON), "-m", "pytest")
 MANAGE = (str(PYTHON), "manage.py")
-ARTIFACTS = ROOT / "test-artifacts"
 PROCESSES = "4"
 """Of one run of pytest. Tests wait for servers now and then, so four keep two processors busy."""
-SLOWEST = 20
 CHECK_SECONDS = 1800
 """Ends a check that hangs; a busy machine takes long for types."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """How one stage ended."""
-
-    name: str
-    is_good: bool
-    seconds: float
-    output: str = ""
-    note: str = ""
-    tests: Mapping[str, float] = field(default_factory=dict)
-    """Seconds of each test."""
-    outcomes: Mapping[str, int] = field(default_factory=dict)
-    failures: Mapping[str, str] = field(default_factory=dict)
-    """Why tests failed, by their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +75,7 @@ def _run_everything(folder: Path, *, is_full: bool) -> int:
         beside = pool.submit(_run_beside, [types, *_stages_beside(is_full=is_full)], folder)
         results += _run_main(folder, is_full=is_full)
         results += beside.result()
-    return _summarise(results, time.monotonic() - start)
+    return summarise(results, time.monotonic() - start)
 
 
 def _run_main(folder: Path, *, is_full: bool) -> list[Result]:
@@ -175,7 +157,7 @@ def _run_fast(folder: Path) -> int:
         command=[*_pytest("tests", "--ignore=tests/e2e", "-n", PROCESSES), "-p", "tests.nearest"],
     )
     results.append(_shown(tests, folder))
-    return _summarise(results, time.monotonic() - start)
+    return summarise(results, time.monotonic() - start)
 
 
 def _checks() -> list[Stage]:
@@ -211,7 +193,7 @@ def _run_checks(folder: Path, checks: Sequence[Stage]) -> list[Result]:
             if result.name == "vulnerabilities":
                 result = judge_advisories(result, is_strict=bool(os.environ.get("CI")))
             results.append(result)
-            _print_result(result)
+            print_result(result)
     return results
 
 
@@ -237,7 +219,7 @@ def _run_beside(stages: Sequence[Stage], folder: Path) -> list[Result]:
     logged = _mending_types_cache(_logged)
     for stage in stages:
         results.append(logged(stage, folder))
-        _print_result(results[-1])
+        print_result(results[-1])
     return results
 
 
@@ -415,82 +397,6 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _print_result(result: Result) -> None:
-    sign = "ok    " if result.is_good else "FAILED"
-    note = f"   ({result.note})" if result.note else ""
-    print(f"  {sign} {result.name:32} {result.seconds:6.1f} s{note}", flush=True)
-    if not result.is_good and result.output:
-        tail = result.output.strip().splitlines()[-60:]
-        print("\n".join(f"         {line}" for line in tail), flush=True)
-
-
-def _summarise(results: Sequence[Result], seconds: float) -> int:
-    print("\nSummary")
-    for result in results:
-        _print_result(replace(result, output=""))
-    slowest = sorted(
-        ((took, name, result.name) for result in results for name, took in result.tests.items()),
-        reverse=True,
-    )[:SLOWEST]
-    if slowest:
-        print("\nSlowest tests")
-        for took, name, _stage in slowest:
-            print(f"  {took:6.1f} s  {name}")
-    _keep_times(results, slowest, seconds)
-    # Last, where a build server's log is cut off from above.
-    reasons = failures_by_reason(results)
-    for reason, names in reasons.items():
-        print(f"\nFailed: {_named(names)}\n{reason}")
-    outcomes: Counter[str] = Counter()
-    for result in results:
-        outcomes.update(result.outcomes)
-    failed = [result.name for result in results if not result.is_good]
-    total = f"{seconds / 60:.1f} minutes"
-    if failed:
-        print(f"\nFAILED in {total}: {', '.join(failed)}")
-        for names in reasons.values():
-            print(f"  {_named(names)}")
-    else:
-        print(f"\nAll {len(results)} stages passed in {total}.")
-    print(
-        f"{outcomes['passed']} passed, {outcomes['failed']} failed, {outcomes['skipped']} skipped"
-    )
-    return 1 if failed else 0
-
-
-def failures_by_reason(results: Sequence[Result]) -> dict[str, list[str]]:
-    """Give the tests that failed for each reason, so that a fault that stops all of them is told once."""
-    found: dict[str, list[str]] = {}
-    for result in results:
-        for name, reason in result.failures.items():
-            found.setdefault(reason, []).append(name)
-    return found
-
-
-def _named(names: Sequence[str]) -> str:
-    others = len(names) - _NAMES_SHOWN
-    more = f" and {others} more for the same reason" if others > 0 else ""
-    return ", ".join(names[:_NAMES_SHOWN]) + more
-
-
-_NAMES_SHOWN = 3
-
-
-def _keep_times(
-    results: Sequence[Result], slowest: Sequence[tuple[float, str, str]], seconds: float
-) -> None:
-    ARTIFACTS.mkdir(exist_ok=True)
-    kept = {
-        "total": round(seconds, 1),
-        "stages": {result.name: round(result.seconds, 1) for result in results},
-        "slowest": [
-            {"test": name, "stage": stage, "seconds": round(took, 1)}
-            for took, name, stage in slowest
-        ],
-    }
-    (ARTIFACTS / "times.json").write_text(json.dumps(kept, indent=2) + "\n")
 
 
 if __name__ == "__main__":

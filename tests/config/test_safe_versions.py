@@ -9,7 +9,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from config.bootstrap import ROOT
-from config.suite import Result, judge_advisories
+from config.suite import judge_advisories
+from config.suite_results import Result
 
 SAFE = (ROOT / "config" / "safe_versions.txt").read_text()
 LOCKS = sorted((ROOT / "config").glob("*.lock"))

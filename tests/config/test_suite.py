@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from config.suite import Result, failures_by_reason, names_lost_modules
+from config.suite import names_lost_modules
+from config.suite_results import Result, failures_by_reason
 
 LOST = """
 workspaces/tenancy.py: error: Cannot find implementation or library stub for module named "workspaces.old"  [import-not-found]
