@@ -8,8 +8,10 @@
     manage.py test --fast     for the inner loop: quick checks, tests of what changed, and tests without a database
     manage.py test ARGUMENTS  one run of pytest with these arguments
 
-Stages run in processes of their own, all of them even if one fails. How long they and the slowest tests took is printed
-and kept in ``test-artifacts/times.json``, beside the output of the stages that run beside the tests.
+Stages run in processes of their own, all of them even if one fails. Where no more than three tests of a stage fail, they
+run once more, alone. They meet real processes, clocks and a browser on a busy machine, and one of ten thousand may not
+bear that. The summary tells which passed only then. How long stages and the slowest tests took is printed and kept in
+``test-artifacts/times.json``, beside the output of the stages that run beside the tests.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ PYTEST = (str(PYTHON), "-m", "pytest")
 MANAGE = (str(PYTHON), "manage.py")
 PROCESSES = "4"
 """Of one run of pytest. Tests wait for servers now and then, so four keep two processors busy."""
+MOST_TRIED_AGAIN = 3
+"""Of one stage. Where more tests fail, the machine is not to blame."""
 CHECK_SECONDS = 1800
 """Ends a check that hangs; a busy machine takes long for types."""
 
@@ -88,7 +92,7 @@ def _run_main(folder: Path, *, is_full: bool) -> list[Result]:
                 environment={**found, **({"TRELLIS_FULL": "1"} if is_full else {})},
             )
             stages = [stage, *([_behind_the_wall(found)] if is_full else [])]
-            return [_shown(one, folder) for one in stages]
+            return [trying_again(_shown)(one, folder) for one in stages]
     except Exception as error:  # noqa: BLE001  whatever keeps a service from starting is a failed stage
         return [Result(name="PostgreSQL and Redis", is_good=False, seconds=0, note=f"{error!r}")]
 
@@ -216,7 +220,7 @@ def _run_beside(stages: Sequence[Stage], folder: Path) -> list[Result]:
     """Run stages one after another; each writes to a file, and tells here when it has ended."""
     print(f"\nBeside the tests: {', '.join(stage.name for stage in stages)}", flush=True)
     results = []
-    logged = _mending_types_cache(_logged)
+    logged = trying_again(_mending_types_cache(_logged))
     for stage in stages:
         results.append(logged(stage, folder))
         print_result(results[-1])
@@ -278,9 +282,24 @@ def _quiet(stage: Stage, folder: Path) -> Result:
     )
 
 
+def trying_again(run: Callable[[Stage, Path], Result]) -> Callable[[Stage, Path], Result]:
+    """Run a stage; the few tests of it that failed run once more, alone. What fails twice has failed."""
+
+    def run_stage(stage: Stage, folder: Path) -> Result:
+        result = run(stage, folder)
+        is_likely = result.is_complete and 0 < len(result.failures) <= MOST_TRIED_AGAIN
+        if result.is_good or not is_likely:
+            return result
+        command = [*PYTEST, "-q", *result.failures]
+        again = run(replace(stage, name=f"{stage.name}, tried again", command=command), folder)
+        return result.after_another_try(again)
+
+    return run_stage
+
+
 def _logged(stage: Stage, folder: Path) -> Result:
     """Run one stage with its output in a file among the artifacts."""
-    path = ARTIFACTS / f"{stage.name.replace(' ', '-')}.log"
+    path = ARTIFACTS / f"{_file_name(stage)}.log"
     with path.open("w") as log:
         result = _timed(stage, folder, log.fileno())
     return replace(result, output=path.read_text(errors="replace"))
@@ -294,7 +313,7 @@ def _shown(stage: Stage, folder: Path) -> Result:
 
 def _timed(stage: Stage, folder: Path, output: int | None) -> Result:
     """Run one stage, and read what its tests have left of their times. No tests at all is a failure too."""
-    times = folder / f"times-{stage.name.replace(' ', '-')}.json"
+    times = folder / f"times-{_file_name(stage)}.json"
     environment = _environment(folder, {**stage.environment, "TRELLIS_TEST_TIMES": str(times)})
     start = time.monotonic()
     code = _call(stage.command, environment, output)
@@ -306,8 +325,17 @@ def _timed(stage: Stage, folder: Path, output: int | None) -> Result:
         seconds=seconds,
         tests=found.get("seconds", {}),
         outcomes=found.get("outcomes", {}),
+        is_complete=code in (0, _TESTS_FAILED),
         failures=found.get("failures", {}),
     )
+
+
+_TESTS_FAILED = 1
+"""What pytest ends with after tests that failed. Whatever else goes wrong has numbers of its own."""
+
+
+def _file_name(stage: Stage) -> str:
+    return re.sub(r"\W+", "-", stage.name)
 
 
 def _call(command: Sequence[str], environment: Mapping[str, str], output: int | None = None) -> int:

@@ -25,8 +25,29 @@ class Result:
     tests: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each test."""
     outcomes: Mapping[str, int] = field(default_factory=dict)
+    is_complete: bool = True
+    """Every test of it has run, whether it failed or not."""
     failures: Mapping[str, str] = field(default_factory=dict)
     """Why tests failed, by their names."""
+    unsteady: Mapping[str, str] = field(default_factory=dict)
+    """Why tests failed that passed when they were tried again."""
+
+    def after_another_try(self, again: Result) -> Result:
+        """What is left of this stage once the tests that failed have run again."""
+        failures = again.failures if again.is_complete else self.failures
+        unsteady = {name: why for name, why in self.failures.items() if name not in failures}
+        outcomes = Counter(self.outcomes)
+        steadied = max(0, outcomes["failed"] - len(failures))
+        outcomes.update(passed=steadied, failed=-steadied)
+        return replace(
+            self,
+            is_good=again.is_good,
+            seconds=self.seconds + again.seconds,
+            note=f"{_tests(len(unsteady))} only when tried again" if unsteady else "",
+            outcomes=outcomes,
+            failures=failures,
+            unsteady=unsteady,
+        )
 
 
 def print_result(result: Result) -> None:
@@ -54,6 +75,9 @@ def summarise(results: Sequence[Result], seconds: float) -> int:
             print(f"  {took:6.1f} s  {name}")
     _keep_times(results, slowest, seconds)
     # Last, where a build server's log is cut off from above.
+    unsteady = {name: why for result in results for name, why in result.unsteady.items()}
+    for name, why in unsteady.items():
+        print(f"\nPassed only when it was tried again, so find out why: {name}\n{why}")
     reasons = failures_by_reason(results)
     for reason, names in reasons.items():
         print(f"\nFailed: {_named(names)}\n{reason}")
@@ -67,7 +91,8 @@ def summarise(results: Sequence[Result], seconds: float) -> int:
         for names in reasons.values():
             print(f"  {_named(names)}")
     else:
-        print(f"\nAll {len(results)} stages passed in {total}.")
+        hint = f", {_tests(len(unsteady))} only when tried again" if unsteady else ""
+        print(f"\nAll {len(results)} stages passed in {total}{hint}.")
     print(
         f"{outcomes['passed']} passed, {outcomes['failed']} failed, {outcomes['skipped']} skipped"
     )
@@ -81,6 +106,10 @@ def failures_by_reason(results: Sequence[Result]) -> dict[str, list[str]]:
         for name, reason in result.failures.items():
             found.setdefault(reason, []).append(name)
     return found
+
+
+def _tests(count: int) -> str:
+    return "1 test" if count == 1 else f"{count} tests"
 
 
 def _named(names: Sequence[str]) -> str:

@@ -1,10 +1,12 @@
-"""The suite's own stages: a fault that an old cache makes is told from one that the code has; a reason is told once."""
+"""The suite's own stages: what a cache or a busy machine makes fail is told from faults of the code; a reason is told once."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from config.suite import names_lost_modules
+from config.suite import MOST_TRIED_AGAIN, Stage, names_lost_modules, trying_again
 from config.suite_results import Result, failures_by_reason
 
 LOST = """
@@ -37,3 +39,59 @@ def test_what_many_tests_failed_for_is_told_once() -> None:
         Result(name="journeys", is_good=False, seconds=1, failures={"c": "no table"}),
     ]
     assert failures_by_reason(results) == {"no table": ["a", "c"], "1 != 2": ["b"]}
+
+
+def _run(results: list[Result], folder: Path) -> tuple[Result, list[Stage]]:
+    """Run a stage whose runs end like this, one after another; with the runs that there were."""
+    runs: list[Stage] = []
+
+    def run(stage: Stage, folder: Path) -> Result:
+        runs.append(stage)
+        return results[len(runs) - 1]
+
+    return trying_again(run)(Stage(name="tests", command=["pytest", "tests"]), folder), runs
+
+
+def _ended(passed: int, *failed: str, is_complete: bool = True) -> Result:
+    return Result(
+        name="tests",
+        is_good=not failed and is_complete,
+        seconds=1,
+        is_complete=is_complete,
+        outcomes={"passed": passed, "failed": len(failed)},
+        failures=dict.fromkeys(failed, "too late"),
+    )
+
+
+def test_what_passes_when_it_is_tried_again_fails_no_stage_and_is_told(tmp_path: Path) -> None:
+    result, (_, again) = _run([_ended(8, "a", "b"), _ended(2)], tmp_path)
+    assert again.command[-2:] == ["a", "b"]
+    assert (result.is_good, dict(result.outcomes)) == (True, {"passed": 10, "failed": 0})
+    assert result.unsteady == {"a": "too late", "b": "too late"}
+    assert not result.failures
+
+
+def test_what_fails_twice_has_failed(tmp_path: Path) -> None:
+    result, _ = _run([_ended(8, "a", "b"), _ended(1, "b")], tmp_path)
+    assert (result.is_good, dict(result.outcomes)) == (False, {"passed": 9, "failed": 1})
+    assert ([*result.failures], [*result.unsteady]) == (["b"], ["a"])
+
+
+def test_a_second_try_that_breaks_off_proves_nothing(tmp_path: Path) -> None:
+    result, _ = _run([_ended(8, "a"), _ended(0, is_complete=False)], tmp_path)
+    assert (result.is_good, [*result.failures]) == (False, ["a"])
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        _ended(8),
+        _ended(8, *map(str, range(MOST_TRIED_AGAIN + 1))),
+        _ended(8, "a", is_complete=False),
+        Result(name="tests", is_good=False, seconds=1),
+    ],
+    ids=["passed", "many failed", "broken off", "no tests at all"],
+)
+def test_other_ends_are_final(tmp_path: Path, first: Result) -> None:
+    result, runs = _run([first], tmp_path)
+    assert (result, len(runs)) == (first, 1)
