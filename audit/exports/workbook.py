@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-import xlsxwriter
-
 from audit.exports.columns import COLUMNS, cells_of
 from audit.exports.streams import batches, batches_async
 from workspaces.database import in_database
@@ -28,6 +26,8 @@ class Workbook:
     """A file that grows by batches, in a folder of its own that goes with it."""
 
     def __init__(self) -> None:
+        import xlsxwriter  # few processes ever make such a file, and it takes 2 MB
+
         self._folder = tempfile.TemporaryDirectory(prefix="trellis-export-")
         self.path = Path(self._folder.name) / "audit.xlsx"
         self._book = xlsxwriter.Workbook(

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from audit.models import AuditStream
-from audit.streams.http_sinks import OtlpSink, WebhookSink
 from audit.streams.sinks import Sink
 from audit.streams.syslog import SyslogSink
+from audit.streams.webhooks import WebhookSink
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint
 from workspaces.secrets import Secret
@@ -58,6 +58,8 @@ def sink_of(stream: AuditStream) -> Sink:
     headers = stream.headers.reveal_json("an audit stream's headers") if stream.headers else {}
     url = str(outbound.parse_endpoint(stream.target))
     if stream.kind == AuditStream.Kind.OTLP:
+        from audit.streams.otlp import OtlpSink
+
         return OtlpSink(url=url, headers=headers)
     return WebhookSink(
         url=url, secret=_plain(stream.secret), headers=headers, stream=str(stream.pk)

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from audit.streams.events import Event
+from workspaces import outbound
+from workspaces.webhooks import CONNECT_SECONDS, MOST_ANSWER_BYTES
 
 SEND_SECONDS: Final = 15.0
 """For one batch in all; a claim outlives it by far."""
+HTTP_BOUNDS: Final = outbound.Bounds(
+    connect_seconds=CONNECT_SECONDS, total_seconds=SEND_SECONDS, body_bytes=MOST_ANSWER_BYTES
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a command in a terminal has to load before it can begin: nothing that only pages, exports or workers need."""
+"""What a process has to load before it can begin: a command nothing of pages, a server nothing of single exports."""
 
 from __future__ import annotations
 
@@ -75,6 +75,12 @@ def test_what_is_loaded(modules: str, unwanted: tuple[str, ...]) -> None:
 def test_no_command_looks_at_pages(name: str) -> None:
     """REL-410: Django's checks load all of them, which doubles a start; `up` and `check` run these."""
     assert load_command_class(_our_commands()[name], name).requires_system_checks == []
+
+
+def test_a_server_loads_what_few_people_use_once_they_do() -> None:
+    """REL-1796: it takes memory and time of every start, on the smallest machine too."""
+    rare = ("xlsxwriter", "google.protobuf", "PIL", "openai", "pypdfium2", "openpyxl", "fpdf")
+    assert _loaded("config.asgi") & set(rare) == set()
 
 
 def test_processes_of_a_worker_fork_from_one_that_has_loaded_everything() -> None:

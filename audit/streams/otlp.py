@@ -1,11 +1,11 @@
-"""Sinks over HTTP: signed webhooks (Standard Webhooks) and OpenTelemetry logs (OTLP 1.x, protobuf)."""
+"""A sink that posts OpenTelemetry logs (OTLP 1.x, protobuf). Loaded by who has such a stream: it brings 1.3 MB of types."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import httpx2
 from google.protobuf.message import DecodeError
@@ -17,41 +17,9 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, SeverityNumber
 
 from audit.streams.events import Event
-from audit.streams.sinks import SEND_SECONDS, Taken
+from audit.streams.sinks import HTTP_BOUNDS, Taken
 from workspaces import outbound
-from workspaces.webhooks import CONNECT_SECONDS, MOST_ANSWER_BYTES, post, post_signed
-
-_BOUNDS: Final = outbound.Bounds(
-    connect_seconds=CONNECT_SECONDS, total_seconds=SEND_SECONDS, body_bytes=MOST_ANSWER_BYTES
-)
-
-
-class WebhookSink:
-    """Posts batches of JSON, each signed."""
-
-    def __init__(self, *, url: str, secret: str, headers: Mapping[str, str], stream: str) -> None:
-        self._url = url
-        self._secret = secret
-        self._stream = stream
-        self._client = outbound.client(bounds=_BOUNDS, headers=headers)
-
-    async def send(self, events: Sequence[Event]) -> Taken:
-        first, last = events[0], events[-1]
-        batch = f"{self._stream}.{first.chain_id}.{first.seq}-{last.seq}"
-        body = json.dumps(
-            {
-                "type": "audit.entries",
-                "timestamp": last.at.isoformat(),
-                "stream": self._stream,
-                "entries": [event.as_json() for event in events],
-            },
-            separators=(",", ":"),
-        ).encode()
-        await post_signed(self._client, self._url, body, event_id=batch, secret=self._secret)
-        return Taken()
-
-    async def aclose(self) -> None:
-        await self._client.aclose()
+from workspaces.webhooks import post
 
 
 class OtlpSink:
@@ -59,7 +27,7 @@ class OtlpSink:
 
     def __init__(self, *, url: str, headers: Mapping[str, str]) -> None:
         self._url = url
-        self._client = outbound.client(bounds=_BOUNDS, headers=headers)
+        self._client = outbound.client(bounds=HTTP_BOUNDS, headers=headers)
 
     async def send(self, events: Sequence[Event]) -> Taken:
         body = otlp_request(events).SerializeToString()
