@@ -30,6 +30,8 @@ OWN_INTERPRETER: Final = "python"
 
 MAX_VALUE_LENGTH: Final = 1000
 
+ParameterType = Literal["word", "text", "integer", "choice"]
+
 _PLACEHOLDER: Final = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _WORD: Final = re.compile(r"[A-Za-z0-9_/.][A-Za-z0-9_/.@:+,=%-]*")
 _ENV_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
@@ -47,8 +49,11 @@ class Parameter(BaseModel):
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
     title: str = Field(max_length=100)
     help: str = Field("", max_length=300)
-    type: Literal["word", "integer", "choice"] = "word"
-    """word: letters, digits and `_ / . @ : + , = % -`, not beginning with a dash; no blanks."""
+    type: ParameterType = "word"
+    """word: letters, digits and `_ / . @ : + , = % -`, no blanks; text: a line of any characters that can be seen.
+
+    Neither begins with a dash: it would be another option of the program.
+    """
     choices: tuple[str, ...] = ()
     minimum: int | None = None
     maximum: int | None = None
@@ -87,6 +92,11 @@ class Parameter(BaseModel):
                 raise self._invalid("is out of range")
             if number < 0:
                 raise self._invalid("must not be negative")
+        elif self.type == "text":
+            if not value.isprintable() or value != value.strip() or value.startswith("-"):
+                raise self._invalid(
+                    "must be one line, without blanks at its ends, and not begin with a dash"
+                )
         elif not _WORD.fullmatch(value):
             raise self._invalid(
                 "may hold letters, digits and _ / . @ : + , = % - only, and not begin with a dash"

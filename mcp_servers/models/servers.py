@@ -46,7 +46,9 @@ class StdioProgram(models.Model):
     parameters = models.JSONField(
         default=list,
         blank=True,
-        help_text=_('A list of {"name", "title", "type": "word" | "integer" | "choice", …}.'),
+        help_text=_(
+            'A list of {"name", "title", "type": "word" | "text" | "integer" | "choice", …}.'
+        ),
     )
     env_names = models.JSONField(
         _("environment"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
 import django_filters
 from django.db import transaction
@@ -12,7 +12,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from mcp_servers.models import GlobalServer, StdioProgram
-from mcp_servers.models.programs import MAX_VALUE_LENGTH
+from mcp_servers.models.programs import MAX_VALUE_LENGTH, ParameterType
 from mcp_servers.pages.api.common import StrictSerializer
 from mcp_servers.registry import services
 from mcp_servers.registry.catalogue.own import known_servers
@@ -33,7 +33,7 @@ class ProgramParameter(StrictSerializer):
     name = serializers.CharField(max_length=40)
     title = serializers.CharField(max_length=100)
     help = serializers.CharField(max_length=300, required=False, allow_blank=True)
-    type = serializers.ChoiceField(["word", "integer", "choice"], required=False)
+    type = serializers.ChoiceField(get_args(ParameterType), required=False)
     choices = serializers.ListField(
         child=serializers.CharField(max_length=MAX_VALUE_LENGTH),
         max_length=_MOST_TEXTS,

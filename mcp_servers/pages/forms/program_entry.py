@@ -14,7 +14,12 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from mcp_servers.models import StdioProgram
 
-TYPES: Final = (("word", _("Text")), ("integer", _("Whole number")), ("choice", _("Choice")))
+TYPES: Final = (
+    ("word", _("Word, without blanks")),
+    ("text", _("Text")),
+    ("integer", _("Whole number")),
+    ("choice", _("Choice")),
+)
 EMPTY_ROWS: Final = 2
 """Rows to fill in, behind those that are there. Each save gives new ones."""
 MOST_ROWS: Final = 50

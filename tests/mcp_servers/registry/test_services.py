@@ -274,6 +274,17 @@ def test_a_parameter_is_one_argument() -> None:
             check_values(parameters, bad)
 
 
+def test_a_text_reaches_a_program_as_one_argument() -> None:
+    """REL-1797: no shell reads it, so blanks and quotes stay; a line break, or what looks like an option, is refused."""
+    parameters = (Parameter(name="folder", title="Folder", type="text"),)
+    folder = '/srv/My papers/Zoë\'s "notes" {2026}'
+    values = check_values(parameters, {"folder": folder})
+    assert build_argv("/bin/x", ["--root", "{folder}"], values) == ("/bin/x", "--root", folder)
+    for bad in ("--rm", "a\nb", "a\x00", " a", "a\u202eb", "x" * 1001):
+        with pytest.raises(InvalidInput):
+            check_values(parameters, {"folder": bad})
+
+
 def test_a_foreign_name_is_no_clash(tenant: Tenant, keyed: McpServer) -> None:
     """SEC-12: names are unique within a workspace only, and tell nothing of others."""
     other = make_tenant("other")
