@@ -200,9 +200,19 @@ def _platform_routes() -> list[tuple[str, Any]]:
     ]
 
 
+def _by_first_segment(patterns: Iterable[URLPattern | URLResolver]) -> list[URLResolver]:
+    """The same routes behind the first segment of each: a request tries those of its own segment, and not all 300."""
+    groups: dict[str, list[URLPattern]] = {}
+    for pattern in patterns:
+        assert isinstance(pattern, URLPattern)
+        first, _slash, rest = str(pattern.pattern).partition("/")
+        groups.setdefault(first, []).append(path(rest, pattern.callback, name=pattern.name))
+    return [path(f"{first}/", include(inner)) for first, inner in groups.items()]
+
+
 app_name = "api"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", DocsView.as_view(url_name="api:schema"), name="docs"),
-    path("", include(_router().urls)),
+    *_by_first_segment(_router().urls),
 ]

@@ -19,6 +19,15 @@ from workspaces.pages.accounts import AddressView, InvitedSignupView
 
 autodiscover_modules("admin", "pages.admin", register_to=admin.site)
 
+_STATE = [
+    path("", platform_state, name="platform_state"),
+    path("confirm-restore/", confirm_restore, name="confirm_restore"),
+    path("jobs/", platform_jobs, name="platform_jobs"),
+    path("jobs/run/", run_job, name="run_job"),
+    path("storage/", platform_storage, name="platform_storage"),
+    path("versions/", platform_versions, name="platform_versions"),
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
@@ -26,18 +35,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("manifest.webmanifest", installing.manifest, name="manifest"),
     path("worker.js", installing.worker, name="worker"),
     path("offline/", installing.offline, name="offline"),
-    path("platform/state/", platform_state, name="platform_state"),
-    path("platform/state/confirm-restore/", confirm_restore, name="confirm_restore"),
-    path("platform/state/jobs/", platform_jobs, name="platform_jobs"),
-    path("platform/state/jobs/run/", run_job, name="run_job"),
-    path("platform/state/storage/", platform_storage, name="platform_storage"),
-    path("platform/state/versions/", platform_versions, name="platform_versions"),
+    path("api/", include("config.api")),
+    path("platform/state/", include(_STATE)),
     path("admin/", admin.site.urls),
     # Before allauth's own.
     path("accounts/email/", AddressView.as_view(), name="account_email"),
     path("accounts/signup/", InvitedSignupView.as_view(), name="account_signup"),
     path("accounts/", include("allauth.urls")),
-    path("api/", include("config.api")),
     path("", include("config.workspace_files.urls")),
     path("", include("workspaces.urls")),
     path("", include("audit.urls")),
