@@ -110,6 +110,7 @@ def _send_to_another_thread(process: subprocess.Popen[str], number: int) -> None
     ("number", "status", "send"),
     [
         (signal.SIGINT, 130, subprocess.Popen.send_signal),
+        (signal.SIGHUP, 129, subprocess.Popen.send_signal),
         (signal.SIGTERM, 143, _send_to_another_thread),
     ],
 )

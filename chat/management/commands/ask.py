@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -47,13 +48,17 @@ _ENDED = {
 _LOOK_SECONDS = 0.5
 _STOP_SECONDS = 5.0
 """How long a turn that is stopped may take to end."""
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, a supervisor, and a terminal that is closed."""
+_UNREAD = (errno.EPIPE, errno.EIO)
+"""What writing fails with once the reader of a pipe has left, or the terminal."""
 
 
 class Command(BaseCommand):
     help = (
         "Ask a bud one question; prints every event of the turn as a JSON line. The last line has the answer. "
         "Exit status: 0 the turn completed, 1 it failed or was stopped, 2 the arguments are wrong, "
-        "130 or 143 a signal stopped it."
+        "129, 130 or 143 a signal stopped it."
     )
     requires_system_checks: list[str] = []  # they load every page
 
@@ -151,8 +156,9 @@ class _Lines:
             yield
             return
         loop = asyncio.get_running_loop()
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        before = {number: signal.getsignal(number) for number in numbers}
+        before = {number: signal.getsignal(number) for number in _ENDING}
+        # One that is ignored stays so, as behind nohup.
+        numbers = [number for number, handler in before.items() if handler != signal.SIG_IGN]
 
         def end(by: int) -> None:
             self.ended_by = by
@@ -166,9 +172,9 @@ class _Lines:
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number in numbers:
                 loop.remove_signal_handler(number)
-                signal.signal(number, handler)
+                signal.signal(number, before[number])
 
     def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
         if not self._is_text:
@@ -205,7 +211,9 @@ class _Lines:
         try:
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
-        except BrokenPipeError:
+        except OSError as error:
+            if error.errno not in _UNREAD:
+                raise
             self.is_unread = True
             # Python flushes once more when it ends, and would complain about it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
