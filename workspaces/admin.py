@@ -35,7 +35,7 @@ from workspaces.pages.model_admin import (
     telling,
     was_refused,
 )
-from workspaces.pages.row_actions import Question, given_reason, row_action
+from workspaces.pages.row_actions import Question, given_reason, is_switched_off, row_action
 from workspaces.people.inviting import MOST as MOST_INVITED
 from workspaces.people.inviting import resend_invitation
 from workspaces.people.pictures import inline_picture
@@ -500,6 +500,16 @@ class WorkspaceForm(forms.ModelForm):
         }
 
 
+_SUSPENDING = Question(
+    asked=ngettext_lazy("Suspend %(count)s workspace?", "Suspend %(count)s workspaces?", "count"),
+    consequence=_(
+        "Everybody is shut out at once, also who is signed in now. Running answers stop. Schedules, API tokens, other"
+        " MCP clients and public links do not work any more. Nothing is deleted, and you can open a workspace again."
+    ),
+    verb=_("Suspend"),
+)
+
+
 @admin.register(Workspace)
 class WorkspaceAdmin(PlatformModelAdmin):
     form = WorkspaceForm
@@ -520,21 +530,16 @@ class WorkspaceAdmin(PlatformModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # suspended, so that nothing is lost by a click
 
+    def question_before(self, form: Any) -> Question | None:
+        """Closing it by its form is what the action does, too."""
+        return _SUSPENDING if is_switched_off(form, "is_active") else None
+
     @row_action(
         _("Suspend"),
         done=ngettext_lazy(
             "%(count)s workspace suspended.", "%(count)s workspaces suspended.", "count"
         ),
-        question=Question(
-            asked=ngettext_lazy(
-                "Suspend %(count)s workspace?", "Suspend %(count)s workspaces?", "count"
-            ),
-            consequence=_(
-                "Everybody is shut out at once: chats, tools, tokens and running answers stop. Nothing is deleted, and you"
-                " can open a workspace again."
-            ),
-            verb=_("Suspend"),
-        ),
+        question=_SUSPENDING,
         permissions=["change"],
     )
     def suspend(self, request: HttpRequest, row: Workspace) -> None:
@@ -570,6 +575,28 @@ class AccountForm(_OneOfAnAddress, UserChangeForm):
 
 class NewAccountForm(_OneOfAnAddress, UserCreationForm):
     """A new account."""
+
+
+_SWITCHING_OFF = Question(
+    asked=ngettext_lazy("Switch off %(count)s account?", "Switch off %(count)s accounts?", "count"),
+    consequence=_(
+        "These people can no longer sign in, and their sessions, tokens and running answers stop at once. What"
+        " they made stays, and you can switch an account on again."
+    ),
+    verb=_("Switch off"),
+)
+_MAKING_OWNER = Question(
+    asked=ngettext_lazy(
+        "Make %(count)s account an owner of the platform?",
+        "Make %(count)s accounts owners of the platform?",
+        "count",
+    ),
+    consequence=_(
+        "They may do everything in the whole installation: open and suspend workspaces, change every account, and"
+        " take your rights away."
+    ),
+    verb=_("Make owner"),
+)
 
 
 @admin.register(User)
@@ -612,21 +639,19 @@ class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # switched off instead: what a person did stays
 
+    def question_before(self, form: Any) -> Question | None:
+        """Switching off by the form is what the action does, too. Who owns the platform is asked about as well."""
+        if is_switched_off(form, "is_active"):
+            return _SWITCHING_OFF
+        becomes_owner = "is_superuser" in form.changed_data and form.cleaned_data["is_superuser"]
+        return _MAKING_OWNER if becomes_owner else None
+
     @row_action(
         _("Switch off"),
         done=ngettext_lazy(
             "%(count)s account switched off.", "%(count)s accounts switched off.", "count"
         ),
-        question=Question(
-            asked=ngettext_lazy(
-                "Switch off %(count)s account?", "Switch off %(count)s accounts?", "count"
-            ),
-            consequence=_(
-                "These people can no longer sign in, and their sessions, tokens and running answers stop at once. What"
-                " they made stays, and you can switch an account on again."
-            ),
-            verb=_("Switch off"),
-        ),
+        question=_SWITCHING_OFF,
         permissions=["change"],
     )
     def switch_off(self, request: HttpRequest, row: User) -> None:

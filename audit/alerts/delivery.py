@@ -40,8 +40,9 @@ def failing(workspace: Workspace) -> list[AlertDelivery]:
     rows = AlertDelivery.objects.for_workspace(workspace)
     same = {name: OuterRef(name) for name in ("workspace_id", *_TARGET)}
     later = rows.filter(**same, status=AlertDelivery.Status.DELIVERED, pk__gt=OuterRef("pk"))
-    failed = rows.exclude(last_error="").filter(~Exists(later)).select_related("rule")
-    newest = {tuple(getattr(row, name) for name in _TARGET): row for row in failed.order_by("pk")}
+    failed = rows.exclude(last_error="").exclude(rule=None).filter(~Exists(later))
+    ordered = failed.select_related("rule").order_by("pk")
+    newest = {tuple(getattr(row, name) for name in _TARGET): row for row in ordered}
     return [row for row in newest.values() if _is_named(row)]
 
 
@@ -63,6 +64,8 @@ def _is_wanted(delivery: AlertDelivery) -> bool:
 
 def _is_named(delivery: AlertDelivery) -> bool:
     rule, target = delivery.rule, delivery.target
+    if rule is None:
+        return True
     is_mail = delivery.channel == AlertDelivery.Channel.EMAIL
     return target in rule.emails if is_mail else target == rule.webhook_url
 
@@ -100,7 +103,7 @@ def _hand_over(mail: EmailMultiAlternatives, delivery: str) -> sending.Failure:
 
 
 def _posting(delivery: AlertDelivery) -> sending.Send:
-    kept = delivery.rule.webhook_secret
+    kept = delivery.rule.webhook_secret if delivery.rule else delivery.secret
     secret = kept.reveal("signing an alert") if kept else ""
 
     async def send(client: webhooks.Client) -> sending.Failure:

@@ -9,17 +9,23 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
 from audit.actions import Action
 from audit.alerts.conditions import measure
-from audit.alerts.messages import tell
-from audit.models import Alert, AlertRule
+from audit.alerts.messages import Ending, tell, tell_program
+from audit.models import Alert, AlertDelivery, AlertRule
 from audit.services import EntryDraft, record
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
+from workspaces.secrets import SecretUnreadable
 
 logger = logging.getLogger(__name__)
 
+_WHY: Final[dict[Ending, str]] = {
+    "switched_off": gettext_noop("The rule was switched off."),
+    "deleted": gettext_noop("The rule was deleted."),
+}
 ROUND_SECONDS: Final = 40.0
 KEEP_DAYS: Final = 365
 """Of alerts that have ended; when they began and ended stays in the log."""
@@ -78,13 +84,42 @@ def open_alert(rule: AlertRule) -> Alert | None:
     return Alert.objects.for_workspace(rule.workspace_id).filter(rule=rule, ended_at=None).first()
 
 
-def end(alert: Alert, rule: AlertRule, now: datetime, *, value: float, why: str = "") -> None:
-    """It is over; people are told, unless somebody ended it by hand. In the caller's transaction."""
+def end(alert: Alert, rule: AlertRule, now: datetime, *, value: float) -> None:
+    """It is over, and everybody the rule names is told. In the caller's transaction."""
+    _close(alert, rule, now, value=value)
+    tell(rule, alert, kind="ended")
+
+
+def end_by_hand(rule: AlertRule, *, by: Ending) -> None:
+    """End what is open of a rule, in the caller's transaction.
+
+    People are not told that all is well, for nobody knows. The rule's program is: it may have an incident open.
+    """
+    alert = open_alert(rule)
+    if alert is None:
+        return
+    _close(alert, rule, database_now(), value=alert.value, why=_WHY[by])
+    told = tell_program(rule, alert, kind="ended", why=by)
+    if by == "deleted" and told is not None:
+        _part_from_rule(told, rule)
+
+
+def _part_from_rule(told: AlertDelivery, rule: AlertRule) -> None:
+    """Messages go with their rule. This one stays, with what signs it; without that nobody would believe it."""
+    kept = rule.webhook_secret
+    try:
+        told.secret = kept.reveal("signing the last word on an alert") if kept else None
+    except SecretUnreadable:
+        told.delete()
+        return
+    told.rule = None
+    told.save()
+
+
+def _close(alert: Alert, rule: AlertRule, now: datetime, *, value: float, why: str = "") -> None:
     alert.ended_at, alert.value = now, value
     alert.save()
     _record(Action.ALERT_ENDED, rule, alert, why=why)
-    if not why:
-        tell(rule, alert, kind="ended")
 
 
 def _begin(rule: AlertRule, now: datetime, value: float) -> Alert:

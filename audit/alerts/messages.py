@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -17,6 +19,9 @@ from workspaces.formats import written_for
 from workspaces.mails import public_url
 from workspaces.people.memberships import suspended_addresses
 
+Ending = Literal["switched_off", "deleted"]
+"""What somebody did to a rule that ended its alert."""
+
 
 def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
     """Put "raised", "reminder" or "ended" on its way to everybody the rule names."""
@@ -26,7 +31,6 @@ def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
         written_for(None),
     ):  # others read it, whoever's change it came of
         message = told(rule, workspace.name, kind=kind, value=alert.value)
-        condition = condition_of(rule)
         change = _("To change this rule, or whom it tells:")
     path = log_path_of(alert, rule, is_told=True)
     url = public_url(path)
@@ -58,28 +62,44 @@ def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
             },
             next_attempt_at=now,
         )
-    if rule.webhook_url:
-        AlertDelivery.objects.create(
-            workspace_id=rule.workspace_id,
-            rule=rule,
-            channel=AlertDelivery.Channel.WEBHOOK,
-            target=rule.webhook_url,
-            payload={
-                "type": f"alert.{kind}",
-                "timestamp": now.isoformat(),
-                "data": {
-                    "alert_id": str(alert.pk),
-                    "rule_id": str(rule.pk),
-                    "rule": rule.name,
-                    "condition": condition,
-                    "filter": rule.query,
-                    "value": alert.value,
-                    "threshold": rule.threshold,
-                    "started_at": alert.started_at.isoformat(),
-                    "ended_at": alert.ended_at.isoformat() if alert.ended_at else None,
-                    "workspace_id": str(rule.workspace_id),
-                    "url": url,
-                },
+    tell_program(rule, alert, kind=kind)
+
+
+def tell_program(
+    rule: AlertRule, alert: Alert, *, kind: str, why: Ending | None = None
+) -> AlertDelivery | None:
+    """Put "raised", "reminder" or "ended" on its way to the rule's webhook, if it has one.
+
+    Args:
+        why: what somebody did that ended the alert.
+    """
+    if not rule.webhook_url:
+        return None
+    with override(settings.LANGUAGE_CODE), written_for(None):
+        condition = condition_of(rule)
+    now = database_now()
+    return AlertDelivery.objects.create(
+        workspace_id=rule.workspace_id,
+        rule=rule,
+        channel=AlertDelivery.Channel.WEBHOOK,
+        target=rule.webhook_url,
+        payload={
+            "type": f"alert.{kind}",
+            "timestamp": now.isoformat(),
+            "data": {
+                "alert_id": str(alert.pk),
+                "rule_id": str(rule.pk),
+                "rule": rule.name,
+                "condition": condition,
+                "filter": rule.query,
+                "value": alert.value,
+                "threshold": rule.threshold,
+                "started_at": alert.started_at.isoformat(),
+                "ended_at": alert.ended_at.isoformat() if alert.ended_at else None,
+                "ended_by": why,
+                "workspace_id": str(rule.workspace_id),
+                "url": public_url(log_path_of(alert, rule, is_told=True)),
             },
-            next_attempt_at=now,
-        )
+        },
+        next_attempt_at=now,
+    )

@@ -129,7 +129,7 @@ def update_rule(*, rule: AlertRule, actor: Actor, draft: RuleDraft) -> str:
 
 @transaction.atomic
 def switch_rule(*, rule: AlertRule, actor: Actor, is_active: bool) -> None:
-    """On or off; what is open of one that is switched off ends with it, and nobody is told.
+    """On or off; what is open of one that is switched off ends with it, and only its program is told.
 
     Raises:
         NotFound: somebody has deleted it.
@@ -139,11 +139,8 @@ def switch_rule(*, rule: AlertRule, actor: Actor, is_active: bool) -> None:
     with tracked_change(rule, actor=actor):
         rule.is_active = is_active
         rule.save()
-        alert = evaluation.open_alert(rule)
-        if not is_active and alert is not None:
-            evaluation.end(
-                alert, rule, database_now(), value=alert.value, why=_("The rule was switched off.")
-            )
+        if not is_active:
+            evaluation.end_by_hand(rule, by="switched_off")
 
 
 def preview_rule(*, workspace: Workspace, actor: Actor, draft: RuleDraft) -> Preview:
@@ -166,9 +163,10 @@ def preview_rule(*, workspace: Workspace, actor: Actor, draft: RuleDraft) -> Pre
 
 @transaction.atomic
 def delete_rule(*, rule: AlertRule, actor: Actor) -> None:
-    """Watch for it no longer. What it found stays in the log."""
+    """Watch for it no longer. What is open ends with it, and what it found stays in the log."""
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=rule.workspace_id)
     hold(rule)
+    evaluation.end_by_hand(rule, by="deleted")
     record_deleted(rule, actor=actor)
     rule.delete()
 

@@ -41,11 +41,13 @@ def alerts(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     return render(request, "audit/alerts/list.html", _page(request))
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """Make a rule."""
+    """Make a rule. Whoever opens the address itself gets to the page with the form."""
     workspace = _workspace(request)
+    if request.method != "POST":
+        return redirect(_url(workspace))
     require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
     form = RuleForm(request.POST)
     if "preview" in request.POST:

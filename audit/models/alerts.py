@@ -104,10 +104,15 @@ class AlertDelivery(Delivery):
         EMAIL = "email"
         WEBHOOK = "webhook"
 
-    rule = models.ForeignKey(AlertRule, on_delete=models.CASCADE, related_name="deliveries")
+    rule = models.ForeignKey(
+        AlertRule, null=True, on_delete=models.CASCADE, related_name="deliveries"
+    )
+    """None: it was deleted, and this is the last word on its alert."""
     channel = models.CharField(max_length=10, choices=Channel.choices)
     target = models.CharField(max_length=2048)
     payload = models.JSONField()
+    secret = EncryptedTextField()
+    """What signs it once its rule is gone; until then the rule knows."""
 
     class Meta(WorkspaceModel.Meta):
         verbose_name = _("alert delivery")

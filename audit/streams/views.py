@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from audit.models import AuditStream, StreamState
 from audit.streams import services
@@ -66,11 +66,13 @@ def streams(request: WorkspaceRequest, workspace_slug: str | None = None) -> Htt
     return render(request, "audit/streams/list.html", _page(request, scope))
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def add(request: WorkspaceRequest, kind: str, workspace_slug: str | None = None) -> HttpResponse:
-    """Make a stream of that kind."""
+    """Make a stream of that kind. Whoever opens the address itself gets to the page with the form."""
     scope = _scope(request, workspace_slug)
+    if request.method != "POST":
+        return redirect(scope.url)
     if kind not in AuditStream.Kind.values:
         raise NotFound
     form = StreamForm(request.POST, kind=kind)
@@ -113,13 +115,15 @@ def edit(
     return render(request, "audit/streams/edit.html", context, status=status)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def change(
     request: WorkspaceRequest, stream_id: UUID, verb: str, workspace_slug: str | None = None
 ) -> HttpResponse:
-    """What a button says."""
+    """What a button says. It may show a secret, so the address stays in the browser: opened, it leads to the page."""
     scope = _scope(request, workspace_slug)
+    if request.method != "POST":
+        return redirect(scope.url)
     stream = streams_of(scope.workspace_id).fetch(stream_id)
     actor = request.actor
     if verb == "test":

@@ -13,7 +13,7 @@ from chat.api.inputs import InputRequestViewSet
 from chat.api.knowledge import KnowledgeViewSet
 from chat.api.messages import MessageViewSet, QueuedMessageViewSet
 from chat.api.models import ModelViewSet
-from chat.api.oversight import MemberShareViewSet, RatingViewSet
+from chat.api.oversight import MemberShareViewSet, MemberToolPermissionViewSet, RatingViewSet
 from chat.api.permissions import ToolPermissionViewSet
 from chat.api.pins import PinViewSet
 from chat.api.platform import platform_routes
@@ -42,6 +42,7 @@ routes = [
     ("conversations", ConversationViewSet),
     ("shared-chats", SharedChatViewSet),
     ("member-shares", MemberShareViewSet),
+    ("member-tool-permissions", MemberToolPermissionViewSet),
     ("ratings", RatingViewSet),
     ("folders", FolderViewSet),
     ("chat-imports", ChatImportViewSet),

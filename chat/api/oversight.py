@@ -12,8 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.models import Audience, SharedChat, Turn
+from chat.services.permissions import tool_title, why_lapsed
 from chat.services.sharing import stop_sharing
 from chat.values import Rating
+from mcp_servers.client.hidden_text import show_hidden
+from mcp_servers.models import ToolPermission
+from mcp_servers.registry.consent.permissions import given_by_members, revoke_permission
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
@@ -66,6 +70,56 @@ class MemberShareViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def destroy(self, request: Request, pk: str) -> Response:
         """Stop sharing the chat."""
         stop_sharing(shared=self.get_object(), actor=self.actor)
+        return Response(status=204)
+
+
+class MemberToolPermissionOutput(serializers.ModelSerializer[ToolPermission]):
+    """A tool that runs for a member without asking them."""
+
+    member = serializers.EmailField(source="user.email", read_only=True)
+    server = serializers.SerializerMethodField()
+    tool = serializers.SerializerMethodField()
+    is_in_one_chat = serializers.SerializerMethodField()
+    is_current = serializers.SerializerMethodField(
+        help_text="False: it has lapsed, and the tool asks."
+    )
+
+    class Meta:
+        model = ToolPermission
+        fields = ("id", "member", "server", "tool", "is_in_one_chat", "is_current", "created_at")
+        read_only_fields = fields
+
+    def get_server(self, row: ToolPermission) -> str:
+        return row.tool.server.name
+
+    def get_tool(self, row: ToolPermission) -> str:
+        return tool_title(row) or show_hidden(row.tool.name)
+
+    def get_is_in_one_chat(self, row: ToolPermission) -> bool:
+        return row.conversation_id is not None
+
+    def get_is_current(self, row: ToolPermission) -> bool:
+        return not why_lapsed(row)
+
+
+class MemberToolPermissionViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """Which tools members always allow, for those who manage members. They can revoke it."""
+
+    model = ToolPermission
+    scopes = Scopes(read="members:write", write="members:write")
+    serializer_class = MemberToolPermissionOutput
+
+    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+        """Those of the workspace."""
+        if getattr(self, "swagger_fake_view", False):
+            return super().get_queryset()
+        require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
+        return given_by_members(self.workspace.pk)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Revoke it: the tool asks the member again."""
+        revoke_permission(permission=self.get_object(), actor=self.actor)
         return Response(status=204)
 
 

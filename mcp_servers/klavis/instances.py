@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -11,12 +12,13 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from audit.actions import Action
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.transports import STREAMABLE_HTTP
 from mcp_servers.klavis import instance_state, removals
-from mcp_servers.klavis.asking import ask, external_id_of, usable_account
+from mcp_servers.klavis.asking import WAIT_SECONDS, ask, external_id_of, usable_account
 from mcp_servers.klavis.entries import record_sign_in
 from mcp_servers.klavis.errors import KlavisError, NotThere, Unreadable
 from mcp_servers.klavis.models import HOST, InstanceKind, InstanceState, KlavisInstance
@@ -37,6 +39,7 @@ from workspaces import outbound
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, DomainError, InvalidEndpoint, InvalidInput
 from workspaces.holding import take_room
+from workspaces.outbox import claim_until
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -54,6 +57,14 @@ MAX_SERVICES: Final = 50
 MAX_CREDENTIAL: Final = 8000
 MAX_INSTANCES: Final = 200
 """Of one workspace, its people's included."""
+_SAVING_SECONDS: Final = 15.0
+"""For what comes after the provider's answer."""
+_BUSY = gettext_lazy(
+    "Somebody else is changing this server right now. Nothing was changed. Wait a moment, look what they did, and try again."
+)
+_OVERTAKEN = gettext_lazy(
+    "Somebody else changed this server in the meantime. Nothing was changed. Look what they did, and try again."
+)
 
 
 def install(
@@ -132,6 +143,7 @@ def set_read_only(*, instance: KlavisInstance, is_read_only: bool, actor: Actor)
 
     Raises:
         PermissionDenied: it is not the actor's to do.
+        Conflict: somebody else was faster; nothing changed.
         KlavisError: the provider did not do it; nothing changed.
     """
     require_to_manage(actor, instance)
@@ -139,13 +151,14 @@ def set_read_only(*, instance: KlavisInstance, is_read_only: bool, actor: Actor)
     remote_id = _remote_id(instance)
     if instance.kind == InstanceKind.STRATA:
         raise Conflict(_("A server with several services can't be made read-only."))
-    ask(account, lambda api: api.set_read_only(remote_id, is_read_only=is_read_only))
-    with transaction.atomic():
-        instance = _locked(instance)
-        with tracked_change(instance, actor=actor):
-            instance.is_read_only = is_read_only
-            instance.save(update_fields=["is_read_only", "updated_at"])
-        instance_state.tell_instance(instance)
+    with _claimed(instance, "is_read_only"):
+        ask(account, lambda api: api.set_read_only(remote_id, is_read_only=is_read_only))
+        with transaction.atomic():
+            instance = _locked(instance)
+            with tracked_change(instance, actor=actor):
+                instance.is_read_only = is_read_only
+                instance.save(update_fields=["is_read_only", "updated_at"])
+            instance_state.tell_instance(instance)
     _look(instance)
     return instance
 
@@ -200,12 +213,20 @@ def set_credential(*, instance: KlavisInstance, secret: str, actor: Actor) -> Kl
 
 
 def change_services(
-    *, instance: KlavisInstance, services: Sequence[str], actor: Actor
+    *,
+    instance: KlavisInstance,
+    services: Sequence[str],
+    actor: Actor,
+    seen: Sequence[str] | None = None,
 ) -> KlavisInstance:
     """Have other services behind the one server.
 
+    Args:
+        seen: those that the actor was shown, if any were: what somebody has added since is not removed.
+
     Raises:
         PermissionDenied: it is not the actor's to do.
+        Conflict: somebody else was faster; nothing changed.
         InvalidInput: a name is not in the provider's catalogue, or there is none.
         KlavisError: the provider did not do it.
     """
@@ -216,6 +237,8 @@ def change_services(
     wanted = _known_names(account, services)
     remote_id = _remote_id(instance)
     before = list(instance.services)
+    if seen is not None and list(seen) != before:
+        raise Conflict(_OVERTAKEN)
     more = [name for name in wanted if name not in before]
     fewer = [name for name in before if name not in wanted]
 
@@ -226,14 +249,15 @@ def change_services(
             await api.remove_from_strata(remote_id, fewer)
         return (await api.get_strata(remote_id)).oauth_urls
 
-    windows = ask(account, change)
-    with transaction.atomic():
-        instance = _locked(instance)
-        with tracked_change(instance, actor=actor):
-            instance.services = wanted
-            instance.begun_by_id = actor.user_id
-            _await_sign_in(instance, windows, actor)
-            instance_state.set_state(instance, InstanceState.READY)
+    with _claimed(instance, "services"):
+        windows = ask(account, change)
+        with transaction.atomic():
+            instance = _locked(instance)
+            with tracked_change(instance, actor=actor):
+                instance.services = wanted
+                instance.begun_by_id = actor.user_id
+                _await_sign_in(instance, windows, actor)
+                instance_state.set_state(instance, InstanceState.READY)
     _look(instance)
     return instance
 
@@ -538,6 +562,27 @@ def _remote_id(instance: KlavisInstance) -> str:
         raise Conflict(_("Klavis has not made this server yet."))
     remote_id: str = instance.instance_id.reveal("asking the hosted MCP provider")
     return remote_id
+
+
+@contextmanager
+def _claimed(instance: KlavisInstance, name: str) -> Iterator[None]:
+    """Change it at the provider and here, alone. No transaction stays open while the provider is asked.
+
+    Args:
+        name: of the field that changes.
+
+    Raises:
+        Conflict: somebody else is changing it, or has changed the field since it was read.
+    """
+    rows = KlavisInstance.objects.for_workspace(instance.workspace_id).filter(pk=instance.pk)
+    if not claim_until(rows, seconds=WAIT_SECONDS + _SAVING_SECONDS):
+        raise Conflict(_BUSY)
+    try:
+        if rows.values_list(name, flat=True).first() != getattr(instance, name):
+            raise Conflict(_OVERTAKEN)
+        yield
+    finally:
+        rows.update(claimed_until=None)
 
 
 def _locked(instance: KlavisInstance) -> KlavisInstance:

@@ -145,6 +145,8 @@ class KlavisInstance(WorkspaceModel):
     next_poll_at = models.DateTimeField(null=True, editable=False)
     poll_until = models.DateTimeField(null=True, editable=False)
     last_checked_at = models.DateTimeField(null=True, editable=False)
+    claimed_until = models.DateTimeField(null=True, editable=False)
+    """Somebody is changing it at the provider, which no transaction waits for."""
     server = models.OneToOneField(
         McpServer, null=True, on_delete=models.SET_NULL, related_name="klavis", editable=False
     )

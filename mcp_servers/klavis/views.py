@@ -227,9 +227,12 @@ def services(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) 
     """Have other services behind the one server."""
     row = _instance_of(request, instance_id)
     names = request.POST.getlist("services")[: instances.MAX_SERVICES + 1]
+    seen = request.POST.getlist("seen") or None
     return _asking(
         request,
-        lambda: instances.change_services(instance=row, services=names, actor=request.actor),
+        lambda: instances.change_services(
+            instance=row, services=names, actor=request.actor, seen=seen
+        ),
         then=row,
     )
 

@@ -621,6 +621,8 @@ SAMPLES: dict[str, Sample] = {
         ids=_pk("input"), bodies=(lambda _: {"action": "decline"},), reads=False
     ),
     "api:search-list": Sample(),
+    "api:member-tool-permissions-list": Sample(),
+    "api:member-tool-permissions-detail": Sample(ids=_pk("permission")),
     "api:tool-permissions-list": Sample(bodies=(_body(tool_id="tool"),)),
     "api:tool-permissions-detail": Sample(ids=_pk("permission")),
     "workspaces:index": Sample(writes_on_get=_SESSION),

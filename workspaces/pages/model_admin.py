@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ERROR_FLAG, PAGE_VAR
 from django.core.exceptions import FieldDoesNotExist
 from django.db import DataError, connection, models, transaction
@@ -27,7 +28,7 @@ from workspaces.models import Membership, User
 from workspaces.pages.admin_sections import Section
 from workspaces.pages.list_addresses import LONGEST_SEARCH, cut_search, faults_of, no_page
 from workspaces.pages.list_view_parts import FORM_VAR, ListOfViews, answer_form, saved_views
-from workspaces.pages.row_actions import names_rows
+from workspaces.pages.row_actions import Question, ask_before_saving, names_rows
 from workspaces.pages.seen_values import NoticesOthers, hold
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel
@@ -94,6 +95,29 @@ class TrackedModelAdmin(ModelAdmin):
         if row is not None and connection.in_atomic_block:
             hold(request, row)
         return row
+
+    def question_before(self, form: Any) -> Question | None:
+        """What is asked before a valid form of a row is saved. Nothing where the form has secrets: the page would hold them."""
+        return None
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """Show or save the form; where saving it does much, ask first."""
+        if request.method == "POST" and object_id is not None:
+            row = self.get_object(request, unquote(object_id))
+            if row is not None and self.has_change_permission(request, row):
+                name = self.row_name(row)
+                made = self.get_form(request, row, change=True)
+                form = made(request.POST, request.FILES, instance=row)
+                question = self.question_before(form) if form.is_valid() else None
+                if question and (page := ask_before_saving(self, request, name, question)):
+                    return page
+        return super().changeform_view(request, object_id, form_url, extra_context)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         """Have a list whose address may name a saved view."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from workspaces.pages.parts import workspace_of
 from workspaces.people.inviting import (
     LONGEST,
     MOST,
+    Sent,
     invite_many,
     mail_many,
     read_invitees,
@@ -77,6 +79,20 @@ def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             if not links:
                 return redirect("workspaces:invite", workspace_slug=workspace_slug)
             text = ""
+    return _invite_page(request, workspace, faults=faults, links=links, text=text, role=role)
+
+
+def _invite_page(
+    request: WorkspaceRequest,
+    workspace: Workspace,
+    *,
+    links: Sequence[Sent],
+    faults: Mapping[str, list[str]] | None = None,
+    text: str = "",
+    role: str = Role.MEMBER.value,
+) -> HttpResponse:
+    """Show who is invited, with links to pass on by hand: here alone, since a redirect would have to keep them."""
+    address = reverse("workspaces:invite", args=[workspace.slug])
     rows = Invitation.objects.for_workspace(workspace).filter(accepted_at=None, revoked_at=None)
     invitations = page_in_address(
         rows.select_related("invited_by"), request.GET, _INVITATIONS_AFTER, by=_NEWEST_FIRST
@@ -89,7 +105,8 @@ def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "text": text,
         "role": role,
         "roles": roles_to_give(request.actor),
-        "faults": faults,
+        "faults": faults or {},
+        "address": address,
         "links": links,
         "most": MOST,
         "invitations": [
@@ -97,10 +114,12 @@ def invite(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             for one in invitations.rows
         ],
         "invitation_ways": ways_from(
-            invitations, request.GET, _INVITATIONS_AFTER, anchor="#open-heading"
+            invitations, request.GET, _INVITATIONS_AFTER, path=address, anchor="#open-heading"
         ),
         "join_links": join_links.rows,
-        "link_ways": ways_from(join_links, request.GET, _LINKS_AFTER, anchor="#join-heading"),
+        "link_ways": ways_from(
+            join_links, request.GET, _LINKS_AFTER, path=address, anchor="#join-heading"
+        ),
         "address_faults": [one.fault for one in (invitations, join_links) if one.fault],
     }
     return render(request, "workspaces/invite.html", context, status=422 if faults else 200)
@@ -160,13 +179,15 @@ def revoke_link(request: WorkspaceRequest, workspace_slug: str, link_id: UUID) -
     return redirect("workspaces:invite", workspace_slug=workspace_slug)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def change_invitation(
     request: WorkspaceRequest, workspace_slug: str, invitation_id: UUID, verb: str
 ) -> HttpResponse:
-    """What a button of an invitation says."""
+    """What a button of an invitation says. Whoever opens the address itself gets to the page with the buttons."""
     workspace = workspace_of(request, Permission.MANAGE_MEMBERS)
+    if request.method != "POST":
+        return redirect("workspaces:invite", workspace_slug=workspace_slug)
     rows = Invitation.objects.for_workspace(workspace).select_related("workspace")
     invitation: Invitation = rows.fetch(invitation_id)
     try:
@@ -176,9 +197,7 @@ def change_invitation(
             if sent.fault:
                 messages.error(request, sent.fault)
             elif sent.link:
-                told = _("Give %(email)s this link. It is shown only now: %(link)s")
-                given = {"email": sent.invitation.email, "link": sent.link}
-                messages.warning(request, told % given)
+                return _invite_page(request, workspace, links=[sent])
             else:
                 told = _("The invitation was mailed to %(email)s.")
                 messages.success(request, told % {"email": sent.invitation.email})

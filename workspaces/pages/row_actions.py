@@ -12,7 +12,7 @@ and undoes nothing of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import wraps
@@ -32,6 +32,7 @@ from workspaces.pages.seen_values import hold
 
 if TYPE_CHECKING:
     from django.db import models
+    from django.forms import ModelForm
     from django.http import HttpRequest, HttpResponse
 
     from workspaces.texts import Text
@@ -118,9 +119,30 @@ def row_action(
         ) -> HttpResponse | None:
             return _run(made, shown, request, queryset)
 
+        run.question = question  # type: ignore[attr-defined]  # a form that does the same asks it, too
         return run
 
     return make
+
+
+def is_switched_off(form: ModelForm[Any], name: str) -> bool:
+    """Whether a form of a row switches this off, which was on."""
+    return name in form.changed_data and not form.cleaned_data[name]
+
+
+def ask_before_saving(
+    shown: ShownRows, request: HttpRequest, name: str, question: Question
+) -> HttpResponse | None:
+    """Show the page that says what saving a form will do; None: that was confirmed. Its form sends the same again.
+
+    Args:
+        name: what the form's row is called until now.
+    """
+    if _CONFIRMED in request.POST:
+        return None
+    sent = [(name, value) for name, values in request.POST.lists() for value in values]
+    hidden = [one for one in sent if one[0] != "csrfmiddlewaretoken"]
+    return _question_page(shown, request, question, [name], [*hidden, (_CONFIRMED, "yes")])
 
 
 def given_reason(request: HttpRequest) -> str:
@@ -185,21 +207,29 @@ def _ask(
 ) -> HttpResponse:
     """Show the page that names the rows and says what will happen. Its form names the same rows, whatever comes meanwhile."""
     assert action.question is not None
-    names, others = _some(shown.row_name(row) for row in rows), len(rows) - _MOST_NAMED
-    heading = action.question.asked % {"count": len(rows)}
+    chosen = [(ACTION_CHECKBOX_NAME, row.pk) for row in rows]
+    hidden = [("action", action.name), (_CONFIRMED, "yes"), *chosen]
+    names = [shown.row_name(row) for row in rows]
+    return _question_page(shown, request, action.question, names, hidden)
+
+
+def _question_page(
+    shown: ShownRows,
+    request: HttpRequest,
+    question: Question,
+    names: Sequence[str],
+    hidden: Sequence[tuple[str, Any]],
+) -> HttpResponse:
+    heading = question.asked % {"count": len(names)}
     context = {
         **shown.admin_site.each_context(request),
         "title": heading,
         "opts": shown.opts,
-        "question": action.question,
+        "question": question,
         "heading": heading,
-        "names": names,
-        "others": max(0, others),
-        "hidden": [
-            ("action", action.name),
-            (_CONFIRMED, "yes"),
-            *((ACTION_CHECKBOX_NAME, row.pk) for row in rows),
-        ],
+        "names": names[:_MOST_NAMED],
+        "others": max(0, len(names) - _MOST_NAMED),
+        "hidden": hidden,
         "list_url": request.get_full_path(),
     }
     return TemplateResponse(request, "admin/confirm_action.html", context)
@@ -227,10 +257,6 @@ class _Refusals:
                 rest,
             )
             messages.error(request, told % {"count": rest})
-
-
-def _some(names: Iterable[str]) -> list[str]:
-    return [name for name, _place in zip(names, range(_MOST_NAMED), strict=False)]
 
 
 def _in_words(names: Sequence[str]) -> str:

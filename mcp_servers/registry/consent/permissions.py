@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -117,6 +118,28 @@ def forget_permission(*, permission: ToolPermission, actor: Actor) -> None:
         raise PermissionDenied(_("This permission belongs to someone else."))
     record(_draft(permission, permission.tool, Action.PERMISSION_FORGOTTEN, actor))
     permission.delete()
+
+
+@transaction.atomic
+def revoke_permission(*, permission: ToolPermission, actor: Actor) -> None:
+    """Take back what a member has allowed, as who manages members; the next call asks that member again.
+
+    Raises:
+        PermissionDenied: the actor does not manage members.
+        Conflict: the member wants to be asked each time, which nobody takes back for them.
+    """
+    require(actor, Permission.MANAGE_MEMBERS, workspace_id=permission.workspace_id)
+    if permission.asks_always:
+        raise Conflict(_("This member wants to be asked. Only they can change that."))
+    draft = _draft(permission, permission.tool, Action.PERMISSION_FORGOTTEN, actor)
+    record(replace(draft, details={**(draft.details or {}), "given_by": permission.user.email}))
+    permission.delete()
+
+
+def given_by_members(workspace_id: UUID) -> WorkspaceQuerySet[ToolPermission]:
+    """All that members have allowed, with what tells of it."""
+    rows = ToolPermission.objects.for_workspace(workspace_id).filter(asks_always=False)
+    return rows.select_related("tool__server", "workspace", "user")
 
 
 def forget_permissions_of(workspace_id: UUID, user_id: UUID, actor: Actor) -> None:

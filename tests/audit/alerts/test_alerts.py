@@ -23,7 +23,7 @@ from audit.models import Alert, AlertDelivery, AlertRule, AuditEntry, Notice
 from audit.services import EntryDraft, Ref, record
 from tests.audit.streams.receivers import HttpReceiver
 from tests.factories import Tenant, TwoTenants
-from workspaces import outbox
+from workspaces import outbox, webhooks
 from workspaces.actors import Source
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.mails import public_url
@@ -356,6 +356,54 @@ def test_settings_of_rules_are_checked_and_told(tenant: Tenant, receiver: HttpRe
     assert secret not in json.dumps(list(entries.values_list("details", flat=True)))
     with patch.object(services, "MOST_RULES", 0), pytest.raises(Conflict):
         make(tenant, "timeout")
+
+
+@pytest.mark.parametrize("way", ["switched_off", "deleted"])
+def test_a_program_hears_of_the_end_also_where_somebody_ended_it(
+    tenant: Tenant, receiver: HttpReceiver, way: str
+) -> None:
+    """REL-1781: its incident would stay open for ever. People are told nothing: nobody knows whether all is well."""
+    rule, secret = services.create_rule(
+        workspace_id=tenant.workspace.pk,
+        actor=tenant.actor("owner"),
+        draft=RuleDraft(
+            name="x",
+            condition=_C.TIMEOUT,
+            threshold=1,
+            window_minutes=5,
+            webhook_url=receiver.url,
+            emails=["a@example.org"],
+        ),
+    )
+    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    alert = look(rule)
+    assert alert is not None
+    delivery.deliver_due()
+    mail.outbox.clear()
+    lines = Notice.objects.for_workspace(tenant.workspace)
+    lines_before = lines.count()
+    if way == "deleted":
+        services.delete_rule(rule=rule, actor=tenant.actor("owner"))
+    else:
+        services.switch_rule(rule=rule, actor=tenant.actor("owner"), is_active=False)
+    delivery.deliver_due()
+    raised, (headers, body) = receiver.heard
+    told = json.loads(body)
+    assert told["type"] == "alert.ended"
+    assert told["data"]["alert_id"] == json.loads(raised[1])["data"]["alert_id"] == str(alert.pk)
+    assert told["data"]["ended_at"]
+    assert told["data"]["ended_by"] == way
+    signed = webhooks.signed_headers(
+        secret=secret,
+        event_id=headers["webhook-id"],
+        timestamp=int(headers["webhook-timestamp"]),
+        body=body,
+    )
+    assert headers["webhook-signature"] == signed["webhook-signature"]
+    assert (mail.outbox, lines.count()) == ([], lines_before)
+    entries = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert entries.filter(action="alert.ended").get().details["why"]
+    assert delivery.failing(tenant.workspace) == []
 
 
 def test_one_rule_that_fails_keeps_no_other_from_its_look(tenant: Tenant) -> None:

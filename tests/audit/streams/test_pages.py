@@ -60,12 +60,24 @@ def test_a_stream_from_the_first_form_to_its_end(tenant: Tenant) -> None:
     for verb in ("pause", "resume", "from-now", "from-beginning"):
         assert client.post(f"{STREAMS}{stream.pk}/{verb}/").status_code == 302
     assert "whsec_" in client.post(f"{STREAMS}{stream.pk}/secret/").content.decode()
+    assert client.get(f"{STREAMS}{stream.pk}/secret/").headers["Location"] == STREAMS
     assert client.post(f"{STREAMS}{stream.pk}/nonsense/").status_code == 404
     assert client.get(STREAMS, headers={"HX-Request": "true"}).content.decode().count("<html") == 0
     assert client.post(f"{STREAMS}{stream.pk}/delete/").status_code == 302
     assert not AuditStream.objects.for_workspace(tenant.workspace).exists()
     changes = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
     assert changes.count() == 8
+
+
+@pytest.mark.parametrize("address", ["alerts/add/", "streams/add/webhook/"])
+def test_the_address_of_a_form_leads_to_its_page(tenant: Tenant, address: str) -> None:
+    """REL-1782: after a refused save it stands in the browser, and who opens it again was told of forms."""
+    page = f"/w/{tenant.workspace.slug}/audit/{address}"
+    client = tenant.client("owner")
+    assert client.post(page, {"name": ""}).status_code == 422
+    assert client.get(page).headers["Location"] == f"{page.split('add/', maxsplit=1)[0]}"
+    assert client.head(page).status_code == 302
+    assert tenant.client("member").get(page).status_code == 403
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +23,8 @@ from mcp_servers.registry import services
 from tests.factories import Tenant, make_tenant
 from tests.fakes.klavis import KEY, FakeKlavis
 from tests.mcp_servers.klavis.conftest import install, make_due, pending, poll_now
+from tests.patience import PATIENCE, wait_until
+from tests.threads import Threads
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
 from workspaces.people.services import remove_member
@@ -352,6 +355,7 @@ def test_a_deletion_that_is_given_up_is_on_record(
 def test_only_reading(tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis) -> None:
     """Ours: the provider is told first, and the change is on record."""
     instances.set_read_only(instance=installed, is_read_only=True, actor=tenant.actor("admin"))
+    installed.refresh_from_db()
     assert provider.only().is_read_only
     provider.fail("PATCH", "/mcp-server/instance/", status=500, times=9)
     with pytest.raises(Exception, match="Klavis"):
@@ -750,3 +754,57 @@ def test_a_key_that_is_gone_keeps_nobody_from_leaving(
     membership = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
     remove_member(membership=membership, actor=tenant.actor("owner"))
     assert not pending(tenant)
+
+
+def test_two_who_change_a_server_at_one_moment_do_not_undo_each_other(
+    tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis
+) -> None:
+    """REL-1785: the second is refused before the provider hears of it, and so is who saw what was before."""
+    stale = KlavisInstance.objects.for_workspace(tenant.workspace).get(pk=installed.pk)
+    let_go = threading.Event()
+    held = provider.fail("PATCH", "/mcp-server/instance/", hold=let_go)
+    with Threads() as threads:
+        first = threads.submit(
+            instances.set_read_only,
+            instance=installed,
+            is_read_only=True,
+            actor=tenant.actor("admin"),
+        )
+        try:
+            wait_until(lambda: not held.times)
+            with pytest.raises(Conflict, match="right now"):
+                instances.set_read_only(
+                    instance=stale, is_read_only=False, actor=tenant.actor("owner")
+                )
+        finally:
+            let_go.set()
+        assert first.result(PATIENCE).is_read_only
+    with pytest.raises(Conflict, match="in the meantime"):
+        instances.set_read_only(instance=stale, is_read_only=False, actor=tenant.actor("owner"))
+    assert provider.only().is_read_only
+    stale.refresh_from_db()
+    assert stale.is_read_only
+
+
+def test_services_that_somebody_else_added_stay(
+    tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
+) -> None:
+    """REL-1785: also where the page is of before."""
+    made = instances.install(
+        workspace=tenant.workspace,
+        server_name="",
+        services=["Gmail"],
+        actor=tenant.actor("admin"),
+        for_workspace=True,
+    )
+    page = f"/w/{tenant.workspace.slug}/servers/klavis/{made.pk}/"
+    assert 'name="seen" value="Gmail"' in tenant.client("owner").get(page).content.decode()
+    instances.change_services(
+        instance=made, services=["Gmail", "Slack"], actor=tenant.actor("admin")
+    )
+    answer = tenant.client("owner").post(
+        f"{page}services/", {"seen": ["Gmail"], "services": ["Gmail", "Weather"]}, follow=True
+    )
+    assert "Somebody else changed this server in the meantime." in answer.content.decode()
+    (bundle,) = provider.bundles.values()
+    assert bundle.servers == ["Gmail", "Slack"]

@@ -417,3 +417,48 @@ def test_the_list_takes_as_many_statements_for_many_rows(tenant: Tenant) -> None
                     client.get(MEMBERS)
             counts.append(len(captured))
     assert counts[2:4] == counts[4:6]
+
+
+def test_a_form_that_suspends_a_workspace_asks_first(root: Tenant) -> None:
+    """REL-1784: as the action of the list does, and says what it does. To open it again asks nothing."""
+    other = WorkspaceFactory.create(name="Orchard", slug="orchard")
+    page, client = f"{WORKSPACES}{other.pk}/change/", root.client("owner")
+    open_values = client.get(page).context["adminform"].form.initial
+    values = {name: value for name, value in open_values.items() if value not in (None, False)}
+    closed = {name: value for name, value in values.items() if name != "is_active"}
+    asked = client.post(page, {**closed, "name": "Orchards", "_save": "Save"})
+    text = asked.content.decode()
+    assert asked.status_code == 200
+    assert "Suspend 1 workspace?" in text
+    for word in ("Orchard<", "Running answers stop", "Schedules", "API tokens"):
+        assert word in text
+    other.refresh_from_db()
+    assert (other.is_active, other.name) == (True, "Orchard")
+    assert client.post(page, dict(asked.context["hidden"])).status_code == 302
+    other.refresh_from_db()
+    assert (other.is_active, other.name) == (False, "Orchards")
+    assert client.post(page, {**values, "name": "Orchard"}).status_code == 302
+    other.refresh_from_db()
+    assert (other.is_active, other.name) == (True, "Orchard")
+
+
+@pytest.mark.parametrize("name", ["is_active", "is_superuser"])
+def test_a_form_that_shuts_an_account_out_or_gives_it_everything_asks_first(
+    root: Tenant, name: str
+) -> None:
+    """REL-1784: its other changes wait for the answer, too."""
+    person = root.member
+    values = {"email": person.email, "name": "Renamed", "is_active": "on"}
+    if name == "is_active":
+        del values["is_active"]
+    else:
+        values["is_superuser"] = "on"
+    page, client = f"{USERS}{person.pk}/change/", root.client("owner")
+    asked = client.post(page, values)
+    person.refresh_from_db()
+    assert (person.is_active, person.is_superuser, person.name == "Renamed") == (True, False, False)
+    assert person.email in asked.content.decode()
+    assert client.post(page, dict(asked.context["hidden"])).status_code == 302
+    person.refresh_from_db()
+    assert (person.is_active, person.is_superuser) == (name != "is_active", name == "is_superuser")
+    assert person.name == "Renamed"

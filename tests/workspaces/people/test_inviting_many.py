@@ -156,16 +156,20 @@ def test_nobody_invites_above_themselves(tenant: Tenant) -> None:
 
 
 def test_sending_again_ends_the_old_link(two_workspaces: TwoTenants) -> None:
-    """REL-451, SEC-353: only of one's own workspace."""
+    """REL-451, SEC-353, REL-1783: only of one's own workspace. The new link has a button that copies it, too."""
     tenant, other = two_workspaces.a, two_workspaces.b
     client = tenant.client("admin")
     client.post(page(tenant), {"people": "ada@example.org", "role": "member"})
     old = Invitation.objects.for_workspace(tenant.workspace).get()
     where = f"/w/{tenant.workspace.slug}/people/invitations/{old.pk}/resend/"
-    assert client.post(where).status_code == 302
+    answer = client.post(where)
+    assert f'<code id="link-1">{answer.context["links"][0].link}</code>' in answer.content.decode()
     rows = Invitation.objects.for_workspace(tenant.workspace)
     assert rows.filter(revoked_at=None).exclude(pk=old.pk).count() == 1
     assert rows.get(pk=old.pk).revoked_at is not None
+    assert 'data-copy="#link-1"' in answer.content.decode()
+    assert f'action="{page(tenant)}"' in answer.content.decode()
+    assert client.get(where).headers["Location"] == page(tenant)
     foreign = f"/w/{other.workspace.slug}/people/invitations/{old.pk}/resend/"
     assert other.client("admin").post(foreign).status_code == 404
 
