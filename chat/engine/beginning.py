@@ -398,9 +398,9 @@ def _touch(
     if conversation.comparison != comparison:
         conversation.comparison = comparison
         changes.save_with_number("comparison")
+    if conversation.leaf_id is None and not conversation.title:
+        conversation.title_source = TitleSource.MESSAGE.value
     conversation.last_message_at = now
     conversation.leaf_id = leaf.pk
-    if not conversation.title:
-        conversation.title = title_from(text)
-        conversation.title_source = TitleSource.MESSAGE.value
+    conversation.title = conversation.title or title_from(text)
     changes.save_with_number("last_message_at", "title", "title_source", "leaf_id")

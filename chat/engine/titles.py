@@ -1,6 +1,7 @@
 """Titles of conversations, in the model's words: asked for once, in the background, after the first answer.
 
-A person's own title stays. Where no real model answers, the beginning of the first message stays too.
+Where a spending limit refused that, nothing was asked: the conversation names no source of its title until a later
+answer has one made. A person's own title stays. Where no real model answers, the beginning of the first message stays too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE, most_urgent
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.choosing import provider_of
+from chat.providers.errors import SpendingLimitReached
 from chat.providers.spending import Bill, bill_for
 from chat.recording import changing
 from chat.values import MessageRole, MessageStatus, TitleSource
@@ -54,12 +56,14 @@ class _Wish:
 
 
 def wants_title(conversation: Conversation, following: Afterwards) -> bool:
-    """Whether a turn that ends now has brought the first answer of a conversation that nobody has named.
+    """Whether a turn that ends now has brought the first answer of a conversation that nobody has named, or one after
+    a spending limit stood in the way.
 
     Not of a temporary one: nobody looks for it in a list.
     """
     is_open = conversation.title_source in _OPEN_SOURCES and not conversation.is_temporary
-    return is_open and not following.is_check and following.is_first_answer
+    is_time = following.is_first_answer or conversation.title_source == TitleSource.NONE
+    return is_open and not following.is_check and is_time
 
 
 def ask_for_title(workspace_id: UUID, conversation_id: UUID) -> None:
@@ -74,6 +78,9 @@ def title_conversation(workspace_id: UUID, conversation_id: UUID) -> bool:
         if wish is None:
             return False
         said, usage = _ask(wish)
+    except SpendingLimitReached:
+        _leave_for_later(workspace_id, conversation_id)
+        return False
     except (DomainError, TimeoutError) as error:
         logger.info("title_not_made", extra={"why": getattr(error, "code", "timeout")})
         return False
@@ -126,6 +133,12 @@ def _ask(wish: _Wish) -> tuple[str, TokenCount]:
         most=_MOST_ANSWER,
         bill=wish.bill,
     )
+
+
+def _leave_for_later(workspace_id: UUID, conversation_id: UUID) -> None:
+    """Have the next answer bring a title."""
+    rows = Conversation.objects.for_workspace(workspace_id).filter(pk=conversation_id)
+    rows.filter(title_source=TitleSource.MESSAGE.value).update(title_source=TitleSource.NONE.value)
 
 
 def _store(

@@ -335,6 +335,29 @@ def test_words_wait_for_the_bud_that_was_chosen(member: Page) -> None:
 
 
 @pytest.mark.sees_requests
+def test_words_wait_where_the_chosen_bud_is_refused(member: Page) -> None:
+    """REL-1802: they stand in the field again, in their order, and the bud before gets none of them."""
+    open_chat(member, "Clock", "What time is it in Perth?")
+    expect_idle(member)
+    held = hold_requests(member, "**/api/conversations/*/", "PATCH")
+    member.locator(".composer-bar").get_by_role("button", name=re.compile("^Bud and model")).click()
+    choosing = member.get_by_role("dialog", name="Bud and model")
+    with member.expect_request(lambda one: one.method == "PATCH"):
+        choosing.get_by_role("option", name=re.compile("Notes")).click()
+    for words in ("First of all", "And then"):
+        say(member, words)
+        expect(member.locator(".user-message").last).to_contain_text(words)
+    why = {"code": "conflict", "detail": "An answer is being written.", "attr": None}
+    held[0].fulfill(status=409, json={"errors": [why]})
+    expect(member.get_by_text("is in the message field again")).to_be_visible()
+    expect(member.get_by_role("textbox", name="Message").first).to_have_value(
+        "First of all\n\nAnd then"
+    )
+    expect(member.locator(".user-message")).to_have_count(1)
+    screenshot(member, "held-back")
+
+
+@pytest.mark.sees_requests
 def test_a_chat_that_begins_takes_nobody_along(member: Page, held: list[Route]) -> None:
     """REL-1701: who looks at another chat meanwhile stays there, and reads that theirs has begun."""
     begin(member, "What time is it in Lagos?")

@@ -16,6 +16,7 @@ from tests.e2e.people import (
     enter,
     expect_idle,
     open_chat,
+    open_share,
     open_sidebar,
     say,
     send,
@@ -234,3 +235,38 @@ def test_dialogs_of_the_sidebar_begin_where_people_work(
     dialog = page.get_by_role("dialog", name="Recently deleted")
     expect(dialog.locator(".deleted-row", has_text="Caracas").first).to_be_visible()
     assert dialog.evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_a_dialog_does_is_in_sight_in_a_low_window(new_context: NewContext) -> None:
+    """REL-1803: its buttons stand wholly inside, whatever lies above them; what has the focus is not under them."""
+    page = new_context().new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Notes", 'Read the note "ideas"')
+    expect_idle(page)
+
+    def by_menu(item: str) -> Callable[[], None]:
+        def open_it() -> None:
+            page.locator(".chat-header").get_by_role("button", name="More for").click()
+            page.locator(".menu-pop:popover-open").get_by_role("button", name=item).click()
+
+        return open_it
+
+    def prompt() -> None:
+        page.get_by_role("textbox", name="Message").first.fill("/tidy")
+        page.get_by_role("option").first.click()
+
+    for width, height in ((900, 600), (390, 660), (1280, 600), (640, 360)):
+        page.set_viewport_size({"width": width, "height": height})
+        for open_it in (partial(open_share, page), by_menu("Rename"), by_menu("Delete"), prompt):
+            open_it()
+            dialog = page.get_by_role("dialog")
+            foot = dialog.locator(".dialog-foot")
+            for button in foot.get_by_role("button").all():
+                expect(button).to_be_in_viewport(ratio=1)
+            top = foot.evaluate("one => one.getBoundingClientRect().top")
+            for control in dialog.locator("input").all():
+                control.focus()
+                assert control.evaluate("one => one.getBoundingClientRect().bottom") <= top
+            page.keyboard.press("Escape")
+            expect(dialog).to_have_count(0)

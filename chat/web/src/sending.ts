@@ -46,15 +46,30 @@ async function sendTo(id: string, text: string, when_busy: WhenBusy, asked: Aske
   await deliver(client_id);
 }
 
+/** Messages that wait for what was chosen before them. */
+const waiting = new Set<string>();
+
+/** Wait for it. Where it is refused, they stand in the field again: they were not meant for whoever answers now. */
+async function waitForChoices({ client_id, conversation_id }: Unsent): Promise<void> {
+  waiting.add(client_id);
+  const isTaken = await choicesTaken(conversation_id);
+  const held = isTaken ? [] : outbox.of(conversation_id).filter((one) => waiting.has(one.client_id));
+  for (const one of held.reverse()) putBack(one, conversation_id);
+  if (held.length > 0) toast(chat.heldBack, "bad");
+  waiting.delete(client_id);
+}
+
 /** Send what was not confirmed; if it has been, the server gives the same message again. */
 async function deliver(client_id: string): Promise<void> {
-  const message = outbox.read().find((one) => one.client_id === client_id);
+  const find = () => outbox.read().find((one) => one.client_id === client_id);
+  const kept = find();
+  if (kept && !kept.begins) await waitForChoices(kept);
+  const message = find();
   if (!message || !socket.isOpen) return;
   if (message.begins) return begin(message);
   const { conversation_id, text, bud_id, when_busy } = message;
   const attachments = message.attachments.map(nameOf);
   const compare = [...(message.compare ?? [])]; // what an earlier version of the page kept has none
-  await choicesTaken(conversation_id);
   try {
     await socket.ask({
       type: "send",
@@ -167,13 +182,16 @@ export function resend(client_id: string): void {
   void deliver(client_id);
 }
 
-/** Put a message that was not sent back into its field, to be changed: with its files, and with whom it asks. */
-export function takeBack(message: Outgoing): void {
-  const draft = place.value ?? HOME;
+function putBack(message: Outgoing, draft: string): void {
   discard(message.client_id);
   keepDraft(draft, [message.text, draftOf(draft)].filter(Boolean).join("\n\n"));
   for (const one of message.attachments) takeAlong(draft, one);
   askAgain(draft, message);
+}
+
+/** Put a message that was not sent back into its field, to be changed: with its files, and with whom it asks. */
+export function takeBack(message: Outgoing): void {
+  putBack(message, place.value ?? HOME);
   document.getElementById("composer-text")?.focus({ preventScroll: true });
 }
 

@@ -24,3 +24,12 @@ it("REL-1702: a choice that is refused is told to whoever chose, and keeps nothi
   expect(await next).toBe("taken");
   await choicesTaken("c");
 });
+
+it("REL-1802: what is sent after several choices knows whether all were taken", async () => {
+  const refused = afterOthers("c", () => Promise.reject(new Error("no")));
+  void afterOthers("c", async () => "taken");
+  const sent = choicesTaken("c");
+  await expect(refused).rejects.toThrow("no");
+  expect(await sent).toBe(false);
+  expect(await choicesTaken("c")).toBe(true);
+});

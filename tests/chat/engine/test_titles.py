@@ -11,10 +11,12 @@ from chat.engine import steps, titles
 from chat.engine.titles import clean_title
 from chat.models import Bud, Conversation
 from chat.providers import openai_compatible
+from chat.providers.base import MonthLimit
 from chat.services.conversations import update_conversation
 from chat.tasks import title_conversation
 from config.celery import app
 from tests.chat.conftest import Chat
+from tests.chat.providers.spending import ask, limit
 from tests.fakes.scripted_model import Answer, chunk
 from tests.patience import PATIENCE, wait_until
 from tests.threads import Threads
@@ -96,6 +98,27 @@ def test_where_no_real_model_answers_the_first_words_stay(
     assert (row(chat).title, row(chat).title_source) == ("What colour?", "message")
     row(chat).delete()
     assert not titled(chat)
+
+
+def test_a_title_that_a_limit_refused_comes_with_a_later_answer(chat: Chat) -> None:
+    """REL-1801: and what was said first stays until then. Nobody's own title is touched."""
+    limit(chat.tenant, member=MonthLimit(tokens=1_000_000))
+    with patch.object(steps, "ask_for_title") as wished:
+        ask(chat)
+        wait_until(lambda: wished.call_count == 1, what="the wish")
+        limit(chat.tenant, member=MonthLimit(tokens=1))
+        assert not titled(chat)
+        assert row(chat).title == "go"
+        limit(chat.tenant, member=MonthLimit(tokens=1_000_000))
+        chat.watching.forget()
+        ask(chat)
+        wait_until(lambda: wished.call_count == 2, what="the second wish")
+        chat.model.say("Greetings")
+        assert titled(chat)
+        chat.watching.forget()
+        ask(chat)
+        assert wished.call_count == 2
+    assert (row(chat).title, row(chat).title_source) == ("Greetings", "model")
 
 
 def test_without_a_broker_the_answer_is_there_all_the_same(chat: Chat) -> None:

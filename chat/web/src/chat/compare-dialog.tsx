@@ -88,7 +88,7 @@ function ForMessage({ draft, all, onClose }: { draft: string; all: Model[]; onCl
           );
         })}
       </fieldset>
-      <div class="flex flex-wrap items-center gap-2">
+      <div class="dialog-foot flex flex-wrap items-center gap-2">
         <span class="grow text-xs text-(--quiet)" role="status">
           {t.chosen(chosen.length)}. {isFull ? t.full : t.chooseTwo}
         </span>

@@ -330,7 +330,7 @@ function Form({ about, first, onClose }: { about: Sharing; first: Share | null; 
           {faults[""] || faults.until_message_id}
         </p>
       )}
-      <div class="flex flex-wrap items-center justify-end gap-2">
+      <div class="dialog-foot flex flex-wrap items-center justify-end gap-2">
         <a class="link-quiet grow text-xs" href={boot.urls.shared_chats}>
           {t.mine}
         </a>

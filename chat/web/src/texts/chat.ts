@@ -66,6 +66,8 @@ const chat = {
   notSent: (problem: string) => `Not sent: ${problem}`,
   sentNowhere:
     "Not sent, because the chat was deleted. What you wrote is in the message field of a new chat.",
+  heldBack:
+    "Not sent, because what you chose before was not taken. What you wrote is in the message field again.",
   sendAgain: "Send again",
   sendsLater: "Sends when the connection is back",
   sending: "Sending…",

@@ -66,7 +66,7 @@ interface DialogButtonsProps {
 export function DialogButtons(props: DialogButtonsProps) {
   const { onCancel, cancel = common.cancel, label, onClick, isDestructive = false, isBusy = false } = props;
   return (
-    <div class="flex justify-end gap-2">
+    <div class="dialog-foot flex justify-end gap-2">
       <button type="button" class="btn btn-outline-quiet" autofocus={isDestructive} onClick={onCancel}>
         {cancel}
       </button>

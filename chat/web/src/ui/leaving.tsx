@@ -110,7 +110,7 @@ function Question({ target }: { target: Target }) {
             {t.trustHost(host)}
           </label>
         )}
-        <div class="flex flex-wrap items-center justify-end gap-2">
+        <div class="dialog-foot flex flex-wrap items-center justify-end gap-2">
           <CopyButton text={() => href} label={t.copyAddress} />
           <a
             class="btn btn-sm btn-primary"
