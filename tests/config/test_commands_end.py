@@ -23,11 +23,11 @@ Begin = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def begin(environment: dict[str, str]) -> Begin:
-    """Begins a command, on the same database."""
+    """Begins a command, on the same database. It hears each signal, also where whoever runs the tests ignores some."""
 
     def command(*arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "manage.py", *arguments],
+            ["env", "--default-signal", sys.executable, "manage.py", *arguments],
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,
