@@ -29,6 +29,7 @@ from workspaces.middleware import signed_in_user
 from workspaces.models import ApiToken, Invitation, Membership, Theme, User, Workspace
 from workspaces.pages.admin_sections import Section
 from workspaces.pages.model_admin import (
+    AsksBeforeSaving,
     PlatformModelAdmin,
     WorkspaceModelAdmin,
     actor_of,
@@ -511,7 +512,7 @@ _SUSPENDING = Question(
 
 
 @admin.register(Workspace)
-class WorkspaceAdmin(PlatformModelAdmin):
+class WorkspaceAdmin(AsksBeforeSaving, PlatformModelAdmin):
     form = WorkspaceForm
     fieldsets = [
         (None, {"fields": ["name", "slug", "is_active"]}),
@@ -600,7 +601,7 @@ _MAKING_OWNER = Question(
 
 
 @admin.register(User)
-class UserAdmin(PlatformModelAdmin, DjangoUserAdmin):
+class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
     form = AccountForm
     add_form = NewAccountForm
     change_password_form = AdminPasswordChangeForm

@@ -96,29 +96,6 @@ class TrackedModelAdmin(ModelAdmin):
             hold(request, row)
         return row
 
-    def question_before(self, form: Any) -> Question | None:
-        """What is asked before a valid form of a row is saved. Nothing where the form has secrets: the page would hold them."""
-        return None
-
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        """Show or save the form; where saving it does much, ask first."""
-        if request.method == "POST" and object_id is not None:
-            row = self.get_object(request, unquote(object_id))
-            if row is not None and self.has_change_permission(request, row):
-                name = self.row_name(row)
-                made = self.get_form(request, row, change=True)
-                form = made(request.POST, request.FILES, instance=row)
-                question = self.question_before(form) if form.is_valid() else None
-                if question and (page := ask_before_saving(self, request, name, question)):
-                    return page
-        return super().changeform_view(request, object_id, form_url, extra_context)
-
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         """Have a list whose address may name a saved view."""
         return ListOfViews
@@ -353,6 +330,36 @@ class WorkspaceModelAdmin(TrackedModelAdmin):
         names = [str(obj) for obj in objs]
         label = str(self.model._meta.verbose_name_plural)
         return names, {label: len(names)}, set(), []
+
+
+class AsksBeforeSaving(TrackedModelAdmin):
+    """Asks before a form is saved whose change shuts people out, as the action of the list does.
+
+    Not for a form with secrets: the page that asks would hold them.
+    """
+
+    def question_before(self, form: Any) -> Question | None:
+        """What is asked before this valid form is saved; None: nothing."""
+        raise NotImplementedError
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """Show or save the form; where saving it does much, ask first."""
+        if request.method == "POST" and object_id is not None:
+            row = self.get_object(request, unquote(object_id))
+            if row is not None and self.has_change_permission(request, row):
+                name = self.row_name(row)
+                made = self.get_form(request, row, change=True)
+                form = made(request.POST, request.FILES, instance=row)
+                question = self.question_before(form) if form.is_valid() else None
+                if question and (page := ask_before_saving(self, request, name, question)):
+                    return page
+        return super().changeform_view(request, object_id, form_url, extra_context)
 
 
 class PlatformModelAdmin(TrackedModelAdmin):

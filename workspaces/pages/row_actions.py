@@ -119,7 +119,6 @@ def row_action(
         ) -> HttpResponse | None:
             return _run(made, shown, request, queryset)
 
-        run.question = question  # type: ignore[attr-defined]  # a form that does the same asks it, too
         return run
 
     return make
@@ -140,7 +139,7 @@ def ask_before_saving(
     """
     if _CONFIRMED in request.POST:
         return None
-    sent = [(name, value) for name, values in request.POST.lists() for value in values]
+    sent = [(field, value) for field, values in request.POST.lists() for value in values]
     hidden = [one for one in sent if one[0] != "csrfmiddlewaretoken"]
     return _question_page(shown, request, question, [name], [*hidden, (_CONFIRMED, "yes")])
 
