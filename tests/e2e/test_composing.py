@@ -317,16 +317,22 @@ def test_words_typed_while_a_chat_begins_go_along(member: Page, held: list[Route
     expect(field).to_have_value("")
 
 
-@pytest.mark.sees_requests
-def test_words_wait_for_the_bud_that_was_chosen(member: Page) -> None:
-    """REL-1702: on a slow network they go to the bud that stands chosen, and not to the one before."""
-    open_chat(member, "Clock", "What time is it in Tokyo?")
-    expect_idle(member)
+def choose_notes_slowly(member: Page) -> list[Route]:
+    """Choose the bud *Notes*; the server is not asked before the request that this gives goes on."""
     held = hold_requests(member, "**/api/conversations/*/", "PATCH")
     member.locator(".composer-bar").get_by_role("button", name=re.compile("^Bud and model")).click()
     choosing = member.get_by_role("dialog", name="Bud and model")
     with member.expect_request(lambda one: one.method == "PATCH"):
         choosing.get_by_role("option", name=re.compile("Notes")).click()
+    return held
+
+
+@pytest.mark.sees_requests
+def test_words_wait_for_the_bud_that_was_chosen(member: Page) -> None:
+    """REL-1702: on a slow network they go to the bud that stands chosen, and not to the one before."""
+    open_chat(member, "Clock", "What time is it in Tokyo?")
+    expect_idle(member)
+    held = choose_notes_slowly(member)
     say(member, 'Read the note "ideas"')
     expect(member.locator(".user-message").last).to_contain_text("ideas")
     held[0].continue_()
@@ -339,11 +345,7 @@ def test_words_wait_where_the_chosen_bud_is_refused(member: Page) -> None:
     """REL-1802: they stand in the field again, in their order, and the bud before gets none of them."""
     open_chat(member, "Clock", "What time is it in Perth?")
     expect_idle(member)
-    held = hold_requests(member, "**/api/conversations/*/", "PATCH")
-    member.locator(".composer-bar").get_by_role("button", name=re.compile("^Bud and model")).click()
-    choosing = member.get_by_role("dialog", name="Bud and model")
-    with member.expect_request(lambda one: one.method == "PATCH"):
-        choosing.get_by_role("option", name=re.compile("Notes")).click()
+    held = choose_notes_slowly(member)
     for words in ("First of all", "And then"):
         say(member, words)
         expect(member.locator(".user-message").last).to_contain_text(words)
