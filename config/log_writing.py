@@ -23,7 +23,8 @@ class LinesBeside(io.TextIOBase):
     """A stream whose lines a thread of its own writes. Those that find no room are left out, and it says how many."""
 
     def __init__(self, fd: int) -> None:
-        self._fd = fd
+        # One of its own: if somebody closes theirs, the next file that is opened gets its number.
+        self._fd = os.dup(fd)
         self._begin()
         # Threads do not come along into a process that forks from this one.
         os.register_at_fork(after_in_child=self._begin)
@@ -71,8 +72,10 @@ def write_the_rest(seconds: float = _ENDING_SECONDS) -> None:
 def write_beside() -> None:
     """Have the log of this process written by a thread, so that no event loop waits for a terminal, a pipe or a disk."""
     for handler in logging.getLogger().handlers:
-        if not isinstance(handler, logging.StreamHandler) or isinstance(
-            handler.stream, LinesBeside
+        if (
+            not isinstance(handler, logging.StreamHandler)
+            or isinstance(handler, logging.FileHandler)  # opens and closes its file itself
+            or isinstance(handler.stream, LinesBeside)
         ):
             continue
         with contextlib.suppress(OSError):  # it stands for no file, as in tests

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from django.urls import URLResolver, get_resolver
 from django.utils.log import log_response
 
 from config.env import ROOT
+from config.log_writing import write_beside, write_the_rest
 from config.logs import MOST_A_MINUTE, configure_logging
 from tests.fakes.mcp_server import Receive, Scope, Send, listening, reply
 from workspaces import outbound
@@ -172,6 +174,35 @@ def test_json_lines_are_json(capsys: Any) -> None:
         configure_logging(level="WARNING", as_json=False)
     assert line["event"] == "hello"
     assert {"timestamp", "level", "logger", "number"} <= set(line)
+
+
+@pytest.fixture
+def own_handlers() -> Iterator[None]:
+    """The handlers of the root logger are the test's; those from before are put back."""
+    root = logging.getLogger()
+    before = root.handlers[:]
+    root.handlers = []
+    yield
+    root.handlers = before
+
+
+@pytest.mark.parametrize("kind", ["a stream that somebody closes", "a file of its own"])
+def test_log_lines_never_go_into_another_file(
+    own_handlers: None, tmp_path: Path, kind: str
+) -> None:
+    """REL-1811: the number of a file that was closed goes to the next one that is opened, such as the database."""
+    log, other = tmp_path / "log", tmp_path / "database"
+    if kind == "a file of its own":
+        logging.getLogger().addHandler(logging.FileHandler(log))
+        write_beside()
+    else:
+        with log.open("w") as stream:
+            logging.getLogger().addHandler(logging.StreamHandler(stream))
+            write_beside()
+    with other.open("w"):
+        logging.getLogger("ours").error("hello")
+        write_the_rest()
+    assert (log.read_text(), other.read_text()) == ("hello\n", "")
 
 
 FLOOD = """
