@@ -10,7 +10,7 @@ import re
 import threading
 from array import array
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +20,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tests.fakes.mcp_server import Listening
+from tests.fakes.openai_forms import fault_of_chat, fault_of_embeddings, fault_of_responses
 
 DONE = b"data: [DONE]\n\n"
+_CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "m"}
 
 
 def event(payload: Mapping[str, Any]) -> bytes:
@@ -32,13 +34,17 @@ def event(payload: Mapping[str, Any]) -> bytes:
 def chunk(delta: Mapping[str, Any], reason: str | None = None) -> bytes:
     """One chunk of a streamed completion."""
     choice = {"index": 0, "delta": delta, "finish_reason": reason}
-    return event({"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [choice]})
+    return event({**_CHUNK, "choices": [choice]})
 
 
 def usage(prompt: int = 7, completion: int = 5) -> bytes:
     """The last chunk, which holds no choices."""
-    counts = {"prompt_tokens": prompt, "completion_tokens": completion}
-    return event({"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": counts})
+    counts = {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    }
+    return event({**_CHUNK, "choices": [], "usage": counts})
 
 
 _CONCEPTS = {"vacation": "leave", "holiday": "leave", "pet": "dog", "puppy": "dog"}
@@ -52,6 +58,12 @@ def vector_of(text: str, numbers: int) -> array[float]:
         pointing = random.Random(_CONCEPTS.get(thing, thing))
         found = [number + pointing.choice((-1.0, 1.0)) for number in found]
     return array("f", found if any(found) else [1.0] * numbers)
+
+
+def _refused(fault: str) -> Response:
+    """As OpenAI refuses a request that it cannot read. Source: OpenAI, "Error codes"."""
+    told = {"message": fault, "type": "invalid_request_error", "param": None, "code": None}
+    return Response(json.dumps({"error": told}), 400, media_type="application/json")
 
 
 def _key_of(request: Request) -> str:
@@ -189,6 +201,8 @@ class ScriptedModel:
         if (refused := self._refusal(request)) is not None:
             return refused
         asked = await request.json()
+        if fault := fault_of_embeddings(asked):
+            return _refused(fault)
         self.embedded.append({**asked, "key": request.headers["authorization"]})
         if self.embedding_answers:
             answer = self.embedding_answers.popleft()
@@ -218,15 +232,23 @@ class ScriptedModel:
         """As OpenAI's Responses API, if this model speaks it; the script is one for both."""
         if not self.speaks_responses:
             return Response('{"detail":"Not Found"}', status_code=404)
-        return await self._complete(request)
+        return await self._answer(request, fault_of_responses)
 
     async def _complete(self, request: Request) -> Response:
+        return await self._answer(request, fault_of_chat)
+
+    async def _answer(
+        self, request: Request, fault_of: Callable[[Mapping[str, Any]], str | None]
+    ) -> Response:
         self.keys_sent.append(_key_of(request))
         if (refused := self._refusal(request)) is not None:
             return refused
         self.paths.append(request.url.path)
         self.queries.append(request.url.query)
-        self.requests.append(await request.json())
+        asked = await request.json()
+        if fault := fault_of(asked):
+            return _refused(fault)
+        self.requests.append(asked)
         if not self._script:
             return Response("the script is at its end", status_code=500)
         answer = self._script.popleft()

@@ -148,7 +148,11 @@ async def sent_after(
     model.fail(400, refused)
     model.say("first")
     model.say("second")
-    request = CompletionRequest(model="m", messages=messages or MESSAGES, tools=["{}"])
+    request = CompletionRequest(
+        model="m",
+        messages=messages or MESSAGES,
+        tools=['{"type":"function","function":{"name":"f"}}'],
+    )
     spec = ProviderSpec(name="t", base_url=model.base_url, model="m")
     async with outbound.client() as http:
         client = OpenAICompatible(spec, http)

@@ -130,7 +130,9 @@ async def ask(
     """What was said and thought piece by piece, and the whole; of the last of so many requests."""
     spec = ProviderSpec(name="t", base_url=model.base_url, model="m")
     request = request or CompletionRequest(
-        model="m", messages=[{"role": "user", "content": "?"}], tools=['{"function":{"name":"f"}}']
+        model="m",
+        messages=[{"role": "user", "content": "?"}],
+        tools=['{"type":"function","function":{"name":"f","parameters":{}}}'],
     )
     texts: list[str] = []
     thoughts: list[str] = []
