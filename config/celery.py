@@ -22,6 +22,8 @@ from config.log_writing import write_beside
 from workspaces.process.schedules import SCHEDULE
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+# Celery runs Django's checks and drops what they find. They load all pages, which the scheduler needs none of.
+os.environ["CELERY_SKIP_CHECKS"] = "1"
 
 app = Celery("trellis")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -20,7 +20,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import httpx2
-import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -151,6 +150,8 @@ def seal_record(
 
 def authorization(endpoint: Endpoint, key: VapidKey) -> str:
     """The header that tells a push service who sends: for its origin alone, and for half a day."""
+    import jwt  # not in processes that send nothing, such as the scheduler
+
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     port = "" if endpoint.port == 443 else f":{endpoint.port}"
     claims = {
