@@ -30,6 +30,7 @@ from workspaces.models import ApiToken, Invitation, Membership, Theme, User, Wor
 from workspaces.pages.admin_sections import Section
 from workspaces.pages.model_admin import (
     AsksBeforeSaving,
+    MadeElsewhere,
     PlatformModelAdmin,
     WorkspaceModelAdmin,
     actor_of,
@@ -698,7 +699,7 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(WorkspaceModelAdmin):
+class ApiTokenAdmin(MadeElsewhere, WorkspaceModelAdmin):
     """Which keys to the API exist here; an admin can end one, but never read or make one."""
 
     section = Section.PEOPLE
@@ -732,9 +733,3 @@ class ApiTokenAdmin(WorkspaceModelAdmin):
     def delete_model(self, request: HttpRequest, obj: ApiToken) -> None:
         with telling(request):
             revoke_token(token=obj, actor=actor_of(request))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
