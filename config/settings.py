@@ -445,7 +445,7 @@ UNFOLD = {
     "SITE_TITLE": "Trellis",
     "SITE_HEADER": "Trellis",
     "SITE_SUBHEADER": "workspaces.admin.head.current_workspace",
-    "SITE_DROPDOWN": "workspaces.admin.head.ways_out",
+    "SITE_DROPDOWN": "workspaces.admin.head.other_workspaces",
     "SITE_ICON": lambda _request: "/static/web/favicon.svg",
     "STYLES": [lambda _request: "/static/web/admin.css"],
     "SCRIPTS": [lambda _request: "/static/web/admin.js"],

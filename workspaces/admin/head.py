@@ -1,4 +1,4 @@
-"""What stands at the head of every page of the admin: whose workspace it is, its theme, and the ways to others."""
+"""The head of every page of the admin: its workspace, its theme, and links to other workspaces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workspaces.switching import other_admins_of
 
 
 def current_workspace(request: HttpRequest) -> str:
-    """Under the admin's title: whose rooms these are."""
+    """The name of the workspace, under the admin's title."""
     workspace = getattr(request, "workspace", None)
     return workspace.name if workspace is not None else ""
 
@@ -24,7 +24,7 @@ def theme(request: HttpRequest) -> str | None:
     return "auto" if chosen == Theme.SYSTEM else chosen or None
 
 
-def ways_out(request: HttpRequest) -> list[dict[str, str]]:
+def other_workspaces(request: HttpRequest) -> list[dict[str, str]]:
     """The other workspaces that the person administers, for the menu at the name of this one; after many, the page of all."""
     user = signed_in_user(request)
     current = getattr(request, "workspace", None)
