@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from mcp_servers.klavis import instances, removals
+from mcp_servers.klavis import installing, removals
 from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
 from mcp_servers.pages.admin.common import ReadOnlyAdmin
 from workspaces.pages.model_admin import actor_of
@@ -65,7 +65,7 @@ class KlavisInstanceAdmin(ReadOnlyAdmin):
         ),
     )
     def uninstall(self, request: HttpRequest, row: KlavisInstance) -> None:
-        instances.uninstall(instance=row, actor=actor_of(request))
+        installing.uninstall(instance=row, actor=actor_of(request))
 
 
 @admin.register(KlavisRemoval)
