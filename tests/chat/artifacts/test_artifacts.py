@@ -6,7 +6,6 @@ import base64
 import errno
 import io
 import zipfile
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -162,14 +161,6 @@ def tenant(db: None) -> Tenant:
 def conversation(tenant: Tenant) -> Conversation:
     bud = Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
     return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
-    """A storage of its own for each test."""
-    own = {"BACKEND": "chat.artifacts.storage.DiskStorage", "OPTIONS": {"location": tmp_path}}
-    with override_settings(STORAGES={**settings.STORAGES, "artifacts": own}):
-        yield tmp_path
 
 
 def make(tenant: Tenant, conversation: Conversation, **changes: Any) -> services.Saved:
