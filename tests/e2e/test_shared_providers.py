@@ -21,7 +21,7 @@ LOOK = """
 from datetime import timedelta
 from django.db.models import F
 from chat.models import SharedProviderList
-from chat.services.list_looks import look_at_lists
+from chat.services.model_list_updates import look_at_lists
 from workspaces.database.row_security import everywhere
 with everywhere():
     SharedProviderList.objects.update(asked_at=F("asked_at") - timedelta(days=1))

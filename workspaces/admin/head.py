@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from workspaces.middleware import signed_in_user
 from workspaces.models import Theme
-from workspaces.switching import other_admins_of
+from workspaces.workspace_choices import other_admins_of
 
 
 def current_workspace(request: HttpRequest) -> str:
