@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
 
 from config.demo.people import PASSWORD
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 
-SIZE = {"width": 1280, "height": 800}
+SIZE: ViewportSize = {"width": 1280, "height": 800}
 _SET = """
 from workspaces.models import User
 person, _ = User.objects.get_or_create(email="{email}", defaults={{"name": "{name}", "is_address_confirmed": True}})
