@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import OAuthGrant
 from mcp_servers.oauth.services import revoke_grant
@@ -49,7 +49,7 @@ class OAuthGrantAdmin(ReadOnly, OfServerAdmin):
 
     @admin.display(description=_("Whose"))
     def whose(self, grant: OAuthGrant) -> str:
-        return grant.user.email if grant.user is not None else "The workspace's account"
+        return grant.user.email if grant.user is not None else gettext("The workspace's account")
 
     @admin.display(description=_("Connected"), boolean=True)
     def is_connected(self, grant: OAuthGrant) -> bool:
