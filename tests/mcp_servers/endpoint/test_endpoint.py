@@ -15,7 +15,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from audit.models import AuditEntry
 from mcp_servers.endpoint import offering
-from mcp_servers.endpoint.callers import Caller
+from mcp_servers.endpoint.callers import EndpointCaller
 from mcp_servers.models import McpServer, McpTool, ServerScope
 from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
 from tests.factories import Tenant, TwoTenants
@@ -28,9 +28,9 @@ from workspaces.errors import InvalidInput
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def caller_for(tenant: Tenant) -> Caller:
+def caller_for(tenant: Tenant) -> EndpointCaller:
     """A member's client that may use all tools."""
-    return Caller(
+    return EndpointCaller(
         actor=tenant.actor("member"),
         user_id=tenant.member.pk,
         workspace_id=tenant.workspace.pk,
