@@ -29,10 +29,14 @@ from chat.services.changed_models import ending, gone, used_models
 from chat.services.model_list_updates import look_at_lists
 from chat.services.models import models_of
 from chat.services.parts_of_shared import PartDraft, change_part
-from tests.chat.providers.test_platform_provider import owns
-from tests.chat.providers.test_shared_in_workspace import api
-from tests.chat.providers.test_shared_providers import KEY, row_of, share
-from tests.chat.providers.test_usage import make_bud
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.sharing import (
+    KEY,
+    row_of,
+    share,
+)
+from tests.chat.providers.usage import make_bud
+from tests.chat.providers.workspace_side import api
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import ScriptedModel
 from workspaces.actors import Actor
