@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.filters import ChoicesFieldListFilter
-from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -15,7 +14,7 @@ from audit.models import AuditEntry
 from audit.reports.filter_words import Words, choice_in_words, source_in_words
 from audit.views.words import ended
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import WorkspaceModelAdmin
+from workspaces.pages.model_admin import ReadOnly, WorkspaceModelAdmin
 from workspaces.roles import Permission
 
 
@@ -40,7 +39,7 @@ class CodesInWords(ChoicesFieldListFilter):
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(WorkspaceModelAdmin):
+class AuditEntryAdmin(ReadOnly, WorkspaceModelAdmin):
     """Entries of the current workspace, without arguments and results."""
 
     section = Section.LOG
@@ -70,15 +69,3 @@ class AuditEntryAdmin(WorkspaceModelAdmin):
     @admin.display(description=_("Outcome"), ordering="outcome")
     def how(self, entry: AuditEntry) -> Words:
         return ended(entry.outcome, entry.refused_by)[0]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Entries are written by what happens, never by hand."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody changes the log."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody deletes from the log."""
-        return False

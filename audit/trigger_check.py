@@ -48,7 +48,7 @@ def find_faults() -> list[str]:
 
 
 def expected_statements() -> list[str]:
-    """What makes the triggers and their functions: of the append-only log, and of the net under the configuration."""
+    """What makes the triggers and their functions: of the append-only log, and of configuration that is written past the services."""
     return append_only.trigger_statements(connection) + outside_writes.trigger_statements(
         connection
     )

@@ -30,81 +30,22 @@ class ChatConfig(AppConfig):
         from audit.retention.kept import register_kept
         from chat import metrics, reporting
         from chat.engine.waking import run_with
-        from chat.models import (
-            Bud,
-            BudCheck,
-            CheckPlan,
-            KnowledgeFile,
-            MemberSpendingLimit,
-            ModelProvider,
-            SharedProvider,
-            SharedProviderList,
-            SpendingPolicy,
-            WebhookEndpoint,
-        )
+        from chat.models import SharedProvider, SharedProviderList
         from chat.services.membership_end import listen_to_leaving
         from chat.services.shared_providers import listen_to_new_workspaces
         from mcp_servers.registry.bud_choices import register_buds
         from mcp_servers.registry.elicitation import register_listener
         from mcp_servers.registry.model_choices import register_providers
         from mcp_servers.registry.sampling import register_model
-        from workspaces.audited_tables import audit_table
         from workspaces.database.postgresql.policies import keep_for_platform, protect_table
         from workspaces.people.access import register_access
 
         # The words of messages and of what stands beside them, which triggers keep.
         protect_table("chat_message_lexemes")
         protect_table("chat_beside_lexemes")
-        audit_table(
-            Bud,
-            (
-                *("slug", "name", "system_prompt", "provider", "model", "parameters"),
-                *(
-                    "mcp_config",
-                    "tool_protocol",
-                    "makes_artifacts",
-                    "takes_all_tools",
-                    "is_model_fixed",
-                    "is_archived",
-                    "visibility",
-                    "members_may_edit",
-                    "owner",
-                ),
-            ),
-        )
-        audit_table(
-            BudCheck,
-            ("bud", "question", "calls", "contains", "excludes", "criterion", "recordings"),
-        )
-        audit_table(CheckPlan, ("bud", "before_saving", "every"))
-        audit_table(KnowledgeFile, ("bud", "name", "sha256"))
-        audit_table(
-            ModelProvider,
-            (
-                *("name", "base_url", "api_key", "default_model", "is_active"),
-                *("most_at_once", "most_a_minute", "embedding_model", "shared", "withheld"),
-                *("offered_models", "has_own_offer"),
-                *("most_cost_a_month", "most_tokens_a_month"),
-            ),
-        )
-        audit_table(
-            SharedProvider,
-            (
-                *("name", "base_url", "api_key", "default_model", "is_active", "is_for_all"),
-                *("most_at_once", "most_a_minute", "offer", "chosen_models"),
-            ),
-        )
-        audit_table(
-            SpendingPolicy,
-            (
-                *("cost", "tokens", "member_cost", "member_tokens"),
-                *("warn_percent", "time_zone"),
-            ),
-        )
-        audit_table(MemberSpendingLimit, ("person", "cost", "tokens"))
         keep_for_platform(SharedProvider)
         keep_for_platform(SharedProviderList)
-        audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))
+        _audit_tables()
         run_with(_runner)
         reporting.tell_reports()
         register_kept(_kept)
@@ -117,6 +58,71 @@ class ChatConfig(AppConfig):
         listen_to_leaving()
         listen_to_new_workspaces()
         metrics.register()
+
+
+def _audit_tables() -> None:
+    """Say which columns of which tables the log keeps changes of."""
+    from chat.models import (
+        Bud,
+        BudCheck,
+        CheckPlan,
+        KnowledgeFile,
+        MemberSpendingLimit,
+        ModelProvider,
+        SharedProvider,
+        SpendingPolicy,
+        WebhookEndpoint,
+    )
+    from workspaces.audited_tables import audit_table
+
+    audit_table(
+        Bud,
+        (
+            *("slug", "name", "system_prompt", "provider", "model", "parameters"),
+            *(
+                "mcp_config",
+                "tool_protocol",
+                "makes_artifacts",
+                "takes_all_tools",
+                "is_model_fixed",
+                "is_archived",
+                "visibility",
+                "members_may_edit",
+                "owner",
+            ),
+        ),
+    )
+    audit_table(
+        BudCheck,
+        ("bud", "question", "calls", "contains", "excludes", "criterion", "recordings"),
+    )
+    audit_table(CheckPlan, ("bud", "before_saving", "every"))
+    audit_table(KnowledgeFile, ("bud", "name", "sha256"))
+    audit_table(
+        ModelProvider,
+        (
+            *("name", "base_url", "api_key", "default_model", "is_active"),
+            *("most_at_once", "most_a_minute", "embedding_model", "shared", "withheld"),
+            *("offered_models", "has_own_offer"),
+            *("most_cost_a_month", "most_tokens_a_month"),
+        ),
+    )
+    audit_table(
+        SharedProvider,
+        (
+            *("name", "base_url", "api_key", "default_model", "is_active", "is_for_all"),
+            *("most_at_once", "most_a_minute", "offer", "chosen_models"),
+        ),
+    )
+    audit_table(
+        SpendingPolicy,
+        (
+            *("cost", "tokens", "member_cost", "member_tokens"),
+            *("warn_percent", "time_zone"),
+        ),
+    )
+    audit_table(MemberSpendingLimit, ("person", "cost", "tokens"))
+    audit_table(WebhookEndpoint, ("url", "secret", "events", "is_active"))
 
 
 def _call_actions(entry: AuditEntry, user: User, actor: Actor) -> list[CallAction]:

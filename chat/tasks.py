@@ -8,7 +8,7 @@ from celery import shared_task
 from celery.schedules import crontab
 from django.utils.translation import gettext_lazy as _
 
-from chat.artifacts import sweeping
+from chat.artifacts import cleaning_up
 from chat.engine import runner, summarising, titles
 from chat.providers import limits
 from chat.reminders import finding, mailing, pushing
@@ -22,7 +22,7 @@ from chat.services import (
     data_copies,
     import_reading,
     inputs,
-    list_looks,
+    model_list_updates,
     preparing_knowledge,
     resolutions,
     sharing,
@@ -107,7 +107,7 @@ def expire_inputs() -> int:
 @scheduled(crontab(minute=29), _("Remove files that no chat or bud uses any more"))
 def sweep_artifacts() -> int:
     """Remove contents of files that no row names any more."""
-    return sweeping.sweep()
+    return cleaning_up.sweep()
 
 
 @shared_task
@@ -175,7 +175,7 @@ def advance_checks(workspace_id: str) -> int:
 @scheduled(crontab(minute=19), _("Ask providers which models they have"))
 def look_at_lists() -> int:
     """Ask providers once a day which models they have; not after a restore, before somebody has looked at it."""
-    return 0 if restore.is_unconfirmed() else list_looks.look_at_lists()
+    return 0 if restore.is_unconfirmed() else model_list_updates.look_at_lists()
 
 
 @shared_task

@@ -20,7 +20,7 @@ class ConfigConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        """Offer the gauges of what the installation is wired to, and hang the net under the configuration."""
+        """Offer the gauges of what the installation is wired to, and watch the tables of configuration."""
         from audit import outside_writes
         from config import metrics
         from workspaces.database.postgresql import policies

@@ -444,12 +444,12 @@ SPECTACULAR_SETTINGS = {
 UNFOLD = {
     "SITE_TITLE": "Trellis",
     "SITE_HEADER": "Trellis",
-    "SITE_SUBHEADER": "workspaces.admin.current_workspace",
-    "SITE_DROPDOWN": "workspaces.admin.ways_out",
+    "SITE_SUBHEADER": "workspaces.admin.head.current_workspace",
+    "SITE_DROPDOWN": "workspaces.admin.head.other_workspaces",
     "SITE_ICON": lambda _request: "/static/web/favicon.svg",
     "STYLES": [lambda _request: "/static/web/admin.css"],
     "SCRIPTS": [lambda _request: "/static/web/admin.js"],
-    "THEME": "workspaces.admin.theme",
+    "THEME": "workspaces.admin.head.theme",
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": "/static/web/favicon.svg"},
     ],

@@ -1,4 +1,4 @@
-"""The ground of the project: tenants, people, roles, keys."""
+"""Tenants, people, roles and keys: all other apps build on them."""
 
 from django.apps import AppConfig
 

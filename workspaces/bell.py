@@ -1,4 +1,4 @@
-"""Lines for people's bells: what the ground floor has to say, and whoever delivers it."""
+"""Lines for people's bells, from this app. A higher app registers how they are delivered."""
 
 from __future__ import annotations
 

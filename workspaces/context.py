@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from workspaces.middleware import signed_in_user
-from workspaces.switching import Choices, choices_of
+from workspaces.workspace_choices import Choices, choices_of
 
 
 def workspaces(request: HttpRequest) -> dict[str, Any]:

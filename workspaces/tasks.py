@@ -1,4 +1,4 @@
-"""Tidying up that the ground needs now and then."""
+"""Regular clean-up: answers to repeated requests, sessions, and what SQLite knows of its tables."""
 
 from __future__ import annotations
 

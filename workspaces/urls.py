@@ -1,4 +1,4 @@
-"""Routes of the ground floor."""
+"""Routes of workspaces and of their people."""
 
 from __future__ import annotations
 

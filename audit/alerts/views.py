@@ -62,11 +62,8 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         except InvalidInput as error:
             _put_faults(form, error)
         else:
-            _warn(request, rule)
-            if secret:
-                return render(request, "audit/alerts/list.html", _page(request, secret=secret))
-            messages.success(request, _("“%(name)s” is watched.") % {"name": rule.name})
-            return redirect(_url(workspace))
+            told = _("“%(name)s” is watched.") % {"name": rule.name}
+            return _saved(request, rule, secret, told)
     return render(request, "audit/alerts/list.html", _page(request, form=form), status=422)
 
 
@@ -102,11 +99,7 @@ def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpR
         except InvalidInput as error:
             _put_faults(form, error)
         else:
-            _warn(request, rule)
-            if secret:
-                return render(request, "audit/alerts/list.html", _page(request, secret=secret))
-            messages.success(request, _("Saved."))
-            return redirect(_url(workspace))
+            return _saved(request, rule, secret, _("Saved."))
     context = {
         "section": "audit",
         "alerts_url": _url(workspace),
@@ -194,6 +187,15 @@ def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     return render(
         request, "audit/alerts/_bell.html", {"notices": rows, "unread": count, "is_marked": True}
     )
+
+
+def _saved(request: WorkspaceRequest, rule: AlertRule, secret: str, told: str) -> HttpResponse:
+    """Show the webhook's new secret once, if there is one; otherwise say that it is done."""
+    _warn(request, rule)
+    if secret:
+        return render(request, "audit/alerts/list.html", _page(request, secret=secret))
+    messages.success(request, told)
+    return redirect(_url(_workspace(request)))
 
 
 def _warn(request: WorkspaceRequest, rule: AlertRule) -> None:

@@ -25,8 +25,11 @@ from audit.reports.searching import matching
 from workspaces.formats import decimal, moment_in, whole
 
 if TYPE_CHECKING:
+    from audit.models import AuditEntry
+    from audit.rollups.reading import Span
     from workspaces.actors import Actor
     from workspaces.models import Workspace
+    from workspaces.scoping import WorkspaceQuerySet
 
 PDF: Final = "pdf"
 SCHEDULED: Final[Mapping[str, tuple[str, str]]] = {
@@ -86,134 +89,36 @@ def report_document(
         actor=actor,
     )
     report = report_of(workspace.pk, rows, wanted, by=by, now=now, zone=zone)
-    span = report.span
-    told = _("%(since)s to %(until)s, time zone %(zone)s, whole hours")
-    if span.unit == "minute":
-        told = _("%(since)s to %(until)s, time zone %(zone)s, whole minutes")
-    period = told % {
-        "since": moment_in(span.since, zone),
-        "until": moment_in(span.until, zone),
-        "zone": zone,
-    }
-    when = _("When (%(zone)s)") % {"zone": zone}
-    drawn_by = unit_in_words(span.unit, span.zone)
-    labels = labels_of(report.pieces, span.unit, span.zone)
-    slow = [
-        (
-            entry.tool_name,
-            entry.server_name,
-            moment_in(entry.created_at, zone),
-            as_time(entry.duration_ms),
-        )
-        for entry in facts.slowest_calls(rows, span)
-    ]
-    definitions = facts.definition_changes(rows, span)
-    changes = [
-        (
-            change.tool,
-            change.what,
-            change.entry.actor_label,
-            moment_in(change.entry.created_at, zone),
-        )
-        for change in definitions.newest
-    ]
-    usage = sorted(
-        providers.usage_of(workspace.pk, span.since, span.until), key=lambda row: -row.turns
-    )
     return Document(
         title=_("Audit report"),
         workspace=workspace.name,
-        period=period,
+        period=_period(report.span, zone),
         filters=filter_lines(wanted, workspace.pk),
         made_by=actor.label,
         made_at=now,
         zone=zone,
         figures=_figures(report),
-        charts=[
-            _chart(
-                _("Tool calls over time, by %(what)s (%(drawn_by)s)")
-                % {"what": gettext(BY[by][0]).lower(), "drawn_by": drawn_by},
-                labels,
-                report.over_time,
-                is_stacked=True,
-            ),
-            _chart(
-                _("How long calls took (%(drawn_by)s)") % {"drawn_by": drawn_by},
-                labels,
-                report.latency,
-                is_stacked=False,
-                unit="ms",
-            ),
-        ],
+        charts=_charts(report, by),
         tables=[
-            Table(
-                title=_("Most used tools"),
-                head=(_("Tool"), _("Server"), _("Calls"), _("Failed"), "p50", "p95", "p99"),
-                rows=[
-                    (
-                        row.tool,
-                        row.server,
-                        whole(row.calls),
-                        whole(row.failed),
-                        *map(as_time, row.shares),
-                    )
-                    for row in report.tools
-                ],
-                widths=(5, 4, 2, 2, 2, 2, 2),
-                right=frozenset(range(2, 7)),
-                empty=_("No tool was called."),
-            ),
-            Table(
-                title=_("Slowest calls"),
-                head=(_("Tool"), _("Server"), when, _("Took")),
-                rows=slow,
-                widths=(4, 4, 3, 2),
-                right=frozenset({3}),
-                empty=_("No call was answered."),
-            ),
-            Table(
-                title=_("Refusals by reason"),
-                head=(_("Reason"), _("Rule"), _("Refused"), _("Before")),
-                rows=[
-                    (
-                        gettext(layer_name(row.layer)),
-                        row.rule or "–",
-                        whole(row.number),
-                        whole(row.before),
-                    )
-                    for row in report.refusals
-                ],
-                widths=(3, 5, 2, 2),
-                right=frozenset({2, 3}),
-                empty=_("Nothing was refused."),
-            ),
+            _most_used(report),
+            _slowest(rows, report.span, zone),
+            _refusals(report),
             _approvals(report),
-            Table(
-                title=_("Definitions of tools, changed or accepted"),
-                head=(_("Tool"), _("What"), _("Who"), when),
-                rows=changes,
-                widths=(4, 2, 5, 3),
-                left_out=definitions.left_out,
-                empty=_("No definition changed in this time."),
-            ),
-            Table(
-                title=_("Models and cost, whole workspace"),
-                head=(_("Model"), _("Turns"), _("Tokens"), _("Cost")),
-                rows=[
-                    (
-                        row.model or _("no model"),
-                        whole(row.turns),
-                        f"{whole(row.prompt_tokens)} + {whole(row.completion_tokens)}",
-                        _("unknown") if row.cost is None else decimal(row.cost, 4),
-                    )
-                    for row in usage
-                ],
-                widths=(5, 2, 4, 3),
-                right=frozenset({1, 2, 3}),
-                empty=_("No model was used."),
-            ),
+            _definitions(rows, report.span, zone),
+            _models(workspace.pk, report.span),
         ],
     )
+
+
+def _period(span: Span, zone: tzinfo) -> str:
+    told = _("%(since)s to %(until)s, time zone %(zone)s, whole hours")
+    if span.unit == "minute":
+        told = _("%(since)s to %(until)s, time zone %(zone)s, whole minutes")
+    return told % {
+        "since": moment_in(span.since, zone),
+        "until": moment_in(span.until, zone),
+        "zone": zone,
+    }
 
 
 def _figures(report: Report) -> list[Figure]:
@@ -225,6 +130,93 @@ def _figures(report: Report) -> list[Figure]:
         )
         for name, label, _definition, _drill in FIGURES
     ]
+
+
+def _charts(report: Report, by: str) -> list[Chart]:
+    span = report.span
+    drawn_by = unit_in_words(span.unit, span.zone)
+    labels = labels_of(report.pieces, span.unit, span.zone)
+    return [
+        _chart(
+            _("Tool calls over time, by %(what)s (%(drawn_by)s)")
+            % {"what": gettext(BY[by][0]).lower(), "drawn_by": drawn_by},
+            labels,
+            report.over_time,
+            is_stacked=True,
+        ),
+        _chart(
+            _("How long calls took (%(drawn_by)s)") % {"drawn_by": drawn_by},
+            labels,
+            report.latency,
+            is_stacked=False,
+            unit="ms",
+        ),
+    ]
+
+
+def _chart(
+    title: str, labels: Sequence[str], lines: Sequence[Line], *, is_stacked: bool, unit: str = ""
+) -> Chart:
+    series = [Series(label=line.label, values=line.values, kind=line.kind) for line in lines]
+    return Chart(title=title, labels=labels, series=series, is_stacked=is_stacked, unit=unit)
+
+
+def _most_used(report: Report) -> Table:
+    return Table(
+        title=_("Most used tools"),
+        head=(_("Tool"), _("Server"), _("Calls"), _("Failed"), "p50", "p95", "p99"),
+        rows=[
+            (
+                row.tool,
+                row.server,
+                whole(row.calls),
+                whole(row.failed),
+                *map(as_time, row.shares),
+            )
+            for row in report.tools
+        ],
+        widths=(5, 4, 2, 2, 2, 2, 2),
+        right=frozenset(range(2, 7)),
+        empty=_("No tool was called."),
+    )
+
+
+def _slowest(rows: WorkspaceQuerySet[AuditEntry], span: Span, zone: tzinfo) -> Table:
+    return Table(
+        title=_("Slowest calls"),
+        head=(_("Tool"), _("Server"), _when(zone), _("Took")),
+        rows=[
+            (
+                entry.tool_name,
+                entry.server_name,
+                moment_in(entry.created_at, zone),
+                as_time(entry.duration_ms),
+            )
+            for entry in facts.slowest_calls(rows, span)
+        ],
+        widths=(4, 4, 3, 2),
+        right=frozenset({3}),
+        empty=_("No call was answered."),
+    )
+
+
+def _refusals(report: Report) -> Table:
+    return Table(
+        title=_("Refusals by reason"),
+        head=(_("Reason"), _("Rule"), _("Refused"), _("Before")),
+        rows=[
+            (
+                gettext(layer_name(row.layer)),
+                row.rule or "–",
+                whole(row.number),
+                whole(row.before),
+            )
+            for row in report.refusals
+        ],
+        widths=(3, 5, 2, 2),
+        right=frozenset({2, 3}),
+        empty=_("Nothing was refused."),
+    )
 
 
 def _approvals(report: Report) -> Table:
@@ -260,8 +252,45 @@ def _approvals(report: Report) -> Table:
     )
 
 
-def _chart(
-    title: str, labels: Sequence[str], lines: Sequence[Line], *, is_stacked: bool, unit: str = ""
-) -> Chart:
-    series = [Series(label=line.label, values=line.values, kind=line.kind) for line in lines]
-    return Chart(title=title, labels=labels, series=series, is_stacked=is_stacked, unit=unit)
+def _definitions(rows: WorkspaceQuerySet[AuditEntry], span: Span, zone: tzinfo) -> Table:
+    definitions = facts.definition_changes(rows, span)
+    return Table(
+        title=_("Definitions of tools, changed or accepted"),
+        head=(_("Tool"), _("What"), _("Who"), _when(zone)),
+        rows=[
+            (
+                change.tool,
+                change.what,
+                change.entry.actor_label,
+                moment_in(change.entry.created_at, zone),
+            )
+            for change in definitions.newest
+        ],
+        widths=(4, 2, 5, 3),
+        left_out=definitions.left_out,
+        empty=_("No definition changed in this time."),
+    )
+
+
+def _models(workspace_id: UUID, span: Span) -> Table:
+    usage = providers.usage_of(workspace_id, span.since, span.until)
+    return Table(
+        title=_("Models and cost, whole workspace"),
+        head=(_("Model"), _("Turns"), _("Tokens"), _("Cost")),
+        rows=[
+            (
+                row.model or _("no model"),
+                whole(row.turns),
+                f"{whole(row.prompt_tokens)} + {whole(row.completion_tokens)}",
+                _("unknown") if row.cost is None else decimal(row.cost, 4),
+            )
+            for row in sorted(usage, key=lambda row: -row.turns)
+        ],
+        widths=(5, 2, 4, 3),
+        right=frozenset({1, 2, 3}),
+        empty=_("No model was used."),
+    )
+
+
+def _when(zone: tzinfo) -> str:
+    return _("When (%(zone)s)") % {"zone": zone}

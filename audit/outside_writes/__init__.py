@@ -1,6 +1,6 @@
-"""The net under the services: configuration that is written past them becomes an entry all the same."""
+"""Writes of configuration that go past the services: triggers note them, and they become entries, too."""
 
-from audit.outside_writes.sweeping import sweep
+from audit.outside_writes.recording import sweep
 from audit.outside_writes.triggers import install, remove, trigger_statements
 
 __all__ = ["install", "remove", "sweep", "trigger_statements"]

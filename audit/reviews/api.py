@@ -31,7 +31,7 @@ from audit.reviews.schedules import (
     update_schedule,
 )
 from audit.reviews.sent_files import find_sent_file, log_query_of, sent_files
-from audit.reviews.signing import LONGEST_NOTE, sign_off, sign_off_file
+from audit.reviews.sign_offs import LONGEST_NOTE, sign_off, sign_off_file
 from audit.reviews.timing import USUAL_HOUR
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.holding import hold

@@ -180,6 +180,21 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
     Args:
         log_url: of the log, for those who may see it: each value leads to the entries with the same.
     """
+    return [
+        (
+            heading,
+            [
+                Fact(label=gettext(label), value=value, url=_same(entry, label, value, log_url))
+                for label, value in rows.items()
+                if value not in (None, "")
+            ],
+        )
+        for heading, rows in _groups_of(entry)
+    ]
+
+
+def _groups_of(entry: AuditEntry) -> list[tuple[str, dict[str, object]]]:
+    """Heading, and what stands under it by its label."""
     details = {
         name: _shown(value)
         for name, value in (entry.details or {}).items()
@@ -187,7 +202,7 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
     }
     seal = AuditSeal.objects.filter(pk=entry.pk).first()
     approval = {name: _shown(value) for name, value in (entry.approval or {}).items()}
-    groups: list[tuple[str, dict[str, object]]] = [
+    return [
         (
             _("Who"),
             {
@@ -247,17 +262,6 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
                 _("Seal"): seal.hash if seal else None,
             },
         ),
-    ]
-    return [
-        (
-            heading,
-            [
-                Fact(label=gettext(label), value=value, url=_same(entry, label, value, log_url))
-                for label, value in rows.items()
-                if value not in (None, "")
-            ],
-        )
-        for heading, rows in groups
     ]
 
 

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_http_methods, require_POST
 
 from audit.models import SavedView, SentFile, SignOff
-from audit.reviews import saved_views, signing
+from audit.reviews import saved_views, sign_offs
 from audit.reviews.stored_filters import log_query
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
@@ -86,7 +86,7 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     if request.method == "POST":
         try:
             since, until = _moment(request, "since"), _moment(request, "until")
-            signing.sign_off(
+            sign_offs.sign_off(
                 workspace_id=workspace.pk,
                 actor=request.actor,
                 since=since,

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from audit.filters import EntryFilter, read_filter
 from audit.models import SentFile, SignOff
-from audit.reviews import making, scheduled_exports, sent_files, signing
+from audit.reviews import making, scheduled_exports, sent_files, sign_offs
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.formats import file_size
@@ -35,7 +35,7 @@ def sent_file(request: WorkspaceRequest, workspace_slug: str, sent_id: UUID) -> 
     sent = sent_files.find_sent_file(workspace_of(request).pk, sent_id, actor=request.actor)
     if request.method == "POST":
         try:
-            signing.sign_off_file(
+            sign_offs.sign_off_file(
                 sent=sent,
                 actor=request.actor,
                 note=request.POST.get("note", ""),

@@ -15,13 +15,13 @@ from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.models import ToolPermission
 from mcp_servers.registry.consent.permissions import revoke_permission
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of
+from workspaces.pages.model_admin import ReadOnly, WorkspaceModelAdmin, actor_of
 from workspaces.pages.row_actions import Question, row_action
 from workspaces.roles import Permission
 
 
 @admin.register(ToolPermission)
-class ToolPermissionAdmin(WorkspaceModelAdmin):
+class ToolPermissionAdmin(ReadOnly, WorkspaceModelAdmin):
     """What members always allow; whoever manages members can revoke it. In which chat stays theirs."""
 
     section = Section.PEOPLE
@@ -81,12 +81,3 @@ class ToolPermissionAdmin(WorkspaceModelAdmin):
     )
     def revoke(self, request: HttpRequest, row: ToolPermission) -> None:
         revoke_permission(permission=row, actor=actor_of(request))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

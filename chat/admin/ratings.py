@@ -10,12 +10,12 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models import Turn
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import WorkspaceModelAdmin
+from workspaces.pages.model_admin import ReadOnly, WorkspaceModelAdmin
 from workspaces.roles import Permission
 
 
 @admin.register(Turn)
-class RatedAnswerAdmin(WorkspaceModelAdmin):
+class RatedAnswerAdmin(ReadOnly, WorkspaceModelAdmin):
     """What people think of answers: how many of which bud and model are good, and why some are not.
 
     What was asked and answered stays theirs.
@@ -39,12 +39,3 @@ class RatedAnswerAdmin(WorkspaceModelAdmin):
     @admin.display(description=_("Bud"), ordering="conversation__bud__name")
     def bud(self, turn: Turn) -> str:
         return turn.answering_bud.name
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

@@ -14,13 +14,13 @@ from chat.models import Audience, SharedChat
 from chat.services.sharing import stop_sharing
 from workspaces.formats import moment
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
+from workspaces.pages.model_admin import MadeElsewhere, WorkspaceModelAdmin, actor_of, telling
 from workspaces.pages.row_actions import Question, row_action
 from workspaces.roles import Permission
 
 
 @admin.register(SharedChat)
-class SharedChatAdmin(WorkspaceModelAdmin):
+class SharedChatAdmin(MadeElsewhere, WorkspaceModelAdmin):
     """What is shared in the workspace, by whom and with whom; an admin can stop it. What the chats say stays out of it."""
 
     section = Section.PEOPLE
@@ -68,12 +68,6 @@ class SharedChatAdmin(WorkspaceModelAdmin):
     )
     def stop(self, request: HttpRequest, row: SharedChat) -> None:
         stop_sharing(shared=row, actor=actor_of(request))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         with telling(request):

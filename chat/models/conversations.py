@@ -24,6 +24,19 @@ if TYPE_CHECKING:
     from workspaces.models import User
 
 
+def _client_digest() -> models.CharField[str, str]:
+    return models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text=_(
+            "Of what came with the client id; anything else under the same one is refused."
+        ),
+    )
+
+
 class ConversationQuerySet(WorkspaceQuerySet["Conversation"]):
     def visible_to(self, user: User) -> ConversationQuerySet:
         """A conversation is its owner's alone, and only while they are a member; not one that they have deleted."""
@@ -54,16 +67,7 @@ class Conversation(WrittenOften, WorkspaceModel):
         choices=[(s.value, s.value) for s in TitleSource],
     )
     client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - absent ones are not equal
-    client_digest = models.CharField(
-        max_length=64,
-        blank=True,
-        default="",
-        db_default="",
-        editable=False,
-        help_text=_(
-            "Of what came with the client id; anything else under the same one is refused."
-        ),
-    )
+    client_digest = _client_digest()
     forked_from = models.UUIDField(null=True, editable=False)
     chat_import = models.ForeignKey(
         "chat.ChatImport",
@@ -199,16 +203,7 @@ class Message(WrittenOften, WorkspaceModel):
     status = models.CharField(max_length=10, choices=[(s.value, s.value) for s in MessageStatus])
     order_key = models.PositiveBigIntegerField(help_text=_("Place within the conversation."))
     client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - absent ones are not equal
-    client_digest = models.CharField(
-        max_length=64,
-        blank=True,
-        default="",
-        db_default="",
-        editable=False,
-        help_text=_(
-            "Of what came with the client id; anything else under the same one is refused."
-        ),
-    )
+    client_digest = _client_digest()
     json_meta = models.JSONField(
         default=dict, help_text=_("What the model asked for: tool_calls as it worded them.")
     )
@@ -265,16 +260,7 @@ class QueuedMessage(WorkspaceModel):
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="queue")
     client_id = models.CharField(max_length=64)
-    client_digest = models.CharField(
-        max_length=64,
-        blank=True,
-        default="",
-        db_default="",
-        editable=False,
-        help_text=_(
-            "Of what came with the client id; anything else under the same one is refused."
-        ),
-    )
+    client_digest = _client_digest()
     text = models.TextField()
     attachments = models.JSONField(default=list, help_text=_("References, as they were sent."))
     mentioned_bud = models.ForeignKey(

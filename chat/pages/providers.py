@@ -45,6 +45,23 @@ if TYPE_CHECKING:
 _MOST_NAMED: Final = 20
 
 
+@dataclass(slots=True)
+class _Outcome:
+    """What came of what the page sent, as far as it got."""
+
+    listing: Listing | None = None
+    """The models that the provider lists."""
+    trial: EmbeddingTrial | None = None
+    fault: str = ""
+    key_fault: str = ""
+    """Why the new key was not stored, for its field."""
+    may_skip_test: bool = False
+    """Whether the key may be stored untested: nobody refused it."""
+    status: int = 200
+    is_done: bool = False
+    """Whether nothing is left to show: the page is loaded anew."""
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def provider_page(
@@ -54,54 +71,120 @@ def provider_page(
     workspace = workspace_of(request)
     require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
     provider: ModelProvider = ModelProvider.objects.for_workspace(workspace).fetch(provider_id)
-    listing, trial, fault, change, status = None, None, "", _KeyChange(), 200
+    outcome = _Outcome()
     if request.method == "POST":
         try:
-            if "embedding_model" in request.POST:
-                trial = choose_embedding_model(
-                    provider=provider,
-                    model=request.POST["embedding_model"],
-                    actor=request.actor,
-                )
-                if not trial.fault:
-                    told = _("%(model)s works and is chosen. Knowledge files are being prepared.")
-                    messages.success(request, told % {"model": trial.model})
-                    return redirect(request.path)
-                listing = check_provider(provider=provider, actor=request.actor)
-            elif "demo_buds" in request.POST:
-                _give_model(request, provider)
-                return redirect(request.path)
-            elif "api_key" in request.POST:
-                change = _change_key(request, provider)
-                listing, trial = change.listing, change.trial
-                fault = (
-                    change.fault if provider.is_shared else ""
-                )  # its page has no field for a key
-                status = 422 if change.fault else 200
-            else:
-                listing = check_provider(provider=provider, actor=request.actor)
-                trial = try_embedding(provider=provider, actor=request.actor)
-            if "keep" in request.POST and listing is not None:
-                number = keep_facts(
-                    provider=provider,
-                    names=request.POST.getlist("models"),
-                    listing=listing,
-                    actor=request.actor,
-                )
-                messages.success(
-                    request, _("Kept. New models in the table: %(number)s.") % {"number": number}
-                )
+            _do(request, provider, outcome)
+        except ProviderError as error:
+            outcome.fault = error.message
+        except (Conflict, InvalidInput) as error:
+            outcome.fault, outcome.status = error.message, error.status
+        else:
+            if outcome.is_done:
                 return redirect(
                     "chat:provider", workspace_slug=workspace_slug, provider_id=provider.pk
                 )
-        except ProviderError as error:
-            fault = error.message
-        except (Conflict, InvalidInput) as error:
-            fault, status = error.message, error.status
+    context = _context(request, provider, outcome)
+    return render(request, "chat/provider.html", context, status=outcome.status)
+
+
+def _do(request: WorkspaceRequest, provider: ModelProvider, outcome: _Outcome) -> None:
+    """Do what the button asked for.
+
+    Raises:
+        ProviderError: the provider refused, or did not answer.
+        Conflict: it is not possible now.
+        InvalidInput: what was sent does not fit.
+    """
+    if "embedding_model" in request.POST:
+        _choose_embedding_model(request, provider, outcome)
+    elif "demo_buds" in request.POST:
+        _give_model(request, provider)
+        outcome.is_done = True
+    elif "api_key" in request.POST:
+        _change_key(request, provider, outcome)
+    else:
+        outcome.listing = check_provider(provider=provider, actor=request.actor)
+        outcome.trial = try_embedding(provider=provider, actor=request.actor)
+    if "keep" in request.POST and outcome.listing is not None and not outcome.is_done:
+        number = keep_facts(
+            provider=provider,
+            names=request.POST.getlist("models"),
+            listing=outcome.listing,
+            actor=request.actor,
+        )
+        messages.success(
+            request, _("Kept. New models in the table: %(number)s.") % {"number": number}
+        )
+        outcome.is_done = True
+
+
+def _choose_embedding_model(
+    request: WorkspaceRequest, provider: ModelProvider, outcome: _Outcome
+) -> None:
+    model = request.POST["embedding_model"]
+    outcome.trial = choose_embedding_model(provider=provider, model=model, actor=request.actor)
+    if outcome.trial.fault:
+        outcome.listing = check_provider(provider=provider, actor=request.actor)
+        return
+    told = _("%(model)s works and is chosen. Knowledge files are being prepared.")
+    messages.success(request, told % {"model": outcome.trial.model})
+    outcome.is_done = True
+
+
+def _give_model(request: WorkspaceRequest, provider: ModelProvider) -> None:
+    """Let it answer for the buds of the demo model, and leave notes of which it does and which it does not."""
+    given = give_model_to_demo_buds(provider=provider, actor=request.actor)
+    if given.names:
+        told = ngettext(
+            "%(model)s answers for %(number)s bud from now on.",
+            "%(model)s answers for %(number)s buds from now on.",
+            len(given.names),
+        ) % {"model": provider.default_model, "number": whole(len(given.names))}
+        messages.success(request, told)
+    for reason in given.refused[:_MOST_NAMED]:
+        messages.warning(request, reason)
+
+
+def _change_key(request: WorkspaceRequest, provider: ModelProvider, outcome: _Outcome) -> None:
+    """Store the new key, tested unless the form says otherwise, and leave a note of it.
+
+    Raises:
+        Conflict: as `rotate_key`.
+    """
+    is_tested = "untested" not in request.POST
+    try:
+        listing = rotate_key(
+            provider=provider,
+            new_key=request.POST["api_key"],
+            actor=request.actor,
+            is_tested=is_tested,
+        )
+    except (InvalidInput, ProviderKeyUntested) as error:
+        outcome.key_fault, outcome.status = error.message, 422
+        outcome.may_skip_test = isinstance(error, ProviderKeyUntested)
+        if provider.is_shared:  # its page has no field for a key
+            outcome.fault = error.message
+        return
+    provider.refresh_from_db()
+    if not is_tested:
+        told = _("The new key is stored. Nobody knows yet whether it works: test the connection.")
+        messages.warning(request, told)
+        return
+    told = _("The new key works, and answers from now on. You can revoke the old one.")
+    messages.success(request, told)
+    trial = try_embedding(provider=provider, actor=request.actor)
+    outcome.listing, outcome.trial = (listing if listing.models else None), trial
+
+
+def _context(
+    request: WorkspaceRequest, provider: ModelProvider, outcome: _Outcome
+) -> dict[str, Any]:
     [address] = addresses_of([provider]).values()
+    listing = outcome.listing
     names: list[str] = []
     if provider.answers:
-        waiting = demo_buds(workspace.pk, request.actor)
+        waiting = demo_buds(provider.workspace_id, request.actor)
         names = list(waiting.values_list("name", flat=True)[: _MOST_NAMED + 1])
     kept = {
         row.model: (
@@ -115,7 +198,7 @@ def provider_page(
         )
         for row in offered_models_of(provider)
     }
-    context: dict[str, Any] = {
+    return {
         "section": "models",
         "provider": provider,
         "address": without_secrets(provider.base_url),
@@ -124,15 +207,15 @@ def provider_page(
         "has_key": bool(provider.api_key),
         "demo_buds": names[:_MOST_NAMED],
         "has_more_demo_buds": len(names) > _MOST_NAMED,
-        "fault": fault,
-        "key_fault": change.fault,
-        "may_skip_test": change.may_skip_test,
+        "fault": outcome.fault,
+        "key_fault": outcome.key_fault,
+        "may_skip_test": outcome.may_skip_test,
         "listing": listing,
         "models": [
             {"model": one, "is_kept": one.name in kept}
             for one in (listing.models if listing else ())
         ],
-        "trial": trial,
+        "trial": outcome.trial,
         "embedding_models": [one.name for one in listing.models if one.embeds]
         if listing and not provider.embedding_model
         else [],
@@ -150,21 +233,6 @@ def provider_page(
         "edit_url": reverse("admin:chat_modelprovider_change", args=[provider.pk]),
         "list_url": reverse("admin:chat_modelprovider_changelist"),
     }
-    return render(request, "chat/provider.html", context, status=status)
-
-
-def _give_model(request: WorkspaceRequest, provider: ModelProvider) -> None:
-    """Let it answer for the buds of the demo model, and leave notes of which it does and which it does not."""
-    given = give_model_to_demo_buds(provider=provider, actor=request.actor)
-    if given.names:
-        told = ngettext(
-            "%(model)s answers for %(number)s bud from now on.",
-            "%(model)s answers for %(number)s buds from now on.",
-            len(given.names),
-        ) % {"model": provider.default_model, "number": whole(len(given.names))}
-        messages.success(request, told)
-    for reason in given.refused[:_MOST_NAMED]:
-        messages.warning(request, reason)
 
 
 def _withheld_models(provider: ModelProvider) -> list[str]:
@@ -187,45 +255,3 @@ def _withheld_models(provider: ModelProvider) -> list[str]:
             % {"model": provider.embedding_model}
         )
     return told
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _KeyChange:
-    """What came of a new key."""
-
-    listing: Listing | None = None
-    """The models that the provider lists for it."""
-    trial: EmbeddingTrial | None = None
-    fault: str = ""
-    """Why it was not stored, for the key's field."""
-    may_skip_test: bool = False
-    """Whether it may be stored untested: nobody refused it."""
-
-
-def _change_key(request: WorkspaceRequest, provider: ModelProvider) -> _KeyChange:
-    """Store the new key, tested unless the form says otherwise, and leave a note of it.
-
-    Raises:
-        Conflict: as `rotate_key`.
-    """
-    is_tested = "untested" not in request.POST
-    try:
-        listing = rotate_key(
-            provider=provider,
-            new_key=request.POST["api_key"],
-            actor=request.actor,
-            is_tested=is_tested,
-        )
-    except InvalidInput as error:
-        return _KeyChange(fault=error.message)
-    except ProviderKeyUntested as error:
-        return _KeyChange(fault=error.message, may_skip_test=True)
-    provider.refresh_from_db()
-    if not is_tested:
-        told = _("The new key is stored. Nobody knows yet whether it works: test the connection.")
-        messages.warning(request, told)
-        return _KeyChange()
-    told = _("The new key works, and answers from now on. You can revoke the old one.")
-    messages.success(request, told)
-    trial = try_embedding(provider=provider, actor=request.actor)
-    return _KeyChange(listing=listing if listing.models else None, trial=trial)

@@ -39,6 +39,26 @@ def _names_field(help_text: Any) -> forms.CharField:
     )
 
 
+def _requests_at_once(help_text: Any) -> WholeNumberField:
+    return WholeNumberField(
+        label=_("Requests at once"),
+        required=False,
+        min_value=1,
+        max_value=1000,
+        help_text=help_text,
+    )
+
+
+def _requests_a_minute(help_text: Any) -> WholeNumberField:
+    return WholeNumberField(
+        label=_("Requests a minute"),
+        required=False,
+        min_value=1,
+        max_value=100_000,
+        help_text=help_text,
+    )
+
+
 class _MayTakeAway(NoticesOthers, AsksForSecretsAgain, forms.Form):
     """A form that takes models away from buds and chats only after saying how many use them."""
 
@@ -109,22 +129,12 @@ class SharedProviderForm(_MayTakeAway):
             "Also for those that are made later. Otherwise you choose workspaces on the provider's page."
         ),
     )
-    most_at_once = WholeNumberField(
-        label=_("Requests at once"),
-        required=False,
-        min_value=1,
-        max_value=1000,
-        help_text=_(
+    most_at_once = _requests_at_once(
+        _(
             "Of all workspaces together. Further ones wait their turn for up to a minute. Leave empty for no limit."
-        ),
+        )
     )
-    most_a_minute = WholeNumberField(
-        label=_("Requests a minute"),
-        required=False,
-        min_value=1,
-        max_value=100_000,
-        help_text=_("Of all workspaces together. Leave empty for no limit."),
-    )
+    most_a_minute = _requests_a_minute(_("Of all workspaces together. Leave empty for no limit."))
 
     def __init__(
         self,
@@ -181,22 +191,12 @@ class PartForm(_MayTakeAway):
             " admins choose another one."
         )
     )
-    most_at_once = WholeNumberField(
-        label=_("Requests at once"),
-        required=False,
-        min_value=1,
-        max_value=1000,
-        help_text=_(
+    most_at_once = _requests_at_once(
+        _(
             "Of this workspace. Further ones wait their turn for up to a minute. Leave empty for no limit of its own."
-        ),
+        )
     )
-    most_a_minute = WholeNumberField(
-        label=_("Requests a minute"),
-        required=False,
-        min_value=1,
-        max_value=100_000,
-        help_text=_("Of this workspace. Leave empty for no limit of its own."),
-    )
+    most_a_minute = _requests_a_minute(_("Of this workspace. Leave empty for no limit of its own."))
     most_cost_a_month = cost_field(
         _("Cost a month"),
         _(

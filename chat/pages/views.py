@@ -28,7 +28,7 @@ from workspaces.errors import NotFound
 from workspaces.people.asking import may_decide
 from workspaces.people.pictures import own_address
 from workspaces.roles import Permission, has_permission
-from workspaces.switching import choices_of
+from workspaces.workspace_choices import choices_of
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor

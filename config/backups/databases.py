@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection, connections
 
 from config.backups.archive import BackupError
-from config.installation.holding import is_held
+from config.installation.folder_lock import is_held
 from workspaces.database.row_security import EVERYTHING, SETTING, is_on
 
 NAMES: Final = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}

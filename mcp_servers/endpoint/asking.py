@@ -28,7 +28,7 @@ from workspaces.database import database_now
 from workspaces.secrets import SecretUnreadable, seal, unseal
 
 if TYPE_CHECKING:
-    from mcp_servers.endpoint.callers import Caller
+    from mcp_servers.endpoint.callers import EndpointCaller
 
 LIFE: Final = timedelta(minutes=10)
 LONGEST: Final = 1024 * 1024
@@ -67,7 +67,11 @@ class PutAside(SilentCaller):
 
 
 def ask(
-    caller: Caller, tool_id: UUID, arguments: Mapping[str, Any], call_id: UUID, checkpoint: str
+    caller: EndpointCaller,
+    tool_id: UUID,
+    arguments: Mapping[str, Any],
+    call_id: UUID,
+    checkpoint: str,
 ) -> mcp_types.InputRequiredResult:
     """The questions that are open of a call, as the client gets them."""
     kept = {
@@ -82,7 +86,9 @@ def ask(
 
 
 @transaction.atomic
-def take_up(caller: Caller, tool_id: UUID, arguments: Mapping[str, Any], reply: Reply) -> TakenUp:
+def take_up(
+    caller: EndpointCaller, tool_id: UUID, arguments: Mapping[str, Any], reply: Reply
+) -> TakenUp:
     """Give a server the answers of a person; a question without one is cancelled.
 
     Raises:
@@ -117,7 +123,7 @@ def _answer_in(reply: Reply, row: InputRequest) -> mcp_types.ElicitResult:
     return mcp_types.ElicitResult(action="cancel")
 
 
-def _open_rows(caller: Caller, call_id: UUID) -> list[InputRequest]:
+def _open_rows(caller: EndpointCaller, call_id: UUID) -> list[InputRequest]:
     rows = InputRequest.objects.for_workspace(caller.workspace_id)
     mine = rows.filter(call_id=call_id, asked_of_id=caller.user_id, status=InputStatus.PENDING)
     return list(mine.order_by("pk"))
@@ -133,7 +139,7 @@ def _as_wire(row: InputRequest) -> mcp_types.ElicitRequest:
     )
 
 
-def _place(caller: Caller, tool_id: UUID, arguments: Mapping[str, Any]) -> str:
+def _place(caller: EndpointCaller, tool_id: UUID, arguments: Mapping[str, Any]) -> str:
     """What a state is for, and opens nowhere else."""
     digest = sha256(canonical_json(dict(arguments))).hexdigest()
     who = f"{caller.workspace_id}:{caller.user_id}:{caller.actor.token_id}"

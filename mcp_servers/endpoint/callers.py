@@ -18,7 +18,7 @@ _IN_THE_PRODUCT: Final = frozenset({"chat"})
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class EndpointCaller:
     """A client at the endpoint of one workspace."""
 
     actor: Actor
@@ -29,7 +29,7 @@ class Caller:
     """It may call nothing but tools that just read."""
 
 
-def caller_of(actor: Actor, credential: ApiToken | ClientSignIn) -> Caller | None:
+def caller_of(actor: Actor, credential: ApiToken | ClientSignIn) -> EndpointCaller | None:
     """The caller with this token or sign-in; None: the token is for something else.
 
     Args:
@@ -42,7 +42,7 @@ def caller_of(actor: Actor, credential: ApiToken | ClientSignIn) -> Caller | Non
         sign_in, name = "client", credential.client_name
     else:
         sign_in, name = actor.sign_in, credential.name
-    return Caller(
+    return EndpointCaller(
         actor=replace(
             actor,
             source=Source.GATEWAY,

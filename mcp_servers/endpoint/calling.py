@@ -27,12 +27,12 @@ from workspaces.database import in_database
 from workspaces.errors import Conflict, DomainError
 
 if TYPE_CHECKING:
-    from mcp_servers.endpoint.callers import Caller
+    from mcp_servers.endpoint.callers import EndpointCaller
     from mcp_servers.endpoint.offering import Found
 
 
 async def call(
-    caller: Caller,
+    caller: EndpointCaller,
     name: str,
     arguments: Mapping[str, Any],
     *,
@@ -83,7 +83,9 @@ async def call(
         return _refused(_told(error))
 
 
-def _refuse(caller: Caller, name: str, arguments: Mapping[str, Any]) -> mcp_types.CallToolResult:
+def _refuse(
+    caller: EndpointCaller, name: str, arguments: Mapping[str, Any]
+) -> mcp_types.CallToolResult:
     """Refuse a call of what the client is not offered, on record: with the reason, if it is a tool that its person may know of."""
     tool_id = find_unoffered(caller, name)
     try:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from mcp_servers.registry.scopes.effective import effective_servers
 
 if TYPE_CHECKING:
-    from mcp_servers.endpoint.callers import Caller
+    from mcp_servers.endpoint.callers import EndpointCaller
     from mcp_servers.models import McpServer
 
 
-def servers_of(caller: Caller) -> list[McpServer]:
+def servers_of(caller: EndpointCaller) -> list[McpServer]:
     """The servers that may be used now, in their order. One statement."""
     considered = effective_servers(
         workspace_id=caller.workspace_id,

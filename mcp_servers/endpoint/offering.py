@@ -22,7 +22,7 @@ from mcp_servers.registry.discovery import shown_to
 
 if TYPE_CHECKING:
     from mcp_servers.client.decisions import RuleDecision
-    from mcp_servers.endpoint.callers import Caller
+    from mcp_servers.endpoint.callers import EndpointCaller
 
 ASKS: Final = "In Trellis a person approves each call of this tool, so calls from other MCP clients are refused."
 """For models, so in English."""
@@ -65,7 +65,7 @@ class Found:
     addresses: Addresses
 
 
-def offers_for(caller: Caller) -> list[Offer]:
+def offers_for(caller: EndpointCaller) -> list[Offer]:
     """What this client may use now, by name. Five statements."""
     rules = call_rules.PersonRules(
         call_rules.enabled_rules(caller.workspace_id), call_rules.role_of(caller.actor)
@@ -96,7 +96,7 @@ def offers_for(caller: Caller) -> list[Offer]:
     ]
 
 
-def find(caller: Caller, name: str) -> Found | None:
+def find(caller: EndpointCaller, name: str) -> Found | None:
     """The tool with this name among those that could be offered, without looking at all others. Two statements.
 
     What rules, its person and the client's token say of it, the gate knows.
@@ -125,7 +125,7 @@ def page_after(offers: Sequence[Offer], cursor: str) -> tuple[Sequence[Offer], s
     return page, page[-1].name if start + PAGE < len(offers) else None
 
 
-def _callable(caller: Caller, server_ids: Sequence[UUID]) -> Any:
+def _callable(caller: EndpointCaller, server_ids: Sequence[UUID]) -> Any:
     rows: Any = McpTool.objects.for_workspace(caller.workspace_id).callable()
     return rows.filter(shown_to(caller.user_id), server_id__in=server_ids)
 
@@ -137,7 +137,7 @@ def _may_be_called(tool: McpTool, *, reads_only: bool) -> bool:
     return policy.decide(facts).effect is not Effect.DENY
 
 
-def _remembered(caller: Caller) -> frozenset[UUID]:
+def _remembered(caller: EndpointCaller) -> frozenset[UUID]:
     """Tools that the person lets run in all their chats without being asked."""
     rows = permissions.valid_permissions(caller.workspace_id)
     mine = rows.filter(user_id=caller.user_id, conversation_id__isnull=True, action="")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_servers.client.spec import ConnectionSpec
-    from mcp_servers.endpoint.callers import Caller
+    from mcp_servers.endpoint.callers import EndpointCaller
     from mcp_servers.models import McpServer
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ _LONGEST_BEGUN: Final = 1000
 _MOST_CONTEXT: Final = 50
 
 
-def list_prompts(caller: Caller, cursor: str) -> tuple[list[mcp_types.Prompt], str | None]:
+def list_prompts(caller: EndpointCaller, cursor: str) -> tuple[list[mcp_types.Prompt], str | None]:
     """One page of prompts, by name, and the cursor of the next. Three statements."""
     named = sorted(_name(caller, servers_of(caller)).items())
     start = bisect_right(named, cursor, key=lambda pair: pair[0]) if cursor else 0
@@ -57,7 +57,9 @@ def list_prompts(caller: Caller, cursor: str) -> tuple[list[mcp_types.Prompt], s
     return told, page[-1][0] if start + PAGE < len(named) else None
 
 
-async def get(caller: Caller, name: str, arguments: Mapping[str, str]) -> mcp_types.GetPromptResult:
+async def get(
+    caller: EndpointCaller, name: str, arguments: Mapping[str, str]
+) -> mcp_types.GetPromptResult:
     """Fetch the prompt that a client knows by this name, filled in by its server, through the gate.
 
     Raises:
@@ -99,7 +101,7 @@ async def get(caller: Caller, name: str, arguments: Mapping[str, str]) -> mcp_ty
     )
 
 
-async def suggest(caller: Caller, params: mcp_types.CompleteRequestParams) -> list[str]:
+async def suggest(caller: EndpointCaller, params: mcp_types.CompleteRequestParams) -> list[str]:
     """What a server suggests for an argument of a prompt or template; nothing where it cannot be asked.
 
     Raises:
@@ -130,14 +132,14 @@ async def suggest(caller: Caller, params: mcp_types.CompleteRequestParams) -> li
     return [strip_hidden(text) for text in told]
 
 
-def _find_for(caller: Caller, name: str) -> tuple[UUID, UUID, Addresses] | None:
+def _find_for(caller: EndpointCaller, name: str) -> tuple[UUID, UUID, Addresses] | None:
     """The prompt with this name, its server, and how addresses are told. Two statements."""
     servers = servers_of(caller)
     found = _find(caller, servers, name)
     return (found.tool_id, found.server_id, Addresses(servers)) if found is not None else None
 
 
-def _find(caller: Caller, servers: Iterable[McpServer], name: str) -> NamedTool | None:
+def _find(caller: EndpointCaller, servers: Iterable[McpServer], name: str) -> NamedTool | None:
     near = [one for one in servers if may_name(one.name, name)]
     rows = {one.tool_id: one for one in _rows(caller, near)}
     prompt_id = name_tools(rows.values()).get(name)
@@ -145,7 +147,7 @@ def _find(caller: Caller, servers: Iterable[McpServer], name: str) -> NamedTool 
 
 
 def _find_reference(
-    caller: Caller, ref: mcp_types.PromptReference | mcp_types.ResourceTemplateReference
+    caller: EndpointCaller, ref: mcp_types.PromptReference | mcp_types.ResourceTemplateReference
 ) -> tuple[str, ConnectionSpec | None] | None:
     """What its server calls it, and what it takes to ask that; no spec: it cannot be asked now."""
     servers = servers_of(caller)
@@ -170,11 +172,11 @@ def _find_reference(
     return name, None if spec.needs_sign_in else spec
 
 
-def _name(caller: Caller, servers: Iterable[McpServer]) -> dict[str, UUID]:
+def _name(caller: EndpointCaller, servers: Iterable[McpServer]) -> dict[str, UUID]:
     return name_tools(_rows(caller, servers))
 
 
-def _rows(caller: Caller, servers: Iterable[McpServer]) -> list[NamedTool]:
+def _rows(caller: EndpointCaller, servers: Iterable[McpServer]) -> list[NamedTool]:
     names = {one.pk: one.name for one in servers}
     if not names:
         return []
@@ -190,7 +192,7 @@ def _rows(caller: Caller, servers: Iterable[McpServer]) -> list[NamedTool]:
     ]
 
 
-def _usable(caller: Caller) -> Any:
+def _usable(caller: EndpointCaller) -> Any:
     rows: Any = McpPrompt.objects.for_workspace(caller.workspace_id)
     return rows.usable()
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from starlette.types import Message, Scope
 
-    from mcp_servers.endpoint.callers import Caller
+    from mcp_servers.endpoint.callers import EndpointCaller
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -57,12 +57,12 @@ class Answer:
 class _Exchange:
     """One request, and what became of it besides its answer."""
 
-    caller: Caller
+    caller: EndpointCaller
     lacks_scope: bool = False
 
 
 async def answer(
-    caller: Caller, *, headers: Sequence[tuple[bytes, bytes]], body: bytes
+    caller: EndpointCaller, *, headers: Sequence[tuple[bytes, bytes]], body: bytes
 ) -> tuple[Answer, bool]:
     """Answer one request. The second value tells that the client's token does not allow what it asked for.
 

@@ -33,7 +33,7 @@ from workspaces.errors import DomainError
 if TYPE_CHECKING:
     from mcp_servers.client.values import ContentPart
     from mcp_servers.endpoint.addresses import Address
-    from mcp_servers.endpoint.callers import Caller
+    from mcp_servers.endpoint.callers import EndpointCaller
 
 Entry = TypeVar("Entry", mcp_types.Resource, mcp_types.ResourceTemplate)
 
@@ -43,7 +43,9 @@ CUT_OFF: Final = "The rest of this resource was cut off."
 NOT_GIVEN: Final = "This content is too large or damaged, and is left out."
 
 
-def list_resources(caller: Caller, cursor: str) -> tuple[list[mcp_types.Resource], str | None]:
+def list_resources(
+    caller: EndpointCaller, cursor: str
+) -> tuple[list[mcp_types.Resource], str | None]:
     """One page of what may be read, and the cursor of the next. Two statements."""
     addresses, rows, following = _page(caller, cursor, is_template=False)
     told = [
@@ -56,7 +58,7 @@ def list_resources(caller: Caller, cursor: str) -> tuple[list[mcp_types.Resource
 
 
 def list_templates(
-    caller: Caller, cursor: str
+    caller: EndpointCaller, cursor: str
 ) -> tuple[list[mcp_types.ResourceTemplate], str | None]:
     """One page of templates for addresses, and the cursor of the next. Two statements."""
     addresses, rows, following = _page(caller, cursor, is_template=True)
@@ -69,7 +71,9 @@ def list_templates(
     return _fitting(told, rows, following)
 
 
-async def read(caller: Caller, address: str, *, revision: str) -> mcp_types.ReadResourceResult:
+async def read(
+    caller: EndpointCaller, address: str, *, revision: str
+) -> mcp_types.ReadResourceResult:
     """Read what a client means by this address, through the gate.
 
     Raises:
@@ -102,7 +106,7 @@ async def read(caller: Caller, address: str, *, revision: str) -> mcp_types.Read
 
 
 def _page(
-    caller: Caller, cursor: str, *, is_template: bool
+    caller: EndpointCaller, cursor: str, *, is_template: bool
 ) -> tuple[Addresses, list[McpResource], str | None]:
     servers = servers_of(caller)
     rows: Any = McpResource.objects.for_workspace(caller.workspace_id).usable()
@@ -119,7 +123,7 @@ def _fitting(
     return told[:fits], following if fits == len(told) else cursor_after(rows[fits - 1])
 
 
-def _find(caller: Caller, address: str) -> tuple[Addresses, Address | None]:
+def _find(caller: EndpointCaller, address: str) -> tuple[Addresses, Address | None]:
     addresses = Addresses(servers_of(caller))
     return addresses, addresses.inward(address)
 

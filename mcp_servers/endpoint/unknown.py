@@ -18,13 +18,13 @@ from mcp_servers.registry.limits import count_up
 from workspaces.errors import DomainError
 
 if TYPE_CHECKING:
-    from mcp_servers.endpoint.callers import Caller
+    from mcp_servers.endpoint.callers import EndpointCaller
 
 MOST_UNKNOWN: Final = 30
 """Entries of one client, within the window, about what is not there."""
 
 
-def tell_unknown(caller: Caller, action: Action, name: str) -> None:
+def tell_unknown(caller: EndpointCaller, action: Action, name: str) -> None:
     """Record that a client asked for what is not there.
 
     Raises:
@@ -37,7 +37,7 @@ def tell_unknown(caller: Caller, action: Action, name: str) -> None:
         raise MCPError(mcp_types.INVALID_REQUEST, error.message) from error
 
 
-def find_unoffered(caller: Caller, name: str) -> UUID | None:
+def find_unoffered(caller: EndpointCaller, name: str) -> UUID | None:
     """A tool with this name that its person may know of, although it is not offered: blocked, withdrawn, or of another server.
 
     Of several, the one that its server still has.

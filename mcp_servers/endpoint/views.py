@@ -13,7 +13,7 @@ from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, No
 from rest_framework.views import APIView
 
 from mcp_servers.client.connections.runtime import run_sync
-from mcp_servers.endpoint.callers import Caller, caller_of
+from mcp_servers.endpoint.callers import EndpointCaller, caller_of
 from mcp_servers.endpoint.protocol import answer
 from mcp_servers.endpoint.sign_in import reach
 from mcp_servers.endpoint.sign_in.grants import authenticate
@@ -105,7 +105,7 @@ class Endpoint(APIView):
         return response
 
 
-def _caller_of(request: Request, workspace_slug: str) -> Caller:
+def _caller_of(request: Request, workspace_slug: str) -> EndpointCaller:
     credential = cast("ApiToken | ClientSignIn | None", request.auth)
     if credential is None:
         raise NotAuthenticated

@@ -14,7 +14,7 @@ from audit.actions import Action, Outcome
 from audit.services import is_call_open, record
 from mcp_servers.client.connections import calls, runtime
 from mcp_servers.client.values import ToolCallRequest
-from mcp_servers.gate.admission import ToolCall
+from mcp_servers.gate.admission import GatedCall
 from mcp_servers.gate.checkpoints import (
     SignInCheckpoint,
     TaskCheckpoint,
@@ -52,7 +52,7 @@ def abandon_call(
     if not is_call_open(request.workspace_id, request.call_id):
         return
     resolved = resolve_tool(request.workspace_id, request.tool_id)
-    call = ToolCall(request, resolved.tool if resolved else None)
+    call = GatedCall(request, resolved.tool if resolved else None)
     ended = {"outcome": outcome, "details": {"reason": reason}}
     record(call.draft(Action.TOOL_CALL_FINISHED, arguments=None, **ended))
     task_id = _task_of(request)

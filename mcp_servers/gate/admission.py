@@ -72,7 +72,7 @@ class SignInFirst(NotYet):
     """A person has to sign in before anybody is asked to approve the call."""
 
 
-class ToolCall(ServerOperation[ToolCallOutcome]):
+class GatedCall(ServerOperation[ToolCallOutcome]):
     """One call of a server's tool."""
 
     outcome_type = ToolCallOutcome
@@ -165,7 +165,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
             await in_database(self.refuse, error, RefusedBy.PERMISSION, _SIGN_IN_RULE)
 
     def renew(self) -> ConnectionSpec:
-        today = ToolCall(self.request)
+        today = GatedCall(self.request)
         today.admit_again(is_unsent=not self.is_under_way)
         return today.spec
 
@@ -249,7 +249,7 @@ class ToolCall(ServerOperation[ToolCallOutcome]):
     def draft_unrecorded(self) -> EntryDraft:
         if self.known_tool is None:
             return super().draft_unrecorded()
-        return ToolCall(self.request).draft_unrecorded()
+        return GatedCall(self.request).draft_unrecorded()
 
     def draft(self, action: Action, **more: Any) -> EntryDraft:
         tool = self.known_tool

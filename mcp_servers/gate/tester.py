@@ -15,7 +15,7 @@ from mcp_servers.client.canonical import JsonValue
 from mcp_servers.client.connections.runtime import run_sync
 from mcp_servers.client.values import Effect, ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate import call_tool
-from mcp_servers.gate.admission import ToolCall
+from mcp_servers.gate.admission import GatedCall
 from mcp_servers.gate.resolving import resolve_tool
 from mcp_servers.registry.consent import call_rules, policy
 from mcp_servers.registry.consent.approvals import grant_approval
@@ -84,7 +84,7 @@ def try_tool(
     try:
         require_to_manage(actor, tool.server)
     except PermissionDenied as error:
-        ToolCall(request, tool).refuse(error, RefusedBy.PERMISSION, "tester.forbidden")
+        GatedCall(request, tool).refuse(error, RefusedBy.PERMISSION, "tester.forbidden")
     if is_confirmed and decide_on(tool, arguments, actor).effect is Effect.CONFIRM:
         approval = grant_approval(
             call_id=request.call_id,

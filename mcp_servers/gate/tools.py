@@ -7,7 +7,7 @@ from functools import partial
 
 from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate.abandoning import abandon_call
-from mcp_servers.gate.admission import ToolCall
+from mcp_servers.gate.admission import GatedCall
 from mcp_servers.gate.caller import Caller
 from mcp_servers.gate.checkpoints import SignInFirstCheckpoint, is_unsent, read_checkpoint
 from mcp_servers.gate.observing import observed
@@ -41,7 +41,7 @@ async def call_tool(request: ToolCallRequest, *, caller: Caller | None = None) -
             case its result is given to nobody.
     Source: MCP specification, "Tools": Calling Tools, Error Handling, Security Considerations.
     """
-    call = ToolCall(request)
+    call = GatedCall(request)
     call.begin(caller)
     checkpoint = read_checkpoint(request.checkpoint) if request.checkpoint else None
     if isinstance(checkpoint, SignInFirstCheckpoint):
@@ -55,7 +55,7 @@ async def call_tool(request: ToolCallRequest, *, caller: Caller | None = None) -
     )
 
 
-async def _readmit(call: ToolCall) -> None:
+async def _readmit(call: GatedCall) -> None:
     """Let a call go on from its checkpoint: afterwards a slot is held. If it may not go on, it ends here."""
     request = call.request
     try:

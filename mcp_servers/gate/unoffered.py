@@ -13,7 +13,7 @@ from audit.actions import Action, RefusedBy
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.hidden_text import show_hidden
-from mcp_servers.gate.admission import ToolCall
+from mcp_servers.gate.admission import GatedCall
 from workspaces.formats import written_for
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def refuse_unoffered(request: ToolCallRequest) -> NoReturn:
         ToolNotFound, PermissionDenied, InvalidArguments: as call_tool().
     """
     with override(settings.LANGUAGE_CODE), written_for(None):
-        ToolCall(request).refuse_unoffered()
+        GatedCall(request).refuse_unoffered()
 
 
 def refuse_unknown(action: Action, *, workspace_id: UUID, actor: Actor, name: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
 
-from mcp_servers.klavis import instances, removals
+from mcp_servers.klavis import installing, removals
 from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
 from mcp_servers.pages.admin.common import ReadOnlyAdmin
 from workspaces.pages.model_admin import actor_of
@@ -42,7 +42,7 @@ class KlavisInstanceAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("Whose"))
     def whose(self, instance: KlavisInstance) -> str:
-        return instance.user.email if instance.user is not None else "The workspace's"
+        return instance.user.email if instance.user is not None else gettext("The workspace's")
 
     def row_name(self, row: KlavisInstance) -> str:
         """What it is, and whose."""
@@ -65,7 +65,7 @@ class KlavisInstanceAdmin(ReadOnlyAdmin):
         ),
     )
     def uninstall(self, request: HttpRequest, row: KlavisInstance) -> None:
-        instances.uninstall(instance=row, actor=actor_of(request))
+        installing.uninstall(instance=row, actor=actor_of(request))
 
 
 @admin.register(KlavisRemoval)

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from mcp_servers.klavis import accounts, instances, polling, removals
+from mcp_servers.klavis import accounts, installing, instance_changes, polling, removals
 from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft
 from mcp_servers.klavis.asking import account_of
 from mcp_servers.klavis.cards import instance_card, instance_cards
@@ -66,7 +66,7 @@ def _services() -> serializers.ListField:
     return serializers.ListField(
         child=serializers.CharField(max_length=200),
         min_length=1,
-        max_length=instances.MAX_SERVICES,
+        max_length=installing.MAX_SERVICES,
         help_text="Names of services, as the catalogue of Klavis has them.",
     )
 
@@ -90,7 +90,7 @@ class CredentialInput(StrictSerializer):
 
     secret = serializers.CharField(
         write_only=True,
-        max_length=instances.MAX_CREDENTIAL,
+        max_length=instance_changes.MAX_CREDENTIAL,
         help_text="It goes to Klavis. Trellis does not keep it.",
     )
 
@@ -200,7 +200,7 @@ class HostedViewSet(WorkspaceViewSet):
         """Have several services behind one server of the workspace. One alone is installed from the catalogue."""
         count_hosted(self.actor)
         values = self.read(StrataInput)
-        row = instances.install(
+        row = installing.install(
             workspace=self.workspace,
             server_name="",
             services=values["services"],
@@ -217,16 +217,16 @@ class HostedViewSet(WorkspaceViewSet):
         instance, values = self.get_object(), self.read(HostedInput, partial=True)
         if "is_read_only" in values:
             count_hosted(self.actor)
-            instances.set_read_only(
+            instance_changes.set_read_only(
                 instance=instance, is_read_only=values["is_read_only"], actor=self.actor
             )
         if "uses_rest" in values:
-            instances.set_uses_rest(
+            instance_changes.set_uses_rest(
                 instance=instance, uses_rest=values["uses_rest"], actor=self.actor
             )
         if "services" in values:
             count_hosted(self.actor)
-            instances.change_services(
+            instance_changes.change_services(
                 instance=instance, services=values["services"], actor=self.actor
             )
         return self._answer(self.get_object())
@@ -235,7 +235,7 @@ class HostedViewSet(WorkspaceViewSet):
     def destroy(self, request: Request, pk: str) -> Response:
         """Uninstall it: here at once, and at the provider. Who manages servers may uninstall everybody's."""
         rows = self._with_owner() if self._manages() else self.get_queryset()
-        instances.uninstall(instance=rows.fetch(pk), actor=self.actor)
+        installing.uninstall(instance=rows.fetch(pk), actor=self.actor)
         return Response(status=204)
 
     @extend_schema(responses=OthersHostedOutput(many=True), filters=False)
@@ -258,7 +258,7 @@ class HostedViewSet(WorkspaceViewSet):
         """Give a service its API key. It goes to Klavis, and no answer gives it back."""
         secret = self.read(CredentialInput)["secret"]
         count_hosted(self.actor)
-        instances.set_credential(instance=self.get_object(), secret=secret, actor=self.actor)
+        instance_changes.set_credential(instance=self.get_object(), secret=secret, actor=self.actor)
         return self._answer(self.get_object())
 
     @extend_schema(request=None, responses=HostedOutput)
@@ -266,7 +266,7 @@ class HostedViewSet(WorkspaceViewSet):
     def sign_in(self, request: Request, pk: str) -> Response:
         """Begin the sign-in, or a failed installation, once more."""
         count_hosted(self.actor)
-        instances.begin_again(instance=self.get_object(), actor=self.actor)
+        installing.begin_again(instance=self.get_object(), actor=self.actor)
         return self._answer(self.get_object())
 
     @extend_schema(request=None, responses=HostedOutput)

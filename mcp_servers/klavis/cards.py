@@ -12,9 +12,9 @@ from django.conf import settings
 from django.urls import reverse
 
 from mcp_servers.client.hidden_text import show_hidden
-from mcp_servers.klavis.instances import is_web_address
 from mcp_servers.klavis.models import InstanceKind, InstanceState, KlavisInstance
 from mcp_servers.klavis.rights import may_follow_sign_in, may_manage, may_remove
+from mcp_servers.klavis.web_addresses import is_web_address
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:

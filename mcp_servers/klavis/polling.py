@@ -14,9 +14,11 @@ from mcp_servers.klavis import instance_state
 from mcp_servers.klavis.asking import account_of, ask
 from mcp_servers.klavis.entries import record_sign_in
 from mcp_servers.klavis.errors import KeyRefused, NotThere
-from mcp_servers.klavis.instances import is_web_address, make_ready
+from mcp_servers.klavis.instance_locks import find_locked
+from mcp_servers.klavis.instance_server import make_ready
 from mcp_servers.klavis.models import InstanceKind, InstanceState, KlavisAccount, KlavisInstance
 from mcp_servers.klavis.rights import may_follow_sign_in
+from mcp_servers.klavis.web_addresses import is_web_address
 from workspaces.errors import DomainError, PermissionDenied
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ def _ask_strata(instance: KlavisInstance, account: KlavisAccount) -> KlavisInsta
     found: shapes.Strata = ask(account, lambda api: api.get_strata(remote_id))
     windows = {name: url for name, url in found.oauth_urls.items() if is_web_address(url)}
     with transaction.atomic():
-        row = _locked(instance)
+        row = find_locked(instance)
         if row is None:
             return instance
         before = row.oauth_urls.reveal_json("telling who has signed in") if row.oauth_urls else {}
@@ -119,7 +121,7 @@ def _next(instance: KlavisInstance) -> KlavisInstance:
 
 def _stop(instance: KlavisInstance) -> KlavisInstance:
     with transaction.atomic():
-        row = _locked(instance)
+        row = find_locked(instance)
         if row is None:
             return instance
         row.next_poll_at, row.oauth_urls = None, None
@@ -130,16 +132,9 @@ def _stop(instance: KlavisInstance) -> KlavisInstance:
 
 def _fail(instance: KlavisInstance, reason: str, code: str) -> KlavisInstance:
     with transaction.atomic():
-        row = _locked(instance)
+        row = find_locked(instance)
         if row is None or row.poll_until != instance.poll_until:
             return row or instance  # uninstalled, or begun anew
         record_sign_in(row, Action.GRANT_FAILED, instance_state.actor_for(row), reason=code)
         instance_state.set_state(row, InstanceState.FAILED, reason)
     return row
-
-
-def _locked(instance: KlavisInstance) -> KlavisInstance | None:
-    rows = KlavisInstance.objects.for_workspace(instance.workspace_id)
-    return (
-        rows.select_for_update(of=("self",)).select_related("workspace").filter(pk=instance.pk)
-    ).first()

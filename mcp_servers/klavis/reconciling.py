@@ -18,7 +18,8 @@ from mcp_servers.klavis.accounts import read_catalogue
 from mcp_servers.klavis.asking import account_of, ask
 from mcp_servers.klavis.entries import record_sign_in
 from mcp_servers.klavis.errors import NotThere
-from mcp_servers.klavis.instances import make_again
+from mcp_servers.klavis.installing import make_again
+from mcp_servers.klavis.instance_locks import find_locked
 from mcp_servers.klavis.models import InstanceKind, InstanceState, KlavisAccount, KlavisInstance
 from workspaces.errors import DomainError
 
@@ -123,8 +124,7 @@ def note_signed_out(instance: KlavisInstance) -> None:
 @transaction.atomic
 def _settle(instance: KlavisInstance, state: InstanceState, reason: str) -> None:
     """Unless a person was at work on it meanwhile."""
-    rows = KlavisInstance.objects.for_workspace(instance.workspace_id)
-    row = rows.select_for_update(of=("self",)).filter(pk=instance.pk).first()
+    row = find_locked(instance)
     if row is None or row.state != InstanceState.READY:
         return
     why = "vanished" if state == InstanceState.FAILED else "signed out"

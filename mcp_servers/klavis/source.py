@@ -11,7 +11,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from mcp_servers.klavis import instances
+from mcp_servers.klavis import installing
 from mcp_servers.klavis.asking import account_of
 from mcp_servers.klavis.limits import count_hosted
 from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
@@ -72,7 +72,7 @@ class KlavisSource:
         offers = dict(_by_slug(account.catalogue)) if account is not None else {}
         if entry.slug not in offers:
             raise NotFound
-        instance = instances.install(
+        instance = installing.install(
             workspace=workspace,
             server_name=offers[entry.slug]["name"],
             actor=actor,
@@ -88,7 +88,7 @@ class KlavisSource:
         instance = rows.select_related("workspace").filter(server=server).first()
         if instance is None:
             raise Conflict(_("This server is not hosted by Klavis."))
-        instances.uninstall(instance=instance, actor=actor)
+        installing.uninstall(instance=instance, actor=actor)
 
 
 def _by_slug(catalogue: Iterable[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.client.values import Effect
-from mcp_servers.klavis import accounts, instances, polling, removals
+from mcp_servers.klavis import accounts, installing, instance_changes, polling, removals
 from mcp_servers.klavis.asking import account_of
 from mcp_servers.klavis.cards import instance_card, instance_cards
 from mcp_servers.klavis.forms import ActionRuleForm, KlavisAccountForm
@@ -111,10 +111,10 @@ def strata(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     try:
         where = read_where(request.POST, workspace)
         count_hosted(request.actor)
-        row = instances.install(
+        row = installing.install(
             workspace=workspace,
             server_name="",
-            services=request.POST.getlist("services")[: instances.MAX_SERVICES + 1] or [""],
+            services=request.POST.getlist("services")[: installing.MAX_SERVICES + 1] or [""],
             actor=request.actor,
             for_workspace=True,
             where=where,
@@ -180,7 +180,7 @@ def sign_in(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) -
     """Begin the sign-in, or a failed installation, once more."""
     row = _instance_of(request, instance_id)
     return _asking(
-        request, lambda: instances.begin_again(instance=row, actor=request.actor), then=row
+        request, lambda: installing.begin_again(instance=row, actor=request.actor), then=row
     )
 
 
@@ -192,7 +192,7 @@ def credential(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID
     secret = request.POST.get("secret", "")
     return _asking(
         request,
-        lambda: instances.set_credential(instance=row, secret=secret, actor=request.actor),
+        lambda: instance_changes.set_credential(instance=row, secret=secret, actor=request.actor),
         then=row,
     )
 
@@ -204,7 +204,9 @@ def read_only(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID)
     row, is_on = _instance_of(request, instance_id), switch(request, "is_on")
     return _asking(
         request,
-        lambda: instances.set_read_only(instance=row, is_read_only=is_on, actor=request.actor),
+        lambda: instance_changes.set_read_only(
+            instance=row, is_read_only=is_on, actor=request.actor
+        ),
         then=row,
     )
 
@@ -216,7 +218,7 @@ def rest(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) -> H
     row, is_on = _instance_of(request, instance_id), switch(request, "is_on")
     return _doing(
         request,
-        lambda: instances.set_uses_rest(instance=row, uses_rest=is_on, actor=request.actor),
+        lambda: instance_changes.set_uses_rest(instance=row, uses_rest=is_on, actor=request.actor),
         then=row,
     )
 
@@ -226,11 +228,11 @@ def rest(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) -> H
 def services(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID) -> HttpResponse:
     """Have other services behind the one server."""
     row = _instance_of(request, instance_id)
-    names = request.POST.getlist("services")[: instances.MAX_SERVICES + 1]
+    names = request.POST.getlist("services")[: installing.MAX_SERVICES + 1]
     seen = request.POST.getlist("seen") or None
     return _asking(
         request,
-        lambda: instances.change_services(
+        lambda: instance_changes.change_services(
             instance=row, services=names, actor=request.actor, seen=seen
         ),
         then=row,
@@ -247,7 +249,7 @@ def uninstall(request: WorkspaceRequest, workspace_slug: str, instance_id: UUID)
     row = rows.select_related("workspace", "server", "user").fetch(instance_id)
     return _doing(
         request,
-        lambda: instances.uninstall(instance=row, actor=request.actor),
+        lambda: installing.uninstall(instance=row, actor=request.actor),
         _("%(title)s is uninstalled. It is being deleted at Klavis too.") % {"title": row.title},
     )
 

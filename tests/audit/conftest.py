@@ -9,6 +9,8 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
+from tests.audit.streams.receivers import HttpReceiver
+
 
 @pytest.fixture
 def checkpoint_file(tmp_path: Path) -> Iterator[Path]:
@@ -17,3 +19,19 @@ def checkpoint_file(tmp_path: Path) -> Iterator[Path]:
     config = settings.TRELLIS.model_copy(update={"audit_checkpoint_file": path})
     with override_settings(TRELLIS=config):
         yield path
+
+
+@pytest.fixture(scope="module")
+def listening() -> Iterator[HttpReceiver]:
+    """One that listens for a whole module of tests."""
+    receiver = HttpReceiver()
+    yield receiver
+    receiver.stop()
+
+
+@pytest.fixture
+def receiver(listening: HttpReceiver) -> HttpReceiver:
+    """A program that hears alerts and entries, and has heard nothing so far."""
+    listening.heard.clear()
+    listening.answers.clear()
+    return listening

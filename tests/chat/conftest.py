@@ -311,3 +311,10 @@ def hold() -> Iterator[threading.Event]:
     event = threading.Event()
     yield event
     event.set()
+
+
+@pytest.fixture
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns are taken by the test, and by nobody else."""
+    monkeypatch.setattr(runner, "can_take", lambda: False)
+    monkeypatch.setattr(runner, "wake", lambda *_: None)

@@ -39,7 +39,7 @@ from mcp_servers.registry.specs import connection_spec
 from tests.chat.conftest import Chat
 from tests.factories import Tenant
 from tests.fakes.scripted_model import DONE, Answer, chunk, usage
-from tests.mcp_servers.endpoint.test_endpoint import McpClient, token_for
+from tests.mcp_servers.endpoint.client import McpClient, token_for
 from tests.mcp_servers.factories import actor_of, tool_of
 from tests.mcp_servers.gate.test_gate_and_the_log import refusing_entries
 from tests.patience import PATIENCE

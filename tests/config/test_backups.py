@@ -30,7 +30,7 @@ from config.backups import BackupError, make_backup, restore, restore_backup
 from config.backups.archive import MANIFEST
 from config.backups.databases import load_database
 from config.env import ROOT
-from config.installation.holding import hold
+from config.installation.folder_lock import hold
 from tests.factories import Tenant
 from workspaces import restore as epochs
 

@@ -210,6 +210,9 @@ def _texts(tree: ast.AST) -> Iterator[ast.expr]:
                 is_model_field = owner == "models" and name.endswith("Field")
                 at = 0 if is_model_field else TOLD.get(name) if owner != "logger" else None
                 yield from () if at is None else node.args[at : at + 1]
+        elif isinstance(node, ast.FunctionDef):
+            if any("admin.display" in ast.unparse(one) for one in node.decorator_list):
+                yield from _told(node)
         elif isinstance(node, ast.ClassDef):
             bases = " ".join(ast.unparse(base) for base in node.bases)
             is_choices = "Choices" in bases
@@ -220,6 +223,15 @@ def _texts(tree: ast.AST) -> Iterator[ast.expr]:
                     yield line.value.elts[-1]
                 elif ast.unparse(line.targets[0]) in {"verbose_name", "verbose_name_plural"}:
                     yield line.value
+
+
+def _told(column: ast.FunctionDef) -> Iterator[ast.expr]:
+    """Give what a column of the admin may show: each value that it returns, whichever way it chooses."""
+    for node in ast.walk(column):
+        if not isinstance(node, ast.Return) or node.value is None:
+            continue
+        value = node.value
+        yield from (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
 
 
 def _words_of(text: ast.expr) -> str:
@@ -236,7 +248,7 @@ def bare_words(source: str) -> list[tuple[int, str]]:
 
 
 def test_models_forms_and_notices_hold_no_text_that_cannot_be_translated() -> None:
-    """REL-300: labels, help texts, choices, form errors and notices go through gettext."""
+    """REL-300: labels, help texts, choices, form errors, notices and the admin's columns go through gettext."""
     names = {path: path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py")}
     sources = {name: path for path, name in names.items() if not FOR_PROGRAMS.search(name)}
     assert len(sources) > 300
@@ -265,6 +277,8 @@ def test_models_forms_and_notices_hold_no_text_that_cannot_be_translated() -> No
         ('name = serializers.CharField(help_text="For programs.")', 0),
         ('mail = compose(subject=f"Alert: {name}", text=_("Now: %(amount)s.") % values)', 1),
         ('told = Told(subject=_("Alert"), text=f"{name} is back to normal.")', 1),
+        ('@admin.display\ndef who(row):\n    return row.name if row.name else "Nobody yet"', 1),
+        ('@admin.display\ndef who(row):\n    return row.name or "–" if row else _("Nobody")', 0),
     ],
 )
 def test_the_check_of_python_texts_sees(source: str, count: int) -> None:

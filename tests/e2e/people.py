@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -144,3 +145,13 @@ def expect_idle(page: Page) -> None:
     """Wait until the turn is over: the composer offers Send, not Stop."""
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     expect(page.locator("article.answer[aria-busy=true]")).to_have_count(0)
+
+
+def attach(page: Page, folder: Path, *files: tuple[str, bytes]) -> None:
+    """Choose files of a folder by the composer's menu."""
+    for name, content in files:
+        (folder / name).write_bytes(content)
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Add to this message").click()
+        page.get_by_role("button", name="Add files…").click()
+    chooser.value.set_files([folder / name for name, _ in files])

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from config.demo.people import PASSWORD
-from tests.e2e.accessibility import expect_fits, expect_no_faults
-from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.conftest import NewContext, RunningTrellis
 from tests.e2e.people import ADMIN, enter
+from tests.e2e.platform_owner import check, owner_page
 from tests.e2e.screens import DESK
 from tests.patience import PATIENCE
 from workspaces.product import VERSION
@@ -20,13 +19,6 @@ from workspaces.product import VERSION
 pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
 
 OWNER = "installation@demo.example"
-SET_OWNER = """
-from workspaces.models import User
-person, _ = User.objects.get_or_create(email="{email}", defaults={{"name": "Ira Installation", "is_address_confirmed": True}})
-person.set_password("{password}")
-person.is_superuser = person.is_active = {value}
-person.save()
-"""
 FAIL = """
 from django.utils import timezone
 from workspaces.models import BackgroundJob
@@ -44,39 +36,15 @@ BackgroundJob.objects.update_or_create(
 
 @pytest.fixture
 def owner(trellis: RunningTrellis, new_context: NewContext) -> Iterator[Page]:
-    """A page of the platform's owner, who is no owner any more afterwards."""
-
-    def put(*, value: bool) -> None:
-        trellis.shell(SET_OWNER.format(email=OWNER, password=PASSWORD, value=value))
-
-    put(value=True)
-    context = new_context(
-        viewport={"width": 1280, "height": 900},
-        bypass_csp=True,
+    """A page of the platform's owner."""
+    with owner_page(
+        trellis,
+        new_context,
+        email=OWNER,
+        name="Ira Installation",
         permissions=["clipboard-read", "clipboard-write"],
-    )
-    page = context.new_page()
-    page.goto("/accounts/login/")
-    page.locator("input[name=login]").fill(OWNER)
-    page.locator("input[name=password]").fill(PASSWORD)
-    page.locator("form button[type=submit]").first.click()
-    page.wait_for_url(re.compile("/(w|admin)/"))
-    yield page
-    put(value=False)
-
-
-def check(page: Page, name: str) -> None:
-    """In both themes and on a phone axe finds nothing, and the page does not scroll sideways."""
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        screenshot(page, f"{name}-{theme}")
-        expect_no_faults(page, f"{name}, {theme}", only_colours=theme == "dark")
-    page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 390, "height": 800})
-    screenshot(page, f"{name}-phone")
-    expect_fits(page)
-    expect_no_faults(page, f"{name}, on a phone")
-    page.set_viewport_size({"width": 1280, "height": 900})
+    ) as page:
+        yield page
 
 
 def look_until_fine(page: Page, job: str) -> None:

@@ -13,9 +13,16 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults, trying_others
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, open_search, open_sidebar
+from tests.e2e.people import (
+    MEMBER,
+    attach,
+    enter,
+    expect_idle,
+    open_chat,
+    open_search,
+    open_sidebar,
+)
 from tests.e2e.screens import DESK
-from tests.e2e.test_composing import attach
 from tests.fakes.scripted_model import ScriptedModel
 from tests.patience import PATIENCE
 

@@ -8,27 +8,20 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from config.demo.people import PASSWORD
-from tests.e2e.accessibility import expect_fits, expect_no_faults
+from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat, say
+from tests.e2e.platform_owner import check, owner_page
 from tests.fakes.scripted_model import ScriptedModel
 
 OWNER = "platform@demo.example"
 KEY = "sk-shared-journey-0123456789"
-SET_OWNER = """
-from workspaces.models import User
-person, _ = User.objects.get_or_create(email="{email}", defaults={{"name": "Pia Platform", "is_address_confirmed": True}})
-person.set_password("{password}")
-person.is_superuser = person.is_active = {value}
-person.save()
-"""
 
 LOOK = """
 from datetime import timedelta
 from django.db.models import F
 from chat.models import SharedProviderList
-from chat.services.list_looks import look_at_lists
+from chat.services.model_list_updates import look_at_lists
 from workspaces.database.row_security import everywhere
 with everywhere():
     SharedProviderList.objects.update(asked_at=F("asked_at") - timedelta(days=1))
@@ -39,21 +32,9 @@ look_at_lists()
 
 @pytest.fixture
 def owner(trellis: RunningTrellis, new_context: NewContext) -> Iterator[Page]:
-    """A page of the platform's owner, who is no owner any more afterwards."""
-
-    def put(*, value: bool) -> None:
-        code = SET_OWNER.format(email=OWNER, password=PASSWORD, value=value)
-        trellis.shell(code)
-
-    put(value=True)
-    page = new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True).new_page()
-    page.goto("/accounts/login/")
-    page.locator("input[name=login]").fill(OWNER)
-    page.locator("input[name=password]").fill(PASSWORD)
-    page.locator("form button[type=submit]").first.click()
-    page.wait_for_url(re.compile("/(w|admin)/"))
-    yield page
-    put(value=False)
+    """A page of the platform's owner."""
+    with owner_page(trellis, new_context, email=OWNER, name="Pia Platform") as page:
+        yield page
 
 
 @pytest.fixture
@@ -63,19 +44,6 @@ def model() -> Iterator[ScriptedModel]:
     scripted.keys = {KEY}
     yield scripted
     scripted.stop()
-
-
-def check(page: Page, name: str) -> None:
-    """In both themes and on a phone axe finds nothing, and the page does not scroll sideways."""
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        screenshot(page, f"{name}-{theme}")
-        expect_no_faults(page, f"{name}, {theme}", only_colours=theme == "dark")
-    page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 390, "height": 800})
-    screenshot(page, f"{name}-phone")
-    expect_fits(page)
-    page.set_viewport_size({"width": 1280, "height": 800})
 
 
 def test_a_provider_is_shared_used_and_taken_back(

@@ -1,4 +1,4 @@
-"""Every change of configuration through any route is announced by a service: the net under them stays empty."""
+"""Every change of configuration through any route is announced by a service, so the triggers note nothing."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from tests.chat.services.shared_chats import (
     share,
     token_of,
 )
-from tests.chat.sockets.test_consumers import is_turn, opened
+from tests.chat.sockets.pages import is_turn, opened
 from tests.factories import CANARY, PASSWORD, Tenant, UserFactory, make_tenant
 from tests.platform_api import with_token
 from workspaces.database.postgresql.policies import protected_tables, tenant_tables

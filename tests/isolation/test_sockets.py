@@ -13,7 +13,7 @@ from django.db import transaction
 
 from chat.commands import COMMANDS
 from config.asgi import application
-from tests.chat.sockets.test_consumers import opened
+from tests.chat.sockets.pages import opened
 from tests.factories import CANARY, MembershipFactory
 from tests.isolation.state import state_of
 from tests.isolation.world import Side, make_world

@@ -169,3 +169,9 @@ class ListeningCaller(SilentCaller):
 
     async def waiting(self, is_waiting: bool) -> None:
         await self.waits.put(is_waiting)
+
+
+def shared_server(tenant: Tenant, name: str) -> McpServer:
+    """A server that every bud of the workspace uses."""
+    host = "".join(filter(str.isalnum, name)).lower() or "x"
+    return http_server(tenant, f"https://{host}.example/mcp", name=name, is_used_everywhere=True)

@@ -1,4 +1,4 @@
-"""The ground of the REST interface: who calls, in which workspace, and in one shape for everything.
+"""What all of the REST interface builds on: who calls, in which workspace, and in one shape for everything.
 
 An app's ``api`` module holds its viewsets and names them in ``routes``, a list of ``(prefix, viewset)``; the router in
 ``config.api`` mounts them. A viewset descends from `WorkspaceViewSet` and says which rows it serves, which token

@@ -362,6 +362,23 @@ class AsksBeforeSaving(TrackedModelAdmin):
         return super().changeform_view(request, object_id, form_url, extra_context)
 
 
+class MadeElsewhere(TrackedModelAdmin):
+    """Rows that other pages make: here they are read, and ended at most. Stands before the class that says who may look."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class ReadOnly(MadeElsewhere):
+    """Rows that are only read here, and ended by the actions that a list names at most."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
 class PlatformModelAdmin(TrackedModelAdmin):
     """Tables of the platform's owner: superusers only."""
 

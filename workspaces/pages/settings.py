@@ -31,8 +31,8 @@ from workspaces.people.visits import (
 )
 from workspaces.roles import Permission, has_permission
 from workspaces.row_pages import RowPage, page_in_address, ways_from
-from workspaces.switching import entrances_of
 from workspaces.text_values import unknown_filters
+from workspaces.workspace_choices import entrances_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -35,7 +35,7 @@ from mcp_servers.client.connections import runtime
 from mcp_servers.client.inputs import InputAction, InputKind
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.actors import Actor
-from workspaces.commanding import add_who, bad_arguments, find_person, find_workspace
+from workspaces.command_arguments import add_who, bad_arguments, find_person, find_workspace
 from workspaces.database import in_database, leave_database
 from workspaces.errors import DomainError, InvalidInput
 

@@ -27,7 +27,7 @@ from config.workspace_files import (
     fill_variables,
 )
 from mcp_servers.client.connections import runtime
-from workspaces.commanding import add_who, bad_arguments, find_person, find_workspace
+from workspaces.command_arguments import add_who, bad_arguments, find_person, find_workspace
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.yaml_text import read_yaml
 

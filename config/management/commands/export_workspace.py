@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from config.workspace_files import Place, write_workspace
-from workspaces.commanding import add_who, bad_arguments, find_person, find_workspace
+from workspaces.command_arguments import add_who, bad_arguments, find_person, find_workspace
 from workspaces.errors import DomainError
 
 

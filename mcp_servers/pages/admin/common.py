@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry.services import ConnectionReport
-from workspaces.pages.model_admin import WorkspaceModelAdmin
+from workspaces.pages.model_admin import ReadOnly, WorkspaceModelAdmin
 from workspaces.roles import Permission
 
 
@@ -26,11 +26,6 @@ class OfServerAdmin(WorkspaceModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-
-def is_owner(request: HttpRequest) -> bool:
-    """The platform's owner."""
-    return bool(request.user.is_active and request.user.is_superuser)
 
 
 def tool_state(tool: McpTool) -> str:
@@ -62,16 +57,7 @@ def tell_report(request: HttpRequest, server: McpServer, report: ConnectionRepor
         )
 
 
-class ReadOnlyAdmin(WorkspaceModelAdmin):
+class ReadOnlyAdmin(ReadOnly, WorkspaceModelAdmin):
     """Rows that are made and changed on pages of their own."""
 
     manage_permission = Permission.MANAGE_SERVERS
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

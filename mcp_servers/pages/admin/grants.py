@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import OAuthGrant
 from mcp_servers.oauth.services import revoke_grant
 from mcp_servers.pages.admin.common import OfServerAdmin
-from workspaces.pages.model_admin import actor_of
+from workspaces.pages.model_admin import ReadOnly, actor_of
 from workspaces.pages.row_actions import Question, row_action
 from workspaces.roles import Permission
 
 
 @admin.register(OAuthGrant)
-class OAuthGrantAdmin(OfServerAdmin):
+class OAuthGrantAdmin(ReadOnly, OfServerAdmin):
     """Accounts at the workspace's servers. What was granted is never shown."""
 
     manage_permission = Permission.MANAGE_SERVERS
@@ -49,12 +47,9 @@ class OAuthGrantAdmin(OfServerAdmin):
     )
     actions = ("disconnect",)
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
     @admin.display(description=_("Whose"))
     def whose(self, grant: OAuthGrant) -> str:
-        return grant.user.email if grant.user is not None else "The workspace's account"
+        return grant.user.email if grant.user is not None else gettext("The workspace's account")
 
     @admin.display(description=_("Connected"), boolean=True)
     def is_connected(self, grant: OAuthGrant) -> bool:

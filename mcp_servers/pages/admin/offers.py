@@ -16,7 +16,7 @@ from mcp_servers.pages.admin.common import OfServerAdmin, tool_state
 from mcp_servers.pages.cards import badges_of
 from mcp_servers.registry import services
 from workspaces.formats import whole
-from workspaces.pages.model_admin import actor_of, telling
+from workspaces.pages.model_admin import ReadOnly, actor_of, telling
 from workspaces.pages.row_actions import row_action
 from workspaces.roles import Permission
 
@@ -261,7 +261,7 @@ class McpPromptAdmin(SwitchedAdmin):
 
 
 @admin.register(HealthCheck)
-class HealthCheckAdmin(OfServerAdmin):
+class HealthCheckAdmin(ReadOnly, OfServerAdmin):
     """How the servers answered; to read only."""
 
     manage_permission = Permission.MANAGE_SERVERS
@@ -274,6 +274,3 @@ class HealthCheckAdmin(OfServerAdmin):
     @admin.display(description=_("latency"), ordering="latency_ms")
     def latency(self, check: HealthCheck) -> str:
         return "–" if check.latency_ms is None else f"{whole(check.latency_ms)} ms"
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

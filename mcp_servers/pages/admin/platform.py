@@ -10,16 +10,15 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import GlobalServer, StdioProgram, version_pins
-from mcp_servers.pages.admin.common import is_owner
 from mcp_servers.pages.forms.program_entry import ProgramEntryForm
 from mcp_servers.registry import services
 from mcp_servers.registry.catalogue.own import known_servers
-from workspaces.pages.model_admin import TrackedModelAdmin, actor_of, telling
+from workspaces.pages.model_admin import PlatformModelAdmin, ReadOnly, actor_of, telling
 from workspaces.pages.row_actions import Question, row_action
 
 
 @admin.register(StdioProgram)
-class StdioProgramAdmin(TrackedModelAdmin):
+class StdioProgramAdmin(PlatformModelAdmin):
     """The platform's catalogue, for its owner alone."""
 
     form = ProgramEntryForm
@@ -95,24 +94,9 @@ class StdioProgramAdmin(TrackedModelAdmin):
     def withdraw(self, request: HttpRequest, row: StdioProgram) -> None:
         services.withdraw_program(program=row, actor=actor_of(request))
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return is_owner(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return is_owner(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return is_owner(request)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return is_owner(request)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return is_owner(request)
-
 
 @admin.register(GlobalServer)
-class GlobalServerAdmin(TrackedModelAdmin):
+class GlobalServerAdmin(ReadOnly, PlatformModelAdmin):
     """The servers of the platform's file, as workspaces may know them; the file itself is where they are changed."""
 
     list_display = ("name", "transport", "target_label", "is_required", "is_present")
@@ -120,18 +104,3 @@ class GlobalServerAdmin(TrackedModelAdmin):
     search_fields: ClassVar[Any] = ("name",)
     fields = ("name", "transport", "target_label", "is_required", "is_present", "updated_at")
     readonly_fields = fields
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return is_owner(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return is_owner(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

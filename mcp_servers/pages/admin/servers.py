@@ -11,8 +11,8 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import McpServer, McpTool, ServerState, ServerStatus, StdioProgram
 from mcp_servers.oauth.identity import callback_urls
@@ -215,7 +215,10 @@ class McpServerAdmin(WorkspaceModelAdmin):
     @admin.display(description=_("Tools"))
     def tool_count(self, server: McpServer) -> str:
         counts = server.__dict__
-        return f"{counts.get('callable_count') or 0} of {counts.get('offered_count') or 0}"
+        return gettext("%(callable)s of %(offered)s") % {
+            "callable": counts.get("callable_count") or 0,
+            "offered": counts.get("offered_count") or 0,
+        }
 
     @admin.display(description=_("Register at the issuer"))
     def callback_addresses(self, server: McpServer) -> str:

@@ -68,13 +68,13 @@ def store_tools(
 ) -> DiscoveryResult:
     """Take over a server's tool list.
 
+    The first look by somebody who manages the server accepts what it sees, as long as nobody has accepted anything of
+    that server. Later, a tool that is new or changed waits until somebody accepts it, unless the workspace accepts new
+    tools. A tool with hidden characters, or with the name of another tool, always waits. One that changed back to what
+    was accepted is accepted.
+
     Args:
         viewer: the person whose own account was shown this list; it says nothing about what others are shown.
-
-    Of a server of which nobody has accepted anything yet, the look of somebody who manages it accepts what is seen. Later, what is new,
-    different or called differently rests until somebody accepts it, unless the workspace chose otherwise for new
-    tools. What hides something or passes for another tool always rests. A tool that changed back to what was
-    accepted is accepted.
     """
     # One look at a time stores, and nobody who edits the server waits for it.
     ServerState.objects.for_workspace(server.workspace_id).select_for_update().fetch(server.pk)
@@ -107,7 +107,7 @@ def store_tools(
             if former is not None:
                 _follow(tool, former)
             elif accepts_new and not warnings:
-                _accept(tool)
+                accept(tool)
             created.append(tool)
             continue
         if tool.definition_hash != definition.hash:
@@ -118,7 +118,7 @@ def store_tools(
         else:
             _refresh(tool, definition, warnings, now)
         if accepts_new and is_first_look and not warnings and tool.is_quarantined:
-            _accept(tool)
+            accept(tool)
             _save(tool)
     McpTool.objects.bulk_create(created)
     if not is_first_look:
@@ -144,7 +144,8 @@ def store_tools(
 
 def accept(tool: McpTool) -> None:
     """Make the current definition the accepted one. The caller saves and records it."""
-    _accept(tool)
+    tool.approved_hash = tool.definition_hash
+    tool.approved_definition = tool.definition
 
 
 def _neighbours(server: McpServer, definitions: Iterable[str]) -> Neighbours:
@@ -225,11 +226,6 @@ def _refresh(tool: McpTool, definition: Definition, warnings: list[str], now: da
 def _state_of(tool: McpTool) -> tuple[object, ...]:
     """Everything that a look may change, but for when it was seen."""
     return tuple(getattr(tool, name) for name in (*_DEFINED, "problem", "removed_at"))
-
-
-def _accept(tool: McpTool) -> None:
-    tool.approved_hash = tool.definition_hash
-    tool.approved_definition = tool.definition
 
 
 def _save(tool: McpTool) -> None:

@@ -3,154 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 from django.core import mail
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 from starlette.responses import Response
-from uuid_utils.compat import uuid7
 
-from audit.actions import Action, Outcome, RefusedBy
+from audit.actions import Outcome
 from audit.alerts import delivery, evaluation, notices, services
 from audit.alerts.conditions import measure
-from audit.alerts.services import RECOMMENDED, RuleDraft
+from audit.alerts.services import RuleDraft
 from audit.models import Alert, AlertDelivery, AlertRule, AuditEntry, Notice
-from audit.services import EntryDraft, Ref, record
+from tests.audit.alerts.rules import CALL, CONDITION, look, make_rule, write_entries
 from tests.audit.streams.receivers import HttpReceiver
-from tests.factories import Tenant, TwoTenants
+from tests.factories import Tenant
 from workspaces import outbox, webhooks
-from workspaces.actors import Source
-from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.mails import public_url
 from workspaces.models import Membership
 from workspaces.people.services import remove_member
 
 pytestmark = pytest.mark.django_db
-_C = AlertRule.Condition
-
-
-@pytest.fixture(scope="module")
-def listening() -> Iterator[HttpReceiver]:
-    receiver = HttpReceiver()
-    yield receiver
-    receiver.stop()
-
-
-@pytest.fixture
-def receiver(listening: HttpReceiver) -> HttpReceiver:
-    listening.heard.clear()
-    listening.answers.clear()
-    return listening
-
-
-def write(tenant: Tenant, action: Action, count: int = 1, **fields: Any) -> list[AuditEntry]:
-    fields.setdefault("workspace_id", tenant.workspace.pk)
-    fields.setdefault("server", Ref(id=None, name="files"))
-    return [
-        record(EntryDraft(action=action, actor=tenant.actor("member", Source.CHAT), **fields))
-        for _ in range(count)
-    ]
-
-
-def make(tenant: Tenant, condition: str, threshold: int = 1, **fields: Any) -> AlertRule:
-    draft = RuleDraft(
-        name=fields.pop("name", "a rule"),
-        condition=condition,
-        threshold=threshold,
-        window_minutes=fields.pop("window_minutes", 15),
-        **fields,
-    )
-    return services.create_rule(
-        workspace_id=tenant.workspace.pk, actor=tenant.actor("owner"), draft=draft
-    )[0]
-
-
-def look(rule: AlertRule, **later: float) -> Alert | None:
-    return evaluation.evaluate(rule, timezone.now() + timedelta(**later))
-
-
-CALL = Action.TOOL_CALL_FINISHED
-SITUATIONS: list[tuple[str, int, list[tuple[Action, int, dict[str, Any]]]]] = [
-    (
-        _C.CONNECTION,
-        2,
-        [(Action.SERVER_ERROR, 1, {}), (CALL, 1, {"outcome": Outcome.TRANSPORT_ERROR})],
-    ),
-    (_C.TIMEOUT, 2, [(CALL, 2, {"outcome": Outcome.TIMEOUT})]),
-    (
-        _C.ERROR_RATE,
-        50,
-        [(CALL, 5, {"outcome": Outcome.TOOL_ERROR}), (CALL, 5, {"outcome": Outcome.OK})],
-    ),
-    (_C.REFUSAL, 2, [(Action.TOOL_CALL_REFUSED, 2, {"refused_by": RefusedBy.POLICY})]),
-    (_C.QUOTA, 1, [(Action.TOOL_CALL_REFUSED, 1, {"refused_by": RefusedBy.QUOTA})]),
-    (_C.TAMPERING, 1, [(Action.LOG_LOSS, 1, {"workspace_id": None})]),
-    (_C.TAMPERING, 1, [(Action.LOG_VERIFIED, 1, {"details": {"result": "altered"}})]),
-]
-
-
-@pytest.mark.parametrize(("condition", "threshold", "written"), SITUATIONS)
-def test_each_condition_is_seen_at_its_threshold_and_not_before(
-    tenant: Tenant, condition: str, threshold: int, written: Any
-) -> None:
-    rule = make(tenant, condition, threshold)
-    write(tenant, CALL, outcome=Outcome.OK)
-    write(tenant, Action.LOG_VERIFIED, details={"result": "whole"})
-    assert look(rule) is None
-    first, *others = [(action, fields) for action, count, fields in written for _ in range(count)]
-    if others:
-        write(tenant, first[0], **first[1])
-        assert look(rule) is None, "one less than the threshold"
-    else:
-        others = [first]
-    for action, fields in others:
-        write(tenant, action, **fields)
-    if condition == _C.ERROR_RATE:
-        write(tenant, CALL, outcome=Outcome.TOOL_ERROR)  # beside the first good one
-    alert = look(rule)
-    assert alert is not None
-    assert alert.value >= threshold
-
-
-def test_an_approval_counts_once_it_has_waited(tenant: Tenant) -> None:
-    rule = make(tenant, _C.APPROVAL, window_minutes=10)
-    call = uuid7()
-    write(tenant, Action.APPROVAL_REQUESTED, call_id=call)
-    assert look(rule) is None
-    assert look(rule, minutes=11) is not None
-    write(tenant, Action.APPROVAL_GRANTED, call_id=call)
-    assert look(rule, minutes=12) is None
-    assert Alert.objects.for_workspace(tenant.workspace).get().ended_at is not None
-
-
-def test_the_sealer_that_has_stopped_is_a_finding(tenant: Tenant) -> None:
-    rule = make(tenant, _C.TAMPERING)
-    write(tenant, CALL, outcome=Outcome.OK)
-    assert look(rule) is None
-    assert look(rule, minutes=5) is not None
-
-
-def test_rules_look_at_their_server_and_tool_only(two_workspaces: TwoTenants) -> None:
-    """SEC-01: and at their workspace."""
-    a, b = two_workspaces.a, two_workspaces.b
-    rule = make(a, _C.TIMEOUT, server_name="files", tool_name="read")
-    write(b, CALL, outcome=Outcome.TIMEOUT, tool=Ref(id=None, name="read"))
-    write(a, CALL, outcome=Outcome.TIMEOUT, tool=Ref(id=None, name="write"))
-    write(
-        a,
-        CALL,
-        outcome=Outcome.TIMEOUT,
-        server=Ref(id=None, name="x"),
-        tool=Ref(id=None, name="read"),
-    )
-    assert look(rule) is None
-    write(a, CALL, outcome=Outcome.TIMEOUT, tool=Ref(id=None, name="read"))
-    assert look(rule) is not None
 
 
 def test_one_alert_is_open_and_told_once(tenant: Tenant, receiver: HttpReceiver) -> None:
@@ -158,18 +34,18 @@ def test_one_alert_is_open_and_told_once(tenant: Tenant, receiver: HttpReceiver)
 
     REL-1730: the bell has the number, and the mail the way to the rule.
     """
-    rule = make(
+    rule = make_rule(
         tenant,
-        _C.TIMEOUT,
+        CONDITION.TIMEOUT,
         emails=["oncall@example.org"],
         webhook_url=receiver.url,
         remind_hours=2,
         window_minutes=300,
     )
-    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     for _ in range(3):
         look(rule)
-    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     look(rule)
     alert = Alert.objects.for_workspace(tenant.workspace).get()
     assert (alert.value, alert.peak) == (2, 2)
@@ -212,8 +88,8 @@ def test_webhooks_of_alerts_are_signed_and_carry_one_id(
     tenant: Tenant, receiver: HttpReceiver
 ) -> None:
     """REL-47: a process that dies between sending and noting it sends again, under the same id."""
-    rule = make(tenant, _C.TIMEOUT, webhook_url=receiver.url, emails=["a@example.org"])
-    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    rule = make_rule(tenant, CONDITION.TIMEOUT, webhook_url=receiver.url, emails=["a@example.org"])
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     look(rule)
 
     class Killed(BaseException):
@@ -236,8 +112,8 @@ def test_webhooks_of_alerts_are_signed_and_carry_one_id(
 
 def test_nothing_is_told_of_an_alert_that_was_rolled_back(tenant: Tenant) -> None:
     """REL-47."""
-    rule = make(tenant, _C.TIMEOUT, emails=["a@example.org"])
-    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    rule = make_rule(tenant, CONDITION.TIMEOUT, emails=["a@example.org"])
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     with pytest.raises(RuntimeError), transaction.atomic():
         assert look(rule) is not None
         raise RuntimeError
@@ -247,8 +123,8 @@ def test_nothing_is_told_of_an_alert_that_was_rolled_back(tenant: Tenant) -> Non
 
 
 def test_a_message_that_fails_is_tried_again_later(tenant: Tenant, receiver: HttpReceiver) -> None:
-    rule = make(tenant, _C.TIMEOUT, webhook_url=receiver.url)
-    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    rule = make_rule(tenant, CONDITION.TIMEOUT, webhook_url=receiver.url)
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     look(rule)
     receiver.answers = [Response(status_code=500)]
     delivery.deliver_due()
@@ -268,9 +144,9 @@ def test_the_page_says_which_messages_do_not_arrive(tenant: Tenant, receiver: Ht
     SEC-781: of a webhook its host is named alone, since its path and query may be a key to it.
     """
     secret = f"{receiver.url}?key=canary-of-the-address"
-    rule = make(tenant, _C.TIMEOUT, webhook_url=secret, tells_bell=False)
+    rule = make_rule(tenant, CONDITION.TIMEOUT, webhook_url=secret, tells_bell=False)
     page = f"/w/{tenant.workspace.slug}/audit/alerts/"
-    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     look(rule)
     receiver.answers = [Response(status_code=500)]
     delivery.deliver_due()
@@ -296,8 +172,8 @@ def test_the_page_says_which_messages_do_not_arrive(tenant: Tenant, receiver: Ht
 def test_a_message_that_waits_goes_to_nobody_who_was_taken_out(tenant: Tenant) -> None:
     """SEC-624: out of the workspace, or out of the rule."""
     addresses = [tenant.member.email, "gone@example.org", "stays@example.org"]
-    rule = make(tenant, _C.TIMEOUT, emails=addresses, tells_bell=False)
-    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    rule = make_rule(tenant, CONDITION.TIMEOUT, emails=addresses, tells_bell=False)
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     assert look(rule) is not None
     remove_member(
         membership=Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member),
@@ -312,52 +188,6 @@ def test_a_message_that_waits_goes_to_nobody_who_was_taken_out(tenant: Tenant) -
     assert sorted(told.values_list("status", flat=True)) == ["delivered", "given_up", "given_up"]
 
 
-def test_recommended_rules_are_added_once(tenant: Tenant) -> None:
-    owner = tenant.actor("owner")
-    assert services.add_recommended(workspace_id=tenant.workspace.pk, actor=owner) == len(
-        RECOMMENDED
-    )
-    assert services.add_recommended(workspace_id=tenant.workspace.pk, actor=owner) == 0
-    kinds = AlertRule.objects.for_workspace(tenant.workspace).values_list("condition", flat=True)
-    assert set(kinds) == set(_C.values) - {_C.ENTRIES}, "what to count there is for people to say"
-    assert evaluation.evaluate_all() == len(RECOMMENDED)
-
-
-def test_settings_of_rules_are_checked_and_told(tenant: Tenant, receiver: HttpReceiver) -> None:
-    """SEC-93: the secret that signs is in no entry."""
-    rule, secret = services.create_rule(
-        workspace_id=tenant.workspace.pk,
-        actor=tenant.actor("owner"),
-        draft=RuleDraft(
-            name="x", condition="quota", threshold=1, window_minutes=5, webhook_url=receiver.url
-        ),
-    )
-    assert secret
-    for wrong in (
-        {"condition": "nonsense"},
-        {"condition": "error_rate", "threshold": 101},
-        {"condition": "timeout", "window_minutes": 100_000},
-        {"condition": "timeout", "emails": ["no address"]},
-        {"condition": "timeout", "webhook_url": "ftp://x/"},
-    ):
-        with pytest.raises(InvalidInput):
-            make(tenant, **wrong)
-    with pytest.raises(PermissionDenied):
-        services.switch_rule(rule=rule, actor=tenant.actor("admin"), is_active=False)
-    write(tenant, Action.TOOL_CALL_REFUSED, refused_by=RefusedBy.QUOTA)
-    look(rule)
-    services.switch_rule(rule=rule, actor=tenant.actor("owner"), is_active=False)
-    assert evaluation.open_alert(rule) is None
-    assert look(rule) is None
-    services.delete_rule(rule=rule, actor=tenant.actor("owner"))
-    entries = AuditEntry.objects.for_workspace(tenant.workspace)
-    assert entries.filter(action="config.changed").count() == 3
-    assert entries.filter(action="alert.ended").get().details["why"]
-    assert secret not in json.dumps(list(entries.values_list("details", flat=True)))
-    with patch.object(services, "MOST_RULES", 0), pytest.raises(Conflict):
-        make(tenant, "timeout")
-
-
 @pytest.mark.parametrize("way", ["switched_off", "deleted"])
 def test_a_program_hears_of_the_end_also_where_somebody_ended_it(
     tenant: Tenant, receiver: HttpReceiver, way: str
@@ -368,14 +198,14 @@ def test_a_program_hears_of_the_end_also_where_somebody_ended_it(
         actor=tenant.actor("owner"),
         draft=RuleDraft(
             name="x",
-            condition=_C.TIMEOUT,
+            condition=CONDITION.TIMEOUT,
             threshold=1,
             window_minutes=5,
             webhook_url=receiver.url,
             emails=["a@example.org"],
         ),
     )
-    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     alert = look(rule)
     assert alert is not None
     delivery.deliver_due()
@@ -407,9 +237,9 @@ def test_a_program_hears_of_the_end_also_where_somebody_ended_it(
 
 
 def test_one_rule_that_fails_keeps_no_other_from_its_look(tenant: Tenant) -> None:
-    bad = make(tenant, _C.TIMEOUT, name="bad")
-    make(tenant, _C.TIMEOUT, name="good")
-    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    bad = make_rule(tenant, CONDITION.TIMEOUT, name="bad")
+    make_rule(tenant, CONDITION.TIMEOUT, name="good")
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     real = measure
 
     def broken(rule: AlertRule, now: Any) -> float:
@@ -424,12 +254,12 @@ def test_one_rule_that_fails_keeps_no_other_from_its_look(tenant: Tenant) -> Non
 
 def test_a_rule_that_changes_while_it_is_looked_at_tells_nobody_of_before(tenant: Tenant) -> None:
     """REL-1282: neither a person who was taken out of it nor an address that was replaced; the next look tells."""
-    rule = make(tenant, _C.TIMEOUT, emails=["before@example.org"], tells_bell=False)
-    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    rule = make_rule(tenant, CONDITION.TIMEOUT, emails=["before@example.org"], tells_bell=False)
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     as_read = AlertRule.objects.for_workspace(tenant.workspace).select_related("workspace").get()
     draft = RuleDraft(
         name="a rule",
-        condition=_C.TIMEOUT,
+        condition=CONDITION.TIMEOUT,
         threshold=1,
         window_minutes=15,
         emails=["after@example.org"],
@@ -443,47 +273,9 @@ def test_a_rule_that_changes_while_it_is_looked_at_tells_nobody_of_before(tenant
     assert told.get().target == "after@example.org"
 
 
-def test_counting_is_bounded(tenant: Tenant) -> None:
-    """However many entries a minute brings, a look costs no more."""
-    rule = make(tenant, _C.TIMEOUT)
-    from django.test.utils import CaptureQueriesContext
-
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
-        look(rule)
-    assert any("LIMIT 10000" in query["sql"] for query in queries)
-
-
-def test_the_bell_shows_a_persons_own_lines(two_workspaces: TwoTenants) -> None:
-    """SEC-01: nobody reads or clears somebody else's."""
-    a, b = two_workspaces.a, two_workspaces.b
-    for tenant in (a, b):
-        notices.notify(
-            workspace_id=tenant.workspace.pk,
-            user_ids=[tenant.owner.pk, tenant.admin.pk],
-            kind="alert.raised",
-            title=f"<b>{tenant.workspace.slug}</b>",
-            text="",
-            url="/w/a/audit/alerts/",
-        )
-    client = a.client("owner")
-    page = client.get("/w/a/audit/").content.decode()
-    assert "1 unread" in page
-    told = client.get("/w/a/notices/?format=json").json()
-    assert told["unread"] == 1
-    assert [line["title"] for line in told["notices"]] == ["<b>a</b>"]
-    assert "&lt;b&gt;a" in client.get("/w/a/notices/").content.decode()
-    assert client.post("/w/a/notices/read/").status_code == 200
-    assert client.get("/w/a/notices/?format=json").json()["unread"] == 0
-    assert a.client("admin").get("/w/a/notices/?format=json").json()["unread"] == 1
-    assert client.get(f"/w/{b.workspace.slug}/notices/").status_code == 404
-    assert notices.unread(b.workspace, b.owner) == 1
-
-
 def test_old_messages_and_lines_are_forgotten(tenant: Tenant) -> None:
-    rule = make(tenant, _C.TIMEOUT, emails=["a@example.org"])
-    write(tenant, CALL, outcome=Outcome.TIMEOUT)
+    rule = make_rule(tenant, CONDITION.TIMEOUT, emails=["a@example.org"])
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     look(rule)
     delivery.deliver_due()
     long_ago = timezone.now() - timedelta(days=100)
@@ -491,84 +283,3 @@ def test_old_messages_and_lines_are_forgotten(tenant: Tenant) -> None:
     Notice.objects.across_workspaces().update(created_at=long_ago)
     assert delivery.trim_deliveries() == 1
     assert notices.trim_notices() == 3
-
-
-def test_open_pages_of_a_person_are_told_of_the_bell(tenant: Tenant) -> None:
-    """Ours: only that person's, when a line comes and when all are read; and not when nothing changes."""
-    with patch.object(notices, "announce") as told:
-        notices.notify(
-            workspace_id=tenant.workspace.pk,
-            user_ids=[tenant.owner.pk],
-            kind="alert.raised",
-            title="x",
-            text="",
-            url="",
-        )
-        notices.mark_read(tenant.workspace, tenant.owner)
-        notices.mark_read(tenant.workspace, tenant.owner)
-    nudges = [call.args[1] for call in told.call_args_list]
-    assert [nudge.kind for nudge in nudges] == ["notice.changed"] * 2
-    assert {nudge.user_id for nudge in nudges} == {str(tenant.owner.pk)}
-
-
-def test_opening_a_notice_marks_it_alone_as_read(two_workspaces: TwoTenants) -> None:
-    """REL-916: and nobody reads somebody else's."""
-    a = two_workspaces.a
-    for person in (a.owner, a.admin):
-        for title in ("one", "two"):
-            notices.notify(
-                workspace_id=a.workspace.pk,
-                user_ids=[person.pk],
-                kind="alert.raised",
-                title=title,
-                text="",
-                url="",
-            )
-    newest, older = notices.notices_of(a.workspace, a.owner)
-    client = a.client("owner")
-    assert f'data-notice="{older.pk}"' in client.get("/w/a/notices/").content.decode()
-    told = client.post("/w/a/notices/read/?format=json", {"notice": str(older.pk)}).json()
-    assert told == {"unread": 1}
-    older.refresh_from_db()
-    newest.refresh_from_db()
-    assert (older.read_at is not None, newest.read_at) == (True, None)
-    theirs = notices.notices_of(a.workspace, a.admin)[0]
-    for other in (str(theirs.pk), "nonsense"):
-        client.post("/w/a/notices/read/?format=json", {"notice": other})
-    assert notices.unread(a.workspace, a.admin) == 2
-    assert notices.unread(a.workspace, a.owner) == 1
-
-
-def test_a_rule_for_a_name_that_the_log_does_not_know_is_told(tenant: Tenant) -> None:
-    """REL-923, REL-1724: it may be misspelt; the rule is kept, since its server may come later."""
-    write(tenant, Action.TOOL_CALL_FINISHED, server=Ref(id=None, name="mail"), outcome=Outcome.OK)
-    client, add = tenant.client("owner"), f"/w/{tenant.workspace.slug}/audit/alerts/add/"
-    values = {"name": "x", "condition": "timeout", "threshold": 1, "window_minutes": 5}
-    values |= {"least_calls": 1, "remind_hours": 0}
-    told = "The log names no server “mial” so far."
-    page = client.post(add, {**values, "query": "server:mial"}, follow=True).content.decode()
-    assert told in page
-    assert f'data-keeps-typed action="{add}"' in page
-    page = client.post(add, {**values, "query": "server:mail"}, follow=True).content.decode()
-    assert "The log names no" not in page
-    assert AlertRule.objects.for_workspace(tenant.workspace).count() == 2
-
-
-def test_a_rule_that_can_tell_nobody_says_so(tenant: Tenant) -> None:
-    """REL-1731: as it is saved and in the list; one that would never alert is not taken."""
-    client, page = tenant.client("owner"), f"/w/{tenant.workspace.slug}/audit/alerts/"
-    values = {"name": "x", "condition": "spending", "threshold": 101, "window_minutes": 5}
-    values |= {"least_calls": 1, "remind_hours": 0}
-    refused = client.post(f"{page}add/", values)
-    assert refused.status_code == 422
-    assert "It is a number of per cent, at most 100." in refused.content.decode()
-    saved = client.post(f"{page}add/", {**values, "threshold": 100}, follow=True).content.decode()
-    assert "The rule tells nobody." in saved
-    assert "Tells nobody" in client.get(page).content.decode()
-    rule = AlertRule.objects.for_workspace(tenant.workspace).get()
-    told = {**values, "threshold": 100, "tells_bell": "on"}
-    assert (
-        "The rule tells nobody."
-        not in client.post(f"{page}{rule.pk}/", told, follow=True).content.decode()
-    )
-    assert "Tells nobody" not in client.get(page).content.decode()

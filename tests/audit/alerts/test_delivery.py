@@ -22,13 +22,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 
 
 @pytest.fixture
-def receiver() -> Iterator[HttpReceiver]:
-    receiver = HttpReceiver()
-    yield receiver
-    receiver.stop()
-
-
-@pytest.fixture
 def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpReceiver]:
     monkeypatch.setattr(webhooks, "ANSWER_SECONDS", PATIENCE)
     receiver = HttpReceiver(hangs=True)

@@ -21,14 +21,13 @@ from audit.alerts.conditions import measure
 from audit.alerts.words import condition_of
 from audit.models import Alert, AlertDelivery, AlertRule, AuditEntry, Notice
 from audit.services import EntryDraft, Ref, record
-from tests.audit.alerts.test_alerts import make
+from tests.audit.alerts.rules import CALL, CONDITION, make_rule
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Source
 from workspaces.errors import InvalidInput
 
 pytestmark = pytest.mark.django_db
-_C = AlertRule.Condition
-CALL, REFUSED = Action.TOOL_CALL_FINISHED, Action.TOOL_CALL_REFUSED
+REFUSED = Action.TOOL_CALL_REFUSED
 RULES = "/api/alert-rules/"
 BODY = {"name": "x", "condition": "timeout", "threshold": 1, "window_minutes": 15}
 FORM = {**BODY, "least_calls": 1, "remind_hours": 0}
@@ -60,21 +59,21 @@ def ask(tenant: Tenant, path: str, body: Any, verb: str = "post", role: str = "o
 @pytest.mark.parametrize(
     ("condition", "query", "found", "others"),
     [
-        (_C.TIMEOUT, "tool:read", {"tool": "read"}, {"tool": "write"}),
-        (_C.TIMEOUT, "server:files tool:read", {"server": "files", "tool": "read"}, {}),
-        (_C.TIMEOUT, "duration:>5s", {"duration_ms": 6_000}, {"duration_ms": 5_000}),
-        (_C.TIMEOUT, "source:chat person:member", {}, {"by": "admin"}),
-        (_C.CONNECTION, "server:files", {"server": "files"}, {"server": "mail"}),
-        (_C.ENTRIES, "outcome:failed tool:read", {"tool": "read"}, {"tool": "write"}),
-        (_C.ENTRIES, "q=tool%3Aread&range=24h", {"tool": "read"}, {"tool": "write"}),
+        (CONDITION.TIMEOUT, "tool:read", {"tool": "read"}, {"tool": "write"}),
+        (CONDITION.TIMEOUT, "server:files tool:read", {"server": "files", "tool": "read"}, {}),
+        (CONDITION.TIMEOUT, "duration:>5s", {"duration_ms": 6_000}, {"duration_ms": 5_000}),
+        (CONDITION.TIMEOUT, "source:chat person:member", {}, {"by": "admin"}),
+        (CONDITION.CONNECTION, "server:files", {"server": "files"}, {"server": "mail"}),
+        (CONDITION.ENTRIES, "outcome:failed tool:read", {"tool": "read"}, {"tool": "write"}),
+        (CONDITION.ENTRIES, "q=tool%3Aread&range=24h", {"tool": "read"}, {"tool": "write"}),
     ],
 )
 def test_a_rule_counts_what_its_filter_finds(
     tenant: Tenant, condition: str, query: str, found: dict[str, Any], others: dict[str, Any]
 ) -> None:
     """REL-1170: typed, or as an address of the log has it."""
-    outcome = Outcome.TRANSPORT_ERROR if condition == _C.CONNECTION else Outcome.TIMEOUT
-    rule = make(tenant, condition, query=query)
+    outcome = Outcome.TRANSPORT_ERROR if condition == CONDITION.CONNECTION else Outcome.TIMEOUT
+    rule = make_rule(tenant, condition, query=query)
     if others:
         write(tenant, CALL, outcome=outcome, **others)
     assert value_of(rule) == 0
@@ -84,9 +83,9 @@ def test_a_rule_counts_what_its_filter_finds(
 
 def test_rates_refusals_and_waiting_approvals_are_filtered_too(tenant: Tenant) -> None:
     """REL-1170: of an error rate, both the failed calls and all calls."""
-    rate = make(tenant, _C.ERROR_RATE, query="tool:read", least_calls=2)
-    by_policy = make(tenant, _C.REFUSAL, query="refused:policy")
-    waiting = make(tenant, _C.APPROVAL, query="tool:read", window_minutes=10)
+    rate = make_rule(tenant, CONDITION.ERROR_RATE, query="tool:read", least_calls=2)
+    by_policy = make_rule(tenant, CONDITION.REFUSAL, query="refused:policy")
+    waiting = make_rule(tenant, CONDITION.APPROVAL, query="tool:read", window_minutes=10)
     for tool, outcome in (
         *(("read", Outcome.TIMEOUT), ("read", Outcome.OK)),
         *(("write", Outcome.OK), ("write", Outcome.OK)),
@@ -103,7 +102,7 @@ def test_rates_refusals_and_waiting_approvals_are_filtered_too(tenant: Tenant) -
 
 def test_a_rule_of_before_looks_at_its_server_and_tool_still(tenant: Tenant) -> None:
     """REL-1170: the filter narrows it further, and its form shows all of it as one text."""
-    rule = make(tenant, _C.TIMEOUT, server_name="my files", query="person:member")
+    rule = make_rule(tenant, CONDITION.TIMEOUT, server_name="my files", query="person:member")
     write(tenant, CALL, outcome=Outcome.TIMEOUT, server="mail")
     write(tenant, CALL, outcome=Outcome.TIMEOUT, server="my files", by="admin")
     assert value_of(rule) == 0
@@ -121,17 +120,17 @@ def test_a_rule_of_before_looks_at_its_server_and_tool_still(tenant: Tenant) -> 
 @pytest.mark.parametrize(
     ("condition", "query", "told"),
     [
-        (_C.TIMEOUT, "tol:read", "Did you mean “tool”?"),
-        (_C.TIMEOUT, "since:7d", "A rule has its own time window"),
-        (_C.TIMEOUT, "sort:tool", "A rule only counts"),
-        (_C.TIMEOUT, "outcome:refused", "Leave outcome: out"),
-        (_C.TIMEOUT, "refused:quota", "Leave refused: out"),
-        (_C.TIMEOUT, "action:config.changed", "counts no entries of that action"),
-        (_C.ENTRIES, "action:alert.raised", "counts no entries of that action"),
-        (_C.ENTRIES, "", "Say which entries"),
-        (_C.SPENDING, "tool:read", "takes no filter"),
-        (_C.TAMPERING, "tool:read", "takes no filter"),
-        (_C.TIMEOUT, 'tool:"x', "quotation mark"),
+        (CONDITION.TIMEOUT, "tol:read", "Did you mean “tool”?"),
+        (CONDITION.TIMEOUT, "since:7d", "A rule has its own time window"),
+        (CONDITION.TIMEOUT, "sort:tool", "A rule only counts"),
+        (CONDITION.TIMEOUT, "outcome:refused", "Leave outcome: out"),
+        (CONDITION.TIMEOUT, "refused:quota", "Leave refused: out"),
+        (CONDITION.TIMEOUT, "action:config.changed", "counts no entries of that action"),
+        (CONDITION.ENTRIES, "action:alert.raised", "counts no entries of that action"),
+        (CONDITION.ENTRIES, "", "Say which entries"),
+        (CONDITION.SPENDING, "tool:read", "takes no filter"),
+        (CONDITION.TAMPERING, "tool:read", "takes no filter"),
+        (CONDITION.TIMEOUT, 'tool:"x', "quotation mark"),
     ],
 )
 def test_what_does_not_fit_is_told_at_the_filter(
@@ -157,20 +156,20 @@ def test_what_does_not_fit_is_told_at_the_filter(
 def test_a_filter_that_contradicts_the_server_of_the_rule_is_refused(tenant: Tenant) -> None:
     """REL-1171: it would never find anything."""
     with pytest.raises(InvalidInput) as refused:
-        make(tenant, _C.TIMEOUT, server_name="files", query="server:mail")
+        make_rule(tenant, CONDITION.TIMEOUT, server_name="files", query="server:mail")
     assert "The rule is for “files” already" in refused.value.fields["query"][0]
 
 
 def test_no_rule_searches_what_calls_sent_and_gave(tenant: Tenant) -> None:
     """SEC-574: owners who are no auditors would else learn by counting what they may not read."""
     for query in ("hunter2", '"hunter2"', "words=hunter2", "tool:read hunter2"):
-        for condition in (_C.TIMEOUT, _C.ENTRIES):
+        for condition in (CONDITION.TIMEOUT, CONDITION.ENTRIES):
             body = {**BODY, "condition": condition, "query": query}
             for path in (RULES, f"{RULES}preview/"):
                 answer = ask(tenant, path, body)
                 assert answer.status_code == 422
                 assert "can't search for words" in answer.content.decode()
-    rule = make(tenant, _C.TIMEOUT, query="tool:read")
+    rule = make_rule(tenant, CONDITION.TIMEOUT, query="tool:read")
     AlertRule.objects.for_workspace(tenant.workspace).update(query="tool:read hunter2")
     rule.refresh_from_db()
     write(tenant, CALL, outcome=Outcome.TIMEOUT, tool="read", arguments=b'{"note": "hunter2"}')
@@ -182,18 +181,18 @@ def test_a_filter_finds_nothing_of_another_workspace(two_workspaces: TwoTenants)
     a, b = two_workspaces.a, two_workspaces.b
     theirs = write(b, CALL, outcome=Outcome.TIMEOUT, tool="read")
     for query in ("tool:read", f"entry:{theirs.pk}", f"person:{b.member.pk}"):
-        assert value_of(make(a, _C.ENTRIES, query=query)) == 0
+        assert value_of(make_rule(a, CONDITION.ENTRIES, query=query)) == 0
         answer = ask(a, f"{RULES}preview/", {**BODY, "condition": "entries", "query": query})
         assert answer.json()["value"] == 0
-    named = make(a, _C.ENTRIES, query=f"person:{b.member.pk}")
+    named = make_rule(a, CONDITION.ENTRIES, query=f"person:{b.member.pk}")
     assert b.member.email not in condition_of(named)
 
 
 def test_an_alert_says_what_was_filtered_and_leads_to_it(tenant: Tenant) -> None:
     """REL-1172: in mail, webhook, bell and log; the page of the log shows what was counted."""
-    rule = make(
+    rule = make_rule(
         tenant,
-        _C.TIMEOUT,
+        CONDITION.TIMEOUT,
         query="tool:read person:member",
         emails=["oncall@example.org"],
         webhook_url="https://hooks.example.org/x",
@@ -234,7 +233,7 @@ def test_an_alert_says_what_was_filtered_and_leads_to_it(tenant: Tenant) -> None
 
 def test_alerts_on_entries_do_not_raise_themselves(tenant: Tenant) -> None:
     """REL-1173: what alerts write is not counted, so an end is an end."""
-    rule = make(tenant, _C.ENTRIES, query="kind:system", window_minutes=10)
+    rule = make_rule(tenant, CONDITION.ENTRIES, query="kind:system", window_minutes=10)
     record(
         EntryDraft(
             action=Action.SERVER_ERROR,
@@ -251,12 +250,14 @@ def test_alerts_on_entries_do_not_raise_themselves(tenant: Tenant) -> None:
     assert Alert.objects.for_workspace(tenant.workspace).count() == 1
 
 
-@pytest.mark.parametrize("condition", sorted(set(_C.values) - {_C.TAMPERING, _C.SPENDING}))
+@pytest.mark.parametrize(
+    "condition", sorted(set(CONDITION.values) - {CONDITION.TAMPERING, CONDITION.SPENDING})
+)
 def test_a_look_is_one_bounded_statement_whatever_the_filter(
     tenant: Tenant, condition: str
 ) -> None:
     """REL-1174: and every statement says of which workspace and since when."""
-    rule = make(tenant, condition, query="tool:read person:ada duration:>500")
+    rule = make_rule(tenant, condition, query="tool:read person:ada duration:>500")
     with CaptureQueriesContext(connection) as queries:
         value_of(rule)
     [query] = [one["sql"] for one in queries]
@@ -286,7 +287,7 @@ def test_a_preview_says_what_a_rule_would_count_and_keeps_nothing(tenant: Tenant
     assert "Now: 2 timeouts. This rule would stay quiet until 3 timeouts." in page.content.decode()
     assert 'target="_blank" rel="noopener">Show in the log' in page.content.decode()
     assert not AlertRule.objects.for_workspace(tenant.workspace).exists()
-    rule = make(tenant, _C.TIMEOUT, threshold=7)
+    rule = make_rule(tenant, CONDITION.TIMEOUT, threshold=7)
     page = client.post(f"{alerts}{rule.pk}/", {**form, "threshold": 2})
     assert "Now: 2 timeouts. This rule would alert, at 2 timeouts or more." in page.content.decode()
     rule.refresh_from_db()
@@ -298,7 +299,7 @@ def test_a_preview_says_what_a_rule_would_count_and_keeps_nothing(tenant: Tenant
 def test_the_form_completes_filters_as_the_log_does(tenant: Tenant) -> None:
     """REL-1176: names and values that the log holds; a time and an order are not offered."""
     write(tenant, CALL, outcome=Outcome.OK, server="files", tool="read")
-    rule = make(tenant, _C.TIMEOUT)
+    rule = make_rule(tenant, CONDITION.TIMEOUT)
     alerts = f"/w/{tenant.workspace.slug}/audit/alerts/"
     for path in (alerts, f"{alerts}{rule.pk}/"):
         page = tenant.client("owner").get(path).content.decode()
@@ -316,7 +317,7 @@ def test_the_form_completes_filters_as_the_log_does(tenant: Tenant) -> None:
 
 def test_a_changed_filter_is_an_entry(tenant: Tenant) -> None:
     """REL-1170: with what it was before."""
-    rule = make(tenant, _C.TIMEOUT, query="tool:read")
+    rule = make_rule(tenant, CONDITION.TIMEOUT, query="tool:read")
     answer = ask(tenant, f"{RULES}{rule.pk}/", {"query": "tool:write"}, verb="patch")
     assert answer.json()["rule"]["query"] == "tool:write"
     changed = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")

@@ -96,7 +96,7 @@ def test_a_secret_that_is_sealed_under_another_key_is_the_same_secret(quiet: Ten
 
 
 def test_what_the_services_announce_is_entered_once(quiet: Tenant) -> None:
-    """Ours: create, change, delete; the net stays empty."""
+    """Ours: create, change, delete; the triggers note nothing."""
     provider = ModelProvider.objects.create(
         workspace=quiet.workspace, name="p", base_url="https://models.example.org"
     )

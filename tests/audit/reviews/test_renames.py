@@ -14,7 +14,7 @@ from audit.models import AlertRule, AuditEntry
 from mcp_servers.models import McpServer
 from mcp_servers.registry import services
 from mcp_servers.registry.services import ServerDraft
-from tests.audit.alerts.test_alerts import make
+from tests.audit.alerts.rules import make_rule
 from tests.audit.alerts.test_filters import write
 from tests.audit.exports.test_files import a_schedule
 from tests.factories import Tenant
@@ -46,7 +46,7 @@ def test_an_alert_rule_follows_a_server(
     tenant: Tenant, server: McpServer, fields: dict[str, Any]
 ) -> None:
     """REL-1300: it counts what happens under the new name, and the log has the change."""
-    rule = make(tenant, _C.TIMEOUT, **fields)
+    rule = make_rule(tenant, _C.TIMEOUT, **fields)
     rename(tenant, server, "Notes")
     rule.refresh_from_db()
     for name in ("Notes", "Old notes"):

@@ -56,20 +56,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(scope="module")
-def listening() -> Iterator[HttpReceiver]:
-    receiver = HttpReceiver()
-    yield receiver
-    receiver.stop()
-
-
-@pytest.fixture
-def receiver(listening: HttpReceiver) -> HttpReceiver:
-    listening.heard.clear()
-    listening.answers.clear()
-    return listening
-
-
-@pytest.fixture(scope="module")
 def authority() -> Authority:
     return make_authority()
 

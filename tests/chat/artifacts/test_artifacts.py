@@ -6,7 +6,6 @@ import base64
 import errno
 import io
 import zipfile
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from chat.artifacts import rows, services, storage, sweeping
+from chat.artifacts import cleaning_up, rows, services, storage
 from chat.artifacts.errors import ContentMissing, StorageUnavailable, TooLarge
 from chat.artifacts.services import WhenTaken
 from chat.file_kinds import BINARY, Kind, find_type, kind_of
@@ -162,14 +161,6 @@ def tenant(db: None) -> Tenant:
 def conversation(tenant: Tenant) -> Conversation:
     bud = Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
     return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
-    """A storage of its own for each test."""
-    own = {"BACKEND": "chat.artifacts.storage.DiskStorage", "OPTIONS": {"location": tmp_path}}
-    with override_settings(STORAGES={**settings.STORAGES, "artifacts": own}):
-        yield tmp_path
 
 
 def make(tenant: Tenant, conversation: Conversation, **changes: Any) -> services.Saved:
@@ -365,10 +356,10 @@ def test_orphans_are_swept_when_they_are_old(
     """REL-41: content without a row goes after an hour; what has a row, or may be about to get one, stays."""
     made = make(tenant, conversation)
     orphan = storage.store(tenant.workspace.pk, b"orphan")
-    assert sweeping.sweep() == 0
+    assert cleaning_up.sweep() == 0
     later = timezone.now() + timedelta(hours=2)
-    with patch("chat.artifacts.sweeping.timezone.now", return_value=later):
-        assert sweeping.sweep() == 1
+    with patch("chat.artifacts.cleaning_up.timezone.now", return_value=later):
+        assert cleaning_up.sweep() == 1
     assert not (folder / orphan.path).exists()
     assert storage.read(made.version.path) == b"one"
 
@@ -384,8 +375,8 @@ def test_any_storage_of_djangos_kind_will_do(
         assert storage.read(made.version.path, 3, 4) == b"3456"
         storage.store(tenant.workspace.pk, b"orphan")
         later = timezone.now() + timedelta(hours=2)
-        with patch("chat.artifacts.sweeping.timezone.now", return_value=later):
-            assert (sweeping.sweep(), sweeping.sweep()) == (1, 0)
+        with patch("chat.artifacts.cleaning_up.timezone.now", return_value=later):
+            assert (cleaning_up.sweep(), cleaning_up.sweep()) == (1, 0)
         storage.drop([made.version.path])
         with pytest.raises(ContentMissing):
             storage.read(made.version.path)
@@ -397,10 +388,10 @@ def test_deleted_files_are_forgotten_after_some_days(
     """Ours: the undo has an end; then rows and contents go."""
     made = make(tenant, conversation)
     services.delete_artifact(artifact=made.artifact, actor=tenant.actor("member"))
-    assert sweeping.purge_deleted() == 0
+    assert cleaning_up.purge_deleted() == 0
     later = timezone.now() + timedelta(days=8)
-    with patch("chat.artifacts.sweeping.timezone.now", return_value=later):
-        assert sweeping.sweep() == 1
+    with patch("chat.artifacts.cleaning_up.timezone.now", return_value=later):
+        assert cleaning_up.sweep() == 1
     assert not Artifact.objects.for_workspace(tenant.workspace).exists()
     assert not stored_files(folder)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,13 +27,6 @@ def tenant(db: None) -> Tenant:
 def conversation(tenant: Tenant) -> Conversation:
     bud = Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
     return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
-    own = {"BACKEND": "chat.artifacts.storage.DiskStorage", "OPTIONS": {"location": tmp_path}}
-    with override_settings(STORAGES={**settings.STORAGES, "artifacts": own}):
-        yield tmp_path
 
 
 @pytest.fixture

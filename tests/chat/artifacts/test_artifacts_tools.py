@@ -13,7 +13,6 @@ from uuid import uuid4
 import mcp_types
 import pytest
 from django.db import connection
-from django.test import override_settings
 
 from audit.models import AuditEntry
 from chat.artifacts import rows, services, storage
@@ -36,13 +35,6 @@ from tests.threads import Threads
 from workspaces.errors import Conflict, InvalidInput
 
 SECRET_TEXT = "The model must never read this line."
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
-    own = {"BACKEND": "chat.artifacts.storage.DiskStorage", "OPTIONS": {"location": tmp_path}}
-    with override_settings(STORAGES={**settings.STORAGES, "artifacts": own}):
-        yield tmp_path
 
 
 @pytest.fixture

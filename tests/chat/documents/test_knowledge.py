@@ -10,10 +10,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from audit.models import AuditEntry
+from chat.artifacts.cleaning_up import sweep
 from chat.artifacts.knowledge import around, read_lines, search_passages
 from chat.artifacts.services import create_artifact
 from chat.artifacts.storage import artifact_storage
-from chat.artifacts.sweeping import sweep
 from chat.documents.extracting import Unreadable
 from chat.documents.passages import MOST_CHARACTERS, cut
 from chat.models import Bud, KnowledgeFile, KnowledgePassage, ProviderModel

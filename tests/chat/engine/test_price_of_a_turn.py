@@ -11,7 +11,7 @@ from chat.models import Message
 from chat.sockets.handlers import HANDLERS
 from chat.sockets.socket_access import Door
 from tests.chat.conftest import ENDED, Chat
-from tests.chat.engine.test_statements import add_calls, add_messages
+from tests.chat.engine.statements import add_calls, add_messages
 from tests.patience import PATIENCE
 from tests.price import Price, counted
 

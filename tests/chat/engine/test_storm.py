@@ -14,7 +14,7 @@ from django.db.backends.utils import CursorWrapper
 from chat.sockets import rounds
 from config.asgi import application
 from tests.chat.conftest import Chat
-from tests.chat.sockets.test_consumers import ORIGIN, Socket, cookie_of
+from tests.chat.sockets.pages import ORIGIN, Socket, cookie_of
 from tests.patience import PATIENCE
 
 PAGES = 40

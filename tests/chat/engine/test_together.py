@@ -23,7 +23,7 @@ from chat.sockets.socket_access import Door
 from chat.values import MessageStatus
 from mcp_servers.gate.caller import Standing
 from tests.chat.conftest import Chat
-from tests.chat.sockets.test_consumers import opened
+from tests.chat.sockets.pages import opened
 from tests.locks import until_somebody_waits
 from tests.patience import PATIENCE
 from tests.price import Price, counted

@@ -20,8 +20,8 @@ from pytest_django.fixtures import Settings
 from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
+from chat.artifacts.cleaning_up import sweep
 from chat.artifacts.storage import artifact_storage
-from chat.artifacts.sweeping import sweep
 from chat.engine.trust import find_source
 from chat.importing import reading, streaming, values
 from chat.importing.reading import TextFile
@@ -567,7 +567,7 @@ def test_who_leaves_brings_nothing_more(acme: Tenant) -> None:
 def test_a_file_is_kept_until_it_is_read(acme: Tenant) -> None:
     """REL-1014: the sweep of contents that no row names leaves it."""
     row = begin(acme, [chatgpt()])
-    with patch("chat.artifacts.sweeping.ORPHAN_HOURS", -1):
+    with patch("chat.artifacts.cleaning_up.ORPHAN_HOURS", -1):
         sweep()
         assert artifact_storage().exists(row.path)
 

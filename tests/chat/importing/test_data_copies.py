@@ -23,9 +23,9 @@ from pytest_django.fixtures import Settings
 
 from audit.models import AuditEntry, Notice
 from chat.artifacts import storage
+from chat.artifacts.cleaning_up import sweep
 from chat.artifacts.services import add_version, create_artifact
 from chat.artifacts.storage import artifact_storage
-from chat.artifacts.sweeping import sweep
 from chat.importing import packed, streaming
 from chat.importing.reading import Unreadable
 from chat.models import (
@@ -589,7 +589,7 @@ def test_contents_of_copies_are_no_orphans(acme: Tenant, monkeypatch: pytest.Mon
     """REL-1071: the sweep of contents leaves a copy alone as long as its row is there."""
     a_chat(acme)
     row = make(acme)
-    monkeypatch.setattr("chat.artifacts.sweeping.ORPHAN_HOURS", -1)
+    monkeypatch.setattr("chat.artifacts.cleaning_up.ORPHAN_HOURS", -1)
     path = parts_of(row)[0].path
     sweep()
     assert artifact_storage().exists(path)
@@ -691,7 +691,7 @@ def test_deleting_the_person_erases_their_copies(acme: Tenant) -> None:
     a_chat(acme)
     kept = parts_of(make(acme))[0].path
     acme.member.delete()
-    with patch("chat.artifacts.sweeping.ORPHAN_HOURS", -1):
+    with patch("chat.artifacts.cleaning_up.ORPHAN_HOURS", -1):
         sweep()
     assert not artifact_storage().exists(kept)
 

@@ -9,7 +9,7 @@ from audit.actions import Action
 from audit.models import AuditEntry
 from chat.models import SharedChat, Turn
 from mcp_servers.models import McpTool, ToolPermission
-from tests.chat.providers.test_usage import ask
+from tests.chat.providers.usage import ask
 from tests.chat.services.shared_chats import make_bud, make_conversation, share
 from tests.factories import CANARY, Tenant, TwoTenants
 from tests.mcp_servers.factories import http_server, stored_tool

@@ -1,12 +1,13 @@
-"""A chat whose model has a price."""
+"""A chat whose model has a price, and providers that have not failed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from chat.models import (
-    ProviderModel,
-)
+from chat.models import ProviderModel
+from chat.providers import standing_in
 from tests.chat.conftest import Chat
 
 
@@ -21,3 +22,11 @@ def priced(chat: Chat) -> Chat:
         completion_price=1,
     )
     return chat
+
+
+@pytest.fixture(autouse=True)
+def nobody_rests() -> Iterator[None]:
+    """What one test's providers did is nothing to the next one."""
+    standing_in._failures.clear()
+    yield
+    standing_in._failures.clear()

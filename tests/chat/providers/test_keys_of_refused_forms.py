@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from chat.models import Bud, ModelProvider, Offer
 from tests.chat.conftest import Chat
-from tests.chat.providers.test_platform_provider import owns
-from tests.chat.providers.test_shared_providers import row_of, share
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.sharing import row_of, share
 from workspaces.models import User
 from workspaces.pages.secret_fields import ENTER_AGAIN
 

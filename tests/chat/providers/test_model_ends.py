@@ -11,8 +11,8 @@ from chat.providers.model_ends import end_of
 from chat.services.changed_models import ending, used_models
 from chat.services.models import models_of
 from chat.services.shared_providers import withdraw_provider
-from tests.chat.providers.test_platform_provider import owns
-from tests.chat.providers.test_shared_providers import row_of, share
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.sharing import row_of, share
 from tests.factories import Tenant
 from workspaces.models import User
 

@@ -39,10 +39,11 @@ from chat.values import TurnStatus
 from config.workspace_files import Place, apply_file, write_workspace
 from mcp_servers.models import InputRequest, McpServer
 from tests.chat.conftest import Chat
-from tests.chat.providers.test_platform_provider import owns
-from tests.chat.providers.test_shared_in_workspace import api, edit_page, filled
-from tests.chat.providers.test_shared_providers import changes_in, draft, row_of, share, shared
-from tests.chat.providers.test_usage import ask, make_bud
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.sharing import changes_in, draft, row_of, share
+from tests.chat.providers.test_shared_providers import shared
+from tests.chat.providers.usage import ask, make_bud
+from tests.chat.providers.workspace_side import api, edit_page, filled
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Actor
 from workspaces.errors import InvalidInput, NotFound, PermissionDenied

@@ -9,8 +9,8 @@ from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
 from chat.models import Bud, ModelProvider, SharedProvider, Withheld
-from tests.chat.providers.test_platform_provider import owns
-from tests.chat.providers.test_shared_providers import (
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.sharing import (
     ADDRESS,
     KEY,
     NEW_KEY,
@@ -18,7 +18,7 @@ from tests.chat.providers.test_shared_providers import (
     share,
     stored_key,
 )
-from tests.chat.providers.test_usage import ask, make_bud
+from tests.chat.providers.usage import ask, make_bud
 from tests.factories import CANARY, TwoTenants, make_tenant
 from tests.fakes.scripted_model import ScriptedModel
 from tests.platform_api import Api, faults, in_browser, with_token

@@ -15,9 +15,9 @@ from chat.models import Conversation, ModelProvider, ProviderModel, Turn
 from chat.providers.choosing import platform_provider, provider_of_turn
 from chat.services.platform_provider import usage_by_workspace
 from tests.chat.conftest import Chat
-from tests.chat.providers.test_usage import ask, make_bud
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.usage import ask, make_bud
 from tests.factories import CANARY, TwoTenants
-from workspaces.actors import Actor, ActorKind, Source
 from workspaces.errors import PermissionDenied
 from workspaces.models import User
 
@@ -46,16 +46,6 @@ def owner(superuser: User) -> Client:
     client = Client()
     client.force_login(superuser)
     return client
-
-
-def owns(person: User) -> Actor:
-    return Actor(
-        kind=ActorKind.USER,
-        label=person.email,
-        source=Source.WEB,
-        user_id=person.pk,
-        is_superuser=True,
-    )
 
 
 def test_the_owner_sees_where_it_is_set_and_no_key(shared: Chat, owner: Client) -> None:

@@ -13,8 +13,8 @@ from audit.models import OutsideWrite
 from chat.models import Bud, ModelProvider, ProviderModel
 from chat.providers.listing import MOST_MODELS
 from tests.chat.conftest import Chat
-from tests.chat.providers.test_platform_provider import owns
-from tests.chat.providers.test_shared_providers import row_of, share
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.sharing import row_of, share
 from tests.fakes.scripted_model import ScriptedModel
 from workspaces.models import User
 

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from chat.engine.side_requests import ask_aside
 from chat.models import Bud, ModelProvider, ModelRequest
-from chat.providers import limits, model_requests, standing_in
+from chat.providers import limits, model_requests
 from chat.providers.base import ProviderLimits
 from chat.providers.choosing import platform_model, platform_provider, provider_for
 from chat.providers.errors import ProviderBusy, ProviderSwitchedOff
@@ -28,14 +28,6 @@ from tests.fakes.scripted_model import ScriptedModel
 from tests.patience import PATIENCE, wait_until
 from tests.threads import Threads
 from workspaces.database import database_now
-
-
-@pytest.fixture(autouse=True)
-def nobody_rests() -> Iterator[None]:
-    """What one test's providers did is nothing to the next one."""
-    standing_in._failures.clear()
-    yield
-    standing_in._failures.clear()
 
 
 @pytest.fixture

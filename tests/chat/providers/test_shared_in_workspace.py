@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -19,9 +18,16 @@ from chat.services.shared_providers import (
 )
 from config.workspace_files import Place, apply_file, write_workspace
 from tests.chat.conftest import Chat
-from tests.chat.providers.test_platform_provider import owns
-from tests.chat.providers.test_shared_providers import KEY, NEW_KEY, row_of, share, shared
-from tests.chat.providers.test_usage import make_bud
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.sharing import (
+    KEY,
+    NEW_KEY,
+    row_of,
+    share,
+)
+from tests.chat.providers.test_shared_providers import shared
+from tests.chat.providers.usage import make_bud
+from tests.chat.providers.workspace_side import api, edit_page, filled
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
@@ -38,18 +44,6 @@ def owner(superuser: User) -> Actor:
     return owns(superuser)
 
 
-def api(tenant: Tenant, method: str, path: str = "", **body: Any) -> Any:
-    client = tenant.client("admin")
-    client.raise_request_exception = False
-    return client.generic(
-        method,
-        f"/api/providers/{path}",
-        json.dumps(body),
-        content_type="application/json",
-        headers={"X-Workspace": tenant.workspace.slug},
-    )
-
-
 def pages_of(tenant: Tenant) -> list[str]:
     """Where admins of a workspace meet its providers."""
     row, slug = row_of(tenant), tenant.workspace.slug
@@ -63,22 +57,6 @@ def pages_of(tenant: Tenant) -> list[str]:
         f"/w/{slug}/audit/",
         reverse("workspace_file", args=[slug]),
     ]
-
-
-def edit_page(row: ModelProvider) -> str:
-    return reverse("admin:chat_modelprovider_change", args=[row.pk])
-
-
-def filled(row: ModelProvider, **changes: Any) -> dict[str, Any]:
-    """The admin's form of a provider."""
-    return {
-        "default_model": row.default_model,
-        "is_active": "on",
-        "embedding_model": "",
-        "known_models-TOTAL_FORMS": "0",
-        "known_models-INITIAL_FORMS": "0",
-        **changes,
-    }
 
 
 @pytest.mark.django_db

@@ -8,9 +8,15 @@ import pytest
 from django.test import Client
 
 from chat.models import ModelProvider, SharedProvider, Withheld
-from tests.chat.providers.test_platform_provider import owns
-from tests.chat.providers.test_shared_providers import KEY, NEW_KEY, row_of, share, stored_key
-from tests.chat.providers.test_usage import ask, make_bud
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.sharing import (
+    KEY,
+    NEW_KEY,
+    row_of,
+    share,
+    stored_key,
+)
+from tests.chat.providers.usage import ask, make_bud
 from tests.factories import CANARY, TwoTenants
 from tests.fakes.scripted_model import ScriptedModel
 from workspaces.actors import Actor

@@ -31,7 +31,6 @@ from chat.services.platform_provider import usage_by_workspace
 from chat.services.provider_check import rotate_key, try_draft
 from chat.services.providers import ProviderDraft, change_provider
 from chat.services.shared_providers import (
-    SharedDraft,
     change_shared_provider,
     delete_shared_provider,
     give_provider,
@@ -43,8 +42,18 @@ from chat.services.shared_uses import list_shared, uses_of
 from chat.values import TurnStatus
 from config.env import EncryptionKey
 from tests.chat.conftest import Chat
-from tests.chat.providers.test_platform_provider import owns
-from tests.chat.providers.test_usage import ask, make_bud
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.sharing import (
+    ADDRESS,
+    KEY,
+    NEW_KEY,
+    changes_in,
+    draft,
+    row_of,
+    share,
+    stored_key,
+)
+from tests.chat.providers.usage import ask, make_bud
 from tests.chat.test_planted_secrets import dump
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, usage
@@ -55,49 +64,11 @@ from workspaces.models import User
 from workspaces.people.services import create_workspace
 from workspaces.secrets import count_by_key, find_unreadable
 
-ADDRESS = "https://shared-canary.example.org/v1"
-KEY, NEW_KEY = "sk-shared-canary-0123456789", "sk-shared-canary-9876543210"
-
 
 @pytest.fixture
 def owner(superuser: User) -> Actor:
     """The platform's owner, who is in no workspace."""
     return owns(superuser)
-
-
-def draft(**changes: Any) -> SharedDraft:
-    return SharedDraft(**{"name": "Shared", "base_url": ADDRESS, "default_model": "m", **changes})
-
-
-def share(owner: Actor, *tenants: Tenant, **changes: Any) -> SharedProvider:
-    """A provider that these workspaces have; nobody is asked."""
-    given = draft(**{"api_key": KEY, **changes})
-    shared = share_provider(draft=given, actor=owner, is_tested=False)
-    for tenant in tenants:
-        give_provider(shared=shared, workspace=tenant.workspace, actor=owner)
-    return shared
-
-
-def row_of(tenant: Tenant) -> ModelProvider:
-    """What a workspace has of it."""
-    return ModelProvider.objects.for_workspace(tenant.workspace).get(shared__isnull=False)
-
-
-def stored_key(shared: SharedProvider) -> str:
-    shared.refresh_from_db()
-    return shared.api_key.reveal("test") if shared.api_key else ""
-
-
-def changes_in(workspace: Any) -> list[tuple[str, str, Any]]:
-    """What the log of a workspace tells of its providers, or that of the platform."""
-    rows = AuditEntry.objects.across_workspaces().filter(
-        workspace_id=getattr(workspace, "pk", None), action="config.changed"
-    )
-    return [
-        (row.details["verb"], row.details["name"], row.details["after"])
-        for row in rows.order_by("pk")
-        if "provider" in row.details["kind"]
-    ]
 
 
 @pytest.fixture

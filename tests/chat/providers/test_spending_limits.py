@@ -59,6 +59,8 @@ from mcp_servers.client.connections import runtime
 from tests.chat.conftest import Chat
 from tests.chat.engine.test_price_of_a_turn import at_most, say
 from tests.chat.engine.test_titles import titled
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.sharing import row_of, share
 from tests.chat.providers.spending import (
     COST,
     TOKENS,
@@ -68,8 +70,6 @@ from tests.chat.providers.spending import (
     sampling,
     spent,
 )
-from tests.chat.providers.test_platform_provider import owns
-from tests.chat.providers.test_shared_providers import row_of, share
 from tests.chat.services.test_checks import begin, check, finish, results
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import DONE, Answer, chunk

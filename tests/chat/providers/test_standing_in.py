@@ -23,14 +23,6 @@ from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk
 from workspaces.errors import InvalidInput
 
 
-@pytest.fixture(autouse=True)
-def nobody_rests() -> Iterator[None]:
-    """What one test's providers did is nothing to the next one."""
-    standing_in._failures.clear()
-    yield
-    standing_in._failures.clear()
-
-
 @pytest.fixture
 def other() -> Iterator[ScriptedModel]:
     """The model behind."""

@@ -4,38 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
-from chat.models import Bud, Turn
-from chat.services.buds import create_bud
-from chat.services.conversations import create_conversation
-from chat.services.turns import send_message
+from tests.chat.providers.usage import ask, make_bud
 from tests.factories import Tenant
 from workspaces.database import database_now
-from workspaces.models import User
 
 pytestmark = pytest.mark.django_db
-
-
-def make_bud(tenant: Tenant, name: str) -> Bud:
-    return create_bud(
-        workspace_id=tenant.workspace.pk,
-        actor=tenant.actor(),
-        values={"slug": name.lower(), "name": name},
-        provider_id=None,
-    )
-
-
-def ask(tenant: Tenant, bud: Bud, person: User, role: str, **values: Any) -> None:
-    """A question that has been answered, with what it used."""
-    actor = tenant.actor(role)
-    conversation = create_conversation(bud=bud, owner=person, actor=actor)
-    sent = send_message(conversation=conversation, client_id="c", text="?", actor=actor)
-    Turn.objects.for_workspace(tenant.workspace).filter(pk=sent.turn.pk).update(
-        **{"model": "m", "status": "completed", **values}
-    )
 
 
 def test_own_questions_are_summed_by_bud_and_model(tenant: Tenant) -> None:

@@ -23,7 +23,7 @@ from chat.tasks import notify_devices
 from chat.values import Decision
 from tests.chat.conftest import Chat
 from tests.chat.reminders.test_answer_mails import answered
-from tests.chat.services.test_approvals import waiting_call
+from tests.chat.services.waiting_calls import waiting_call
 from tests.factories import Tenant, make_tenant
 from tests.fakes.push_service import Browser, PushService, claims_of
 from tests.workspaces.people.test_asking import send

@@ -20,7 +20,7 @@ from chat.services.resolutions import resolve_call
 from chat.tasks import remind_by_mail
 from chat.values import Decision, Resolution
 from tests.chat.conftest import Chat
-from tests.chat.services.test_approvals import waiting_call
+from tests.chat.services.waiting_calls import waiting_call
 from tests.factories import Tenant
 from tests.workspaces.people.test_asking import send
 from workspaces.database import database_now

@@ -13,7 +13,7 @@ from chat.models import Conversation, Turn
 from chat.services.seen import mark_seen
 from chat.services.turns import stop_turn
 from tests.chat.conftest import Chat
-from tests.chat.sockets.test_consumers import opened
+from tests.chat.sockets.pages import opened
 from workspaces.actors import Source
 from workspaces.database import in_database
 

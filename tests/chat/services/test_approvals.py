@@ -14,17 +14,10 @@ from chat.values import Decision
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.errors import InvalidArguments
 from tests.chat.conftest import Chat, Watching
+from tests.chat.services.waiting_calls import waiting_call
 from tests.threads import Threads
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, PermissionDenied
-
-
-def waiting_call(chat: Chat, arguments: dict[str, object] | None = None) -> ToolCall:
-    """A destructive call that waits for its person."""
-    chat.model.call(("counting__destroy", arguments or {"what": "the world"}))
-    chat.send()
-    chat.watching.turn("waiting_for_approval")
-    return chat.calls()[0]
 
 
 def test_nothing_runs_before_a_person_says_yes(chat: Chat) -> None:

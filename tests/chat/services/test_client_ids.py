@@ -18,7 +18,7 @@ from chat.services.queue import edit_queued
 from chat.services.turns import Queued, Sent, send_or_queue
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
-from tests.chat.sockets.test_consumers import opened
+from tests.chat.sockets.pages import opened
 from tests.patience import PATIENCE
 from workspaces.errors import Conflict
 

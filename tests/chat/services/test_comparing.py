@@ -31,15 +31,13 @@ from chat.snapshots import MOST_MESSAGES
 from chat.values import Decision, WhenBusy
 from tests.chat.artifacts.test_attached_files import upload
 from tests.chat.conftest import Chat
+from tests.chat.engine.statements import add_messages, statements
 from tests.chat.engine.test_queue import busy, queued, until_answered
-from tests.chat.engine.test_statements import add_messages, by_hand, statements
 from tests.chat.services.test_branches import ask, message_of, said
 from tests.factories import TwoTenants
 from tests.fakes.scripted_model import ScriptedModel
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.process import shutdown
-
-__all__ = ["by_hand"]
 
 
 @dataclass

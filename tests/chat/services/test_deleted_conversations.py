@@ -26,7 +26,7 @@ from chat.services.conversations import (
 from chat.services.search import search
 from chat.services.turns import continue_turn
 from tests.chat.conftest import Chat
-from tests.chat.services.test_approvals import waiting_call
+from tests.chat.services.waiting_calls import waiting_call
 from tests.factories import Tenant, TwoTenants
 from workspaces.database import database_now
 from workspaces.errors import NotFound

@@ -22,7 +22,7 @@ from chat.services.turns import stop_turn
 from chat.values import Decision, Resolution
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.inputs import InputAction
-from mcp_servers.gate.admission import ToolCall as GatedCall
+from mcp_servers.gate.admission import GatedCall
 from mcp_servers.models import InputRequest, McpTool, ToolPermission
 from mcp_servers.registry.elicitation import complete_url_inputs
 from tests.chat.conftest import Chat

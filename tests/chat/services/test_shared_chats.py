@@ -41,7 +41,7 @@ from chat.services.sharing import (
 )
 from chat.tasks import end_shared_chats
 from chat.values import ArtifactOrigin
-from tests.chat.engine.test_statements import add_messages
+from tests.chat.engine.statements import add_messages
 from tests.chat.services.shared_chats import (
     SECRET,
     add_message,

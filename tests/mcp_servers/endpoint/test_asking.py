@@ -19,11 +19,10 @@ from mcp_servers.client.connections.runtime import run_sync
 from mcp_servers.endpoint import asking, unanswered
 from mcp_servers.models import InputRequest, McpServer
 from tests.factories import Tenant
-from tests.mcp_servers.endpoint.test_endpoint import BEFORE, TODAYS, McpClient, notes, token_for
+from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
 from tests.patience import PATIENCE
 from workspaces.database import database_now
 
-__all__ = ["notes"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 TOOL = "notes__plan_garden_day"

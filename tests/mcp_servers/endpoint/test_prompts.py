@@ -24,10 +24,9 @@ from mcp_servers.client.values import (
 from mcp_servers.endpoint import calling, prompts, resources
 from mcp_servers.models import McpPrompt, McpServer, McpTool, ServerScope
 from tests.factories import Tenant, TwoTenants
-from tests.mcp_servers.endpoint.test_endpoint import BEFORE, TODAYS, McpClient, notes, token_for
-from tests.mcp_servers.endpoint.test_resources import shared_server
+from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
+from tests.mcp_servers.factories import shared_server
 
-__all__ = ["notes"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

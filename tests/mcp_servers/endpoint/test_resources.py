@@ -28,10 +28,9 @@ from mcp_servers.models import (
     ServerScope,
 )
 from tests.factories import Tenant, TwoTenants
-from tests.mcp_servers.endpoint.test_endpoint import BEFORE, TODAYS, McpClient, notes, token_for
-from tests.mcp_servers.factories import http_server, stored_tool
+from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
+from tests.mcp_servers.factories import shared_server, stored_tool
 
-__all__ = ["notes"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ALL = "trellis://notes/note://all"
@@ -46,11 +45,6 @@ def stored_resource(server: McpServer, uri: str, **fields: Any) -> McpResource:
         last_seen_at=timezone.now(),
         **fields,
     )
-
-
-def shared_server(tenant: Tenant, name: str) -> McpServer:
-    host = "".join(filter(str.isalnum, name)).lower() or "x"
-    return http_server(tenant, f"https://{host}.example/mcp", name=name, is_used_everywhere=True)
 
 
 @pytest.mark.parametrize("revision", [BEFORE, TODAYS])

@@ -30,6 +30,7 @@ from audit.models import AuditEntry
 from mcp_servers.endpoint.sign_in import grants
 from mcp_servers.models import ClientSignIn, ClientToken, KnownClient, McpServer
 from tests.factories import Tenant, UserFactory, make_tenant
+from tests.mcp_servers.endpoint.client import McpClient
 from tests.mcp_servers.endpoint.official import use_notes
 from tests.mcp_servers.endpoint.signing_in import (
     CHALLENGE,
@@ -41,11 +42,9 @@ from tests.mcp_servers.endpoint.signing_in import (
     let_clients_in,
     register,
 )
-from tests.mcp_servers.endpoint.test_endpoint import McpClient, notes
 from tests.patience import PATIENCE
 from workspaces.models import Membership, User
 
-__all__ = ["notes"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

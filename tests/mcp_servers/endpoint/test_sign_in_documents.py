@@ -15,8 +15,8 @@ from django.test import Client
 from mcp_servers.endpoint.sign_in import clients
 from mcp_servers.models import KnownClient
 from tests.factories import Tenant
+from tests.mcp_servers.endpoint.client import McpClient
 from tests.mcp_servers.endpoint.signing_in import REDIRECT, SigningIn, let_clients_in
-from tests.mcp_servers.endpoint.test_endpoint import McpClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

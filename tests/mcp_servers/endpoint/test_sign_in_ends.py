@@ -18,8 +18,8 @@ from mcp_servers.models import ClientSignIn, ClientToken, KnownClient
 from mcp_servers.pages.views import clients as page_views
 from mcp_servers.registry.services.rules import set_workspace_rule
 from tests.factories import PASSWORD, Tenant
+from tests.mcp_servers.endpoint.client import McpClient
 from tests.mcp_servers.endpoint.signing_in import SigningIn, register
-from tests.mcp_servers.endpoint.test_endpoint import McpClient
 from workspaces.models import Membership
 from workspaces.people.services import remove_member
 from workspaces.people.suspending import suspend_member

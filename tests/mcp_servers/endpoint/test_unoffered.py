@@ -11,9 +11,8 @@ from audit.models import AuditEntry
 from mcp_servers.endpoint import unknown
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool, ServerScope
 from tests.factories import Tenant
-from tests.mcp_servers.endpoint.test_endpoint import McpClient, token_for
-from tests.mcp_servers.endpoint.test_resources import shared_server
-from tests.mcp_servers.factories import stored_tool
+from tests.mcp_servers.endpoint.client import McpClient, token_for
+from tests.mcp_servers.factories import shared_server, stored_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

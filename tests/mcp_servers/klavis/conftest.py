@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.utils import timezone
 
-from mcp_servers.klavis import accounts, http, instances, polling
+from mcp_servers.klavis import accounts, http, installing, polling, removals
 from mcp_servers.klavis.accounts import AccountDraft
 from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
 from tests.factories import Tenant
@@ -55,7 +55,7 @@ def install(
     tenant: Tenant, name: str, role: str = "admin", *, for_workspace: bool = True
 ) -> KlavisInstance:
     """Install a service as somebody."""
-    return instances.install(
+    return installing.install(
         workspace=tenant.workspace,
         server_name=name,
         actor=tenant.actor(role),
@@ -80,3 +80,16 @@ def pending(tenant: Tenant) -> list[KlavisRemoval]:
 def make_due(tenant: Tenant) -> None:
     """The time of every pending deletion has come."""
     KlavisRemoval.objects.for_workspace(tenant.workspace).update(next_attempt_at=timezone.now())
+
+
+def allow_personal(tenant: Tenant) -> None:
+    """Let members install services for themselves."""
+    tenant.workspace.allows_personal_servers = True
+    tenant.workspace.save()
+
+
+def remove_all(tenant: Tenant) -> None:
+    """Make every pending deletion now."""
+    make_due(tenant)
+    for workspace_id, removal_id in removals.due_removals():
+        removals.try_removal(workspace_id, removal_id)

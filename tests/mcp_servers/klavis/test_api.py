@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from audit.models import AuditEntry
-from mcp_servers.klavis import instances
+from mcp_servers.klavis import installing
 from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
 from mcp_servers.models import ActionRule, McpServer
 from tests.factories import Tenant
@@ -129,7 +129,7 @@ def test_deletions_that_wait_are_listed_and_given_up(
 ) -> None:
     """REL-1107: over REST, and the page has none of them any more."""
     provider.fail("DELETE", "/", status=500, times=99)
-    instances.uninstall(instance=installed, actor=tenant.actor("admin"))
+    installing.uninstall(instance=installed, actor=tenant.actor("admin"))
     admin, member = tenant.client("admin"), tenant.client("member")
     page = "/w/acme/servers/klavis/"
     assert "Still to be deleted" in admin.get(page).content.decode()

@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 
 from mcp_servers.client.values import Outcome
 from mcp_servers.gate import call_tool
-from mcp_servers.klavis import instances
+from mcp_servers.klavis import installing
 from mcp_servers.klavis.models import InstanceState, KlavisInstance
 from mcp_servers.models import InputRequest, InputStatus, McpServer
 from mcp_servers.registry.services import inspection
@@ -32,7 +32,7 @@ def sign_in_again(tenant: Tenant, installed: KlavisInstance, provider: FakeKlavi
     """As an administrator does on the instance's page."""
     row = KlavisInstance.objects.for_workspace(tenant.workspace).select_related("workspace").get()
     assert row.state == InstanceState.WAITING_FOR_SIGN_IN
-    row = instances.begin_again(instance=row, actor=tenant.actor("admin"))
+    row = installing.begin_again(instance=row, actor=tenant.actor("admin"))
     provider.only().is_signed_in = True
     assert poll_now(row).state == InstanceState.READY
 

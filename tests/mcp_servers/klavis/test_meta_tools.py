@@ -12,7 +12,7 @@ from audit.models import AuditEntry
 from mcp_servers.client.decisions import PolicyDecision
 from mcp_servers.client.errors import ApprovalMissing, CallRefused
 from mcp_servers.client.values import Effect, ToolAnnotations, ToolFacts
-from mcp_servers.gate.admission import ToolCall
+from mcp_servers.gate.admission import GatedCall
 from mcp_servers.klavis.models import InstanceState, KlavisAccount, KlavisInstance
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.models.meta_tools import DISCOVERING, EffectiveAction, read_action, runs_actions
@@ -169,7 +169,7 @@ def test_an_address_that_somebody_entered_is_no_way_around(tenant: Tenant) -> No
     tool = stored_tool(server, "execute_action", input_schema=schema, approval_override="auto")
     asking = a_request(tenant, tool, SEND, can_ask=True)
     with pytest.raises(ApprovalMissing):
-        ToolCall(asking).admit()
+        GatedCall(asking).admit()
     actor = tenant.actor("member")
     permissions.remember_permission(tool=tool, actor=actor, arguments=SEND)
     other = {**SEND, "action_name": "delete"}
@@ -245,11 +245,11 @@ def test_the_gate_and_the_log_name_the_action(tenant: Tenant, meta: McpTool) -> 
     """Ours: the question, the refusal and the approval are about what is really done."""
     asking = a_request(tenant, meta, SEND, can_ask=True)
     with pytest.raises(ApprovalMissing) as caught:
-        ToolCall(asking).admit()
+        GatedCall(asking).admit()
     assert "gmail / messages / send" in caught.value.decision.reason
     rule(tenant, meta, Effect.DENY)
     with pytest.raises(CallRefused) as refused:
-        ToolCall(a_request(tenant, meta, {**SEND, "category_name": "other"})).admit()
+        GatedCall(a_request(tenant, meta, {**SEND, "category_name": "other"})).admit()
     assert refused.value.rule == "action.deny"
     grant_approval(
         call_id=asking.call_id,

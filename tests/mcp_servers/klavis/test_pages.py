@@ -16,7 +16,7 @@ from django.utils import timezone
 from mcp_servers.client.connections.hooks import TraceRecord
 from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.gate import call_tool
-from mcp_servers.klavis import instances
+from mcp_servers.klavis import installing
 from mcp_servers.klavis.limits import MOST_HOSTED, MOST_POLLS, count_hosted, count_poll
 from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
 from mcp_servers.models import ActionRule, McpServer
@@ -175,7 +175,7 @@ def test_deletions_that_are_still_to_be_made(
 ) -> None:
     """Ours: administrators see them, and why; and may give one up."""
     provider.fail("DELETE", "/", status=500, times=99)
-    instances.uninstall(instance=installed, actor=tenant.actor("admin"))
+    installing.uninstall(instance=installed, actor=tenant.actor("admin"))
     make_due(tenant)
     row = KlavisRemoval.objects.for_workspace(tenant.workspace).get()
     from mcp_servers.klavis.tasks import remove_at_klavis

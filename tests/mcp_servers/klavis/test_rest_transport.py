@@ -17,7 +17,7 @@ from audit.models import AuditEntry
 from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.client.values import Effect, TextPart, ToolCallOutcome
 from mcp_servers.gate import call_tool
-from mcp_servers.klavis import instances, rest_transport
+from mcp_servers.klavis import instance_changes, rest_transport
 from mcp_servers.klavis.models import KlavisInstance
 from mcp_servers.klavis.rest_transport import open_klavis_rest
 from mcp_servers.klavis.targets import RestSpec
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def over_rest(tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis) -> McpServer:
     """Gmail, reached over the API alone, and trusted."""
-    instances.set_uses_rest(instance=installed, uses_rest=True, actor=tenant.actor("admin"))
+    instance_changes.set_uses_rest(instance=installed, uses_rest=True, actor=tenant.actor("admin"))
     server = McpServer.objects.for_workspace(tenant.workspace).get()
     draft = services.ServerDraft(trusts_annotations=True)
     services.update_server(server=server, draft=draft, actor=tenant.actor("admin"))
@@ -170,7 +170,7 @@ def test_switching_the_way_makes_a_new_connection(
 ) -> None:
     """Ours: and back again, without the API."""
     before = connection_spec(over_rest).fingerprint
-    instances.set_uses_rest(instance=installed, uses_rest=False, actor=tenant.actor("admin"))
+    instance_changes.set_uses_rest(instance=installed, uses_rest=False, actor=tenant.actor("admin"))
     over_rest.refresh_from_db()
     assert connection_spec(over_rest).fingerprint != before
     provider.requests.clear()

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from chat.models import Bud
 from chat.services.buds import create_bud, update_bud
-from mcp_servers.klavis import instances
+from mcp_servers.klavis import installing
 from mcp_servers.klavis.models import InstanceState, KlavisAccount, KlavisInstance
 from mcp_servers.models import McpServer
 from mcp_servers.registry.bud_choices import EVERYWHERE, WhereUsed
@@ -67,7 +67,7 @@ def test_it_may_wait_until_somebody_adds_it(
     client.post(INSTALL, {"for": "workspace", "use": "on_request"})
     sign_in(tenant, provider)
     assert not McpServer.objects.for_workspace(tenant.workspace).get().is_used_everywhere
-    instances.uninstall(
+    installing.uninstall(
         instance=KlavisInstance.objects.for_workspace(tenant.workspace).get(),
         actor=tenant.actor("admin"),
     )
@@ -84,7 +84,7 @@ def test_an_installation_that_failed_later_takes_a_new_choice(
     rows = KlavisInstance.objects.for_workspace(tenant.workspace)
 
     def install(where: WhereUsed) -> McpServer:
-        instances.install(
+        installing.install(
             workspace=tenant.workspace,
             server_name="Gmail",
             actor=tenant.actor("admin"),
@@ -107,7 +107,7 @@ def test_a_bud_that_takes_no_server_now_stops_nothing(
     """REL-1222: the person who installed it may not change buds any more; the card says that no bud uses it."""
     bud = a_bud(tenant, "chosen")
     where = WhereUsed(is_used_everywhere=False, bud_ids=(bud.pk,))
-    instances.install(
+    installing.install(
         workspace=tenant.workspace,
         server_name="Gmail",
         actor=tenant.actor("admin"),
@@ -144,7 +144,7 @@ def test_buds_of_others_are_refused(two_workspaces: TwoTenants, services: tuple[
     ours, theirs = two_workspaces.a, two_workspaces.b
     bud = a_bud(theirs, "theirs")
     with pytest.raises(InvalidInput) as refused:
-        instances.install(
+        installing.install(
             workspace=ours.workspace,
             server_name="Gmail",
             services=services,

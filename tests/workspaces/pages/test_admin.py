@@ -183,7 +183,7 @@ def test_a_page_that_does_not_exist_leads_to_the_first_one_with_its_filters(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-815: also in a list of several pages, where Django drops all filters."""
-    monkeypatch.setattr("workspaces.admin.MembershipAdmin.list_per_page", 1)
+    monkeypatch.setattr("workspaces.admin.members.MembershipAdmin.list_per_page", 1)
     where = reverse("admin:workspaces_membership_changelist")
     answer = tenant.client("admin").get(f"{where}?role__exact=member&p=999", follow=True)
     assert answer.redirect_chain == [(f"{where}?role__exact=member", 302)]

@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals";
 import { isSidebarOpen } from "../place";
 
 const KEY = "trellis.sidebar";
-const NARROW = "(max-width: 52rem)"; // as in styles/chat.css
+const NARROW = "(max-width: 52rem)"; // as in styles/sidebar.css
 
 function isKeptHidden(): boolean {
   try {

@@ -1,4 +1,4 @@
-"""Turning what the net caught into entries."""
+"""Entries about the writes that the triggers noted."""
 
 from __future__ import annotations
 

@@ -24,15 +24,19 @@ from chat.providers.choosing import platform_provider
 from chat.providers.known_lists import digest_of
 from chat.providers.list_changes import changes_after, first_changes
 from chat.providers.listing import ListedModel, Listing
-from chat.services import list_looks
+from chat.services import model_list_updates
 from chat.services.changed_models import ending, gone, used_models
-from chat.services.list_looks import look_at_lists
+from chat.services.model_list_updates import look_at_lists
 from chat.services.models import models_of
 from chat.services.parts_of_shared import PartDraft, change_part
-from tests.chat.providers.test_platform_provider import owns
-from tests.chat.providers.test_shared_in_workspace import api
-from tests.chat.providers.test_shared_providers import KEY, row_of, share
-from tests.chat.providers.test_usage import make_bud
+from tests.chat.providers.platform_owner import owns
+from tests.chat.providers.sharing import (
+    KEY,
+    row_of,
+    share,
+)
+from tests.chat.providers.usage import make_bud
+from tests.chat.providers.workspace_side import api
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import ScriptedModel
 from workspaces.actors import Actor
@@ -216,7 +220,7 @@ def test_one_that_fails_badly_keeps_no_other_from_being_asked(
     assert known(row).fault
     assert known(provider).names == ["big", "small"]
     a_day_later()
-    monkeypatch.setattr(list_looks, "MOST_IN_A_RUN", 1)
+    monkeypatch.setattr(model_list_updates, "MOST_IN_A_RUN", 1)
     assert (look_at_lists(), look_at_lists(), look_at_lists()) == (1, 1, 0)
 
 

@@ -16,7 +16,7 @@ from tests.factories import Tenant, make_tenant
 from tests.paging import rows_of_all_pages
 from workspaces.actors import Role
 from workspaces.models import Membership, Workspace
-from workspaces.switching import MOST_IN_MENU
+from workspaces.workspace_choices import MOST_IN_MENU
 
 pytestmark = pytest.mark.django_db
 ALL = "/account/workspaces/"

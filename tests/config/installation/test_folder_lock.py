@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from config.env import ROOT
-from config.installation import holding
-from config.installation.holding import AlreadyServed, hold, is_held
+from config.installation import folder_lock
+from config.installation.folder_lock import AlreadyServed, hold, is_held
 
 HOLDER = (
     "import sys\n"
     "from pathlib import Path\n"
-    "from config.installation.holding import hold\n"
+    "from config.installation.folder_lock import hold\n"
     "with hold(Path(sys.argv[1]), waiting=lambda: None):\n"
     "    print('held', flush=True)\n"
     "    sys.stdin.read()\n"
@@ -38,7 +38,7 @@ def test_a_second_server_is_refused_until_the_first_has_ended(
         assert first.stdout is not None
         assert first.stdout.readline() == "held\n"
         assert is_held(tmp_path)
-        monkeypatch.setattr(holding, "LEAVING_SECONDS", 0.5)
+        monkeypatch.setattr(folder_lock, "LEAVING_SECONDS", 0.5)
         with (
             pytest.raises(AlreadyServed, match=f"process {first.pid}"),
             hold(tmp_path, waiting=lambda: told.append("waits")),

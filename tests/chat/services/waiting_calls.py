@@ -1,0 +1,14 @@
+"""A call that waits for a person."""
+
+from __future__ import annotations
+
+from chat.models import ToolCall
+from tests.chat.conftest import Chat
+
+
+def waiting_call(chat: Chat, arguments: dict[str, object] | None = None) -> ToolCall:
+    """A destructive call that waits for its person."""
+    chat.model.call(("counting__destroy", arguments or {"what": "the world"}))
+    chat.send()
+    chat.watching.turn("waiting_for_approval")
+    return chat.calls()[0]
