@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_COUNTED = 100_000
 """A filter that no counter knows is counted up to here."""
+FEW: Final = 1_000
+"""What finds no more is read once, and its numbers come from what was found: no index need know the filter."""
 _REFUSED = Action.TOOL_CALL_REFUSED.value
 _REFUSALS = frozenset(
     {_REFUSED, Action.RESOURCE_READ_REFUSED.value, Action.PROMPT_GET_REFUSED.value}
@@ -67,14 +69,14 @@ def overview_of(
         return Overview(entries=FREQUENT, is_more=True)
     place = _counted_as(wanted)
     if place is None or (wanted.since and until - wanted.since <= MINUTES):
-        return _from_entries(matching(rows, wanted, actor=actor), wanted, now, zone)
+        return _from_entries(rows, wanted, actor, now=now, zone=zone)
     dimension, value = place
 
     def read(tail: Tail) -> Overview:
         since = wanted.since or first_hour(workspace_id, tail) or until
         inner = _whole_hours(since, until, zone)
         if inner is None:
-            return _from_entries(matching(rows, wanted, actor=actor), wanted, now, zone)
+            return _from_entries(rows, wanted, actor, now=now, zone=zone)
         edges = [
             replace(wanted, since=since, until=inner.since),
             replace(wanted, since=inner.until, until=wanted.until),
@@ -227,9 +229,20 @@ def _put_together(
 
 
 def _from_entries(
-    found: WorkspaceQuerySet[AuditEntry], wanted: EntryFilter, now: datetime, zone: tzinfo
+    rows: WorkspaceQuerySet[AuditEntry],
+    wanted: EntryFilter,
+    actor: Actor,
+    *,
+    now: datetime,
+    zone: tzinfo,
 ) -> Overview:
-    number = found.order_by().values("pk")[: MOST_COUNTED + 1].count()
+    found = matching(rows, wanted, actor=actor)
+    ids = list(found.order_by().values_list("pk", flat=True)[: FEW + 1])
+    number = len(ids)
+    if number <= FEW:
+        found = rows.filter(pk__in=ids)
+    else:
+        number = found.order_by().values("pk")[: MOST_COUNTED + 1].count()
     if number > MOST_COUNTED:
         return Overview(entries=MOST_COUNTED, is_more=True)
     return Overview(
