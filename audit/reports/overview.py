@@ -15,7 +15,7 @@ from audit.actions import Action, Outcome
 from audit.filters import ENDED, FAILED, REFUSED, EntryFilter
 from audit.models import AuditEntry, AuditRollup, Dimension, Measure
 from audit.reports.charts import Chart, Totals, chart_from, chart_of, totals_of
-from audit.reports.searching import FREQUENT, is_frequent, matching, may_search
+from audit.reports.searching import FREQUENT, few_of, is_frequent, matching, may_search
 from audit.rollups.histogram import bucket_of, percentile
 from audit.rollups.pieces import MINUTES, unit_of, whole_hours_zone
 from audit.rollups.reading import Span, Tail, cells, exactly, first_hour, histograms
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 MOST_COUNTED = 100_000
 """A filter that no counter knows is counted up to here."""
-FEW: Final = 1_000
-"""What finds no more is read once, and its numbers come from what was found: no index need know the filter."""
 _REFUSED = Action.TOOL_CALL_REFUSED.value
 _REFUSALS = frozenset(
     {_REFUSED, Action.RESOURCE_READ_REFUSED.value, Action.PROMPT_GET_REFUSED.value}
@@ -237,10 +235,9 @@ def _from_entries(
     zone: tzinfo,
 ) -> Overview:
     found = matching(rows, wanted, actor=actor)
-    ids = list(found.order_by().values_list("pk", flat=True)[: FEW + 1])
-    number = len(ids)
-    if number <= FEW:
-        found = rows.filter(pk__in=ids)
+    few = few_of(found)
+    if few is not None:
+        number, found = len(few), rows.filter(pk__in=few)
     else:
         number = found.order_by().values("pk")[: MOST_COUNTED + 1].count()
     if number > MOST_COUNTED:
