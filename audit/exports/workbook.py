@@ -88,7 +88,12 @@ def stream_workbook(rows: WorkspaceQuerySet[AuditEntry]) -> Iterator[bytes]:
 
 
 async def stream_workbook_async(rows: WorkspaceQuerySet[AuditEntry]) -> AsyncIterator[bytes]:
-    """The same off the event loop, batch by batch; a reader who leaves ends it at the next one."""
+    """The same off the event loop, batch by batch; a reader who leaves ends it at the next one.
+
+    The first piece is empty: with it the headers go out. Nothing more comes until the file is whole, which takes minutes
+    for a long log, and browsers give up on an answer that does not begin.
+    """
+    yield b""
     with Workbook() as book:
         async for batch in batches_async(rows):
             await in_database(book.add, batch)

@@ -95,7 +95,10 @@ class AuditTombstone(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(fields=["chain_id", "first_seq", "last_seq"], name="audit_tombstone_range")
+            # By the end: the one that covers a place is the next, and not behind all that came before.
+            models.Index(
+                fields=["chain_id", "kind", "last_seq", "first_seq"], name="audit_tombstone_end"
+            )
         ]
 
     def __str__(self) -> str:

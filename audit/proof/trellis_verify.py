@@ -15,6 +15,7 @@ import math
 import re
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -232,6 +233,36 @@ class _Tombstone:
     hash: str
 
 
+class _Tombstones:
+    """Those of one chain and kind. Erasing what one person did leaves very many, so none is looked for one by one."""
+
+    def __init__(self) -> None:
+        self._all: dict[_Tombstone, None] = {}
+        self._reach: list[tuple[int, int]] = []
+        """First and last place of each, in order; the last is the greatest of all up to there. Empty: to be made anew."""
+
+    def __iter__(self) -> Iterator[_Tombstone]:
+        return iter(self._all)
+
+    def add(self, stone: _Tombstone) -> bool:
+        """Take one; whether it is new."""
+        if stone in self._all:
+            return False
+        self._all[stone] = None
+        self._reach.clear()
+        return True
+
+    def covers(self, seq: int) -> bool:
+        """Whether one covers a place."""
+        if not self._reach:
+            last = 0
+            for stone in sorted(self._all, key=lambda stone: stone.first):
+                last = max(last, stone.last)
+                self._reach.append((stone.first, last))
+        index = bisect_right(self._reach, seq, key=lambda ends: ends[0])
+        return index > 0 and seq <= self._reach[index - 1][1]
+
+
 class Malformed(ValueError):
     """A record that lacks what it must have, or has it in another form."""
 
@@ -263,7 +294,7 @@ class Verifier:
             name: _Chain(seq, hash_, stated=(seq, hash_))
             for name, (seq, hash_) in (heads or {}).items()
         }
-        self._tombstones: dict[tuple[str, str], list[_Tombstone]] = {}
+        self._tombstones: dict[tuple[str, str], _Tombstones] = {}
         self._scope: set[str] | None = None
         self._keys: dict[str, str] = dict([key] if key else [])
         self._key: str | None = key[0] if key else None
@@ -443,7 +474,8 @@ class Verifier:
 
     def covers(self, chain: str, kind: str, seq: int) -> bool:
         """Whether a signed tombstone of that kind covers a place."""
-        return any(t.first <= seq <= t.last for t in self._tombstones.get((chain, kind), ()))
+        stones = self._tombstones.get((chain, kind))
+        return stones is not None and stones.covers(seq)
 
     # Statements
 
@@ -479,12 +511,10 @@ class Verifier:
             return
         name, first, last = statement["chain"], statement["first"], statement["last"]
         stone = _Tombstone(first, last, statement["before"], statement["hash"])
-        stones = self._tombstones.setdefault((name, statement["kind"]), [])
+        stones = self._tombstones.setdefault((name, statement["kind"]), _Tombstones())
         if not (1 <= first <= last):
             self.report.add(ALTERED, "A tombstone names no range.", name, first)
-        elif stone not in stones:
-            stones.append(stone)
-        else:
+        elif not stones.add(stone):
             self.report.tombstones -= 1
         self._key_uses.setdefault(statement["key"]["id"], "A tombstone")
         told = {key: statement[key] for key in ("chain", "kind", "first", "last", "reason")}

@@ -15,7 +15,7 @@ from audit.actions import Action, Outcome
 from audit.filters import ENDED, FAILED, REFUSED, EntryFilter
 from audit.models import AuditEntry, AuditRollup, Dimension, Measure
 from audit.reports.charts import Chart, Totals, chart_from, chart_of, totals_of
-from audit.reports.searching import FREQUENT, is_frequent, matching, may_search
+from audit.reports.searching import FREQUENT, few_of, is_frequent, matching, may_search
 from audit.rollups.histogram import bucket_of, percentile
 from audit.rollups.pieces import MINUTES, unit_of, whole_hours_zone
 from audit.rollups.reading import Span, Tail, cells, exactly, first_hour, histograms
@@ -67,14 +67,14 @@ def overview_of(
         return Overview(entries=FREQUENT, is_more=True)
     place = _counted_as(wanted)
     if place is None or (wanted.since and until - wanted.since <= MINUTES):
-        return _from_entries(matching(rows, wanted, actor=actor), wanted, now, zone)
+        return _from_entries(rows, wanted, actor, now=now, zone=zone)
     dimension, value = place
 
     def read(tail: Tail) -> Overview:
         since = wanted.since or first_hour(workspace_id, tail) or until
         inner = _whole_hours(since, until, zone)
         if inner is None:
-            return _from_entries(matching(rows, wanted, actor=actor), wanted, now, zone)
+            return _from_entries(rows, wanted, actor, now=now, zone=zone)
         edges = [
             replace(wanted, since=since, until=inner.since),
             replace(wanted, since=inner.until, until=wanted.until),
@@ -227,9 +227,19 @@ def _put_together(
 
 
 def _from_entries(
-    found: WorkspaceQuerySet[AuditEntry], wanted: EntryFilter, now: datetime, zone: tzinfo
+    rows: WorkspaceQuerySet[AuditEntry],
+    wanted: EntryFilter,
+    actor: Actor,
+    *,
+    now: datetime,
+    zone: tzinfo,
 ) -> Overview:
-    number = found.order_by().values("pk")[: MOST_COUNTED + 1].count()
+    found = matching(rows, wanted, actor=actor)
+    few = few_of(found)
+    if few is not None:
+        number, found = len(few), rows.filter(pk__in=few)
+    else:
+        number = found.order_by().values("pk")[: MOST_COUNTED + 1].count()
     if number > MOST_COUNTED:
         return Overview(entries=MOST_COUNTED, is_more=True)
     return Overview(

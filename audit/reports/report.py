@@ -16,6 +16,7 @@ from audit.filters import EntryFilter
 from audit.models import AuditEntry, Dimension, Measure
 from audit.reports.charts import ends_in_words
 from audit.reports.numbers import Counters, Entries, Numbers
+from audit.reports.searching import few_of
 from audit.rollups.histogram import percentile
 from audit.rollups.pieces import begin_of
 from audit.rollups.reading import Cell, Place, Span, Tail, exactly, first_hour
@@ -113,8 +114,12 @@ def report_of(
     def read(tail: Tail) -> Report:
         span = _span(workspace_id, wanted, tail, now, zone)
         if wanted.is_narrowed or span.unit == "minute":
-            current: Numbers = Entries(rows, span)
-            before: Numbers = Entries(rows, span.before())
+            since = span.before().since
+            few = few_of(rows.filter(created_at__gte=since, created_at__lt=span.until))
+            entries = AuditEntry.objects.for_workspace(workspace_id)
+            found = rows if few is None else entries.filter(pk__in=few)
+            current: Numbers = Entries(found, span)
+            before: Numbers = Entries(found, span.before())
         else:
             current = Counters(workspace_id, span, tail)
             before = Counters(workspace_id, span.before(), tail)

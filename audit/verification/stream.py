@@ -19,6 +19,7 @@ from audit.sealing.reading import Sealed, head_of, heads_of, sealed_after
 from audit.verification.stored import Doubt, spelling_doubts
 
 _CHECKPOINTS: Final = 500
+_TOMBSTONES: Final = 1_000
 _LEAST: Final = 20
 _MOST: Final = 1_000
 """Entries of one chain that are read at once."""
@@ -162,8 +163,11 @@ class LogStream:
         rows = AuditTombstone.objects.order_by("id")
         if self._workspace_id is not None:
             rows = rows.filter(chain_id=self._workspace_id)
-        for row in rows.exclude(id__in=self._tombstones).iterator(1_000):
-            self._tombstones.add(row.pk)
+        # Compared here: erasures leave more of them than a statement takes values.
+        new = [pk for pk in rows.values_list("pk", flat=True) if pk not in self._tombstones]
+        self._tombstones.update(new)
+        pieces = (new[at : at + _TOMBSTONES] for at in range(0, len(new), _TOMBSTONES))
+        for row in (row for piece in pieces for row in rows.filter(pk__in=piece)):
             yield {
                 "record": "tombstone",
                 "statement": row.statement,

@@ -151,6 +151,28 @@ async def test_a_reader_who_leaves_ends_the_export(monkeypatch: pytest.MonkeyPat
         assert await sync_to_async(running)() == 0
 
 
+@pytest.mark.django_db(transaction=True)
+async def test_the_headers_of_a_workbook_go_out_before_it_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """REL-1866: the first piece is there before the log is read, and the file is none the worse."""
+    tenant = await sync_to_async(make_tenant)("a")
+    await sync_to_async(write)(tenant, "an entry")
+    read = []
+    original = streams._next_batch
+
+    def counted(*args: Any) -> Any:
+        read.append(args)
+        return original(*args)
+
+    monkeypatch.setattr(streams, "_next_batch", counted)
+    pieces = exports.FORMATS["xlsx"].stream_async(await sync_to_async(entries_of)(tenant))
+    assert await anext(pieces) == b""
+    assert not read
+    book = openpyxl.load_workbook(io.BytesIO(b"".join([piece async for piece in pieces])))
+    assert book.worksheets[0].max_row == 2
+
+
 # Schedules
 
 

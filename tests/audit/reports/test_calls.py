@@ -307,3 +307,41 @@ def test_every_id_of_an_entry_leads_to_the_entries_with_it(tenant: Tenant) -> No
     assert str(end.call_id) in linked["call"]
     own = tenant.client("member").get(f"/w/{tenant.workspace.slug}/activity/{end.pk}/")
     assert not any(fact.url for _, rows in own.context["facts"] for fact in rows)
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize("name", ["request", "trace"])
+def test_what_few_entries_have_is_found_by_its_index_on_sqlite(tenant: Tenant, name: str) -> None:
+    """REL-1863: SQLite takes an index of values that are not empty where the statement says so."""
+    client = tenant.client("auditor")
+    now = timezone.now()
+    list(generate(tenant.workspace.pk, 2_000, since=now - timedelta(days=5), until=now))
+    with CaptureQueriesContext(connection) as captured:
+        assert not rows_of(client, f"{url(tenant)}?range=all&{name}=nosuch")
+    narrowed = [one["sql"] for one in captured if f'"{name}_id" = ' in one["sql"]]
+    assert narrowed
+    for sql in narrowed:
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
+            plan = [str(row[-1]) for row in cursor.fetchall()]
+        assert any(f"INDEX audit_at_{name} (" in one for one in plan), (sql, plan)
+
+
+@pytest.mark.parametrize("rule", ["deny", "nosuch"])
+def test_a_filter_that_finds_few_reads_the_log_once_for_all_numbers(
+    tenant: Tenant, rule: str
+) -> None:
+    """REL-1864: no index knows it, so each further number would read the whole log again; in reports, too."""
+    client = tenant.client("auditor")
+    a_refusal(tenant)
+    with CaptureQueriesContext(connection) as captured:
+        answer = client.get(f"{url(tenant)}?range=all&rule={rule}")
+    assert answer.context["overview"].entries == (rule == "deny")
+    assert answer.context["totals"].refused == (rule == "deny")
+    narrowed = [one["sql"] for one in captured if '"rule" = ' in one["sql"]]
+    assert len(narrowed) == 2, "the page, and its numbers"
+    with CaptureQueriesContext(connection) as captured:
+        answer = client.get(f"{url(tenant)}reports/?range=all&rule={rule}")
+    assert answer.context["is_empty"] == (rule != "deny")
+    narrowed = [one["sql"] for one in captured if '"rule" = ' in one["sql"]]
+    assert len(narrowed) == 3, "its numbers, the slowest calls, and changed definitions"

@@ -45,7 +45,7 @@ from audit.sealing.tombstones import make_tombstone
 from audit.services import EntryDraft, drafted, write
 from audit.verification.online import verify
 from config.celery import app
-from tests.audit.tampering import tamper
+from tests.audit.tampering import tamper, write_entries
 from tests.factories import Tenant, TwoTenants, make_tenant
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 
@@ -517,3 +517,16 @@ def test_holds_and_erasure_on_the_page(tenant: Tenant) -> None:
     assert owner.post(url(tenant, "erase/"), wanted).status_code == 302
     row = AuditEntry.objects.for_workspace(tenant.workspace).get(pk=entry.pk)
     assert row.result_preview == ""
+
+
+@pytest.mark.sqlite
+def test_on_sqlite_removal_lets_others_write_in_between(tenant: Tenant) -> None:
+    """REL-1865: one transaction takes few entries, since nobody else writes meanwhile."""
+    write_entries(tenant, 1_100)
+    while seal_pending().sealed:
+        pass
+    keep(tenant, keep_days=30)
+    removed = apply_retention(tenant.workspace.pk, now=NOW + timedelta(days=40))
+    assert removed.entries == 1_100
+    stones = AuditTombstone.objects.order_by("first_seq").values_list("first_seq", "last_seq")
+    assert list(stones) == [(1, 500), (501, 1_000), (1_001, 1_100)]
