@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import allauth.account.admin  # noqa: F401 - registers what is taken out below
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
@@ -119,8 +119,43 @@ class _GivesRoles(WorkspaceModelAdmin):
         return field
 
 
+_ROLE_QUESTIONS: Final = {
+    Role.MEMBER: Question(
+        asked=ngettext_lazy(
+            "Change the role of %(count)s person to member?",
+            "Change the role of %(count)s people to member?",
+            "count",
+        ),
+        consequence=_(
+            "Owners and administrators among them can no longer manage members, buds and servers."
+        ),
+        verb=_("Change role"),
+    ),
+    Role.ADMIN: Question(
+        asked=ngettext_lazy(
+            "Change the role of %(count)s person to admin?",
+            "Change the role of %(count)s people to admin?",
+            "count",
+        ),
+        consequence=_(
+            "They manage members, buds and servers. Owners among them no longer own the workspace."
+        ),
+        verb=_("Change role"),
+    ),
+    Role.OWNER: Question(
+        asked=ngettext_lazy(
+            "Change the role of %(count)s person to owner?",
+            "Change the role of %(count)s people to owner?",
+            "count",
+        ),
+        consequence=_("They may do everything here, and can remove you."),
+        verb=_("Change role"),
+    ),
+}
+
+
 @admin.register(Membership)
-class MembershipAdmin(_GivesRoles):
+class MembershipAdmin(AsksBeforeSaving, _GivesRoles):
     """Members of the workspace: their roles, and who may audit."""
 
     section = Section.PEOPLE
@@ -193,6 +228,11 @@ class MembershipAdmin(_GivesRoles):
         right = "is_auditor" if may_choose_auditors(actor_of(request)) else "auditor"
         return ["person", "role", right]
 
+    def question_before(self, form: Any) -> Question | None:
+        """A role chosen in the form is what the actions give, too."""
+        is_changed = "role" in form.changed_data
+        return _ROLE_QUESTIONS[Role(form.cleaned_data["role"])] if is_changed else None
+
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
         kept = Membership.objects.also_suspended(obj.workspace_id).fetch(obj.pk)
         with telling(request):
@@ -244,17 +284,7 @@ class MembershipAdmin(_GivesRoles):
         done=ngettext_lazy(
             "%(count)s person is a member now.", "%(count)s people are members now.", "count"
         ),
-        question=Question(
-            asked=ngettext_lazy(
-                "Change the role of %(count)s person to member?",
-                "Change the role of %(count)s people to member?",
-                "count",
-            ),
-            consequence=_(
-                "Owners and administrators among them can no longer manage members, buds and servers."
-            ),
-            verb=_("Change role"),
-        ),
+        question=_ROLE_QUESTIONS[Role.MEMBER],
         permissions=["change"],
     )
     def make_member(self, request: HttpRequest, row: Membership) -> None:
@@ -265,17 +295,7 @@ class MembershipAdmin(_GivesRoles):
         done=ngettext_lazy(
             "%(count)s person is an admin now.", "%(count)s people are admins now.", "count"
         ),
-        question=Question(
-            asked=ngettext_lazy(
-                "Change the role of %(count)s person to admin?",
-                "Change the role of %(count)s people to admin?",
-                "count",
-            ),
-            consequence=_(
-                "They manage members, buds and servers. Owners among them no longer own the workspace."
-            ),
-            verb=_("Change role"),
-        ),
+        question=_ROLE_QUESTIONS[Role.ADMIN],
         permissions=["change"],
     )
     def make_admin(self, request: HttpRequest, row: Membership) -> None:
@@ -286,15 +306,7 @@ class MembershipAdmin(_GivesRoles):
         done=ngettext_lazy(
             "%(count)s person is an owner now.", "%(count)s people are owners now.", "count"
         ),
-        question=Question(
-            asked=ngettext_lazy(
-                "Change the role of %(count)s person to owner?",
-                "Change the role of %(count)s people to owner?",
-                "count",
-            ),
-            consequence=_("They may do everything here, and can remove you."),
-            verb=_("Change role"),
-        ),
+        question=_ROLE_QUESTIONS[Role.OWNER],
         permissions=["change"],
     )
     def make_owner(self, request: HttpRequest, row: Membership) -> None:
