@@ -239,7 +239,7 @@ def test_dialogs_of_the_sidebar_begin_where_people_work(
 
 @pytest.mark.usefixtures("quick")
 def test_what_a_dialog_does_is_in_sight_in_a_low_window(new_context: NewContext) -> None:
-    """REL-1803: its buttons stand wholly inside, whatever lies above them; what has the focus is not under them."""
+    """REL-1803, REL-1826: its heading, Close and its buttons stand wholly inside; what has the focus is not under them."""
     page = new_context().new_page()
     enter(page, MEMBER)
     open_chat(page, "Notes", 'Read the note "ideas"')
@@ -265,8 +265,13 @@ def test_what_a_dialog_does_is_in_sight_in_a_low_window(new_context: NewContext)
             for button in foot.get_by_role("button").all():
                 expect(button).to_be_in_viewport(ratio=1)
             top = foot.evaluate("one => one.getBoundingClientRect().top")
-            for control in dialog.locator("input").all():
+            head = dialog.locator("header")
+            bottom = head.evaluate("one => one.getBoundingClientRect().bottom")
+            for control in reversed(dialog.locator("input").all()):
                 control.focus()
+                expect(head.get_by_role("heading")).to_be_in_viewport(ratio=1)
+                expect(head.get_by_role("button", name="Close")).to_be_in_viewport(ratio=1)
+                assert control.evaluate("one => one.getBoundingClientRect().top") >= bottom
                 assert control.evaluate("one => one.getBoundingClientRect().bottom") <= top
             page.keyboard.press("Escape")
             expect(dialog).to_have_count(0)
