@@ -208,9 +208,9 @@ function ResourceChip(props: { attachment: Attachment; server: ServerName; conve
         {word && <span class="chip-from">{word}</span>}
       </button>
       <Remark attachment={attachment} />
-      {isChanged && (
+      {(isChanged || attachment.status === "failed") && (
         <p class="text-xs text-(--quiet)">
-          {t.changedSince}{" "}
+          {isChanged && `${t.changedSince} `}
           <button
             type="button"
             class="link-brand"
