@@ -4,9 +4,12 @@ import { expect, it } from "vitest";
 import type { Attachment } from "../src/wire";
 import { at, openPage, PLACE } from "./page";
 
-openPage({ body: PLACE, server_icons: {} });
+openPage({ body: PLACE });
 const { AttachmentChips } = await import("../src/chat/attachment-chips");
+const { serverIcons } = await import("../src/server-icons");
 const { picked } = await import("../src/chat/picked");
+
+serverIcons.value = {};
 
 const resource = (values: Partial<Attachment>): Attachment => ({
   id: "a1",
