@@ -162,13 +162,14 @@ def let_daphne_say_why() -> None:
 def limit_sockets_of_daphne() -> None:
     """Keep no more of what a socket sends than a page would send.
 
-    Daphne's queues have no end. Its library answers every ping, whether the other side reads the answers or not.
+    Daphne's queues have no end. Its library answers every ping, whether the other side reads the answers or not. And it
+    takes the limit of what comes in for one of what goes out. A chat with long messages is a larger frame.
     """
     protocol: Any = sys.modules.get("daphne.ws_protocol")
     if protocol is None:
         return
     socket = protocol.WebSocketProtocol
-    take, answer = socket.onMessage, socket.onPing
+    take, answer, send = socket.onMessage, socket.onPing, socket.sendMessage
 
     def take_some(self: Any, payload: bytes, isBinary: bool) -> None:  # noqa: N803 - the library's
         if self.application_queue.qsize() < _MOST_UNREAD:
@@ -182,6 +183,14 @@ def limit_sockets_of_daphne() -> None:
             self._answered_at = now
             answer(self, payload)
 
+    def send_whole(self: Any, payload: bytes, isBinary: bool = False) -> None:  # noqa: N803 - the library's
+        most, self.maxMessagePayloadSize = self.maxMessagePayloadSize, 0
+        try:
+            send(self, payload, isBinary)
+        finally:
+            self.maxMessagePayloadSize = most
+
+    socket.sendMessage = send_whole
     socket.onMessage = take_some
     socket.onPing = answer_now_and_then
 

@@ -2,6 +2,7 @@
 
 DomainError
 ├── NotFound          404  missing, or another workspace's: the two answer alike
+│   └── WorkspaceNotFound  of the workspace itself
 ├── PermissionDenied  403  the actor's role or token does not allow it
 ├── Conflict          409  somebody else was first, or the state has moved on
 ├── InvalidInput      422  the input does not fit; names the fields
@@ -54,6 +55,13 @@ class NotFound(DomainError):
         """That this row, or one of this model, is not there; abbreviations in its name stay as they are written."""
         told = gettext("%(verbose_name)s not found.") % {"verbose_name": row._meta.verbose_name}
         return cls(f"{told[:1].upper()}{told[1:]}")
+
+
+class WorkspaceNotFound(NotFound):
+    """A program tells by the code that it is not a row in a workspace that is gone."""
+
+    code = "workspace_not_found"
+    default_message = _("Workspace not found.")
 
 
 class PermissionDenied(DomainError):

@@ -26,6 +26,10 @@ class ToolPermissionAdmin(ReadOnly, WorkspaceModelAdmin):
 
     section = Section.PEOPLE
     page_name = _("Allowed tools")
+    where_from = _(
+        "Tools that members chose “Always” for when a call asked them. They run without asking that member again."
+        " You can revoke each permission here."
+    )
     manage_permission = Permission.MANAGE_MEMBERS
     actions = ("revoke",)
     list_display = ["user", "tool_name", "server", "where", "state", "created_at"]

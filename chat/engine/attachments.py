@@ -30,6 +30,7 @@ SIDE_BY_SIDE = 4
 MOST_CHARACTERS = 60_000
 """Of one resource, for the model; the page has what the server's own limit allows."""
 _IN_PART = gettext_noop("Only its beginning could be read.")
+_REST = "\n[the rest was cut off]"
 _DELETED = gettext_noop("This file has been deleted.")
 
 
@@ -110,11 +111,12 @@ def _finish(lease: Lease, attachment_id: UUID, outcome: ResourceOutcome) -> None
     with held(lease) as (changes, _):
         row = _fetch(lease, attachment_id)
         texts = [strip_hidden(part.as_model_text()) for part in outcome.content]
-        if outcome.truncated:
-            texts.append("[the rest was cut off]")
+        text = "\n".join(texts)
+        is_cut = outcome.truncated or len(text) > MOST_CHARACTERS
         row.status = AttachmentStatus.READY.value
         row.content = shown([part.as_json() for part in outcome.content])
-        row.model_text = "\n".join(texts)[:MOST_CHARACTERS]
+        row.model_text = text[:MOST_CHARACTERS] + (_REST if is_cut else "")
+        row.error = _IN_PART if is_cut else ""
         row.read_at = database_now()
         row.save()
         changes.message(_message_of(row))

@@ -51,6 +51,8 @@ async def application(scope, receive, send):
         if scope["path"] == "/much/":
             for number in range(400):
                 await send({"type": "websocket.send", "text": f"{number} " + "x" * number * 100})
+        if scope["path"] == "/large/":
+            await send({"type": "websocket.send", "text": "x" * 3_000_000})
         if scope["path"] == "/ws/ended":
             return
         try:
@@ -263,6 +265,16 @@ def test_what_is_sent_at_once_keeps_its_order(port: int) -> None:
         reader = line.makefile("rb")
         told = [text_of(reader) for _ in range(400)]
     assert told == [f"{number} " + "x" * number * 100 for number in range(400)]
+
+
+def test_a_page_is_sent_what_is_larger_than_it_may_send_itself(port: int) -> None:
+    """REL-1823: a chat with long messages is one frame of more than a mebibyte. A page sends no such thing."""
+    with socket_to(port, "/large/") as line:
+        assert text_of(line.makefile("rb")) == "x" * 3_000_000
+        size = 2 * 1024 * 1024
+        line.sendall(bytes([0x80 | TEXT, 0xFF]) + size.to_bytes(8, "big") + bytes(4))
+        with pytest.raises(ConnectionResetError):
+            line.recv(1)
 
 
 def test_who_leaves_while_much_is_sent_harms_nobody(port: int) -> None:

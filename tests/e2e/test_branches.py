@@ -135,7 +135,7 @@ def scroll(page: Page, top: int) -> None:
 def test_a_long_conversation_can_be_read_back_to_its_beginning(
     page: Page, trellis: RunningTrellis
 ) -> None:
-    """REL-330, REL-655: of 10,000 messages all can be reached, and the reader stays at what they were reading."""
+    """REL-330, REL-655, REL-1827: of 10,000 messages all can be reached, under the chat's header, and the reader stays where they read."""
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Tokyo?")
     expect(page.locator("article.answer")).to_contain_text("In Tokyo it is now")
@@ -162,6 +162,7 @@ def test_a_long_conversation_can_be_read_back_to_its_beginning(
     page.goto("/w/demo/")
     page.goto(f"{talk}#message-{linked}")
     expect(page.get_by_text("Message number 777.")).to_be_in_viewport()
+    expect(page.locator(".chat-header")).to_be_in_viewport(ratio=1)
     expect(page.get_by_text("Message number 760.")).to_have_count(1)  # what is above has come
     assert messages.count() < 400
     scroll(page, 1_000_000)

@@ -239,7 +239,7 @@ def test_dialogs_of_the_sidebar_begin_where_people_work(
 
 @pytest.mark.usefixtures("quick")
 def test_what_a_dialog_does_is_in_sight_in_a_low_window(new_context: NewContext) -> None:
-    """REL-1803: its buttons stand wholly inside, whatever lies above them; what has the focus is not under them."""
+    """REL-1803, REL-1826: its heading, Close and its buttons stand wholly inside; what has the focus is not under them."""
     page = new_context().new_page()
     enter(page, MEMBER)
     open_chat(page, "Notes", 'Read the note "ideas"')
@@ -252,21 +252,31 @@ def test_what_a_dialog_does_is_in_sight_in_a_low_window(new_context: NewContext)
 
         return open_it
 
+    def share() -> None:
+        open_share(page)
+        # Those who can be chosen come a moment later, and make the dialog higher.
+        expect(page.get_by_role("dialog").get_by_text("Ada Admin")).to_be_visible()
+
     def prompt() -> None:
         page.get_by_role("textbox", name="Message").first.fill("/tidy")
         page.get_by_role("option").first.click()
 
     for width, height in ((900, 600), (390, 660), (1280, 600), (640, 360)):
         page.set_viewport_size({"width": width, "height": height})
-        for open_it in (partial(open_share, page), by_menu("Rename"), by_menu("Delete"), prompt):
+        for open_it in (share, by_menu("Rename"), by_menu("Delete"), prompt):
             open_it()
             dialog = page.get_by_role("dialog")
             foot = dialog.locator(".dialog-foot")
             for button in foot.get_by_role("button").all():
                 expect(button).to_be_in_viewport(ratio=1)
             top = foot.evaluate("one => one.getBoundingClientRect().top")
+            head = dialog.locator("header")
+            bottom = head.evaluate("one => one.getBoundingClientRect().bottom")
             for control in dialog.locator("input").all():
                 control.focus()
+                expect(head.get_by_role("heading")).to_be_in_viewport(ratio=1)
+                expect(head.get_by_role("button", name="Close")).to_be_in_viewport(ratio=1)
+                assert control.evaluate("one => one.getBoundingClientRect().top") >= bottom
                 assert control.evaluate("one => one.getBoundingClientRect().bottom") <= top
             page.keyboard.press("Escape")
             expect(dialog).to_have_count(0)

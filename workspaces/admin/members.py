@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.contrib import admin
 from django.db import models
@@ -16,7 +16,7 @@ from workspaces.admin.roles import GivesRoles
 from workspaces.errors import Conflict
 from workspaces.models import Membership
 from workspaces.pages.admin_sections import Section
-from workspaces.pages.model_admin import actor_of, telling
+from workspaces.pages.model_admin import AsksBeforeSaving, actor_of, telling
 from workspaces.pages.row_actions import Question, given_reason, row_action
 from workspaces.people.services import (
     change_membership,
@@ -32,8 +32,43 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 
+_ROLE_QUESTIONS: Final = {
+    Role.MEMBER: Question(
+        asked=ngettext_lazy(
+            "Change the role of %(count)s person to member?",
+            "Change the role of %(count)s people to member?",
+            "count",
+        ),
+        consequence=_(
+            "Owners and administrators among them can no longer manage members, buds and servers."
+        ),
+        verb=_("Change role"),
+    ),
+    Role.ADMIN: Question(
+        asked=ngettext_lazy(
+            "Change the role of %(count)s person to admin?",
+            "Change the role of %(count)s people to admin?",
+            "count",
+        ),
+        consequence=_(
+            "They manage members, buds and servers. Owners among them no longer own the workspace."
+        ),
+        verb=_("Change role"),
+    ),
+    Role.OWNER: Question(
+        asked=ngettext_lazy(
+            "Change the role of %(count)s person to owner?",
+            "Change the role of %(count)s people to owner?",
+            "count",
+        ),
+        consequence=_("They may do everything here, and can remove you."),
+        verb=_("Change role"),
+    ),
+}
+
+
 @admin.register(Membership)
-class MembershipAdmin(GivesRoles):
+class MembershipAdmin(AsksBeforeSaving, GivesRoles):
     """Members of the workspace: their roles, and who may audit."""
 
     section = Section.PEOPLE
@@ -106,6 +141,11 @@ class MembershipAdmin(GivesRoles):
         right = "is_auditor" if may_choose_auditors(actor_of(request)) else "auditor"
         return ["person", "role", right]
 
+    def question_before(self, form: Any) -> Question | None:
+        """A role chosen in the form is what the actions give, too."""
+        is_changed = "role" in form.changed_data
+        return _ROLE_QUESTIONS[Role(form.cleaned_data["role"])] if is_changed else None
+
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
         kept = Membership.objects.also_suspended(obj.workspace_id).fetch(obj.pk)
         with telling(request):
@@ -157,17 +197,7 @@ class MembershipAdmin(GivesRoles):
         done=ngettext_lazy(
             "%(count)s person is a member now.", "%(count)s people are members now.", "count"
         ),
-        question=Question(
-            asked=ngettext_lazy(
-                "Change the role of %(count)s person to member?",
-                "Change the role of %(count)s people to member?",
-                "count",
-            ),
-            consequence=_(
-                "Owners and administrators among them can no longer manage members, buds and servers."
-            ),
-            verb=_("Change role"),
-        ),
+        question=_ROLE_QUESTIONS[Role.MEMBER],
         permissions=["change"],
     )
     def make_member(self, request: HttpRequest, row: Membership) -> None:
@@ -178,17 +208,7 @@ class MembershipAdmin(GivesRoles):
         done=ngettext_lazy(
             "%(count)s person is an admin now.", "%(count)s people are admins now.", "count"
         ),
-        question=Question(
-            asked=ngettext_lazy(
-                "Change the role of %(count)s person to admin?",
-                "Change the role of %(count)s people to admin?",
-                "count",
-            ),
-            consequence=_(
-                "They manage members, buds and servers. Owners among them no longer own the workspace."
-            ),
-            verb=_("Change role"),
-        ),
+        question=_ROLE_QUESTIONS[Role.ADMIN],
         permissions=["change"],
     )
     def make_admin(self, request: HttpRequest, row: Membership) -> None:
@@ -199,15 +219,7 @@ class MembershipAdmin(GivesRoles):
         done=ngettext_lazy(
             "%(count)s person is an owner now.", "%(count)s people are owners now.", "count"
         ),
-        question=Question(
-            asked=ngettext_lazy(
-                "Change the role of %(count)s person to owner?",
-                "Change the role of %(count)s people to owner?",
-                "count",
-            ),
-            consequence=_("They may do everything here, and can remove you."),
-            verb=_("Change role"),
-        ),
+        question=_ROLE_QUESTIONS[Role.OWNER],
         permissions=["change"],
     )
     def make_owner(self, request: HttpRequest, row: Membership) -> None:

@@ -14,7 +14,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.exceptions import PermissionDenied as RestPermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
-from workspaces.errors import NotFound, NoWorkspace, PermissionDenied
+from workspaces.errors import NotFound, NoWorkspace, PermissionDenied, WorkspaceNotFound
 from workspaces.middleware import MemberRole, bind_platform, bind_workspace
 from workspaces.people.suspending import find_suspension, words_of_suspension
 from workspaces.people.tokens import MCP_SCOPES, authenticate
@@ -120,7 +120,7 @@ class InWorkspace(BasePermission):
         """Give False for nobody (401).
 
         Raises:
-            NoWorkspace, NotFound: the request names no workspace, or one that the person may not enter.
+            NoWorkspace, WorkspaceNotFound: the request names no workspace, or one that the person may not enter.
             PermissionDenied: the token does not hold the scope, or the view accepts no tokens.
         """
         if not request.user.is_authenticated:
@@ -130,7 +130,7 @@ class InWorkspace(BasePermission):
             slug = request.headers.get("X-Workspace")
             if (membership := find_suspension(http_request.user, slug=slug)) is not None:
                 raise PermissionDenied(" ".join(words_of_suspension(membership)))
-            raise NotFound(_("Workspace not found.")) if slug else NoWorkspace()
+            raise WorkspaceNotFound if slug else NoWorkspace
         _require_scope(http_request.actor.scopes, request, view)
         return True
 

@@ -76,6 +76,8 @@ class TrackedModelAdmin(ModelAdmin):
     """Under which heading its page stands."""
     page_name: ClassVar[Promise | str] = ""
     """What the page is called in the navigation; empty: as the model, in the plural."""
+    where_from: ClassVar[Promise | str] = ""
+    """Said of a list without rows that cannot be added here: what stands in it, and where it comes from."""
     offers_export: ClassVar[bool] = True
     """Whether whoever sees the list may take it as a file."""
     change_form_after_template = "admin/seen_values.html"

@@ -28,6 +28,8 @@ export async function refreshConversation(id: string): Promise<void> {
     if (place.value === id && openProblem.value) void openAgain(); // it was restored elsewhere
   } catch (error) {
     if (!(error instanceof ApiProblem) || error.status !== 404) return;
+    // They were removed from the workspace, which the page says. The chat is still there, and so is what they typed.
+    if (error.code === "workspace_not_found") return;
     const wasHere = place.value === id;
     const wasTemporary = openState.value?.id === id && openState.value.conversation?.is_temporary;
     forget(id);

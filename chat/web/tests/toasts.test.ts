@@ -76,6 +76,16 @@ it("REL-953: tells whoever looks at a chat that it was deleted elsewhere, and br
   vi.unstubAllGlobals();
 });
 
+it("REL-1828: does not call a chat deleted of a workspace that somebody was removed from", async () => {
+  const errors = [{ code: "workspace_not_found", detail: "Workspace not found.", attr: null }];
+  vi.stubGlobal("fetch", async () => Response.json({ errors }, { status: 404 }));
+  app.place.value = "c1";
+  await app.refreshConversation("c1");
+  expect(texts()).toEqual([]);
+  expect(app.place.value).toBe("c1");
+  vi.unstubAllGlobals();
+});
+
 it("REL-1727: tells it, too, to whoever was offline when the chat was deleted", async () => {
   vi.stubGlobal("fetch", async () => new Response("{}", { status: 404 }));
   const { CommandError } = await import("../src/net/socket");

@@ -18,6 +18,7 @@ from mcp_servers.registry.consent import call_rules, policy
 from mcp_servers.registry.consent.call_policy import action_of, facts_of_call
 from workspaces.actors import Actor
 from workspaces.errors import Conflict, PermissionDenied
+from workspaces.holding import hold
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -112,10 +113,12 @@ def forget_permission(*, permission: ToolPermission, actor: Actor) -> None:
 
     Raises:
         PermissionDenied: it is somebody else's.
+        NotFound: it is taken back already.
     """
     require(actor, Permission.USE_CHAT, workspace_id=permission.workspace_id)
     if actor.user_id != permission.user_id:
         raise PermissionDenied(_("This permission belongs to someone else."))
+    hold(permission, fields=["asks_always"])
     record(_draft(permission, permission.tool, Action.PERMISSION_FORGOTTEN, actor))
     permission.delete()
 
@@ -127,8 +130,10 @@ def revoke_permission(*, permission: ToolPermission, actor: Actor) -> None:
     Raises:
         PermissionDenied: the actor does not manage members.
         Conflict: the member wants to be asked each time, which nobody takes back for them.
+        NotFound: it is taken back already.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=permission.workspace_id)
+    hold(permission, fields=["asks_always"])
     if permission.asks_always:
         raise Conflict(_("This member wants to be asked. Only they can change that."))
     draft = _draft(permission, permission.tool, Action.PERMISSION_FORGOTTEN, actor)

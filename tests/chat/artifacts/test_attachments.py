@@ -56,6 +56,20 @@ def test_what_is_attached_is_read_and_given_to_the_model_as_data(asked: Chat) ->
     assert any(action.startswith("resource") for (action,) in actions)
 
 
+def test_a_part_of_a_long_resource_is_told_as_a_part(
+    parked: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1825: to the model, which would take it for the whole, and to people beside the message."""
+    monkeypatch.setattr(attachments, "MOST_CHARACTERS", 9)
+    parked.model.say("Soup")
+    send_with(parked, MENU)
+    parked.watching.turn("completed")
+    told = parked.model.requests[0]["messages"][-1]["content"]
+    assert told.endswith("> # Soup\n> of\n> [the rest was cut off]")
+    [row] = parked.snapshot()["messages"][0]["attachments"]
+    assert (row["status"], row["error"]) == ("ready", "Only its beginning could be read.")
+
+
 def test_it_is_watched_from_then_on(parked: Chat) -> None:
     """Ours: connections subscribe to what somebody attached, and to nothing else."""
     parked.model.say("Soup")

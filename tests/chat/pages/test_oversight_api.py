@@ -96,6 +96,12 @@ def test_administrators_see_and_revoke_what_members_always_allow(
     assert tenant.client("member").get(LIST).status_code in {302, 403}
 
 
+def test_a_list_without_permissions_says_where_they_come_from(tenant: Tenant) -> None:
+    """REL-1824: nobody can add one there."""
+    page = tenant.client("admin").get(LIST).content.decode()
+    assert "Tools that members chose “Always” for" in page
+
+
 def tool_in(tenant: Tenant) -> McpTool:
     """A tool of the workspace."""
     return stored_tool(http_server(tenant, "https://mcp.example.org/mcp"), "its tool")

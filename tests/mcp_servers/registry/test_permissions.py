@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from asgiref.sync import sync_to_async
 from uuid_utils.compat import uuid7
@@ -15,12 +17,13 @@ from mcp_servers.registry import services
 from mcp_servers.registry.consent.permissions import (
     forget_permission,
     remember_permission,
+    revoke_permission,
     valid_permissions,
 )
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import a_request, actor_of, tool_of
-from workspaces.errors import Conflict, PermissionDenied
+from workspaces.errors import Conflict, NotFound, PermissionDenied
 
 
 @pytest.fixture
@@ -133,3 +136,18 @@ def test_what_must_ask_each_time_cannot_be_remembered(tenant: Tenant, plain: Mcp
     plain.refresh_from_db()
     with pytest.raises(Conflict):
         remember(tenant, plain)
+
+
+@pytest.mark.parametrize("takes_back", [forget_permission, revoke_permission])
+def test_it_is_taken_back_once(
+    tenant: Tenant, plain: McpTool, takes_back: Callable[..., None]
+) -> None:
+    """REL-1821: whoever comes second is told that it is gone, and the log says it once."""
+    read_before = remember(tenant, plain)
+    taken = ToolPermission.objects.for_workspace(tenant.workspace).get()
+    actor = actor_of(tenant, "member" if takes_back is forget_permission else "admin")
+    takes_back(permission=taken, actor=actor)
+    with pytest.raises(NotFound):
+        takes_back(permission=read_before, actor=actor)
+    entries = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert entries.filter(action=Action.PERMISSION_FORGOTTEN.value).count() == 1

@@ -149,6 +149,8 @@ def test_the_workspace_comes_from_the_header_or_the_token(two_workspaces: TwoTen
     foreign = client.get(URL, headers={"X-Workspace": b.workspace.slug})
     missing = client.get(URL, headers={"X-Workspace": "nowhere"})
     assert foreign.status_code == missing.status_code == 404
+    # REL-1828: a page that is open must not take it for a row that was deleted.
+    assert foreign.json()["errors"][0]["code"] == "workspace_not_found"
     assert foreign.json() == missing.json()
     plain = token_of(a, "servers:read")
     for slug in (b.workspace.slug, "nowhere"):

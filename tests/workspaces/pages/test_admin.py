@@ -84,7 +84,7 @@ def test_the_last_owner_cannot_be_demoted_here_either(tenant: Tenant) -> None:
     client = tenant.client("owner")
     page = client.post(
         f"/admin/workspaces/membership/{row.pk}/change/",
-        {"role": "member", "_save": "Save"},
+        {"role": "member", "_save": "Save", "confirmed": "yes"},
         follow=True,
     )
     assert [str(m) for m in page.context["messages"]] == [

@@ -462,3 +462,24 @@ def test_a_form_that_shuts_an_account_out_or_gives_it_everything_asks_first(
     person.refresh_from_db()
     assert (person.is_active, person.is_superuser) == (name != "is_active", name == "is_superuser")
     assert person.name == "Renamed"
+
+
+@pytest.mark.parametrize("role", ["member", "admin", "owner"])
+def test_a_form_that_changes_a_role_asks_first(tenant: Tenant, role: str) -> None:
+    """REL-1822: with the words of the list's action. To give the right to audit asks nothing."""
+    row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+    row.role = "member" if role != "member" else "admin"
+    row.save()
+    page, client = f"{MEMBERS}{row.pk}/change/", tenant.client("owner")
+    asked = client.post(page, {"role": role, "is_auditor": "on"})
+    text = asked.content.decode()
+    assert f"Change the role of 1 person to {role}?" in text
+    assert tenant.member.email in text
+    row.refresh_from_db()
+    assert (row.role == role, row.is_auditor) == (False, False)
+    assert client.post(page, dict(asked.context["hidden"])).status_code == 302
+    row.refresh_from_db()
+    assert (row.role, row.is_auditor) == (role, True)
+    assert client.post(page, {"role": role}).status_code == 302
+    row.refresh_from_db()
+    assert (row.role, row.is_auditor) == (role, False)

@@ -145,6 +145,12 @@ function hasChanged(attachment: Attachment): boolean {
   return changed > Date.parse(read_at);
 }
 
+/** Why it could not be read, or not all of it. */
+function Remark({ attachment: { error, status } }: { attachment: Attachment }) {
+  if (!error) return null;
+  return <p class={status === "failed" ? "field-error text-right" : "text-xs text-(--quiet)"}>{error}</p>;
+}
+
 /** A file opens beside the chat; a picture is shown right here. */
 function FileChip({ attachment, file }: { attachment: Attachment; file: AttachedFile }) {
   const isThere = files.value.some((one) => one.id === file.id);
@@ -172,11 +178,7 @@ function FileChip({ attachment, file }: { attachment: Attachment; file: Attached
           </>
         )}
       </button>
-      {attachment.error && (
-        <p class={attachment.status === "failed" ? "field-error text-right" : "text-xs text-(--quiet)"}>
-          {attachment.error}
-        </p>
-      )}
+      <Remark attachment={attachment} />
     </li>
   );
 }
@@ -205,10 +207,10 @@ function ResourceChip(props: { attachment: Attachment; server: ServerName; conve
         <span class="chip-from">{server.name}</span>
         {word && <span class="chip-from">{word}</span>}
       </button>
-      {attachment.error && <p class="field-error text-right">{attachment.error}</p>}
-      {isChanged && (
+      <Remark attachment={attachment} />
+      {(isChanged || attachment.status === "failed") && (
         <p class="text-xs text-(--quiet)">
-          {t.changedSince}{" "}
+          {isChanged && `${t.changedSince} `}
           <button
             type="button"
             class="link-brand"

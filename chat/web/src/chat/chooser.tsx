@@ -1,9 +1,10 @@
+import { computed } from "@preact/signals";
 import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../boot";
 import { place } from "../place";
 import { buds } from "../store/buds";
-import { runningTurn } from "../store/open-conversation";
+import { openState, runningTurn } from "../store/open-conversation";
 import t from "../texts/choosing";
 import common from "../texts/common";
 import compareTexts from "../texts/comparing";
@@ -38,17 +39,19 @@ import {
 import { comparing } from "./comparing";
 import { HOME } from "./draft";
 
-const openChooser = () => {
-  chooser.value = "all";
-};
+/** The chat's own bud, where it is archived or no longer for this person: the chat goes on with it. */
+const goneBud = computed(() => {
+  const bud = openState.value?.conversation?.bud;
+  return place.value && bud && buds.value && !answeringBud.value ? bud : null;
+});
 
 /** Under a chat's title: who answers. It opens the choice, where there is one. */
 export function AnswerLine({ bud: named, model: used }: { bud: string; model: string | undefined }) {
   const bud = answeringBud.value;
   const words = used ? `${named} · ${used}` : named;
-  if (!bud || boot.is_kept) return <p class="chat-subtitle">{words}</p>;
+  if (!(bud || goneBud.value) || boot.is_kept) return <p class="chat-subtitle">{words}</p>;
   return (
-    <ChoiceButton class="chat-subtitle chat-answers" bud={named} model={used ?? bud.model.name}>
+    <ChoiceButton class="chat-subtitle chat-answers" bud={named} model={used ?? bud?.model.name}>
       <span class="truncate">{words}</span>
       <Icon name="chevronDown" />
     </ChoiceButton>
@@ -57,14 +60,15 @@ export function AnswerLine({ bud: named, model: used }: { bud: string; model: st
 
 /** Says who answers, and opens the choice. */
 export function ChoiceChip({ class: more = "" }: { class?: string }) {
-  const bud = answeringBud.value;
+  const bud = answeringBud.value ?? goneBud.value;
   if (!bud) return null;
-  const model = answeringModel.value?.name ?? bud.model.name;
+  const own = answeringBud.value?.model;
+  const model = answeringModel.value?.name ?? own?.name;
   return (
     <ChoiceButton class={`btn btn-sm btn-quiet choice-chip ${more}`} bud={bud.name} model={model}>
       <span aria-hidden="true">{bud.avatar || "🌱"}</span>
       <span class="truncate">{bud.name}</span>
-      {(!bud.model.is_demo || answeringModel.value) && (
+      {(own?.is_demo === false || answeringModel.value) && (
         <span class="truncate text-(--quiet) choice-model">{model}</span>
       )}
       <Icon name="chevronsUpDown" class="text-(--quiet)" />
@@ -75,7 +79,8 @@ export function ChoiceChip({ class: more = "" }: { class?: string }) {
 interface ChoiceButtonProps {
   class: string;
   bud: string;
-  model: string;
+  /** Absent: nobody here knows it. */
+  model: string | undefined;
   children: ComponentChildren;
 }
 
@@ -86,11 +91,13 @@ function ChoiceButton({ class: look, bud, model, children }: ChoiceButtonProps) 
     <button
       type="button"
       class={look}
-      aria-label={t.change(bud, model)}
+      aria-label={model ? t.change(bud, model) : t.changeGone(bud)}
       aria-haspopup="dialog"
       title={isBusy ? t.waitForAnswer : t.title}
       disabled={isBusy}
-      onClick={openChooser}
+      onClick={() => {
+        chooser.value = goneBud.value ? "buds" : "all";
+      }}
     >
       {children}
     </button>
@@ -215,6 +222,11 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
         onClose={onClose}
       />
       <div class="search-results" tabIndex={0} role="region" aria-label={t.title}>
+        {goneBud.value && (
+          <p class="px-3 py-2 text-sm" role="status">
+            {t.gone(goneBud.value.name)}
+          </p>
+        )}
         {unusable && (
           <p class="px-3 py-2 text-sm" role="status">
             {t.unusable(unusable)}

@@ -8,9 +8,15 @@ import comparing from "../texts/comparing";
 import { Bubble } from "./bubble";
 import { namedBud } from "./mentions";
 
+/** What is under way with it. The page tries no further where its person may not enter. */
+function stateInWords(): string {
+  const status = socketStatus.value;
+  if (status === "open") return t.sending;
+  return status === "forbidden" || status === "signed_out" ? t.sendsOnReturn : t.sendsLater;
+}
+
 /** A message that the server has not shown back. */
 export function OutgoingMessage({ outgoing }: { outgoing: Outgoing }) {
-  const isOffline = socketStatus.value !== "open";
   return (
     <article class="user-message" aria-label={t.you}>
       <h2 class="sr-only">{t.youSaid}</h2>
@@ -46,7 +52,7 @@ export function OutgoingMessage({ outgoing }: { outgoing: Outgoing }) {
           </button>
         </div>
       ) : (
-        <p class="text-right text-xs text-(--quiet)">{isOffline ? t.sendsLater : t.sending}</p>
+        <p class="text-right text-xs text-(--quiet)">{stateInWords()}</p>
       )}
     </article>
   );

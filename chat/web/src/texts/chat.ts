@@ -70,6 +70,7 @@ const chat = {
     "Not sent, because what you chose before was not taken. What you wrote is in the message field again.",
   sendAgain: "Send again",
   sendsLater: "Sends when the connection is back",
+  sendsOnReturn: "Not sent. This browser keeps it for a week, and sends it if you can enter again.",
   sending: "Sending…",
   choiceRefused:
     "A model or server that you chose is no longer there. The bud's own are used now. Send your message again.",

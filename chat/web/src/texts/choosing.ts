@@ -2,6 +2,9 @@
 const choosing = {
   title: "Bud and model",
   change: (bud: string, model: string) => `Bud and model: ${bud}, ${model}. Change`,
+  changeGone: (bud: string) => `Bud and model: ${bud}. Change`,
+  gone: (bud: string) =>
+    `“${bud}” is no longer offered to you. This chat goes on with it until you choose another bud.`,
   placeholder: "Search buds and models",
   buds: "Buds",
   models: "Models",

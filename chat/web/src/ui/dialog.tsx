@@ -114,7 +114,7 @@ export function Dialog({ title, onClose, children, isBare = false, leadsOn }: Di
       onClick={(event) => event.target === ref.current && onClose()}
     >
       {!isBare && (
-        <header class="flex items-center justify-between gap-3 px-5 pt-4">
+        <header class="dialog-head flex items-center justify-between gap-3 px-5">
           <h2 id={id} class="text-base">
             {title}
           </h2>
