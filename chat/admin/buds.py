@@ -84,8 +84,8 @@ class BudAdmin(WorkspaceModelAdmin):
     @row_action(
         _("Archive"),
         done=ngettext_lazy(
-            "%(count)s bud archived. Its chats stay, and it answers nothing new.",
-            "%(count)s buds archived. Their chats stay, and they answer nothing new.",
+            "%(count)s bud archived. Nobody starts new chats with it.",
+            "%(count)s buds archived. Nobody starts new chats with them.",
             "count",
         ),
         permissions=["change"],

@@ -183,8 +183,11 @@ def _carried(turn: Turn, known: Known | None) -> Carried:
         return Carried()
     conversation, role = turn.conversation, known.standing.owner_role
     is_of_owner = known.actor.user_id == conversation.owner_id and known.actor.token_id is None
+    is_usable = turn.answering_bud.is_usable_by(turn.asked_by_id)
     begun = None
-    if role is not None and is_of_owner:  # with their rights of now, whatever the actor was made of
+    if (
+        role is not None and is_of_owner and is_usable
+    ):  # with their rights of now, whatever the actor was made of
         begun = TurnContext(
             turn, turn.answering_bud, as_of_turn(known.actor, role), known.standing.spending_zone
         )

@@ -415,6 +415,11 @@ class Bud(WorkspaceModel):
     def __str__(self) -> str:
         return self.name
 
+    def is_usable_by(self, user_id: object) -> bool:
+        """The same as `usable_by`, of a row that is at hand."""
+        is_shared = self.visibility == BudVisibility.WORKSPACE.value and not self.is_draft
+        return is_shared or self.owner_id == user_id
+
     @property
     def mcp(self) -> McpConfig:
         return parse_value(McpConfig, self.mcp_config, field="mcp_config")

@@ -24,6 +24,7 @@ from chat.services.turns import (
     check_client_id,
     check_same,
     check_text,
+    check_usable,
     digest_of,
     find_mentioned,
     find_sent,
@@ -46,7 +47,7 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
     The same `client_id` again gives the same message and turn.
 
     Raises:
-        InvalidInput: not a person's message, or no text.
+        InvalidInput: not a person's message, no text, or the bud is for its owner alone.
         Conflict: the conversation is still being answered, or the client id stands for something else.
     """
     require(actor, Permission.USE_CHAT, workspace_id=message.workspace_id)
@@ -62,6 +63,8 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
         if known is not None:
             return known
         must_be_idle(changes)
+        mentioned = find_mentioned(changes.conversation, _mentioned_in(message), actor)
+        check_usable(mentioned or changes.conversation.bud, actor)
         written, turn = begin_turn(
             changes,
             client_id=client_id,
@@ -70,7 +73,7 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
             asker=Asker.from_actor(actor),
             refs=[ref for ref in usable_refs(changes.conversation, refs_of(message)) if ref],
             parent=message.parent_id,
-            mentioned=find_mentioned(changes.conversation, _mentioned_in(message), actor),
+            mentioned=mentioned,
         )
         return Sent(written, turn, is_new=True)
 
@@ -99,7 +102,7 @@ def regenerate(
 
     Raises:
         Conflict: the conversation is still being answered, or the client id stands for something else.
-        InvalidInput: the bud's model is fixed, or there is no such model here.
+        InvalidInput: the bud's model is fixed, there is no such model here, or the bud is for its owner alone.
     """
     require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
     check_client_id(client_id)
@@ -111,6 +114,7 @@ def regenerate(
             check_same(str(asked), str((turn.user_message_id, wish.value)))
             return begun
         bud = turn.mentioned_bud or changes.conversation.bud
+        check_usable(bud, actor)
         chosen = find_model(bud=bud, provider_id=model[0], name=model[1]) if model else None
         must_be_idle(changes)
         question = Message.objects.for_workspace(turn.workspace_id).fetch(turn.user_message_id)

@@ -13,7 +13,14 @@ from chat.message_paths import newest_leaf
 from chat.models import Message, Turn
 from chat.recording import Changes, changing
 from chat.services.models import ModelNamed, find_other
-from chat.services.turns import check_client_id, check_same, must_be_idle, require_own, stop_in
+from chat.services.turns import (
+    check_client_id,
+    check_same,
+    check_usable,
+    must_be_idle,
+    require_own,
+    stop_in,
+)
 from chat.values import TurnStatus
 from workspaces.actors import Actor
 from workspaces.errors import Conflict
@@ -28,7 +35,7 @@ def compare_answer(*, turn: Turn, client_id: str, model: ModelNamed, actor: Acto
     Raises:
         Conflict: the conversation is still being answered, there is no answer to compare with, three are compared
             already, or the client id stands for something else.
-        InvalidInput: the bud's model is fixed, or there is no such model here.
+        InvalidInput: the bud's model is fixed, there is no such model here, or the bud is for its owner alone.
     """
     require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
     check_client_id(client_id)
@@ -42,6 +49,7 @@ def compare_answer(*, turn: Turn, client_id: str, model: ModelNamed, actor: Acto
         turn = turns.select_related("mentioned_bud__provider").fetch(turn.pk)
         provider_id, name = model
         bud = turn.mentioned_bud or changes.conversation.bud
+        check_usable(bud, actor)
         row = find_other(bud=bud, provider_id=provider_id, name=name)
         must_be_idle(changes)
         last = find_last_answer(turn.workspace_id, turn.pk)

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from chat.engine import runner
 from chat.engine.attaching import Ref, check_refs
 from chat.engine.beginning import Asker, Known, begin_turn, path_end
+from chat.engine.context import OWNERS_ALONE
 from chat.engine.endings import end_turn
 from chat.engine.reading import (
     find_active_turn,
@@ -110,7 +111,8 @@ def send_or_queue(
 
     Raises:
         NotFound: the conversation was deleted meanwhile.
-        InvalidInput: as above, there is no such bud or model, or the bud's model is fixed.
+        InvalidInput: as above, there is no such bud or model, the bud's model is fixed, or the bud is for its
+            owner alone.
         Conflict: a turn runs and the message shall not wait, too many wait already, or the client id stands for
             something else.
     """
@@ -129,6 +131,7 @@ def send_or_queue(
         if known is not None:
             return known
         _check_mentioned(conversation, bud_id, mentioned)
+        check_usable(mentioned or changes.conversation.bud, actor)
         compared = find_compared(bud=mentioned or changes.conversation.bud, names=compare)
         refs = check_refs(changes.conversation, attachments)
         asker = Asker.from_actor(actor)
@@ -184,6 +187,16 @@ def _check_mentioned(conversation: Conversation, bud_id: UUID | None, bud: Bud |
         raise InvalidInput(fields={"bud_id": [_("You have no such bud in this workspace.")]})
     if bud.is_archived:
         raise InvalidInput(fields={"bud_id": [_("This bud is archived.")]})
+
+
+def check_usable(bud: Bud, actor: Actor) -> None:
+    """Refuse a bud that is somebody else's alone by now, in chats that began with it, too.
+
+    Raises:
+        InvalidInput: it is.
+    """
+    if not bud.is_usable_by(actor.user_id):
+        raise InvalidInput(fields={"bud_id": [_(OWNERS_ALONE)]})
 
 
 def _text(value: UUID | None) -> str | None:

@@ -38,7 +38,7 @@ def test_buds_are_archived_and_put_back(tenant: Tenant) -> None:
     rows = some_buds(tenant, 3)
     OutsideWrite.objects.all().delete()
     page = act(tenant.client(), BUDS, "archive", *rows, confirmed=False)
-    assert told(page) == ["3 buds archived. Their chats stay, and they answer nothing new."]
+    assert told(page) == ["3 buds archived. Nobody starts new chats with them."]
     for row in rows:
         row.refresh_from_db()
         assert (row.is_archived, row.version) == (True, 2)

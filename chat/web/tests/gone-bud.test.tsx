@@ -36,7 +36,7 @@ for (const [where, node] of [
     act(() => button?.click());
     expect(chooser.value).toBe("buds");
     act(() => render(<ChooserDialog kind="buds" onClose={() => {}} />, at()));
-    expect(at().textContent).toContain("is no longer offered to you. This chat goes on with it");
+    expect(at().textContent).toContain("is no longer offered to you. Choose another bud");
     act(() => render(null, at()));
   });
 }

@@ -4,7 +4,7 @@ const choosing = {
   change: (bud: string, model: string) => `Bud and model: ${bud}, ${model}. Change`,
   changeGone: (bud: string) => `Bud and model: ${bud}. Change`,
   gone: (bud: string) =>
-    `“${bud}” is no longer offered to you. This chat goes on with it until you choose another bud.`,
+    `“${bud}” is no longer offered to you. Choose another bud for this chat.`,
   placeholder: "Search buds and models",
   buds: "Buds",
   models: "Models",
