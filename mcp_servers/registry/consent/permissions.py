@@ -159,7 +159,8 @@ def forget_permissions_in(workspace_id: UUID, conversation_id: UUID, actor: Acto
 
 
 def _forget(rows: WorkspaceQuerySet[ToolPermission], actor: Actor) -> None:
-    for permission in rows.select_related("tool__server"):
+    held = rows.select_for_update(of=("self",), no_key=True).order_by("pk")
+    for permission in held.select_related("tool__server"):
         record(_draft(permission, permission.tool, Action.PERMISSION_FORGOTTEN, actor))
         permission.delete()
 

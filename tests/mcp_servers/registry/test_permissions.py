@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action
@@ -16,12 +17,14 @@ from mcp_servers.models import ApprovalOverride, McpServer, McpTool, ToolPermiss
 from mcp_servers.registry import services
 from mcp_servers.registry.consent.permissions import (
     forget_permission,
+    forget_permissions_of,
     remember_permission,
     revoke_permission,
     valid_permissions,
 )
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
+from tests.locks import beside
 from tests.mcp_servers.factories import a_request, actor_of, tool_of
 from workspaces.errors import Conflict, NotFound, PermissionDenied
 
@@ -149,5 +152,23 @@ def test_it_is_taken_back_once(
     takes_back(permission=taken, actor=actor)
     with pytest.raises(NotFound):
         takes_back(permission=read_before, actor=actor)
+    entries = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert entries.filter(action=Action.PERMISSION_FORGOTTEN.value).count() == 1
+
+
+@pytest.mark.postgresql
+def test_it_is_taken_back_once_by_one_who_leaves_at_that_moment(
+    tenant: Tenant, plain: McpTool
+) -> None:
+    """REL-1821: an administrator revokes it, and their member leaves meanwhile."""
+    permission = remember(tenant, plain)
+    actor = actor_of(tenant, "admin")
+
+    def leave() -> None:
+        with transaction.atomic():
+            forget_permissions_of(tenant.workspace.pk, tenant.member.pk, actor)
+
+    told = beside(lambda: revoke_permission(permission=permission, actor=actor), leave)
+    assert told is None
     entries = AuditEntry.objects.for_workspace(tenant.workspace)
     assert entries.filter(action=Action.PERMISSION_FORGOTTEN.value).count() == 1
