@@ -32,6 +32,10 @@ export function ConnectionBanner() {
         <div class="banner" role="alert">
           <Icon name="alert" />
           <span>{t.notMember}</span>
+          {/* The server's page says why, where it may; and whoever may enter again does. */}
+          <button type="button" class="link-quiet" onClick={() => location.reload()}>
+            {t.reload}
+          </button>
           <a class="link-quiet" href="/">
             {t.toWorkspaces}
           </a>
