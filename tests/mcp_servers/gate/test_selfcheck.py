@@ -61,7 +61,7 @@ def test_a_trigger_that_was_dropped_is_found() -> None:
 def test_a_door_that_records_no_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """SEC-102: a call that the server saw and whose end the log does not have."""
     monkeypatch.setattr(
-        "mcp_servers.gate.admission.ToolCall.write_finished", lambda call, outcome: None
+        "mcp_servers.gate.admission.GatedCall.write_finished", lambda call, outcome: None
     )
     told = run()
     assert not told["is_good"]
