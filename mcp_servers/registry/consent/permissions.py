@@ -148,16 +148,17 @@ def given_by_members(workspace_id: UUID) -> WorkspaceQuerySet[ToolPermission]:
 
 
 def forget_permissions_of(workspace_id: UUID, user_id: UUID, actor: Actor) -> None:
-    """Take back all that a person allowed in a workspace that they leave, in the caller's transaction."""
+    """Take back all that a person allowed in a workspace that they leave."""
     _forget(ToolPermission.objects.for_workspace(workspace_id).filter(user_id=user_id), actor)
 
 
 def forget_permissions_in(workspace_id: UUID, conversation_id: UUID, actor: Actor) -> None:
-    """Take back all that was allowed in a conversation that is erased, by whoever; in the caller's transaction."""
+    """Take back all that was allowed in a conversation that is erased, by whoever."""
     rows = ToolPermission.objects.for_workspace(workspace_id)
     _forget(rows.filter(conversation_id=conversation_id), actor)
 
 
+@transaction.atomic
 def _forget(rows: WorkspaceQuerySet[ToolPermission], actor: Actor) -> None:
     held = rows.select_for_update(of=("self",), no_key=True).order_by("pk")
     for permission in held.select_related("tool__server"):

@@ -3,8 +3,7 @@ const choosing = {
   title: "Bud and model",
   change: (bud: string, model: string) => `Bud and model: ${bud}, ${model}. Change`,
   changeGone: (bud: string) => `Bud and model: ${bud}. Change`,
-  gone: (bud: string) =>
-    `“${bud}” is no longer offered to you. Choose another bud for this chat.`,
+  gone: (bud: string) => `“${bud}” is no longer offered to you. Choose another bud for this chat.`,
   placeholder: "Search buds and models",
   buds: "Buds",
   models: "Models",
