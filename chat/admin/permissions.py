@@ -27,8 +27,8 @@ class ToolPermissionAdmin(ReadOnly, WorkspaceModelAdmin):
     section = Section.PEOPLE
     page_name = _("Allowed tools")
     where_from = _(
-        "Tools that members chose “Always” for when a call asked them. They run without asking that member again."
-        " You can revoke each permission here."
+        "When a tool asks before it runs, a member can choose “Always”. From then on it runs for them without asking."
+        " Here you see each such permission, and can revoke it."
     )
     manage_permission = Permission.MANAGE_MEMBERS
     actions = ("revoke",)

@@ -21,7 +21,6 @@ from workspaces.changes import record_created
 from workspaces.errors import DomainError
 
 if TYPE_CHECKING:
-    from mcp_servers.klavis.models import HOST
     from workspaces.actors import Actor
 
 
@@ -35,9 +34,8 @@ def make_ready(instance: KlavisInstance, *, signed_in_by: Actor | None = None) -
     with transaction.atomic():
         row = find_locked(instance)
         if row is None or (row.state, row.poll_until) != (instance.state, instance.poll_until):
-            return (
-                row or instance
-            )  # uninstalled, or begun anew: what was seen is of the time before
+            # It is uninstalled, or was begun anew: what was seen is of the time before.
+            return row or instance
         instance = row
         if instance.server_id is None:
             instance.server = _add_server(instance)

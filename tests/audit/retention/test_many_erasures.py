@@ -110,7 +110,7 @@ def steps_of(work: Callable[[], Any]) -> int:
     return number
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="SQLite counts its steps")
+@pytest.mark.sqlite
 @pytest.mark.parametrize("way", ["retention", "erasure"])
 def test_what_goes_is_let_go_without_a_look_at_earlier_statements(
     two_workspaces: TwoTenants, way: str

@@ -26,13 +26,11 @@ QUESTION = {"role": "user", "content": "Hello"}
         ({"modalities": ["smell"]}, "body.modalities.0: 'smell' is none of"),
     ],
 )
-def test_a_request_that_openai_would_refuse_is_refused(changed: dict[str, Any], fault: str) -> None:
-    model = ScriptedModel()
-    try:
-        body = {"model": "m", "messages": [QUESTION], "stream": True, **changed}
-        answer = httpx2.post(f"{model.base_url}/chat/completions", json=body)
-    finally:
-        model.stop()
+def test_a_request_that_openai_would_refuse_is_refused(
+    model: ScriptedModel, changed: dict[str, Any], fault: str
+) -> None:
+    body = {"model": "m", "messages": [QUESTION], "stream": True, **changed}
+    answer = httpx2.post(f"{model.base_url}/chat/completions", json=body)
     assert answer.status_code == 400
     assert fault in answer.json()["error"]["message"]
     assert model.requests == []

@@ -39,7 +39,7 @@ import {
 import { comparing } from "./comparing";
 import { HOME } from "./draft";
 
-/** The chat's own bud, where it is archived or no longer for this person: the chat goes on with it. */
+/** The chat's own bud, where it is archived or no longer for this person. */
 const goneBud = computed(() => {
   const bud = openState.value?.conversation?.bud;
   return place.value && bud && buds.value && !answeringBud.value ? bud : null;
