@@ -18,6 +18,7 @@ import time
 import venv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -106,15 +107,21 @@ def _alone() -> Iterator[None]:
             _lock = None
 
 
+def _version() -> str:
+    """Such as 3.13."""
+    return ".".join(map(str, sys.version_info[:2]))
+
+
 def _make_environment(kind: Kind) -> None:
     if not _is_whole():
         with _progress("virtual environment"):
-            try:
-                venv.create(VENV, with_pip=True, clear=False)
-            except subprocess.CalledProcessError:
+            if find_spec("ensurepip") is None:
                 raise SetupFailed(
-                    "Python's venv module cannot make an environment with pip; install it (Debian, Ubuntu: python3-venv)."
-                ) from None
+                    "This Python cannot make virtual environments: its module ensurepip is missing. On Debian and"
+                    f" Ubuntu it is a package of its own: apt install python{_version()}-venv. Then run the same"
+                    " command again."
+                )
+            venv.create(VENV, with_pip=True, clear=False)
         shutil.rmtree(STATE, ignore_errors=True)
         STATE.mkdir()
         _write_state("environment", {"made": "whole"})

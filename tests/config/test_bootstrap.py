@@ -151,6 +151,16 @@ def test_an_old_python_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> Non
         bootstrap.prepare("runtime", with_web=False)
 
 
+def test_a_python_without_ensurepip_says_which_package_is_missing(
+    ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1891: as Debian and Ubuntu come."""
+    monkeypatch.setitem(sys.modules, "ensurepip", None)
+    with pytest.raises(bootstrap.SetupFailed, match=r"apt install python3\.\d+-venv"):
+        bootstrap.prepare("runtime", with_web=False)
+    assert ran == []
+
+
 def test_set_up_needs_the_standard_library_only() -> None:
     """Ours: on a fresh machine nothing else is there; ``-I -S`` leaves site-packages out."""
     script = f"import sys; sys.path.insert(0, {str(bootstrap.ROOT)!r}); import config.bootstrap"

