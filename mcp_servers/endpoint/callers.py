@@ -11,7 +11,7 @@ from mcp_servers.models import ClientSignIn
 from workspaces.actors import Actor, Source
 
 if TYPE_CHECKING:
-    from workspaces.models import ApiToken
+    from workspaces.models import ApiToken, Workspace
 
 _IN_THE_PRODUCT: Final = frozenset({"chat"})
 """What a client's call asks for at the gate: the same as a call of its person's chat."""
@@ -27,6 +27,18 @@ class EndpointCaller:
     workspace_name: str
     reads_only: bool
     """It may call nothing but tools that just read."""
+
+
+def widest_caller(actor: Actor, workspace: Workspace) -> EndpointCaller:
+    """A client that this person lets use all they may."""
+    assert actor.user_id is not None
+    return EndpointCaller(
+        actor=actor,
+        user_id=actor.user_id,
+        workspace_id=workspace.pk,
+        workspace_name=workspace.name,
+        reads_only=False,
+    )
 
 
 def caller_of(actor: Actor, credential: ApiToken | ClientSignIn) -> EndpointCaller | None:

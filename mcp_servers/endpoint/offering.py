@@ -56,6 +56,17 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
+class OfferedTools:
+    """How many tools a client may be let use, for the person who is asked."""
+
+    count: int
+    reading: int
+    """That just read."""
+    asking: int
+    """A person would have to approve their calls, so these are refused."""
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """The tool that a client means by a name, and how addresses of resources are told to it."""
 
@@ -94,6 +105,16 @@ def offers_for(caller: EndpointCaller) -> list[Offer]:
         for name, tool in sorted((name, by_id[tool_id]) for name, tool_id in names.items())
         if _may_be_called(tool, reads_only=caller.reads_only) and not rules.why_blocked(tool)
     ]
+
+
+def count_offers(caller: EndpointCaller) -> OfferedTools:
+    """Count what this client may use now."""
+    offers = offers_for(caller)
+    return OfferedTools(
+        count=len(offers),
+        reading=sum(offer.tool.facts().only_reads for offer in offers),
+        asking=sum(offer.asks_first for offer in offers),
+    )
 
 
 def find(caller: EndpointCaller, name: str) -> Found | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from mcp_servers.endpoint.sign_in import consent
+from mcp_servers.endpoint import consent
 from mcp_servers.endpoint.sign_in import views as sign_in
 from mcp_servers.endpoint.views import Endpoint
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -67,6 +67,10 @@ class Endpoint(APIView):
     authentication_classes = (EndpointAuthentication,)
     throttle_classes = (CallerThrottle,)
     http_method_names = ("post",)
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        """Leave ``Accept`` to the protocol: a client that asks for a stream by GET has to read 405, and not 406."""
+        return super().perform_content_negotiation(request, force=True)
 
     def http_method_not_allowed(  # type: ignore[override]  # the framework's views get its requests
         self, request: Request, *args: object, **kwargs: object

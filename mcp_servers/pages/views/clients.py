@@ -16,6 +16,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from mcp_servers.endpoint.callers import widest_caller
+from mcp_servers.endpoint.offering import count_offers
 from mcp_servers.endpoint.sign_in.ending import end_sign_in
 from mcp_servers.endpoint.sign_in.listing import all_sign_ins, own_sign_ins
 from mcp_servers.endpoint.sign_in.reach import REACHES, READ, in_words
@@ -90,6 +92,7 @@ def clients(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "servers_url": servers_url(request),
         "address": address,
         "allowed": workspace.allows_mcp_clients,
+        "tools": count_offers(widest_caller(request.actor, workspace)),
         "sets_rules": has_permission(
             request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
         ),

@@ -292,6 +292,16 @@ def test_a_workspace_lets_no_clients_in_unless_its_owner_says_so(tenant: Tenant)
     assert client.post("tools/list").status_code == 403
 
 
+def test_a_client_that_asks_for_a_stream_reads_that_there_is_none(tenant: Tenant) -> None:
+    """REL-1893: by 405. Source: MCP specification, "Transports": Listening for Messages from the Server."""
+    token = token_for(tenant)
+    seen = Client().get(
+        f"/w/{tenant.workspace.slug}/mcp/",
+        headers={"Authorization": f"Bearer {token}", "Accept": "text/event-stream"},
+    )
+    assert (seen.status_code, seen["Allow"]) == (405, "POST")
+
+
 def test_the_address_in_a_browser_and_without_its_slash(tenant: Tenant) -> None:
     """REL-1567: a person reads what it is for, and a client that leaves the slash out still arrives."""
     url = f"/w/{tenant.workspace.slug}/mcp/"

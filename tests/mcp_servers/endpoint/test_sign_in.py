@@ -27,10 +27,11 @@ from pydantic import AnyUrl
 from pytest_django.live_server_helper import LiveServer
 
 from audit.models import AuditEntry
+from mcp_servers.endpoint.offering import ASKS
 from mcp_servers.endpoint.sign_in import grants
 from mcp_servers.models import ClientSignIn, ClientToken, KnownClient, McpServer
 from tests.factories import Tenant, UserFactory, make_tenant
-from tests.mcp_servers.endpoint.client import McpClient
+from tests.mcp_servers.endpoint.client import McpClient, token_for
 from tests.mcp_servers.endpoint.official import use_notes
 from tests.mcp_servers.endpoint.signing_in import (
     CHALLENGE,
@@ -42,6 +43,7 @@ from tests.mcp_servers.endpoint.signing_in import (
     let_clients_in,
     register,
 )
+from tests.mcp_servers.factories import demo_server, looked_at
 from tests.patience import PATIENCE
 from workspaces.models import Membership, User
 
@@ -451,6 +453,31 @@ def test_a_client_may_be_let_read_only(tenant: Tenant, notes: McpServer) -> None
     assert "notes__write_note" not in McpClient(tenant, tokens["access_token"]).names()
     only = begun.page(scope="mcp:read").content.decode()
     assert "All tools" not in only
+
+
+@pytest.mark.parametrize("trusts", [True, False])
+def test_a_person_reads_how_many_tools_a_client_gets(tenant: Tenant, *, trusts: bool) -> None:
+    """REL-1894: and how many of them would be refused, since nobody is there to approve."""
+    server = demo_server(tenant, "notes", trusts_annotations=trusts, is_used_everywhere=True)
+    looked_at(tenant, server)
+    every = McpClient(tenant, token_for(tenant)).result("tools/list")["tools"]
+    reading = McpClient(tenant, token_for(tenant, "mcp:read")).names()
+    asking = [one for one in every if ASKS in one["description"]]
+    told = f"Your tools here: {len(every)}. Just read: {len(reading)}. Ask you before they run: {len(asking)}."
+    pages = [
+        SigningIn.begun(tenant).page(),
+        tenant.client("member").get(f"/w/{tenant.workspace.slug}/servers/clients/"),
+    ]
+    for page in pages:
+        text = " ".join(page.content.decode().split())
+        assert told in text
+        assert "Other clients cannot ask" in text
+    assert bool(reading) is trusts
+
+
+def test_a_person_who_has_no_tools_reads_so_before_they_let_a_client_in(tenant: Tenant) -> None:
+    """REL-1894."""
+    assert "You have no tools here yet." in SigningIn.begun(tenant).page().content.decode()
 
 
 def test_a_person_refuses(tenant: Tenant) -> None:

@@ -25,6 +25,8 @@ from django.views.decorators.http import require_http_methods
 from mcp.server.auth.handlers.authorize import AuthorizationHandler
 from mcp.server.auth.provider import construct_redirect_uri
 
+from mcp_servers.endpoint.callers import widest_caller
+from mcp_servers.endpoint.offering import count_offers
 from mcp_servers.endpoint.sign_in import clients, grants, metadata, reach, redirects
 from mcp_servers.endpoint.sign_in.grants import Asked
 from mcp_servers.endpoint.sign_in.handling import Handled, handle_query
@@ -150,6 +152,7 @@ def _page(
         "returns_to": redirects.host_of(asked.redirect_uri),
         "is_on_this_computer": redirects.is_on_this_computer(asked.redirect_uri),
         "choices": choices,
+        "tools": count_offers(widest_caller(request.actor, workspace)),
         "chosen": choices[-1][0] if set(asked.scopes or ()) == {reach.CALL} else choices[0][0],
         "params": params,
         "page": _page_mark(request, params),
