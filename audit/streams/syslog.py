@@ -127,9 +127,11 @@ async def _until_acknowledged(writer: asyncio.StreamWriter) -> None:
     """Wait until the other machine has everything, seen twice. Source: tcp(7), SIOCOUTQ.
 
     Raises:
-        NotTaken: it does not read.
+        NotTaken: it has ended the connection, or does not read.
     """
     line = writer.get_extra_info("socket")
+    if line is None:  # so Python tells from 3.13 on that the connection is gone
+        raise NotTaken(_ENDED)
     seen = 0
     for _ in range(round(_ACKNOWLEDGE_SECONDS / _LOOK_SECONDS)):
         raw = fcntl.ioctl(line.fileno(), termios.TIOCOUTQ, b"\0" * 4)
