@@ -34,7 +34,10 @@ class PushDeviceInput(serializers.Serializer[Any]):
         default=False, help_text="Whether notifications name the chat."
     )
     name = serializers.CharField(
-        max_length=100, default="", help_text="Without one, what the browser says of itself."
+        max_length=100,
+        default="",
+        allow_blank=True,
+        help_text="Without one, what the browser says of itself.",
     )
 
 

@@ -14,6 +14,7 @@ from django.db import close_old_connections, transaction
 from django.test import Client
 from django.utils import timezone
 from drf_spectacular.drainage import GENERATOR_STATS
+from jsonschema_rs import Draft202012Validator
 
 from config.api import _router
 from tests.extent import IS_FULL
@@ -139,6 +140,22 @@ def test_lists_name_all_that_they_take(document: dict[str, Any]) -> None:
     for name in ("name", "-name", "-id"):
         assert re.search(ordering["schema"]["pattern"], name)
     assert not re.search(ordering["schema"]["pattern"], "--id")
+
+
+def test_each_default_fits_its_own_field(document: dict[str, Any]) -> None:
+    """Ours: validators of OpenAPI refuse the whole description otherwise."""
+    shapes = document["components"]["schemas"].values()
+    fields = [
+        (name, field)
+        for shape in shapes
+        for name, field in shape.get("properties", {}).items()
+        if "default" in field and "type" in field
+    ]
+    assert fields
+    unfit = [
+        name for name, field in fields if not Draft202012Validator(field).is_valid(field["default"])
+    ]
+    assert not unfit
 
 
 def test_generated_clients_understand_the_description(document: dict[str, Any]) -> None:
