@@ -20,7 +20,7 @@ from chat.tools.usable_servers import ChatSetting
 from chat.values import Decision, Remember
 from mcp_servers.models import McpPrompt, McpServer, McpTool, ToolPermission
 from tests.chat.conftest import Chat
-from tests.chat.services.test_inputs import ADA, wait_for_question
+from tests.chat.services.questions import ADA, wait_for_question
 from tests.factories import make_tenant
 
 

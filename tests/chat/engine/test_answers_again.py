@@ -10,7 +10,7 @@ from chat.services.branches import regenerate
 from chat.services.turns import continue_turn, rate_turn
 from chat.values import Rating, Wish
 from tests.chat.conftest import Chat
-from tests.chat.services.test_branches import ask, asked_of_the_model, said
+from tests.chat.services.branching import ask, asked_of_the_model, said
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import DONE, Answer, chunk, usage
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
-from chat.models import Message, QueuedMessage, Turn
+from chat.models import Message, Turn
 from chat.services.branches import edit_message
 from chat.services.conversations import erase_conversation
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
-from chat.services.turns import (
-    MOST_QUEUED,
-    Queued,
-    Sent,
-    active_turn,
-    send_or_queue,
-    stop_turn,
-)
+from chat.services.turns import MOST_QUEUED, Queued, Sent, active_turn, send_or_queue, stop_turn
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
+from tests.chat.engine.queueing import busy, queued, until_answered
 from tests.patience import PATIENCE
 from tests.threads import Threads
 from workspaces.errors import Conflict, NotFound
@@ -35,33 +27,9 @@ def say(chat: Chat, text: str, when_busy: WhenBusy = WhenBusy.QUEUE) -> Sent | Q
     )
 
 
-def busy(chat: Chat) -> threading.Event:
-    """A turn that answers as long as the event is not set."""
-    hold = threading.Event()
-    chat.model.say("slow answer", hold=hold)
-    chat.send("first")
-    chat.watching.until(lambda event: event["type"] == "text.delta")
-    return hold
-
-
-def queued(chat: Chat) -> list[str]:
-    rows = QueuedMessage.objects.for_workspace(chat.tenant.workspace)
-    return [row.text for row in rows]
-
-
 def questions(chat: Chat) -> list[str]:
     rows = Message.objects.for_workspace(chat.tenant.workspace).filter(role="user")
     return [row.text for row in rows]
-
-
-def until_answered(chat: Chat, answer: str) -> None:
-    chat.watching.until(
-        lambda event: (
-            event["type"] == "message.saved"
-            and (event["message"]["text"], event["message"]["status"]) == (answer, "complete")
-        )
-    )
-    chat.watching.until(lambda event: event["type"] == "turn.changed")
 
 
 def test_messages_wait_in_order_and_are_sent_one_after_the_other(chat: Chat) -> None:

@@ -15,7 +15,7 @@ from chat.providers.base import ProviderSpec
 from chat.services.check_plans import change_plan
 from chat.services.demo_buds import demo_buds, give_model_to_demo_buds
 from tests.chat.conftest import Chat
-from tests.chat.services.test_checks import check
+from tests.chat.services.checking import check
 from tests.factories import Tenant, make_tenant
 from workspaces.errors import PermissionDenied
 

@@ -70,7 +70,7 @@ from tests.chat.providers.spending import (
     sampling,
     spent,
 )
-from tests.chat.services.test_checks import begin, check, finish, results
+from tests.chat.services.checking import begin, check, finish, results
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import DONE, Answer, chunk
 from tests.price import counted

@@ -13,7 +13,7 @@ from chat.reminders import finding
 from chat.services.seen import mark_seen
 from chat.tasks import remind_by_mail
 from tests.chat.conftest import Chat
-from tests.chat.reminders.test_reminders import chosen, mails_are_sent, person_of
+from tests.chat.reminders.waiting_people import chosen, mails_are_sent, person_of
 from workspaces.database import database_now
 from workspaces.models import User
 

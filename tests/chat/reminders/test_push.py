@@ -26,7 +26,7 @@ from tests.chat.reminders.test_answer_mails import answered
 from tests.chat.services.waiting_calls import waiting_call
 from tests.factories import Tenant, make_tenant
 from tests.fakes.push_service import Browser, PushService, claims_of
-from tests.workspaces.people.test_asking import send
+from tests.workspaces.people.asked import send
 from workspaces import outbox
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership, User

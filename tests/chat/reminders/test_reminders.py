@@ -7,7 +7,6 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import pytest
-from django.conf import settings as django_settings
 from django.core import mail
 from django.core.mail import EmailMultiAlternatives
 from pytest_django import Settings
@@ -20,44 +19,20 @@ from chat.services.resolutions import resolve_call
 from chat.tasks import remind_by_mail
 from chat.values import Decision, Resolution
 from tests.chat.conftest import Chat
-from tests.chat.services.waiting_calls import waiting_call
+from tests.chat.reminders.waiting_people import (
+    After,
+    chosen,
+    mails_are_sent,  # noqa: F401  a fixture
+    person_of,
+    waits_since,
+)
 from tests.factories import Tenant
-from tests.workspaces.people.test_asking import send
+from tests.workspaces.people.asked import send
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.models import AccessRequest, Membership, User
 from workspaces.people.asking import decide_request
 from workspaces.people.profiles import change_profile
-
-After = ReminderChoice.After
-
-
-@pytest.fixture(autouse=True)
-def mails_are_sent(settings: Settings) -> None:
-    settings.TRELLIS = django_settings.TRELLIS.model_copy(update={"email_host": "mail.example"})
-
-
-def person_of(chat: Chat) -> User:
-    """Whose conversation it is; their address is known to be theirs."""
-    owner = User.objects.get(pk=chat.conversation.owner_id)
-    User.objects.filter(pk=owner.pk).update(is_address_confirmed=True)
-    return owner
-
-
-def waits_since(chat: Chat, minutes: int) -> ToolCall:
-    """A call that has waited for the person's approval for so long."""
-    call = waiting_call(chat)
-    since = database_now() - timedelta(minutes=minutes)
-    ToolCall.objects.for_workspace(chat.tenant.workspace).filter(pk=call.pk).update(
-        created_at=since
-    )
-    return call
-
-
-def chosen(tenant: Tenant, person: User, **values: Any) -> ReminderChoice:
-    actor = tenant.actor(next(role for role, one in tenant.people.items() if one.pk == person.pk))
-    draft = ReminderDraft(**{"mail_after": After.HOUR, **values})
-    return choose(workspace=tenant.workspace, person=person, draft=draft, actor=actor)
 
 
 def test_a_mail_tells_once_what_has_waited(chat: Chat) -> None:

@@ -20,10 +20,10 @@ from chat.services.resolutions import expire_resolutions, resolve_call, settle_k
 from chat.services.waiting import waiting_for
 from chat.values import Decision, Resolution, ToolCallStatus
 from tests.chat.conftest import Chat
-from tests.chat.services.test_inputs import answer, wait_for_question
+from tests.chat.services.questions import answer, wait_for_question
 from tests.chat.services.waiting_calls import waiting_call
 from tests.factories import Tenant, TwoTenants
-from tests.workspaces.people.test_asking import send
+from tests.workspaces.people.asked import send
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership
 from workspaces.people.asking import decide_request, withdraw_request

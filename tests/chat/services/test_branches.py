@@ -9,35 +9,14 @@ import threading
 import pytest
 
 from chat.message_paths import path_to
-from chat.models import Message, ToolCall, Turn
+from chat.models import ToolCall
 from chat.services.branches import edit_message, fork_conversation, regenerate, show_branch
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.turns import retry_turn, stop_turn
 from tests.chat.conftest import Chat
+from tests.chat.services.branching import ask, asked_of_the_model, message_of, said
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.formats import Formats, written_for
-
-
-def said(chat: Chat) -> list[str]:
-    """The shown path, as texts."""
-    leaf_id = chat.reload_conversation().leaf_id
-    return [row.text for row in path_to(chat.tenant.workspace.pk, leaf_id)]
-
-
-def message_of(chat: Chat, text: str) -> Message:
-    rows = Message.objects.for_workspace(chat.tenant.workspace)
-    return rows.get(conversation=chat.conversation, text=text)
-
-
-def ask(chat: Chat, question: str, answer: str) -> Turn:
-    chat.model.say(answer)
-    chat.watching.forget()
-    return chat.ask(question)
-
-
-def asked_of_the_model(chat: Chat) -> list[str]:
-    """The texts of the last request."""
-    return [message["content"] for message in chat.model.requests[-1]["messages"]]
 
 
 def test_an_edited_question_is_a_sibling_and_the_model_reads_its_path_alone(chat: Chat) -> None:

@@ -24,7 +24,7 @@ from chat.services.checks import add_check
 from chat.services.checks_ahead import check_file, check_version
 from config.workspace_files import ChecksMissing, Place, apply_file, check_buds, write_workspace
 from tests.chat.conftest import Chat
-from tests.chat.services.test_checks import begin, check, finish
+from tests.chat.services.checking import begin, check, finish
 from tests.factories import make_tenant
 from tests.mcp_servers.factories import http_server
 from workspaces.errors import InvalidInput, PermissionDenied

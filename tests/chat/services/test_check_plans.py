@@ -15,7 +15,7 @@ from chat.models import CheckPlan, CheckRun, Repeat
 from chat.services import check_plans
 from chat.services.check_plans import Schedule, change_plan, plan_of, run_due
 from tests.chat.conftest import Chat
-from tests.chat.services.test_checks import check, finish
+from tests.chat.services.checking import check, finish
 from workspaces.errors import PermissionDenied
 from workspaces.models import Membership
 

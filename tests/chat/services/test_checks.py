@@ -7,7 +7,6 @@ import re
 import threading
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.db import transaction
@@ -16,7 +15,7 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry, OutsideWrite
-from chat.models import Bud, BudCheck, CheckResult, CheckRun, Conversation, Turn
+from chat.models import Bud, CheckResult, CheckRun, Conversation, Turn
 from chat.models.checks import ResultStatus, RunStatus
 from chat.reporting import usage
 from chat.services import check_runs
@@ -29,7 +28,8 @@ from chat.services.checks import add_check, checks_of, remove_check, update_chec
 from chat.services.conversations import erase_conversation
 from mcp_servers.models import McpTool
 from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
-from tests.chat.conftest import ENDED, Chat, Watching
+from tests.chat.conftest import Chat
+from tests.chat.services.checking import _wait_for_turn, begin, check, finish, results
 from tests.factories import Tenant, TwoTenants
 from tests.locks import until_somebody_waits
 from tests.paging import rows_of_all_pages
@@ -39,46 +39,6 @@ from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import Membership
 
 pytestmark = pytest.mark.django_db
-
-
-def check(chat: Chat, question: str = "Say hi", **expected: Any) -> BudCheck:
-    """A check of the chat's bud."""
-    expected = expected or {"contains": ["hi"]}
-    values = {"question": question, **expected}
-    return add_check(bud=chat.bud, values=values, actor=chat.tenant.actor("admin"))
-
-
-def begin(chat: Chat, **more: Any) -> CheckRun:
-    """Run the checks as the administrator."""
-    tenant = chat.tenant
-    return start_run(bud=chat.bud, person=tenant.admin, actor=tenant.actor("admin"), **more)
-
-
-def finish(chat: Chat, run: CheckRun) -> CheckRun:
-    """Take a run to its end, as the tasks do after each turn."""
-    while run.status == "running":
-        for result in results(run):
-            if result.status == "running" and result.conversation_id is not None:
-                _wait_for_turn(result.conversation_id, run)
-        advance_all(chat.tenant.workspace.pk)
-        run.refresh_from_db()
-    return run
-
-
-def _wait_for_turn(conversation_id: UUID, run: CheckRun) -> None:
-    watching = Watching(conversation_id)
-    turns = Turn.objects.for_workspace(run.workspace_id).filter(conversation_id=conversation_id)
-    is_late = CheckResult.objects.for_workspace(run.workspace_id).filter(
-        conversation_id=conversation_id, begun_at__lt=timezone.now() - timedelta(minutes=30)
-    )
-    if turns.exclude(status__in=ENDED).exists() and not is_late.exists():
-        watching.turn(*ENDED)
-    watching.close()
-
-
-def results(run: CheckRun) -> list[CheckResult]:
-    """How each check went, in order."""
-    return list(CheckResult.objects.for_workspace(run.workspace_id).filter(run=run).order_by("id"))
 
 
 def run_one(chat: Chat, **more: Any) -> CheckResult:

@@ -31,9 +31,9 @@ from chat.snapshots import MOST_MESSAGES
 from chat.values import Decision, WhenBusy
 from tests.chat.artifacts.test_attached_files import upload
 from tests.chat.conftest import Chat
+from tests.chat.engine.queueing import busy, queued, until_answered
 from tests.chat.engine.statements import add_messages, statements
-from tests.chat.engine.test_queue import busy, queued, until_answered
-from tests.chat.services.test_branches import ask, message_of, said
+from tests.chat.services.branching import ask, message_of, said
 from tests.factories import TwoTenants
 from tests.fakes.scripted_model import ScriptedModel
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied

@@ -14,7 +14,7 @@ from chat.models import Draft
 from chat.services import drafts
 from chat.services.conversations import delete_conversation, erase_conversation
 from chat.services.drafts import ChosenFile, keep_draft
-from tests.chat.services.test_search import talk
+from tests.chat.services.talks import talk
 from tests.factories import Tenant, make_tenant
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput

@@ -19,7 +19,7 @@ from chat.services.conversations import (
 from chat.services.folders import MOST_FOLDERS, create_folder, delete_folder, update_folder
 from chat.services.search import search
 from chat.values import BulkChange
-from tests.chat.services.test_search import found, talk
+from tests.chat.services.talks import found, talk
 from tests.factories import Tenant, make_tenant
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput

@@ -26,26 +26,10 @@ from mcp_servers.gate.admission import GatedCall
 from mcp_servers.models import InputRequest, McpTool, ToolPermission
 from mcp_servers.registry.elicitation import complete_url_inputs
 from tests.chat.conftest import Chat
+from tests.chat.services.questions import ADA, BOOK, answer, wait_for_question
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
-
-ADA = {"name": "Ada", "guests": 3, "seat": "garden"}
-BOOK = ("asking__book_table", {"when": "noon"})
-
-
-def wait_for_question(chat: Chat, call: tuple[str, dict[str, Any]] = BOOK) -> InputRequest:
-    """Send a message whose answer calls a tool that asks; the question, once the turn shows that it waits."""
-    chat.model.call(call)
-    chat.model.say("done")
-    chat.send()
-    chat.watching.turn("waiting_for_input")
-    shown = chat.watching.question()
-    return InputRequest.objects.for_workspace(chat.tenant.workspace).fetch(UUID(shown["id"]))
-
-
-def answer(chat: Chat, row: InputRequest, action: str = "accept", content: Any = None) -> None:
-    answer_input(request=row, action=InputAction(action), content=content, actor=chat.actor)
 
 
 def turn_of(chat: Chat) -> Turn:

@@ -19,8 +19,8 @@ from chat.services.turns import Queued, Sent, send_or_queue
 from chat.services.usage import usage_of
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
-from tests.chat.engine.test_queue import busy, until_answered
-from tests.chat.services.test_branches import ask, message_of, said
+from tests.chat.engine.queueing import busy, until_answered
+from tests.chat.services.branching import ask, message_of, said
 from tests.factories import TwoTenants
 from workspaces.errors import Conflict, InvalidInput
 

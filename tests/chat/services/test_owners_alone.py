@@ -15,7 +15,7 @@ from chat.services.buds import update_bud
 from chat.services.comparing import compare_answer
 from chat.values import Decision
 from tests.chat.conftest import Chat
-from tests.chat.services.test_branches import ask, message_of
+from tests.chat.services.branching import ask, message_of
 from workspaces.errors import InvalidInput
 
 

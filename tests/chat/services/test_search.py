@@ -32,10 +32,11 @@ from chat.models import (
     Turn,
 )
 from chat.services import word_index
-from chat.services.conversations import create_conversation, delete_conversation
+from chat.services.conversations import delete_conversation
 from chat.services.search import LONGEST_QUERY, search
 from chat.services.word_index import FIRST_CHATS, MOST_CANDIDATES, MOST_NEWEST
 from chat.values import ArtifactOrigin, ToolCallStatus, TurnStatus
+from tests.chat.services.talks import found, talk
 from tests.factories import Tenant, make_tenant
 from workspaces.database.sql_files import read_statements
 from workspaces.errors import InvalidInput
@@ -46,23 +47,6 @@ pytestmark = pytest.mark.both_engines
 @pytest.fixture
 def tenant(db: None) -> Tenant:
     return make_tenant("acme")
-
-
-def talk(tenant: Tenant, who: str, *texts: str, status: str = "complete") -> Conversation:
-    """A conversation in which this was said."""
-    buds = Bud.objects.for_workspace(tenant.workspace)
-    bud = buds.first() or Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
-    conversation = create_conversation(bud=bud, owner=getattr(tenant, who), actor=tenant.actor(who))
-    for at, text in enumerate(texts):
-        Message.objects.create(
-            workspace=tenant.workspace,
-            conversation=conversation,
-            role="user",
-            text=text,
-            status=status,
-            order_key=at,
-        )
-    return conversation
 
 
 def add_said(conversation: Conversation, text: str, count: int) -> None:
@@ -137,12 +121,6 @@ def test_a_filter_names_no_bud_that_is_somebody_elses_alone(tenant: Tenant) -> N
     assert "no value" in told("from:layoffs plant")
     Conversation.objects.for_workspace(tenant.workspace).update(bud=own)
     assert len(found(tenant, "from:layoffs plant")) == 1
-
-
-def found(tenant: Tenant, query: str, who: str = "member") -> list[str]:
-    """Each hit's excerpt, with what was looked for in brackets."""
-    hits = search(workspace=tenant.workspace, person=getattr(tenant, who), query=query)
-    return ["".join(f"[{text}]" if hit else text for text, hit in one.excerpt) for one in hits]
 
 
 def test_words_are_found_by_their_beginning_and_phrases_as_they_stand(tenant: Tenant) -> None:

@@ -24,7 +24,7 @@ from chat.services.waiting import waiting_for
 from chat.tasks import erase_deleted_conversations
 from chat.values import Decision
 from tests.chat.conftest import Chat
-from tests.chat.services.test_search import talk
+from tests.chat.services.talks import talk
 from tests.chat.services.waiting_calls import waiting_call
 from tests.factories import Tenant, TwoTenants, make_tenant
 from workspaces.database import database_now

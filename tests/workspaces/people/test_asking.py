@@ -10,20 +10,12 @@ from django.test import Client
 
 from audit.models import AuditEntry, Notice
 from tests.factories import Tenant, TwoTenants
+from tests.workspaces.people.asked import page, send
 from workspaces.errors import Conflict
 from workspaces.models import AccessRequest, RequestKind
 from workspaces.people.asking import MOST_OPEN, ask
 
 pytestmark = pytest.mark.django_db
-
-
-def page(tenant: Tenant) -> str:
-    return f"/w/{tenant.workspace.slug}/requests/"
-
-
-def send(tenant: Tenant, who: str = "member", **changes: str) -> Any:
-    form = {"kind": "tool", "name": "mail.send", "reason": "Weekly report", **changes}
-    return tenant.client(who).post(page(tenant), form)
 
 
 def notices(tenant: Tenant, who: str) -> list[str]:
