@@ -136,7 +136,7 @@ def _attached(workspace_id: UUID, path: Iterable[Message]) -> dict[UUID, list[At
     rows = Attachment.objects.for_workspace(workspace_id).filter(
         message__in=[row.pk for row in path if row.role == MessageRole.USER]
     )
-    for one in rows.select_related("version__artifact"):
+    for one in rows.select_related("version__artifact").without_content():
         found[one.message_id].append(one)
     return found
 
