@@ -298,6 +298,12 @@ class CloseCode(IntEnum):
         4403,
         "You are not a member of this workspace, or no longer. Do not reconnect.",
     )
+    ACCOUNT_OFF = (4410, "Your account is switched off. Do not reconnect.")
+    WORKSPACE_SUSPENDED = (4423, "The whole workspace is suspended. Come back after a minute.")
+    ACCESS_SUSPENDED = (
+        4424,
+        "Your access to the workspace is suspended. Come back after a minute.",
+    )
     TOO_MANY = (
         4429,
         "You have too many sockets open. Close some of them, or come back after a minute.",

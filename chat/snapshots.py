@@ -257,7 +257,7 @@ def _messages(workspace_id: UUID, conversation_id: UUID) -> Any:
 
 def _attached(workspace_id: UUID, conversation_id: UUID) -> Any:
     rows = Attachment.objects.for_workspace(workspace_id)
-    return rows.filter(
+    return rows.for_wire().filter(
         message__conversation_id=conversation_id, message__role=MessageRole.USER.value
     )
 

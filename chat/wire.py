@@ -90,7 +90,7 @@ def attachments_of(workspace_id: UUID, messages: Iterable[Message]) -> dict[UUID
     if not asked:
         return {}
     rows = Attachment.objects.for_workspace(workspace_id).filter(message__in=asked)
-    return by_message(workspace_id, list(rows))
+    return by_message(workspace_id, list(rows.for_wire()))
 
 
 def by_message(workspace_id: UUID, rows: Collection[Attachment]) -> dict[UUID, list[Attachment]]:
@@ -193,7 +193,7 @@ def usage_json(row: Message | Turn | Conversation) -> dict[str, Any] | None:
 
 
 def attachment_json(row: Attachment) -> dict[str, Any]:
-    """One of `attachments_of`, which knows when it last changed."""
+    """One of `attachments_of`, which knows when it last changed, without its content."""
     return {
         "id": str(row.pk),
         "server": {"id": str(row.server_id), "name": row.server_name} if row.server_id else None,
@@ -204,7 +204,8 @@ def attachment_json(row: Attachment) -> dict[str, Any]:
         "mime_type": row.mime_type,
         "status": row.status,
         "error": row.error or None,
-        "content": row.content,
+        "preview": row.preview if row.server_id else "",
+        "size": row.size,
         "read_at": moment(row.read_at),
         "changed_at": moment(row.changed_at),
     }

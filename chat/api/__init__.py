@@ -11,7 +11,7 @@ from chat.api.folders import FolderViewSet
 from chat.api.imports import ChatImportViewSet
 from chat.api.inputs import InputRequestViewSet
 from chat.api.knowledge import KnowledgeViewSet
-from chat.api.messages import MessageViewSet, QueuedMessageViewSet
+from chat.api.messages import AttachmentViewSet, MessageViewSet, QueuedMessageViewSet
 from chat.api.models import ModelViewSet
 from chat.api.oversight import MemberShareViewSet, MemberToolPermissionViewSet, RatingViewSet
 from chat.api.permissions import ToolPermissionViewSet
@@ -52,6 +52,7 @@ routes = [
     ("push-devices", PushDeviceViewSet),
     ("reminders", ReminderViewSet),
     ("messages", MessageViewSet),
+    ("attachments", AttachmentViewSet),
     ("queued-messages", QueuedMessageViewSet),
     ("artifacts", ArtifactViewSet),
     ("turns", TurnViewSet),

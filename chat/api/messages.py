@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.shapes import (
+    AttachmentContentOutput,
     ConversationOutput,
     MessageOutput,
     OlderOutput,
@@ -19,7 +20,7 @@ from chat.api.shapes import (
     TurnOutput,
     sent_json,
 )
-from chat.models import Message, QueuedMessage
+from chat.models import Attachment, Message, QueuedMessage
 from chat.services.branches import edit_message, fork_conversation, show_branch
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
 from chat.services.summaries import change_summary
@@ -118,6 +119,14 @@ class MessageViewSet(RetrieveRow, WorkspaceViewSet):
             message=self.get_object(), owner=self.person, actor=self.actor, **values
         )
         return Response(ConversationOutput(conversation).data, status=201)
+
+
+class AttachmentViewSet(RetrieveRow, WorkspaceViewSet):
+    """What was read of a resource that one of your messages took along."""
+
+    model = Attachment
+    scopes = Scopes(read="chat", write="chat")
+    serializer_class = AttachmentContentOutput
 
 
 class QueuedMessageViewSet(RetrieveRow, WorkspaceViewSet):

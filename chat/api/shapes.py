@@ -205,9 +205,22 @@ class AttachmentOutput(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Why it could not be read. Of one that is ready: what is missing of it.",
     )
-    content = serializers.ListField(child=ContentPartField())
+    preview = serializers.CharField(
+        allow_blank=True,
+        help_text="The beginning of what a resource said. `GET attachments/{id}/` gives all of it.",
+    )
+    size = serializers.IntegerField(
+        allow_null=True, help_text="Bytes of that. Null: a file, or not known."
+    )
     read_at = serializers.DateTimeField(allow_null=True)
     changed_at = serializers.DateTimeField(allow_null=True)
+
+
+class AttachmentContentOutput(serializers.Serializer[Any]):
+    """All that was read of a resource; nothing of a file, which has its own address."""
+
+    id = serializers.UUIDField()
+    content = serializers.ListField(child=ContentPartField())
 
 
 class SummaryOutput(serializers.Serializer[Any]):

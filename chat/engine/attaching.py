@@ -75,7 +75,7 @@ def refs_of(message: Message) -> list[Ref]:
     """What is attached to a message, to attach it again; not files that have gone."""
     rows = Attachment.objects.for_workspace(message.workspace_id).filter(message=message)
     refs: list[Ref] = []
-    for row in rows.select_related("version"):
+    for row in rows.select_related("version").without_content():
         if row.server_id is not None:
             refs.append(
                 ResourceRef(server_id=row.server_id, uri=row.uri, resource_id=row.resource_id)

@@ -6,7 +6,8 @@ Each result is committed by itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from django.utils.translation import gettext_noop
@@ -115,11 +116,16 @@ def _finish(lease: Lease, attachment_id: UUID, outcome: ResourceOutcome) -> None
         is_cut = outcome.truncated or len(text) > MOST_CHARACTERS
         row.status = AttachmentStatus.READY.value
         row.content = shown([part.as_json() for part in outcome.content])
+        row.size = sum(map(_size_of, row.content))
         row.model_text = text[:MOST_CHARACTERS] + (_REST if is_cut else "")
         row.error = _IN_PART if is_cut else ""
         row.read_at = database_now()
         row.save()
         changes.message(_message_of(row))
+
+
+def _size_of(part: Mapping[str, Any]) -> int:
+    return len(str(part.get("text") or part.get("data") or "").encode())
 
 
 def _fail(lease: Lease, attachment_id: UUID, reason: str) -> None:

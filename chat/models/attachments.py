@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from django.db import models
+from django.db.models.functions import Left
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.artifacts import ArtifactVersion
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from workspaces.models import User
 
 
+PREVIEW: Final = 300
+"""Characters of a resource that its page is given unasked."""
+
+
 class AttachmentQuerySet(WorkspaceQuerySet["Attachment"]):
     def visible_to(self, user: User) -> AttachmentQuerySet:
         """As the conversation."""
@@ -25,6 +30,16 @@ class AttachmentQuerySet(WorkspaceQuerySet["Attachment"]):
             .visible_to(user)
             .filter(message__conversation__owner=user, message__conversation__deleted_at=None)
         )
+
+    def without_content(self) -> Self:
+        """All but what was read of it, which may be a mebibyte."""
+        return self.defer("content", "model_text", "overview")
+
+    def for_wire(self) -> Self:
+        """The same with its `preview`."""
+        rows: Any = self.without_content().annotate(preview=Left("model_text", PREVIEW))
+        found: Self = rows
+        return found
 
 
 class Attachment(FoundByOwner, WorkspaceModel):
@@ -52,6 +67,9 @@ class Attachment(FoundByOwner, WorkspaceModel):
         default=AttachmentStatus.QUEUED.value,
     )
     content = models.JSONField(default=list, help_text=_("Content parts as they were read."))
+    size = models.PositiveIntegerField(
+        null=True, help_text=_("Bytes of the content. None: a file, or not known.")
+    )
     model_text = models.TextField(blank=True, help_text=_("What the model reads of it."))
     overview = models.TextField(
         blank=True,
@@ -70,6 +88,8 @@ class Attachment(FoundByOwner, WorkspaceModel):
 
     changed_at: datetime | None = None
     """When its server last said that it changed; filled in by whoever shows it."""
+    preview: str = ""
+    """The beginning of what the model reads; filled in by `for_wire`."""
 
     objects = models.Manager.from_queryset(AttachmentQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 

@@ -54,7 +54,8 @@ def print_chat(
         )
     else:
         context["document"] = text.document
-        context["entries"] = entries_of(text.document, partial(_address, workspace_slug))
+        address = partial(_address, workspace_slug)
+        context["entries"] = entries_of(text.document, address, text.left_out)
     return render(request, "chat/print_chat.html", context)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -56,6 +57,8 @@ class ShownPart:
     message: SharedMessage
     files: list[ShownFile]
     calls: list[ShownCall]
+    left_out: list[str] = field(default_factory=list)
+    """Names of what is not here of what the message took along; empty where only their number is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +82,16 @@ class FileAddress(Protocol):
         """Give the address to download it, or to look at it as a picture."""
 
 
-def entries_of(document: SharedDocument, address: FileAddress) -> list[ShownEntry]:
-    """Questions and answers; the steps of one answer are one entry."""
+def entries_of(
+    document: SharedDocument, address: FileAddress, left_out: Sequence[list[str]] = ()
+) -> list[ShownEntry]:
+    """Questions and answers; the steps of one answer are one entry.
+
+    Args:
+        left_out: of each message, for its owner: the names of what the document leaves out.
+    """
     entries: list[ShownEntry] = []
-    for message in document.messages:
+    for number, message in enumerate(document.messages):
         last = entries[-1] if entries else None
         is_same = message.role is MessageRole.ASSISTANT and last and last.bud == message.bud
         if not is_same:
@@ -90,7 +99,9 @@ def entries_of(document: SharedDocument, address: FileAddress) -> list[ShownEntr
             entries.append(last)
         assert last is not None
         files = [_file(file, address) for file in message.files]
-        last.parts.append(ShownPart(message, files, [_call(call) for call in message.calls]))
+        names = left_out[number] if left_out else []
+        calls = [_call(call) for call in message.calls]
+        last.parts.append(ShownPart(message, files, calls, names))
     return entries
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from chat.message_paths import path_to
 from chat.models import Artifact, ArtifactVersion, Attachment, Conversation, Message, ToolCall, Turn
 from chat.models.turns import ACTIVE
-from chat.services.exports import call_values, calls_of, named_buds, shown_path
+from chat.services.exports import attached_name, call_values, calls_of, named_buds, shown_path
 from chat.shared_document import SharedCall, SharedDocument, SharedFile, SharedMessage
 from chat.values import MessageRole, MessageStatus
 from mcp_servers.client.hidden_text import show_hidden
@@ -40,6 +40,8 @@ class BuiltText:
 
     document: SharedDocument
     end: UUID
+    left_out: list[list[str]]
+    """Names of what each message of the document took along and the document leaves out, for the person themselves."""
 
 
 def build_text(
@@ -63,6 +65,11 @@ def build_text(
     named = named_buds(workspace_id, path)
     attached = _attached(workspace_id, path)
     made = _made(workspace_id, path) if with_files else {}
+    said = [row for row in path if row.text or attached[row.pk] or calls.get(row.pk)]
+    left_out = [
+        [attached_name(one) for one in attached[row.pk] if not _is_there(one, with_files)]
+        for row in said
+    ]
     messages = [
         SharedMessage(
             role=MessageRole(row.role),
@@ -71,11 +78,10 @@ def build_text(
             created_at=row.created_at,
             is_whole=row.status == MessageStatus.COMPLETE,
             files=[*_files(attached[row.pk], with_files), *made.get(row.pk, ())],
-            left_out=len(attached[row.pk]) - len(_files(attached[row.pk], with_files)),
+            left_out=len(names),
             calls=[_call(call, with_calls) for call in calls.get(row.pk, ())],
         )
-        for row in path
-        if row.text or attached[row.pk] or calls.get(row.pk)
+        for row, names in zip(said, left_out, strict=True)
     ]
     document = SharedDocument(
         title=redact_text(conversation.title, workspace_id=workspace_id),
@@ -84,7 +90,7 @@ def build_text(
         messages=messages,
     )
     _check_size(document)
-    return BuiltText(document, path[-1].pk)
+    return BuiltText(document, path[-1].pk, left_out)
 
 
 def _path(conversation: Conversation, until: UUID | None) -> list[Message]:
@@ -136,15 +142,19 @@ def _attached(workspace_id: UUID, path: Iterable[Message]) -> dict[UUID, list[At
     rows = Attachment.objects.for_workspace(workspace_id).filter(
         message__in=[row.pk for row in path if row.role == MessageRole.USER]
     )
-    for one in rows.select_related("version__artifact"):
+    for one in rows.select_related("version__artifact").without_content():
         found[one.message_id].append(one)
     return found
 
 
 def _files(attached: Iterable[Attachment], with_files: bool) -> list[SharedFile]:
-    """Files of the conversation. What a server gave as a resource stays with the person."""
-    versions = [one.version for one in attached if one.version is not None] if with_files else []
-    return [_file(one.artifact, one) for one in versions if not one.artifact.is_deleted]
+    there = [one.version for one in attached if _is_there(one, with_files)]
+    return [_file(one.artifact, one) for one in there if one is not None]
+
+
+def _is_there(one: Attachment, with_files: bool) -> bool:
+    """A file of the conversation. What a server gave as a resource stays with the person."""
+    return with_files and one.version is not None and not one.version.artifact.is_deleted
 
 
 def _made(workspace_id: UUID, path: Iterable[Message]) -> dict[UUID, list[SharedFile]]:

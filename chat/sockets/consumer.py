@@ -35,7 +35,7 @@ from chat.sockets.handlers import HANDLERS
 from chat.sockets.open import give_place_back, sockets, take_place
 from chat.sockets.rounds import Rounds, Seen, rounds
 from chat.sockets.send_queue import SendQueue
-from chat.sockets.socket_access import Door
+from chat.sockets.socket_access import Door, why_shut_out
 from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, user_group, workspace_group
 from workspaces.database import in_database, is_unavailable
@@ -124,7 +124,8 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         try:
             self.door = await in_database(self._enter, user)
         except NotFound:
-            await self.close(CloseCode.NOT_A_MEMBER)
+            slug = self.scope["url_route"]["kwargs"]["workspace_slug"]
+            await self.close(await in_database(why_shut_out, user, slug))
             return
         set_reach(reach_of([self.door.workspace.pk], person=user.pk))
         serve_from(asyncio.get_running_loop())

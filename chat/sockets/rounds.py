@@ -17,7 +17,7 @@ from uuid import UUID
 
 from chat.events import CloseCode
 from chat.models import Conversation
-from chat.sockets.socket_access import Door, read_sessions, signed_in
+from chat.sockets.socket_access import Door, read_sessions, signed_in, why_shut_out
 from workspaces.database import in_database
 from workspaces.models import Membership, User
 
@@ -167,11 +167,13 @@ def _reasons_to_close(doors: Sequence[Door], rights: Rights) -> dict[Door, Close
             read_sessions(doubtful)
             known |= signed_in(doubtful, users)
         for door in some:
-            member = members.get((door.workspace.pk, door.user.pk))
-            if door not in known:
+            user = users.get(door.user.pk)
+            if user is not None and not user.is_active:
+                reasons[door] = CloseCode.ACCOUNT_OFF
+            elif door not in known:
                 reasons[door] = CloseCode.SIGN_IN_AGAIN
-            elif member is None or not member.is_active:
-                reasons[door] = CloseCode.NOT_A_MEMBER
+            elif (door.workspace.pk, door.user.pk) not in members:
+                reasons[door] = why_shut_out(door.user, door.workspace.slug)
     return reasons
 
 

@@ -20,9 +20,11 @@ from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
 from workspaces.database.prepared import PreparedRows
+from workspaces.database.row_security import everywhere
 from workspaces.errors import NotFound, PermissionDenied
 from workspaces.middleware import MemberRole, actor_for
 from workspaces.models import Membership, User, Workspace
+from workspaces.people.suspending import find_suspension
 from workspaces.scoping import WorkspaceModel
 
 _Row = TypeVar("_Row", bound=WorkspaceModel)
@@ -86,11 +88,13 @@ class Door:
     def reason_to_close(self) -> CloseCode | None:
         """The code to close the socket with, or None if the person may stay."""
         user = _USER.first(self.user.pk)
+        if user is not None and not user.is_active:
+            return CloseCode.ACCOUNT_OFF
         read_sessions([self])
         if user is None or not signed_in([self], {user.pk: user}):
             return CloseCode.SIGN_IN_AGAIN
         is_member = _MEMBER.first(self.workspace.pk, self.user.pk) is not None
-        return None if is_member else CloseCode.NOT_A_MEMBER
+        return None if is_member else why_shut_out(self.user, self.workspace.slug)
 
     def _fetch(self, model: type[_Row], pk: UUID) -> _Row:
         self._require_member()
@@ -112,6 +116,16 @@ class Door:
             request_id=str(uuid7()),
             known=known,
         )
+
+
+def why_shut_out(user: User, slug: str) -> CloseCode:
+    """Why this workspace is not open to them; a stranger learns nothing of it."""
+    with everywhere():
+        suspended = find_suspension(user, slug=slug)
+    if suspended is None:
+        return CloseCode.NOT_A_MEMBER
+    is_open = suspended.workspace.is_active
+    return CloseCode.ACCESS_SUSPENDED if is_open else CloseCode.WORKSPACE_SUSPENDED
 
 
 def read_sessions(doors: Collection[Door]) -> None:

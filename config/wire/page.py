@@ -40,7 +40,8 @@ Open `wss://<host>/ws/w/<workspace>/`, where `<workspace>` is the workspace's sl
   meanwhile, the socket closes with {CloseCode.SIGN_IN_AGAIN.value}, and no command is read.
 
 Without a session the socket opens and closes at once with {CloseCode.SIGN_IN_AGAIN.value}. For a workspace that the person is not a member of, it
-closes with {CloseCode.NOT_A_MEMBER.value}. Trellis checks both every two seconds while the socket is open.
+closes with {CloseCode.NOT_A_MEMBER.value}. While the workspace is suspended, or they are, it closes with
+{CloseCode.WORKSPACE_SUSPENDED.value} or {CloseCode.ACCESS_SUSPENDED.value}. Trellis checks both every two seconds while the socket is open.
 
 ## Frames
 

@@ -22,6 +22,7 @@ _REST_OF_THE_WEB_APP: Final = (
     "WaitingOutput",
     "ResourceOutput",
     "OlderOutput",
+    "AttachmentContentOutput",
     "FoundOutput",
     "FolderOutput",
     "DraftOutput",

@@ -34,7 +34,7 @@ from workspaces.errors import DomainError, PermissionDenied
 from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.redaction import redact_known
 from workspaces.roles import Permission, has_permission, require
-from workspaces.waiting_times import told_wait
+from workspaces.waiting_times import told_duration
 
 if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec
@@ -418,9 +418,10 @@ def why_left_alone(server: McpServer, wait_seconds: float) -> str:
         return _(
             "%(name)s could not be reached several times. It is tried again by the next check or by hand."
         ) % {"name": server.name}
-    return _("%(name)s could not be reached a moment ago. Next attempt %(wait_seconds)s.") % {
+    # It stays in the chat and in the log: a time to come would be wrong there.
+    return _("%(name)s had just failed, so Trellis left it alone for %(wait)s.") % {
         "name": server.name,
-        "wait_seconds": told_wait(wait_seconds),
+        "wait": told_duration(math.ceil(wait_seconds)),
     }
 
 

@@ -527,6 +527,7 @@ SAMPLES: dict[str, Sample] = {
         ids=_pk("answer"), bodies=(_body(text="=changed"),), reads=False
     ),
     "api:messages-fork": Sample(ids=_pk("answer"), bodies=(_body(client_id="=f"),), reads=False),
+    "api:attachments-detail": Sample(ids=_pk("attachment")),
     "api:queued-messages-detail": Sample(ids=_pk("queued"), bodies=(_body(text="=changed"),)),
     "api:queued-messages-send": Sample(ids=_pk("queued"), reads=False),
     "api:webhooks-list": Sample(bodies=(_webhook,)),

@@ -508,6 +508,7 @@ def make_side(slug: str, text: str) -> Side:
         resource_id=resource.pk,
         uri=resource.uri,
         title=f"{text} resource",
+        content=[{"type": "text", "text": f"{text} content"}],
         model_text=f"{text} content",
     )
     queued = QueuedMessage.objects.create(

@@ -1,5 +1,5 @@
 /** The connection to the server: what comes in over it, and who hears of it. */
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { boot } from "./boot";
 import { isAnothers } from "./forgetting";
 import { keepShell } from "./installing";
@@ -10,6 +10,17 @@ import { dropAbsence, toast } from "./toasts";
 import type { ConversationEvent } from "./wire";
 
 export const socketStatus = signal<SocketStatus>("connecting");
+
+const SHUT_OUT: readonly SocketStatus[] = [
+  "signed_out",
+  "forbidden",
+  "account_off",
+  "workspace_suspended",
+  "access_suspended",
+];
+
+/** Whether the server has turned this person away: what they press here does nothing. */
+export const isShutOut = computed(() => SHUT_OUT.includes(socketStatus.value));
 
 function socketUrl(): string {
   const url = new URL(boot.urls.socket, location.href);
@@ -80,7 +91,7 @@ export const socket = new LiveSocket({
   onStatus: (status) => {
     socketStatus.value = status;
     // The server says more than a page that was kept: such as where to sign in.
-    if (boot.is_kept && (status === "signed_out" || status === "forbidden")) location.reload();
+    if (boot.is_kept && isShutOut.value) location.reload();
   },
   onOpen: () => {
     // What was kept has no token and may be of the release before. What was written is in this browser.

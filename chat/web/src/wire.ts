@@ -591,9 +591,18 @@ export interface Attachment {
   status: "queued" | "ready" | "failed";
   /** Why it could not be read. Of one that is ready: what is missing of it. */
   error: string | null;
-  content: ContentPart[];
+  /** The beginning of what a resource said. `GET attachments/{id}/` gives all of it. */
+  preview: string;
+  /** Bytes of that. Null: a file, or not known. */
+  size: number | null;
   read_at: string | null;
   changed_at: string | null;
+}
+
+/** All that was read of a resource; nothing of a file, which has its own address. */
+export interface AttachmentContent {
+  id: string;
+  content: ContentPart[];
 }
 
 /** Null: not for this person. */

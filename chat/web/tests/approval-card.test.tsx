@@ -111,3 +111,17 @@ it("SEC-554: says nothing of it where it did not work", async () => {
   expect(at().querySelector("[role=status]")).toBeNull();
   expect(named("Always")).toBeDefined();
 });
+
+it("REL-1902: offers no decision to whoever was shut out of the workspace, until they may enter again", async () => {
+  const { socketStatus } = await import("../src/connection");
+  draw();
+  act(() => {
+    socketStatus.value = "workspace_suspended";
+  });
+  expect(at().querySelectorAll(".approval button.btn")).toHaveLength(0);
+  expect(at().textContent).toContain("You can't decide about this now");
+  act(() => {
+    socketStatus.value = "open";
+  });
+  expect(named("Allow once")?.disabled).toBe(false);
+});

@@ -123,6 +123,7 @@ describe("LiveSocket", () => {
   it.each([
     [4401, "signed_out"],
     [4403, "forbidden"],
+    [4410, "account_off"],
   ])("stays away where coming back cannot help: %i", (code, status) => {
     newest().accept();
     newest().close(code);
@@ -146,6 +147,29 @@ describe("LiveSocket", () => {
     newest().accept();
     newest().say({ type: "pong" });
     expect(statuses.at(-1)).toBe("open");
+  });
+
+  it("REL-1903: asks calmly whether it may come back, and says nothing else meanwhile", () => {
+    for (const [code, status] of [
+      [4423, "workspace_suspended"],
+      [4424, "access_suspended"],
+      [4429, "crowded"],
+    ] as const) {
+      newest().accept();
+      newest().close(code);
+      const [told, before] = [statuses.length, opened];
+      vi.advanceTimersByTime(60_000);
+      newest().accept();
+      newest().close(code);
+      expect(statuses.slice(told)).toEqual([status]);
+      document.dispatchEvent(new Event("visibilitychange"));
+      newest().accept();
+      expect(opened).toBe(before);
+      expect(newest().sent).toEqual(['{"type":"ping"}']);
+      newest().say({ type: "pong" });
+      expect(opened).toBe(before + 1);
+      expect(statuses.at(-1)).toBe("open");
+    }
   });
 
   it("notices a dead connection by a missing answer to its ping", () => {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -38,7 +39,7 @@ from mcp_servers.client.spec import ConnectionKey, ConnectionSpec, ServerKey
 from mcp_servers.client.transports import transport_named
 from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.client.values import Protocol
-from workspaces.waiting_times import told_wait
+from workspaces.waiting_times import told_duration
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -442,7 +443,8 @@ def _backing_off(state: Backoff, wait: float) -> BackingOff:
             retry_after_seconds=None,
         )
     return BackingOff(
-        _("The server failed a moment ago. Next attempt %(wait)s.") % {"wait": told_wait(wait)},
+        _("The server had just failed, so Trellis left it alone for %(wait)s.")
+        % {"wait": told_duration(math.ceil(wait))},
         retry_after_seconds=wait,
     )
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
+from django.urls import reverse
 from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
 from chat.engine import attachments, runner
 from chat.engine.attaching import MOST_ATTACHMENTS, ResourceRef
 from chat.models import Attachment
+from chat.models.attachments import PREVIEW
 from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
 from chat.services.turns import Sent, send_message, stop_turn
 from chat.tools.usable_servers import ChatSetting
@@ -51,7 +54,7 @@ def test_what_is_attached_is_read_and_given_to_the_model_as_data(asked: Chat) ->
     assert "> # Soup\n> of the day" in told
     [row] = asked.snapshot()["messages"][0]["attachments"]
     assert (row["status"], row["title"]) == ("ready", "Today's menu")
-    assert "‹U+202E›" in row["content"][0]["text"]
+    assert "‹U+202E›" in attached(asked)[0].content[0]["text"]
     actions = AuditEntry.objects.for_workspace(asked.tenant.workspace).values_list("action")
     assert any(action.startswith("resource") for (action,) in actions)
 
@@ -68,6 +71,28 @@ def test_a_part_of_a_long_resource_is_told_as_a_part(
     assert told.endswith("> # Soup\n> of\n> [the rest was cut off]")
     [row] = parked.snapshot()["messages"][0]["attachments"]
     assert (row["status"], row["error"]) == ("ready", "Only its beginning could be read.")
+
+
+def test_a_page_is_given_the_beginning_of_a_resource_and_asks_for_the_whole(parked: Chat) -> None:
+    """REL-1901: the snapshot and its events hold a preview and the size; the owner's page gets the rest."""
+    whole = "soup " * 20_000
+    parked.model.say("Soup")
+    send_with(parked, MENU)
+    parked.watching.turn("completed")
+    [kept] = attached(parked)
+    assert kept.size == len(kept.content[0]["text"].encode())
+    content = [{"type": "text", "text": whole}]
+    rows = Attachment.objects.for_workspace(parked.tenant.workspace)
+    rows.update(content=content, model_text=whole, size=len(whole))
+    told = parked.snapshot()
+    [row] = told["messages"][0]["attachments"]
+    assert (row["preview"], row["size"]) == (whole[:PREVIEW], len(whole))
+    assert len(json.dumps(told)) < 10_000
+    headers = {"X-Workspace": parked.tenant.workspace.slug}
+    address = reverse("api:attachments-detail", args=[row["id"]])
+    given = parked.tenant.client("member", headers=headers).get(address)
+    assert given.json() == {"id": row["id"], "content": content}
+    assert parked.tenant.client("admin", headers=headers).get(address).status_code == 404
 
 
 def test_it_is_watched_from_then_on(parked: Chat) -> None:

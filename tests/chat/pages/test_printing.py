@@ -5,8 +5,11 @@ from __future__ import annotations
 from unittest.mock import patch
 
 from chat.artifacts.services import create_artifact
+from chat.engine.attaching import ResourceRef
 from chat.models import Message
 from chat.services import shared_texts
+from chat.services.shared_texts import build_text
+from chat.services.turns import send_message
 from chat.values import ArtifactOrigin
 from tests.chat.conftest import Chat
 from tests.documents import png
@@ -46,6 +49,25 @@ def test_a_chat_is_there_for_paper_as_the_person_sees_it(chat: Chat) -> None:
     full = chat.tenant.client("member").get(where(chat), {"calls": "full"}).content.decode()
     assert "hello there" in full
     assert 'class="tool-card" open' in full
+
+
+def test_paper_names_the_resources_that_a_message_took_along(parked: Chat) -> None:
+    """REL-1906: by their names, as the chat and its downloads do. Others who read a shared chat learn their number."""
+    parked.model.say("Soup")
+    send_message(
+        conversation=parked.conversation,
+        client_id="c",
+        text="What is for lunch?",
+        attachments=[ResourceRef(server_id=parked.row.pk, uri="menu://today")],
+        actor=parked.actor,
+    )
+    parked.watching.turn("completed")
+    text = parked.tenant.client("member").get(where(parked)).content.decode()
+    assert "Today&#x27;s menu" in text
+    assert "not shared" not in text
+    shared = build_text(parked.conversation, until=None, with_files=True, with_calls=True)
+    assert "menu" not in shared.document.model_dump_json()
+    assert [one.left_out for one in shared.document.messages] == [1, 0]
 
 
 def test_a_chat_is_printed_by_its_owner_alone(chat: Chat) -> None:

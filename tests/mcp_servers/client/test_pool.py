@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -34,6 +35,8 @@ from mcp_servers.client.inputs import CallLimits
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.client.values import Protocol
+from mcp_servers.gate.operation import why_left_alone
+from mcp_servers.models import McpServer
 from tests.fakes.mcp_server import (
     CountingServer,
     Handler,
@@ -447,7 +450,7 @@ def test_the_pauses_double_up_to_sixteen_seconds() -> None:
 
 
 async def test_a_server_that_failed_is_left_alone_for_a_moment(raw: Any) -> None:
-    """REL-34: callers in between get an answer at once, the first success resets the count."""
+    """REL-34, REL-1905: callers in between get an answer at once, in words that stay true; a success resets the count."""
     server = raw()
     spec = spec_for("http://127.0.0.1:9999/mcp", protocol=Protocol.LEGACY)
     with pytest.raises(ConnectionFailed):
@@ -456,6 +459,9 @@ async def test_a_server_that_failed_is_left_alone_for_a_moment(raw: Any) -> None
         await runtime.run(pool.list_tools(spec))
     assert caught.value.retry_after_seconds is not None
     assert 0 < caught.value.retry_after_seconds <= 1.2
+    assert re.search(r"left it alone for [12] seconds?\.$", caught.value.message)
+    told = why_left_alone(McpServer(name="notes"), 4.2)
+    assert told == "notes had just failed, so Trellis left it alone for 5 seconds."
     with pytest.raises(ConnectionFailed) as again:
         await runtime.run(pool.list_tools(spec, at_once=True))
     assert not isinstance(again.value, BackingOff)

@@ -17,7 +17,8 @@ from audit.models import AuditEntry
 from audit.reviews.schedules import possible_recipients
 from chat.events import CloseCode
 from chat.models import Conversation
-from chat.sockets.socket_access import Door
+from chat.sockets.rounds import Rights, look
+from chat.sockets.socket_access import Door, why_shut_out
 from mcp_servers.gate.resolving import may_still_enter
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Actor, Role
@@ -82,10 +83,39 @@ def test_nothing_opens_for_a_suspended_member(tenant: Tenant) -> None:
     assert tenant.actor("admin").role is None
     with pytest.raises(NotFound):
         Door(admin, workspace.slug, ip_address=None, session_key=None)
-    assert door.reason_to_close() is CloseCode.NOT_A_MEMBER
+    assert door.reason_to_close() is CloseCode.ACCESS_SUSPENDED
     with pytest.raises(PermissionDenied):
         door.turn(uuid7())
     assert tenant.client("member").get(f"/w/{slug}/").status_code == 200
+
+
+def test_an_open_page_is_told_why_it_was_shut_out(two_workspaces: TwoTenants) -> None:
+    """REL-1904: by the round and by the nudge alike, and whoever comes back meanwhile; strangers learn nothing."""
+    tenant = two_workspaces.a
+    slug, key = tenant.workspace.slug, tenant.client("member").session.session_key
+    door = Door(tenant.member, slug, ip_address=None, session_key=key)
+
+    def told() -> set[CloseCode | None]:
+        return {
+            door.reason_to_close(),
+            *(one.reason_to_close for one in look([(door, ())], Rights.ALL)),
+        }
+
+    assert told() == {None}
+    suspend(tenant, "member")
+    assert told() == {CloseCode.ACCESS_SUSPENDED}
+    assert why_shut_out(tenant.member, slug) is CloseCode.ACCESS_SUSPENDED
+    Workspace.objects.filter(pk=tenant.workspace.pk).update(is_active=False)
+    assert told() == {CloseCode.WORKSPACE_SUSPENDED}
+    assert why_shut_out(two_workspaces.b.member, slug) is CloseCode.NOT_A_MEMBER
+    Workspace.objects.filter(pk=tenant.workspace.pk).update(is_active=True)
+    resume_member(membership=membership_of(tenant, "member"), actor=tenant.actor("owner"))
+    assert told() == {None}
+    remove_member(membership=membership_of(tenant, "member"), actor=tenant.actor("owner"))
+    assert told() == {CloseCode.NOT_A_MEMBER}
+    tenant.member.is_active = False
+    tenant.member.save()
+    assert told() == {CloseCode.ACCOUNT_OFF}
 
 
 def said_by(page: Any) -> str:

@@ -3,6 +3,7 @@ import { FileOfCall } from "../artifacts/button";
 import { sizeWord } from "../artifacts/words";
 import { boot } from "../boot";
 import { askAlways, decide, decideForOther } from "../commands";
+import { isShutOut } from "../connection";
 import t from "../texts/calls";
 import common from "../texts/common";
 import { filled } from "../texts/language";
@@ -103,7 +104,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
     card.current?.focus({ preventScroll: true });
   };
   const approve = () => {
-    if (args === null || isOver || isForOther) return;
+    if (args === null || isOver || isForOther || isShutOut.value) return;
     void act("approve", isEdited ? { arguments: args } : {});
   };
   const canRemember =
@@ -226,7 +227,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
       <div class="grid gap-2">
         <div class="flex items-center justify-between gap-2">
           <h4 class="text-xs font-semibold text-(--quiet)">{t.receives}</h4>
-          {!isEditing && !call.builtin && !isForOther && askedBy === undefined && (
+          {!isEditing && !isShutOut.value && !call.builtin && !isForOther && askedBy === undefined && (
             <button type="button" class="copy-button" onClick={() => editArguments(call, call.arguments)}>
               <Icon name="pencil" />
               {common.edit}
@@ -250,7 +251,9 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
           <JsonView value={call.arguments} />
         )}
       </div>
-      {isRefusing ? (
+      {isShutOut.value ? (
+        <p class="text-sm text-(--quiet)">{t.cannotDecide}</p>
+      ) : isRefusing ? (
         <form
           class="grid gap-2"
           onSubmit={(event) => {

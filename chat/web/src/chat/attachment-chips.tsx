@@ -1,23 +1,32 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { files, openPanel, previewPath } from "../artifacts/state";
 import { ICON_OF, sizeWord } from "../artifacts/words";
-import { boot } from "../boot";
+import { api, boot } from "../boot";
 import { moment } from "../formats";
 import t from "../texts/chat";
 import choosing from "../texts/choosing";
 import common from "../texts/common";
 import comparingTexts from "../texts/comparing";
 import fileTexts from "../texts/files";
+import { messageOf } from "../toasts";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { refocus } from "../ui/refocus";
 import { ServerTile } from "../ui/server-tile";
-import type { ArtifactKind, AttachedFile, Attachment, Bud, ChosenModel, ServerName } from "../wire";
+import type {
+  ArtifactKind,
+  AttachedFile,
+  Attachment,
+  Bud,
+  ChosenModel,
+  ContentPart,
+  ServerName,
+} from "../wire";
 import { isFile, keyOf, type Picked, pickAgain } from "./attachments";
 import { comparedBy, comparing, dropCompared } from "./comparing";
 import { dropMention, mentionOf } from "./mentions";
 import { changedResources, dropPicked, picked, pickResource } from "./picked";
-import { Result } from "./result";
+import { type Origin, Result } from "./result";
 import { dropUpload, tryAgain, type Upload, uploadsOf } from "./uploads";
 
 function DropButton({ label, onDrop }: { label: string; onDrop: () => void }) {
@@ -183,6 +192,38 @@ function FileChip({ attachment, file }: { attachment: Attachment; file: Attached
   );
 }
 
+/** What was read of a resource: its beginning, until the rest is here. */
+function Reading({ attachment: { id, preview }, origin }: { attachment: Attachment; origin: Origin }) {
+  const [content, setContent] = useState<ContentPart[] | null>(null);
+  const [problem, setProblem] = useState("");
+  const load = () => {
+    setProblem("");
+    api.attachment(id).then(
+      (found) => setContent(found.content),
+      (error: unknown) => setProblem(messageOf(error)),
+    );
+  };
+  useEffect(load, [id]);
+  if (content) return <Result content={content} truncated={false} origin={origin} />;
+  return (
+    <div class="grid gap-3" aria-busy={!problem}>
+      {preview && <pre class="json-raw">{preview}</pre>}
+      {problem ? (
+        <div class="grid gap-2 text-sm">
+          <p role="alert">{problem}</p>
+          <button type="button" class="btn btn-sm btn-outline-quiet justify-self-start" onClick={load}>
+            {common.tryAgain}
+          </button>
+        </div>
+      ) : (
+        <p class="text-sm text-(--quiet)" role="status">
+          {common.loading}
+        </p>
+      )}
+    </div>
+  );
+}
+
 function ResourceChip(props: { attachment: Attachment; server: ServerName; conversationId: string }) {
   const { attachment, server, conversationId } = props;
   const [isOpen, setOpen] = useState(false);
@@ -205,6 +246,7 @@ function ResourceChip(props: { attachment: Attachment; server: ServerName; conve
         )}
         <span class="truncate">{title}</span>
         <span class="chip-from">{server.name}</span>
+        {attachment.size !== null && <span class="chip-from">{sizeWord(attachment.size)}</span>}
         {word && <span class="chip-from">{word}</span>}
       </button>
       <Remark attachment={attachment} />
@@ -228,7 +270,7 @@ function ResourceChip(props: { attachment: Attachment; server: ServerName; conve
               {attachment.read_at && ` · ${t.readAt(moment(attachment.read_at))}`}
             </p>
             {attachment.status === "ready" ? (
-              <Result content={attachment.content} truncated={false} origin={{ conversationId, server }} />
+              <Reading attachment={attachment} origin={{ conversationId, server }} />
             ) : (
               <p class="text-sm">{attachment.error ?? t.notReadYet}</p>
             )}

@@ -1,4 +1,4 @@
-import { socketStatus } from "../connection";
+import { isShutOut, socketStatus } from "../connection";
 import { discard, resend, takeBack } from "../sending";
 import type { Outgoing } from "../store/conversation";
 import t from "../texts/chat";
@@ -10,9 +10,8 @@ import { namedBud } from "./mentions";
 
 /** What is under way with it. The page tries no further where its person may not enter. */
 function stateInWords(): string {
-  const status = socketStatus.value;
-  if (status === "open") return t.sending;
-  return status === "forbidden" || status === "signed_out" ? t.sendsOnReturn : t.sendsLater;
+  if (socketStatus.value === "open") return t.sending;
+  return isShutOut.value ? t.sendsOnReturn : t.sendsLater;
 }
 
 /** A message that the server has not shown back. */

@@ -5,6 +5,7 @@ import type { OwnKeys } from "../shortcuts/own";
 import common from "../texts/common";
 import type { Theme } from "../theme";
 import type {
+  AttachmentContent,
   Bud,
   ChosenModel,
   Conversation,
@@ -154,6 +155,8 @@ export interface Api {
   older(messageId: string): Promise<Older>;
   /** What was said from a message on; nothing, where it is on another branch. */
   newer(messageId: string): Promise<Older>;
+  /** All that was read of an attached resource. */
+  attachment(id: string): Promise<AttachmentContent>;
   /** The shown path as a file, with the name that it should have. */
   exported(id: string, as: "md" | "json"): Promise<{ name: string; body: Blob }>;
   /** Of older messages; the socket tells of the change. */
@@ -257,6 +260,7 @@ export function createApi(base: string, csrfToken: string, workspaceSlug: string
     askAlways: (tool_id) => call("POST", "tool-permissions/", { tool_id }),
     search: (query) => call("GET", `search/?${new URLSearchParams({ q: query })}`),
     older: (messageId) => call("GET", `messages/${messageId}/older/`),
+    attachment: (id) => call("GET", `attachments/${id}/`),
     newer: (messageId) => call("GET", `messages/${messageId}/newer/`),
     async exported(id, as) {
       const headers = { "X-Workspace": workspaceSlug };

@@ -10,6 +10,9 @@ export type SocketStatus =
   | "reconnecting"
   | "signed_out"
   | "forbidden"
+  | "account_off"
+  | "workspace_suspended"
+  | "access_suspended"
   | "crowded"
   | "refused";
 
@@ -50,15 +53,23 @@ const FINAL: Record<number, SocketStatus> = {
   1008: "refused",
   4401: "signed_out",
   4403: "forbidden",
+  4410: "account_off",
 };
-const TOO_MANY = 4429;
-const CROWDED_MS = 60_000;
+/** What may pass: the page asks again, calmly. */
+const PASSING: Record<number, SocketStatus> = {
+  4423: "workspace_suspended",
+  4424: "access_suspended",
+  4429: "crowded",
+};
+const PASSING_MS = 60_000;
 
 export class LiveSocket {
   private socket: WebSocket | null = null;
   private attempt = 0;
   private counter = 0;
   private isClosed = false;
+  /** The server turned the page away for now. Until it speaks again, nothing else is said of the connection. */
+  private isAway = false;
   private waiting = new Map<string, Waiting>();
   private retryTimer: ReturnType<typeof setTimeout> | undefined;
   private pingTimer: ReturnType<typeof setInterval> | undefined;
@@ -145,23 +156,31 @@ export class LiveSocket {
 
   private connect(): void {
     if (this.isClosed || this.socket) return;
-    this.options.onStatus(this.attempt === 0 ? "connecting" : "reconnecting");
+    if (!this.isAway) this.options.onStatus(this.attempt === 0 ? "connecting" : "reconnecting");
     const socket = (this.options.open ?? ((url) => new WebSocket(url)))(this.options.url);
     this.socket = socket;
     socket.onopen = () => {
       if (this.socket !== socket) return;
-      this.options.onStatus("open");
       this.pingTimer = setInterval(() => this.ping(), PING_EVERY_MS);
-      this.options.onOpen();
+      // It opens for whoever is turned away, too.
+      if (this.isAway) this.ping();
+      else this.opened();
     };
     socket.onmessage = (message) => {
       if (this.socket !== socket) return;
       this.attempt = 0; // only a server that speaks counts as a success
       clearTimeout(this.pongTimer);
+      if (this.isAway) this.opened();
       const event = parseEvent(message.data);
       if (event) this.take(event);
     };
     socket.onclose = (close) => this.ended(socket, close.code);
+  }
+
+  private opened(): void {
+    this.isAway = false;
+    this.options.onStatus("open");
+    this.options.onOpen();
   }
 
   private ended(socket: WebSocket, code?: number): void {
@@ -175,14 +194,15 @@ export class LiveSocket {
       this.options.onStatus(final);
     } else if (!this.isClosed) {
       // After a lost connection, the server may count for a while what is gone.
-      const isCrowded = code === TOO_MANY;
+      const passing = code === undefined ? undefined : PASSING[code];
       const random = this.options.random ?? Math.random;
-      this.options.onStatus(isCrowded ? "crowded" : "reconnecting");
+      this.isAway = passing !== undefined;
+      this.options.onStatus(passing ?? "reconnecting");
       this.retryTimer = setTimeout(
         () => this.connect(),
-        isCrowded ? CROWDED_MS * (0.75 + random() / 2) : reconnectDelay(this.attempt, random),
+        passing ? PASSING_MS * (0.75 + random() / 2) : reconnectDelay(this.attempt, random),
       );
-      if (!isCrowded) this.attempt += 1;
+      if (!passing) this.attempt += 1;
     }
   }
 

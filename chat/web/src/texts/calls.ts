@@ -82,6 +82,7 @@ const calls = {
   refuseCall: "Refuse the call",
   refuseWhy: "Why not? The assistant reads this.",
   back: "Back",
+  cannotDecide: "You can't decide about this now: you have no access to this workspace.",
   onlyOnce: "Allows this call only.",
   editAs: "Edit as",
   fields: "Fields",

@@ -151,7 +151,12 @@ const shell = {
   tryNow: "Try now",
   sessionEnded: "Your session has ended.",
   signInAgain: "Sign in again",
-  notMember: "You can no longer enter this workspace.",
+  shutOut: {
+    forbidden: "You can no longer enter this workspace.",
+    account_off: "Your account is switched off. Ask the people who run this installation of Trellis.",
+    access_suspended: "Your access to this workspace is suspended. Ask an administrator.",
+    workspace_suspended: "This workspace is suspended. This page goes on when it is open again.",
+  },
   roleChanged: "Your role in this workspace has changed.",
   toWorkspaces: "Go to your workspaces",
   tooManyPages:

@@ -27,11 +27,14 @@ export function ConnectionBanner() {
           </a>
         </div>
       );
+    case "account_off":
+    case "access_suspended":
+    case "workspace_suspended":
     case "forbidden":
       return (
         <div class="banner" role="alert">
           <Icon name="alert" />
-          <span>{t.notMember}</span>
+          <span>{t.shutOut[socketStatus.value]}</span>
           {/* The server's page says why, where it may; and whoever may enter again does. */}
           <button type="button" class="link-quiet" onClick={() => location.reload()}>
             {t.reload}

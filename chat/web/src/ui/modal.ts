@@ -15,7 +15,11 @@ export const topmost = (): HTMLDialogElement | undefined => open.value.at(-1);
 export function openModal(dialog: HTMLDialogElement): () => void {
   dialog.showModal();
   open.value = [...open.value, dialog];
+  // The page behind goes elsewhere: the dialog was about what is left.
+  const leave = () => dialog.dispatchEvent(new Event("cancel"));
+  addEventListener("popstate", leave);
   return () => {
+    removeEventListener("popstate", leave);
     open.value = open.value.filter((one) => one !== dialog);
     dialog.close();
   };

@@ -2,6 +2,7 @@ import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { argumentsOf, hasOtherArguments, leaveArguments } from "../chat/edited-arguments";
 import { RefusalReason } from "../chat/refusal-reason";
 import { decide } from "../commands";
+import { isShutOut } from "../connection";
 import callTexts from "../texts/calls";
 import t from "../texts/waiting";
 import { Icon } from "../ui/icon";
@@ -24,7 +25,7 @@ export function DecideAll({ calls }: { calls: readonly ToolCall[] }) {
     if (isRefusing && !wasRefusing.current) note.current?.focus();
     wasRefusing.current = isRefusing;
   }, [isRefusing]);
-  if (calls.length < 2) return null;
+  if (calls.length < 2 || isShutOut.value) return null;
   /** With the arguments as the person has changed them, or why not. */
   const one = async (call: ToolCall, decision: "approve" | "refuse", why: string) => {
     const args = decision === "approve" && hasOtherArguments(call) ? argumentsOf(call) : null;
