@@ -42,6 +42,8 @@ class Overview:
     """There are more than could be counted; then there is nothing else."""
     totals: Totals | None = None
     chart: Chart | None = None
+    missing: int = 0
+    """Entries that no counter holds yet, and that are not in these numbers: the filter may not fit them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,8 @@ def overview_of(
             entries = matching(rows, edge, actor=actor)
             found += _counted(entries, inner)
             _add(buckets, _durations(entries))
-        return _put_together(found, buckets, since, until, inner, has_p95=not wanted.outcome)
+        told = _put_together(found, buckets, since, until, inner, has_p95=not wanted.outcome)
+        return replace(told, missing=tail.missing)
 
     return exactly(workspace_id, read)
 
