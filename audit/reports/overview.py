@@ -82,7 +82,12 @@ def overview_of(
             replace(wanted, since=inner.until, until=wanted.until),
         ]
         found = [
-            _Row(cell.start, cell.action, cell.outcome, cell.sums.number)
+            _Row(
+                cell.start,
+                cell.action,
+                cell.outcome,
+                cell.sums.timed if wanted.leaves_out_empty else cell.sums.number,
+            )
             for cell in cells(workspace_id, dimension, inner, tail, by_time=True, value=value)
             if cell.start and _fits(cell.action, cell.outcome, wanted)
         ]
@@ -118,7 +123,9 @@ def _is_too_much(workspace_id: UUID, wanted: EntryFilter, until: datetime, actor
 
 def _counted_as(wanted: EntryFilter) -> tuple[Dimension, str] | None:
     """Give the counters that know the filter; None: none do."""
-    if wanted.words or wanted.begins or wanted.least or wanted.most or wanted.leaves_out_empty:
+    if wanted.words or wanted.begins or wanted.least or wanted.most:
+        return None
+    if wanted.leaves_out_empty and wanted.sort_column != "duration_ms":
         return None
     named: list[tuple[Dimension, str]] = []
     if wanted.server:
@@ -240,15 +247,15 @@ def _from_entries(
     found = matching(rows, wanted, actor=actor)
     few = few_of(found)
     if few is not None:
-        number, found = len(few), rows.filter(pk__in=few)
-    else:
-        number = found.order_by().values("pk")[: MOST_COUNTED + 1].count()
-    if number > MOST_COUNTED:
+        found = rows.filter(pk__in=few)
+    counted = totals_of(found, MOST_COUNTED)
+    if counted is None:
         return Overview(entries=MOST_COUNTED, is_more=True)
+    since = wanted.since or counted.first
     return Overview(
-        entries=number,
-        totals=totals_of(found),
-        chart=chart_of(found, since=wanted.since, until=wanted.until or now, zone=zone),
+        entries=counted.entries,
+        totals=counted.totals,
+        chart=chart_of(found, since=since, until=wanted.until or now, zone=zone),
     )
 
 
