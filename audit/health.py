@@ -11,6 +11,7 @@ from django.db.models import Count
 from audit.models import AuditEntry, AuditHead, PendingSeal
 from audit.sealing.rotation import find_missing_key, newest_checkpoint
 from audit.sealing.sealer import sealed_since_start
+from audit.storable import mapping_of
 from audit.verification.online import last_verification
 from workspaces.database import database_now
 
@@ -49,7 +50,7 @@ def health() -> LogHealth:
         checkpoint_number=newest.number if newest else 0,
         checkpoint_age_seconds=(now - newest.made_at).total_seconds() if newest else None,
         verified_at=verified.created_at if verified else None,
-        verified_result=str(verified.details.get("result")) if verified else None,
+        verified_result=str(mapping_of(verified.details).get("result")) if verified else None,
         entries_by_chain=dict(AuditHead.objects.values_list("chain_id", "seq")),
         sealed_since_start=sealed,
         sealed_per_second=sealed / seconds if seconds else 0.0,
