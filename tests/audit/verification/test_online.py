@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -353,6 +354,21 @@ def test_a_changed_result_of_a_verification_does_not_end_the_next_one(
     report = check(is_incremental=True)
     assert report.result == "altered"
     assert report.entries > check_entries
+
+
+def test_the_command_says_how_far_it_is(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-1937: at a terminal, since a long log takes minutes; a timer that runs it is told the result alone."""
+    monkeypatch.setattr(online, "TOLD_EVERY", 5)
+    sealed_log(tenant)
+    with StringIO() as seen, StringIO() as mailed:
+        monkeypatch.setattr(seen, "isatty", lambda: True)
+        call_command("verify_audit", stdout=StringIO(), stderr=seen)
+        call_command("verify_audit", stdout=StringIO(), stderr=mailed)
+        assert [line.split(",")[0] for line in seen.getvalue().splitlines()] == [
+            "5 entries",
+            "10 entries",
+        ]
+        assert mailed.getvalue() == ""
 
 
 def restore_old_copy(tenant: Tenant) -> external.External:
