@@ -376,6 +376,9 @@ class ReportOutput(serializers.Serializer[Any]):
     latency = LineOutput(many=True, help_text="Milliseconds: p50, p95 and p99 of all calls.")
     tools = serializers.SerializerMethodField()
     refusals = RefusalsOutput(many=True)
+    missing = serializers.IntegerField(
+        help_text="So many of the newest entries are not counted yet, and these numbers may lack them."
+    )
 
     @extend_schema_field(FigureOutput(many=True))
     def get_figures(self, report: Report) -> list[dict[str, Any]]:

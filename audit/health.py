@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count
@@ -11,6 +12,7 @@ from django.db.models import Count
 from audit.models import AuditEntry, AuditHead, PendingSeal
 from audit.sealing.rotation import find_missing_key, newest_checkpoint
 from audit.sealing.sealer import sealed_since_start
+from audit.storable import mapping_of
 from audit.verification.online import last_verification
 from workspaces.database import database_now
 
@@ -34,6 +36,41 @@ class LogHealth:
     is_key_missing: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What the last verification found somewhere."""
+
+    text: str
+    chain: UUID | None
+    """Of a workspace, or the platform's; None: of the whole."""
+    seq: int | None
+
+
+def findings(chain_id: UUID | None = None) -> list[Finding]:
+    """Give what the last verification of the whole log found; the first ones of many.
+
+    Args:
+        chain_id: of this chain alone, without times in which nothing was signed: nobody can do anything about those.
+    """
+    verified = last_verification()
+    details = mapping_of(verified.details if verified else None)
+    if chain_id is not None and details.get("only_gaps") is True:
+        return []
+    told = details.get("findings")
+    found = [_finding(mapping_of(one)) for one in (told if isinstance(told, list) else [])]
+    return [one for one in found if chain_id in (None, one.chain)]
+
+
+def _finding(told: dict[str, Any]) -> Finding:
+    chain, seq = told.get("chain"), told.get("seq")
+    try:
+        chain_id = UUID(str(chain))
+    except ValueError:
+        chain_id = None
+    is_place = isinstance(seq, int) and 0 < seq < 2**63
+    return Finding(text=str(told.get("text", "")), chain=chain_id, seq=seq if is_place else None)
+
+
 def health() -> LogHealth:
     """Look once."""
     now = database_now()
@@ -49,7 +86,7 @@ def health() -> LogHealth:
         checkpoint_number=newest.number if newest else 0,
         checkpoint_age_seconds=(now - newest.made_at).total_seconds() if newest else None,
         verified_at=verified.created_at if verified else None,
-        verified_result=str(verified.details.get("result")) if verified else None,
+        verified_result=str(mapping_of(verified.details).get("result")) if verified else None,
         entries_by_chain=dict(AuditHead.objects.values_list("chain_id", "seq")),
         sealed_since_start=sealed,
         sealed_per_second=sealed / seconds if seconds else 0.0,

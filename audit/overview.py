@@ -19,13 +19,15 @@ from django.views.decorators.http import require_safe
 
 from audit import spool
 from audit.actions import Action
-from audit.models import Alert, AlertDelivery, AuditEntry, ReportSchedule
+from audit.health import findings
+from audit.models import Alert, AlertDelivery, AuditEntry, AuditSeal, ReportSchedule
 from audit.reports import facts, providers
 from audit.reports.providers import Job
 from audit.streams.services import streams_of
 from audit.streams.views import row_of
 from audit.views.header import header_of
 from audit.views.parts import call_url, described, found_by, shown_strip, workspace_of
+from workspaces.formats import whole
 from workspaces.outbox import state_of
 from workspaces.roles import Permission, require
 
@@ -108,9 +110,35 @@ def overview(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "changes": [described(entry) for entry in changes],
         "changes_url": found_by(log_url, action=Action.CONFIG_CHANGED.value),
     }
+    context["findings"] = _findings(workspace.pk, workspace.slug)
     down = [one.server for one in outages if one.until is None]
     context["needs"] = _needs(workspace.slug, context, down, ages["old"])
     return render(request, "audit/overview.html", context)
+
+
+def _findings(workspace_id: UUID, slug: str) -> list[Need]:
+    """What the last verification found of the workspace's log, each with its entry where there is one."""
+    found = findings(workspace_id)
+    places = [one.seq for one in found if one.seq is not None]
+    seals = AuditSeal.objects.filter(chain_id=workspace_id, seq__in=places)
+    ids = dict(seals.values_list("seq", "entry_id"))
+    entries = AuditEntry.objects.for_workspace(workspace_id).filter(pk__in=ids.values())
+    there = set(entries.values_list("pk", flat=True))
+
+    def url_of(seq: int | None) -> str:
+        entry_id = ids.get(seq) if seq is not None else None
+        if entry_id in there:
+            return reverse("audit:entry", args=[slug, entry_id])
+        return f"{reverse('audit:overview', args=[slug])}#log-heading"
+
+    return [
+        Need(
+            text=_("The log was not whole at place %(seq)s: %(text)s")
+            % {"seq": "–" if one.seq is None else whole(one.seq), "text": one.text},
+            url=url_of(one.seq),
+        )
+        for one in found
+    ]
 
 
 def _outages(strips: Sequence[providers.Strip]) -> list[Outage]:
@@ -182,6 +210,7 @@ def _needs(
         late_calls,
     ) % {"count": late_calls}
     return [
+        *context["findings"],
         *(
             Need(text=_("Alert: %(name)s") % {"name": alert.rule.name}, url=alerts_url)
             for alert in context["open_alerts"]

@@ -30,3 +30,8 @@ def storable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return [storable(item, depth + 1) for item in value]
     return storable(str(value))
+
+
+def mapping_of(value: object) -> dict[str, Any]:
+    """Give a column's JSON object as it was written; an empty one where somebody put another value there past Trellis."""
+    return value if isinstance(value, dict) else {}

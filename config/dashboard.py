@@ -165,23 +165,28 @@ def _calls(workspace: Workspace) -> list[Tile]:
         Tile(
             label=_("Tool calls today"),
             value=whole(today.ended),
-            note=_compared(today.ended, before.ended),
+            note=_not_counted(today.missing) or _compared(today.ended, before.ended),
             url=_log(workspace, midnight, outcome="ended"),
         ),
         Tile(
             label=_("Failed today"),
             value=whole(today.failed),
-            note=_compared(today.failed, before.failed),
+            note=_not_counted(today.missing) or _compared(today.failed, before.failed),
             url=_log(workspace, midnight, outcome="failed"),
             is_bad=today.failed > before.failed,
         ),
         Tile(
             label=_("Refused today"),
             value=whole(today.refused),
-            note=_compared(today.refused, before.refused),
+            note=_not_counted(today.missing) or _compared(today.refused, before.refused),
             url=_log(workspace, midnight, action=Action.TOOL_CALL_REFUSED.value),
         ),
     ]
+
+
+def _not_counted(missing: int) -> str:
+    told = _("%(number)s of the newest entries are not counted yet")
+    return told % {"number": whole(missing)} if missing else ""
 
 
 def _compared(now: int, before: int) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final
+from typing import Any, Final
 
 from django.core.mail import EmailMultiAlternatives
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef, Q, Window
+from django.db.models.functions import RowNumber
 from django.utils.translation import gettext as _
 
 from audit.models import AlertDelivery
@@ -37,13 +38,12 @@ def trim_deliveries() -> int:
 
 def failing(workspace: Workspace) -> list[AlertDelivery]:
     """Give the newest message to each address that rules still name, where it failed and none has arrived since."""
-    rows = AlertDelivery.objects.for_workspace(workspace)
-    same = {name: OuterRef(name) for name in ("workspace_id", *_TARGET)}
-    later = rows.filter(**same, status=AlertDelivery.Status.DELIVERED, pk__gt=OuterRef("pk"))
-    failed = rows.exclude(last_error="").exclude(rule=None).filter(~Exists(later))
-    ordered = failed.select_related("rule").order_by("pk")
-    newest = {tuple(getattr(row, name) for name in _TARGET): row for row in ordered}
-    return [row for row in newest.values() if _is_named(row)]
+    rows = AlertDelivery.objects.for_workspace(workspace).exclude(rule=None)
+    delivered = AlertDelivery.Status.DELIVERED
+    ended: Any = rows.filter(Q(status=delivered) | ~Q(last_error=""))
+    place = Window(RowNumber(), partition_by=[F(name) for name in _TARGET], order_by="-pk")
+    newest = ended.annotate(place=place).filter(place=1).select_related("rule").order_by("pk")
+    return [row for row in newest if row.status != delivered and _is_named(row)]
 
 
 def _due() -> WorkspaceQuerySet[AlertDelivery]:

@@ -14,8 +14,8 @@ from django.utils.translation import gettext_noop
 from audit.exports.cef import as_cef
 from audit.exports.columns import COLUMNS, as_json, cells_of
 from audit.exports.ocsf import as_ocsf
-from audit.exports.streams import Encode, first_batch, stream, stream_async
-from audit.exports.workbook import MEDIA_TYPE, stream_workbook, stream_workbook_async
+from audit.exports.streams import Encode, batches, batches_async, first_batch, stream, stream_async
+from audit.exports.workbook import MEDIA_TYPE, write_workbook, write_workbook_async
 
 if TYPE_CHECKING:
     from audit.models import AuditEntry
@@ -61,11 +61,12 @@ class Format:
     label: str
     media_type: str
     encode: Encode | None
-    """How a batch is written; None: it is made whole before anything of it is given."""
+    """How a batch is written; None: in a workbook, where batches follow from each other."""
 
-    def stream(self, rows: WorkspaceQuerySet[AuditEntry]) -> Iterator[bytes]:
-        """Give the file piece by piece, for a synchronous server."""
-        return stream(rows, self.encode) if self.encode else stream_workbook(rows)
+    def stream(self, *parts: WorkspaceQuerySet[AuditEntry]) -> Iterator[bytes]:
+        """Give the file piece by piece, for a synchronous server; one part follows the other."""
+        found = batches(*parts)
+        return stream(found, self.encode) if self.encode else write_workbook(found)
 
     def sample(self, rows: WorkspaceQuerySet[AuditEntry], number: int) -> Sample:
         """Give the first entries of the file."""
@@ -82,9 +83,10 @@ class Format:
             )
         return Sample(lines=written.decode().split("\n")[:-1], size=size, head_size=head_size)
 
-    def stream_async(self, rows: WorkspaceQuerySet[AuditEntry]) -> AsyncIterator[bytes]:
+    def stream_async(self, *parts: WorkspaceQuerySet[AuditEntry]) -> AsyncIterator[bytes]:
         """Give the same for an asynchronous one."""
-        return stream_async(rows, self.encode) if self.encode else stream_workbook_async(rows)
+        found = batches_async(*parts)
+        return stream_async(found, self.encode) if self.encode else write_workbook_async(found)
 
 
 FORMATS: Mapping[str, Format] = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from audit.actions import Action, sentence_of
 from audit.exports.columns import as_json
+from audit.storable import mapping_of
 
 if TYPE_CHECKING:
     from audit.models import AuditEntry
@@ -100,7 +101,7 @@ def severity_of(entry: AuditEntry) -> int:
 def _is_read(entry: AuditEntry) -> bool:
     if entry.action.startswith(_READS):
         return True
-    return bool((entry.annotations or {}).get("readOnlyHint"))
+    return bool(mapping_of(entry.annotations).get("readOnlyHint"))
 
 
 def _status(entry: AuditEntry) -> tuple[int, str]:

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
+from audit import rollups
 from audit.actions import layer_name
 from audit.exports.formats import FORMATS
 from audit.exports.pdf import MEDIA_TYPE, Chart, Document, Figure, Series, Table, as_pdf
@@ -88,11 +89,12 @@ def report_document(
         replace(wanted, since=None, until=None),
         actor=actor,
     )
+    rollups.count_sealed(workspace.pk)
     report = report_of(workspace.pk, rows, wanted, by=by, now=now, zone=zone)
     return Document(
         title=_("Audit report"),
         workspace=workspace.name,
-        period=_period(report.span, zone),
+        period=_period(report, zone),
         filters=filter_lines(wanted, workspace.pk),
         made_by=actor.label,
         made_at=now,
@@ -110,15 +112,20 @@ def report_document(
     )
 
 
-def _period(span: Span, zone: tzinfo) -> str:
+def _period(report: Report, zone: tzinfo) -> str:
+    span = report.span
     told = _("%(since)s to %(until)s, time zone %(zone)s, whole hours")
     if span.unit == "minute":
         told = _("%(since)s to %(until)s, time zone %(zone)s, whole minutes")
-    return told % {
+    period = told % {
         "since": moment_in(span.since, zone),
         "until": moment_in(span.until, zone),
         "zone": zone,
     }
+    if report.missing:
+        told = _("%(number)s of the newest entries are not counted yet")
+        period = f"{period}; {told % {'number': whole(report.missing)}}"
+    return period
 
 
 def _figures(report: Report) -> list[Figure]:

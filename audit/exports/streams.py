@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from audit.actions import Action
 from audit.models import AuditEntry
 from audit.reports.searching import beyond
 from workspaces.database import in_database
@@ -20,30 +21,28 @@ Encode = Callable[[Sequence[AuditEntry], bool], bytes]
 _Key = tuple[datetime, UUID]
 
 
-def batches(rows: WorkspaceQuerySet[AuditEntry]) -> Iterator[Sequence[AuditEntry]]:
-    """Read entries in batches, oldest first; each is a query of its own that begins after the last entry."""
-    last: _Key | None = None
-    while True:
-        batch = _next_batch(rows, last)
-        if batch:
+def batches(*parts: WorkspaceQuerySet[AuditEntry]) -> Iterator[Sequence[AuditEntry]]:
+    """Read entries in batches, each part oldest first; each is a query of its own that begins after the last entry."""
+    for rows in parts:
+        last: _Key | None = None
+        while batch := _next_batch(rows, last):
             yield batch
-        if len(batch) < BATCH:
-            return
-        last = batch[-1].created_at, batch[-1].pk
+            if len(batch) < BATCH:
+                break
+            last = batch[-1].created_at, batch[-1].pk
 
 
 async def batches_async(
-    rows: WorkspaceQuerySet[AuditEntry],
+    *parts: WorkspaceQuerySet[AuditEntry],
 ) -> AsyncIterator[Sequence[AuditEntry]]:
     """The same for an asynchronous server: no transaction stays open while a slow reader reads."""
-    last: _Key | None = None
-    while True:
-        batch = await in_database(_next_batch, rows, last)
-        if batch:
+    for rows in parts:
+        last: _Key | None = None
+        while batch := await in_database(_next_batch, rows, last):
             yield batch
-        if len(batch) < BATCH:
-            return
-        last = batch[-1].created_at, batch[-1].pk
+            if len(batch) < BATCH:
+                break
+            last = batch[-1].created_at, batch[-1].pk
 
 
 def first_batch(rows: WorkspaceQuerySet[AuditEntry], number: int) -> Sequence[AuditEntry]:
@@ -51,24 +50,37 @@ def first_batch(rows: WorkspaceQuerySet[AuditEntry], number: int) -> Sequence[Au
     return _next_batch(rows, None, number)
 
 
-def stream(rows: WorkspaceQuerySet[AuditEntry], encode: Encode) -> Iterator[bytes]:
-    """Give the file piece by piece, oldest entry first, for a synchronous server."""
+def stream(parts: Iterable[Sequence[AuditEntry]], encode: Encode) -> Iterator[bytes]:
+    """Give the file piece by piece, for a synchronous server."""
     is_first = True
-    for batch in batches(rows):
+    for batch in parts:
         yield encode(batch, is_first)
         is_first = False
     if is_first:
         yield encode([], True)
 
 
-async def stream_async(rows: WorkspaceQuerySet[AuditEntry], encode: Encode) -> AsyncIterator[bytes]:
+async def stream_async(
+    parts: AsyncIterator[Sequence[AuditEntry]], encode: Encode
+) -> AsyncIterator[bytes]:
     """Give the same for an asynchronous server; a reader who leaves ends it at the next batch."""
     is_first = True
-    async for batch in batches_async(rows):
+    async for batch in parts:
         yield await in_database(encode, batch, is_first)
         is_first = False
     if is_first:
         yield encode([], True)
+
+
+def removals_since(workspace_id: UUID, moment: datetime) -> WorkspaceQuerySet[AuditEntry]:
+    """Give the entries that say what went from the log after a moment.
+
+    They end a file that was begun then: what it lacks is not among its entries, and nothing else would say so.
+    """
+    rows: WorkspaceQuerySet[AuditEntry] = AuditEntry.objects.for_workspace(workspace_id)
+    return rows.filter(
+        action=Action.RETENTION_APPLIED.value, created_at__gt=moment, details__kind="entries"
+    )
 
 
 def _next_batch(

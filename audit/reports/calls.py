@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
 from audit.reports.entries import entries_of
+from audit.storable import mapping_of
 from workspaces.errors import NotFound
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class CallRow:
         """Why it was refused or failed, as it was told."""
         if self.end is None or self.end.outcome == Outcome.OK:
             return ""
-        reason = (self.end.details or {}).get("reason")
+        reason = mapping_of(self.end.details).get("reason")
         return reason if isinstance(reason, str) else ""
 
 

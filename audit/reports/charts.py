@@ -72,22 +72,37 @@ class Chart:
         }
 
 
-def totals_of(rows: WorkspaceQuerySet[AuditEntry]) -> Totals:
-    """Count tool calls that ended, and approvals asked for."""
-    counts = rows.aggregate(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What was read of entries at once."""
+
+    entries: int
+    first: datetime | None
+    """When the first call ended."""
+    totals: Totals
+
+
+def totals_of(rows: WorkspaceQuerySet[AuditEntry], most: int) -> Counted | None:
+    """Count tool calls that ended, and approvals asked for; None if there are more than `most` entries."""
+    timed = Q(action=Action.TOOL_CALL_FINISHED.value, duration_ms__isnull=False)
+    counts = rows.order_by()[: most + 1].aggregate(
+        entries=Count("id"),
+        first=Min("created_at", filter=Q(action__in=_ENDED)),
+        timed=Count("id", filter=timed),
         calls=Count("id", filter=Q(action__in=_ENDED)),
         failed=Count("id", filter=_FAILED),
         refused=Count("id", filter=Q(action=Action.TOOL_CALL_REFUSED.value)),
         waited=Count("id", filter=Q(action=Action.APPROVAL_REQUESTED.value)),
     )
-    timed = rows.filter(action=Action.TOOL_CALL_FINISHED.value, duration_ms__isnull=False)
-    number = timed.count()
+    entries, first, number = (counts.pop(name) for name in ("entries", "first", "timed"))
+    if entries > most:
+        return None
     p95 = None
     if number:
         position = int(0.95 * (number - 1))
-        durations = timed.order_by("duration_ms").values_list("duration_ms", flat=True)
+        durations = rows.filter(timed).order_by("duration_ms").values_list("duration_ms", flat=True)
         p95 = durations[position : position + 1].get()
-    return Totals(**counts, p95_ms=p95)
+    return Counted(entries=entries, first=first, totals=Totals(**counts, p95_ms=p95))
 
 
 def chart_of(
@@ -95,8 +110,6 @@ def chart_of(
 ) -> Chart | None:
     """Count ended tool calls per piece of time, empty pieces included; None if there are none."""
     ended = rows.filter(action__in=_ENDED)
-    if since is None:
-        since = ended.aggregate(first=Min("created_at"))["first"]
     # Nothing is older than this or newer than now, whatever somebody typed.
     until = min(until, timezone.now() + timedelta(minutes=1))
     since = max(since, until - LONGEST_CHART) if since is not None else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from django.db.models import Count, QuerySet, Sum
@@ -14,7 +15,7 @@ from django.db.models.functions import Trunc
 from audit.actions import Action
 from audit.models import AuditEntry, Dimension, Grain, Measure
 from audit.rollups.counting import tally_of
-from audit.rollups.folding import APPROVAL_ENDS, Sums, facts_of
+from audit.rollups.folding import APPROVAL_ENDS, Sums, Tally, facts_of
 from audit.rollups.histogram import bucket_of
 from audit.rollups.pieces import Unit
 from audit.rollups.reading import Cell, Place, Span, Tail, cells, histograms, values_of
@@ -117,37 +118,37 @@ _COLUMNS: dict[Dimension, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+_TOGETHER: Final = ("tool_name", "server_name", "refused_by", "rule")
+"""Columns of several dimensions, which are counted at once: without an index, each count reads all that the filter finds."""
+
+
+@dataclass(frozen=True)
 class Entries:
     """Counted from entries that a filter has narrowed."""
 
     rows: QuerySet[AuditEntry]
     span: Span
+    _counted: dict[tuple[str, ...], Sequence[tuple[Any, ...]]] = field(default_factory=dict)
 
     def cells(
         self, dimension: Dimension, *, by_time: bool = False, of_actions: Collection[str] = ()
     ) -> list[Cell]:
         """Sum a dimension."""
         columns = _COLUMNS[dimension]
-        rows, names = self._grouped(by_time=by_time)
-        if of_actions:
-            rows = rows.filter(action__in=list(of_actions))
-        kinds = () if of_actions else ("action", "outcome")
+        read = _TOGETHER if set(columns) <= set(_TOGETHER) else columns
+        places = [3 + read.index(column) for column in columns]
         found: dict[tuple[datetime | None, str, str, str, str], Sums] = {}
         piece = self.span.placing()
-        counted = rows.values_list(*names, *columns, *kinds).annotate(
-            Count("pk"), Count("duration_ms"), Sum("duration_ms")
-        )
-        for row in counted:
-            start = piece(row[0]) if by_time else None
-            value, second = _named(dimension, row[len(names) : len(names) + len(columns)])
-            if value or dimension is Dimension.ALL:
-                action, outcome = row[-5:-3] if kinds else ("", "")
-                place = (start, value, second, action, outcome)
-                sums = Sums(row[-3], row[-2], row[-1] or 0)
-                found[place] = found.get(place, Sums()).plus(sums)
+        for row in self._count(read):
+            moment, action, outcome = row[:3]
+            value, second = _named(dimension, tuple(row[place] for place in places))
+            if (of_actions and action not in of_actions) or not (value or not columns):
+                continue
+            kind = ("", "") if of_actions else (action, outcome)
+            place = (piece(moment) if by_time else None, value, second, *kind)
+            found[place] = found.get(place, Sums()).plus(Sums(row[-3], row[-2], row[-1] or 0))
         if dimension is Dimension.ALL and not by_time and not of_actions:
-            for key, sums in tally_of(facts_of(self._ends())).counts.items():
+            for key, sums in self._waits.counts.items():
                 if key.dimension == Dimension.ALL and key.grain == Grain.HOUR:
                     place = (None, "", "", key.action, key.outcome)
                     waits = Sums(waited=sums.waited, wait_ms=sums.wait_ms)
@@ -166,7 +167,7 @@ class Entries:
         found: dict[Place, dict[int, int]] = {}
         piece = self.span.placing()
         if measure == Measure.WAIT:
-            for place, number in tally_of(facts_of(self._ends())).buckets.items():
+            for place, number in self._waits.buckets.items():
                 if (place.dimension, place.measure, place.grain) == (
                     dimension,
                     measure,
@@ -192,6 +193,15 @@ class Entries:
         rows, _ = self._grouped(by_time=False)
         return rows.exclude(actor_id=None).values("actor_id").distinct().count()
 
+    def _count(self, columns: tuple[str, ...]) -> Sequence[tuple[Any, ...]]:
+        """Give (piece, action, outcome, columns, number, how many with a duration, their sum)."""
+        if columns not in self._counted:
+            rows, names = self._grouped(by_time=True)
+            groups = rows.values_list(*names, "action", "outcome", *columns)
+            numbers = (Count("pk"), Count("duration_ms"), Sum("duration_ms"))
+            self._counted[columns] = list(groups.annotate(*numbers))
+        return self._counted[columns]
+
     def _grouped(self, *, by_time: bool) -> tuple[QuerySet[AuditEntry, Any], tuple[str, ...]]:
         rows: QuerySet[AuditEntry, Any] = self.rows.order_by().filter(
             created_at__gte=self.span.since, created_at__lt=self.span.until
@@ -200,13 +210,16 @@ class Entries:
             return rows, ()
         return rows.annotate(piece=truncated(self.span.unit, self.span.zone)), ("piece",)
 
-    def _ends(self) -> QuerySet[AuditEntry]:
+    @cached_property
+    def _waits(self) -> Tally:
+        if not any(row[1] in APPROVAL_ENDS for row in self._count(_TOGETHER)):
+            return Tally()
         rows = self.rows.filter(
             created_at__gte=self.span.since,
             created_at__lt=self.span.until,
             action__in=APPROVAL_ENDS,
         )
-        return rows.order_by("-created_at")[:MOST_WAITS]
+        return tally_of(facts_of(rows.order_by("-created_at")[:MOST_WAITS]))
 
 
 def truncated(unit: Unit, zone: tzinfo) -> Trunc:

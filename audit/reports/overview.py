@@ -42,6 +42,8 @@ class Overview:
     """There are more than could be counted; then there is nothing else."""
     totals: Totals | None = None
     chart: Chart | None = None
+    missing: int = 0
+    """Entries that no counter holds yet, and that are not in these numbers: the filter may not fit them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,12 @@ def overview_of(
             replace(wanted, since=inner.until, until=wanted.until),
         ]
         found = [
-            _Row(cell.start, cell.action, cell.outcome, cell.sums.number)
+            _Row(
+                cell.start,
+                cell.action,
+                cell.outcome,
+                cell.sums.timed if wanted.leaves_out_empty else cell.sums.number,
+            )
             for cell in cells(workspace_id, dimension, inner, tail, by_time=True, value=value)
             if cell.start and _fits(cell.action, cell.outcome, wanted)
         ]
@@ -100,7 +107,8 @@ def overview_of(
             entries = matching(rows, edge, actor=actor)
             found += _counted(entries, inner)
             _add(buckets, _durations(entries))
-        return _put_together(found, buckets, since, until, inner, has_p95=not wanted.outcome)
+        told = _put_together(found, buckets, since, until, inner, has_p95=not wanted.outcome)
+        return replace(told, missing=tail.missing)
 
     return exactly(workspace_id, read)
 
@@ -115,7 +123,9 @@ def _is_too_much(workspace_id: UUID, wanted: EntryFilter, until: datetime, actor
 
 def _counted_as(wanted: EntryFilter) -> tuple[Dimension, str] | None:
     """Give the counters that know the filter; None: none do."""
-    if wanted.words or wanted.begins or wanted.least or wanted.most or wanted.leaves_out_empty:
+    if wanted.words or wanted.begins or wanted.least or wanted.most:
+        return None
+    if wanted.leaves_out_empty and wanted.sort_column != "duration_ms":
         return None
     named: list[tuple[Dimension, str]] = []
     if wanted.server:
@@ -237,15 +247,15 @@ def _from_entries(
     found = matching(rows, wanted, actor=actor)
     few = few_of(found)
     if few is not None:
-        number, found = len(few), rows.filter(pk__in=few)
-    else:
-        number = found.order_by().values("pk")[: MOST_COUNTED + 1].count()
-    if number > MOST_COUNTED:
+        found = rows.filter(pk__in=few)
+    counted = totals_of(found, MOST_COUNTED)
+    if counted is None:
         return Overview(entries=MOST_COUNTED, is_more=True)
+    since = wanted.since or counted.first
     return Overview(
-        entries=number,
-        totals=totals_of(found),
-        chart=chart_of(found, since=wanted.since, until=wanted.until or now, zone=zone),
+        entries=counted.entries,
+        totals=counted.totals,
+        chart=chart_of(found, since=since, until=wanted.until or now, zone=zone),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -93,6 +93,8 @@ class Report:
     refusals: Sequence[Refusals]
     used: frozenset[tuple[str, str]]
     """(server, tool) that were called."""
+    missing: int = 0
+    """Entries that no counter holds yet, and that are not in these numbers: their time may be another."""
 
 
 def report_of(
@@ -113,7 +115,8 @@ def report_of(
 
     def read(tail: Tail) -> Report:
         span = _span(workspace_id, wanted, tail, now, zone)
-        if wanted.is_narrowed or span.unit == "minute":
+        is_of_entries = wanted.is_narrowed or span.unit == "minute"
+        if is_of_entries:
             since = span.before().since
             few = few_of(rows.filter(created_at__gte=since, created_at__lt=span.until))
             entries = AuditEntry.objects.for_workspace(workspace_id)
@@ -123,7 +126,8 @@ def report_of(
         else:
             current = Counters(workspace_id, span, tail)
             before = Counters(workspace_id, span.before(), tail)
-        return _report(current, before, by)
+        report = _report(current, before, by)
+        return report if is_of_entries else replace(report, missing=tail.missing)
 
     return exactly(workspace_id, read)
 

@@ -15,6 +15,7 @@ from audit.actions import Action
 from audit.exports.formats import FORMATS, Sample
 from audit.exports.pdf import Figure
 from audit.exports.report_files import PDF, filter_lines, report_document, report_pdf
+from audit.exports.streams import removals_since
 from audit.models import AuditEntry, ReportSchedule, SentFile
 from audit.reports.entries import entries_of
 from audit.reports.searching import matching
@@ -109,7 +110,8 @@ def write(sent: SentFile, *, actor: Actor) -> Iterator[bytes]:
             zone=time_zone_of(sent.time_zone),
         )
         return
-    yield from FORMATS[sent.format].stream(rows_of(sent, actor=actor))
+    removals = removals_since(sent.workspace_id, database_now())
+    yield from FORMATS[sent.format].stream(rows_of(sent, actor=actor), removals)
 
 
 def begin(sent: SentFile, *, actor: Actor, number: int) -> Sample:

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from audit import rollups
 from audit.actions import Action
 from audit.filters import EntryFilter
 from audit.models import SentFile, SignOff
@@ -90,7 +91,10 @@ def _totals(
     workspace_id: UUID, wanted: EntryFilter, *, actor: Actor, now: datetime
 ) -> dict[str, int | None]:
     rows = entries_of(workspace_id, actor=actor)
+    rollups.count_sealed(workspace_id)
     overview = overview_of(workspace_id, rows, wanted, now=now, actor=actor)
+    if overview.missing:
+        raise Conflict(_("The newest entries are not counted yet. Try again in a minute."))
     return {"entries": overview.entries, **(asdict(overview.totals) if overview.totals else {})}
 
 

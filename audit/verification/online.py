@@ -36,11 +36,14 @@ from audit.sealing import external
 from audit.sealing.reading import Sealed
 from audit.sealing.rotation import key_id_after
 from audit.services import EntryDraft, record
+from audit.storable import mapping_of
 from audit.verification.stored import hidden, unsealed
 from audit.verification.stream import Cursor, LogStream, News
 from workspaces.actors import Actor
 
 Progress = Callable[[int], None]
+TOLD_EVERY = 20_000
+"""Entries after which a person is told how far it is: some seconds."""
 _TOLD = 10
 _LOOKS = 3
 """How often what seems wrong is read again: erasure and retention can come in between, each once."""
@@ -112,7 +115,7 @@ def _check(
     try:
         for item in stream:
             verifier.feed(item)
-            if progress and item["record"] == "entry" and report.entries % 20_000 == 0:
+            if progress and item["record"] == "entry" and report.entries % TOLD_EVERY == 0:
                 progress(report.entries)
         for name, (seq, hash_) in stream.tops.items():
             if verifier.place_of(name) < seq:
@@ -237,12 +240,13 @@ def last_verification() -> AuditEntry | None:
 def _start() -> dict[str, Any] | None:
     """Where the last verification that found nothing ended; None: there is no such place any more."""
     last = last_verification()
-    details = last.details if last is not None else {}
-    place = details.get("checkpoint")
+    details = mapping_of(last.details if last is not None else None)
     is_usable = details.get("result") == WHOLE or details.get("only_gaps") is True
-    if not is_usable or not place:
-        return None
-    checkpoint = AuditCheckpoint.objects.filter(number=place[0], hash=place[1]).first()
+    match details.get("checkpoint"):  # somebody may have put anything there past Trellis
+        case [int(number), str(digest)] if is_usable:
+            checkpoint = AuditCheckpoint.objects.filter(number=number, hash=digest).first()
+        case _:
+            return None
     if checkpoint is None:
         return None
     statement = json.loads(checkpoint.statement)

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET
 from audit import reports
 from audit.actions import Action
 from audit.filters import ENDED, FAILED, read_filter
-from audit.health import health
+from audit.health import Finding, findings, health
 from audit.models import PLATFORM_CHAIN, AuditEntry
 from audit.reports.overview import PLATFORM_DAYS, PlatformRow, platform_entries, platform_rows
 from audit.rollups.reading import Span
@@ -117,6 +117,7 @@ def platform(request: WorkspaceRequest) -> HttpResponse:
     context = {
         "section": "audit",
         "health": health(),
+        "findings": _findings(),
         "span": span,
         "tenants": [_tenant(workspace, numbers.get(workspace.pk)) for workspace in workspaces.rows],
         "workspace_ways": ways_from(
@@ -128,6 +129,14 @@ def platform(request: WorkspaceRequest) -> HttpResponse:
         "address_faults": [one.fault for one in (workspaces, own) if one.fault],
     }
     return render(request, "audit/platform.html", context)
+
+
+def _findings() -> list[tuple[Finding, str]]:
+    """What the last verification found, each with the name of its workspace."""
+    found = findings()
+    named = Workspace.objects.filter(pk__in=[one.chain for one in found if one.chain])
+    names = dict(named.values_list("pk", "name"))
+    return [(one, names.get(one.chain, "") if one.chain else "") for one in found]
 
 
 def _tenant(workspace: Workspace, numbers: PlatformRow | None) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from audit.models import AuditEntry, AuditSeal
 from audit.reports import CallRow, CallState
 from audit.reports.figures import spoken_time
 from audit.reports.providers import call_actions_of, rule_in_words
+from audit.storable import mapping_of
 from audit.views.entry import Body, Fact, bodies_of, facts_of, record_opened
 from audit.views.parts import around, described, found_by, workspace_of
 from audit.views.rows import outcome_of, title_of_call
@@ -150,7 +151,7 @@ def _permits(entries: Sequence[AuditEntry]) -> list[Permit]:
     found = []
     for entry in entries:
         if entry.action in _DECIDING:
-            told = {**(entry.details or {}), **(entry.approval or {})}
+            told = {**mapping_of(entry.details), **mapping_of(entry.approval)}
             reason = next((told[name] for name in ("note", "reason") if told.get(name)), "")
             found.append(
                 Permit(

@@ -22,6 +22,7 @@ from audit.filters import ENTRIES
 from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.reports.filter_words import source_in_words
 from audit.services import EntryDraft, record
+from audit.storable import mapping_of
 from audit.views.parts import around, call_url, described, found_by, workspace_of
 from workspaces.formats import whole
 from workspaces.secrets import SecretUnreadable
@@ -156,16 +157,13 @@ def _pretty(text: str) -> str:
 def changes_of(entry: AuditEntry) -> list[Change]:
     if entry.action != Action.CONFIG_CHANGED:
         return []
-    before, after = (_mapping(entry.details.get(name)) for name in ("before", "after"))
+    details = mapping_of(entry.details)
+    before, after = (mapping_of(details.get(name)) for name in ("before", "after"))
     names = sorted({*before, *after})
     return [
         Change(field=name, before=_shown(before.get(name)), after=_shown(after.get(name)))
         for name in names
     ]
-
-
-def _mapping(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
 
 
 def _shown(value: object) -> str:
@@ -193,15 +191,19 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
     ]
 
 
+def _named(value: object) -> dict[str, str]:
+    """Say what a column holds; also what Trellis never puts there, since somebody else did."""
+    if value is not None and not isinstance(value, dict):
+        return {_("Not as Trellis writes it"): _shown(value)}
+    return {name: _shown(one) for name, one in mapping_of(value).items()}
+
+
 def _groups_of(entry: AuditEntry) -> list[tuple[str, dict[str, object]]]:
     """Heading, and what stands under it by its label."""
-    details = {
-        name: _shown(value)
-        for name, value in (entry.details or {}).items()
-        if name not in {"before", "after"}
-    }
+    details = _named(entry.details)
+    for name in ("before", "after"):
+        details.pop(name, None)
     seal = AuditSeal.objects.filter(pk=entry.pk).first()
-    approval = {name: _shown(value) for name, value in (entry.approval or {}).items()}
     return [
         (
             _("Who"),
@@ -245,7 +247,7 @@ def _groups_of(entry: AuditEntry) -> list[tuple[str, dict[str, object]]]:
                 _("Masked"): _shown(entry.redactions) if entry.redactions else None,
             },
         ),
-        (_("Approval"), dict(approval)),
+        (_("Approval"), dict(_named(entry.approval))),
         (_("Details"), dict(details)),
         (
             _("Where it belongs"),

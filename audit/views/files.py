@@ -41,9 +41,10 @@ def give_log(
         actor=actor, workspace_id=workspace.pk, format_name=extension, wanted=wanted
     )
     found = reports.matching(rows, wanted, actor=actor).filter(created_at__lte=now)
+    parts = found, exports.removals_since(workspace.pk, now)
     # A synchronous iterator under an asynchronous server would be read whole before the first byte.
     is_async = isinstance(request, ASGIRequest)
-    pieces = kind.stream_async(found) if is_async else kind.stream(found)
+    pieces = kind.stream_async(*parts) if is_async else kind.stream(*parts)
     response = StreamingHttpResponse(pieces, content_type=kind.media_type)
     name = f"trellis-audit-{workspace.slug}-{now:%Y%m%dT%H%M%SZ}.{extension}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'

@@ -81,6 +81,7 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "words_unread": bool(wanted.words) and not can_search,
         "by": by,
         "span": span,
+        "missing": report.missing,
         "since_told": moment_in(span.since, span.zone),
         "until_told": moment_in(span.until, span.zone),
         "drawn_by": unit_in_words(span.unit, span.zone),

@@ -96,6 +96,8 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             )
         except InvalidInput as error:
             fault, faults = "" if error.fields else error.message, error.fields
+        except Conflict as error:
+            fault = error.message
         else:
             messages.success(request, _("Your review is part of the log."))
             return redirect("audit:reviews", workspace_slug=workspace_slug)

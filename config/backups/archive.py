@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
@@ -48,6 +48,14 @@ class Manifest(BaseModel):
     """App → names of the migrations that the database has."""
     members: dict[str, Member]
     """Path inside the backup → digest and size."""
+
+
+Tell = Callable[[str], object]
+"""Says to a person what is done now."""
+
+
+def untold(step: str) -> None:
+    """Say it to nobody."""
 
 
 def digest_of(path: Path) -> Member:

@@ -22,9 +22,11 @@ from config.backups.archive import (
     BackupError,
     Manifest,
     Member,
+    Tell,
     digest_of,
     files_below,
     kept_folders,
+    untold,
 )
 from config.backups.databases import NAMES, dump_database
 from workspaces.backup_notes import note_backup
@@ -43,8 +45,11 @@ class Made:
     """What somebody may expect in it and has to keep elsewhere, as sentences."""
 
 
-def make_backup(path: Path) -> Made:
+def make_backup(path: Path, tell: Tell = untold) -> Made:
     """Write a backup to a new file, readable by its owner only. The file appears whole or not at all.
+
+    Args:
+        tell: is given each step that may take minutes.
 
     Raises:
         BackupError: there is such a file already, or something could not be copied or written.
@@ -53,7 +58,7 @@ def make_backup(path: Path) -> Made:
         raise BackupError(f"{path} exists already. Name a new file.")
     began_at = timezone.now()
     try:
-        made = _make(path)
+        made = _make(path, tell)
     except OSError as error:
         raise BackupError(
             f"The backup could not be written to {path.parent}: {error.strerror or error}. Nothing is left there."
@@ -62,12 +67,14 @@ def make_backup(path: Path) -> Made:
     return made
 
 
-def _make(path: Path) -> Made:
+def _make(path: Path, tell: Tell) -> Made:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as name:
         folder = Path(name)
         database = folder / NAMES[connection.vendor]
+        tell("Copying the database …")
         dump_database(database)
+        tell("Writing the file …")
         sources = {database.name: database}
         for storage, root in kept_folders().items():
             for file in files_below(root):

@@ -22,8 +22,10 @@ from config.backups.archive import (
     STORAGES,
     BackupError,
     Manifest,
+    Tell,
     digest_of,
     kept_folders,
+    untold,
 )
 from config.backups.databases import (
     NAMES,
@@ -49,10 +51,13 @@ class Restored:
     """Where the SQLite database that was there is kept."""
 
 
-def restore_backup(path: Path, *, replaces: bool) -> Restored:
+def restore_backup(path: Path, *, replaces: bool, tell: Tell = untold) -> Restored:
     """Put a backup in the place of what is there, then bring it to this version's tables.
 
     Files of conversations that are here stay; those of the backup are added.
+
+    Args:
+        tell: is given each step that may take minutes.
 
     Raises:
         BackupError: the file is no backup, is damaged, is of another engine or a newer version; others use the database;
@@ -62,6 +67,7 @@ def restore_backup(path: Path, *, replaces: bool) -> Restored:
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=data, prefix=".restore-") as name:
         folder = Path(name)
+        tell("Reading and checking the backup …")
         manifest = _unpack(path, folder)
         database = folder / NAMES[manifest.engine]
         _check(manifest, database)
@@ -75,6 +81,7 @@ def restore_backup(path: Path, *, replaces: bool) -> Restored:
             raise BackupError(
                 "There is a database already. Add --replace to put the backup in its place."
             )
+        tell("Putting it in place …")
         # Files come first: while there is no room for them, the database is as it was.
         try:
             files = _place_files(manifest, folder)
@@ -86,6 +93,7 @@ def restore_backup(path: Path, *, replaces: bool) -> Restored:
             ) from None
     if manifest.installation:
         restore.expect_at_least(manifest.installation, manifest.epoch + 1)
+    tell("Bringing the tables to this version …")
     call_command("migrate", interactive=False, verbosity=0)
     return Restored(made_at=manifest.made_at, files=files, old_database=aside)
 

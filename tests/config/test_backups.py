@@ -22,7 +22,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import pytest
 from django.conf import settings
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 
 from chat.artifacts.storage import store
@@ -243,6 +243,25 @@ def test_the_command_says_what_is_not_in_it(
     told = capsys.readouterr().out
     assert "The keys." in told
     assert "checkpoint" in told
+
+
+class Terminal(io.StringIO):
+    """Where a person looks on."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_commands_say_what_they_are_at(backup: Path, tmp_path: Path) -> None:
+    """REL-1937: steps that take minutes are told at a terminal, and to no timer."""
+    seen, mailed = Terminal(), io.StringIO()
+    call_command("backup", str(tmp_path / "seen"), stdout=io.StringIO(), stderr=seen)
+    assert seen.getvalue().splitlines() == ["Copying the database …", "Writing the file …"]
+    call_command("backup", str(tmp_path / "mailed"), stdout=io.StringIO(), stderr=mailed)
+    assert mailed.getvalue() == ""
+    with pytest.raises(CommandError, match="database"):
+        call_command("restore", str(backup), stdout=io.StringIO(), stderr=seen)
+    assert seen.getvalue().splitlines()[2:] == ["Reading and checking the backup …"]
 
 
 @pytest.fixture

@@ -52,8 +52,8 @@ class Command(BaseCommand):
             self._restore_triggers()
 
         def progress(entries: int) -> None:
-            if entries and options["verbosity"] > 1:
-                self.stderr.write(f"{entries} entries, {time.monotonic() - began:.0f} s")
+            if entries and (options["verbosity"] > 1 or self.stderr.isatty()):
+                self.stderr.write(f"{entries:,} entries, {time.monotonic() - began:.0f} s", str)
 
         try:
             kept = read_external(options["checkpoint"]) if options["checkpoint"] else None

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from config.backups import BackupError, make_backup
+from config.management.told import told_to
 from workspaces.formats import file_size
 
 
@@ -29,7 +30,7 @@ class Command(BaseCommand):
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         path = options["file"] or settings.TRELLIS.data_dir / "backups" / f"trellis-{stamp}.tar.gz"
         try:
-            made = make_backup(path)
+            made = make_backup(path, told_to(self.stderr))
         except BackupError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{made.path}  {file_size(made.size)}")

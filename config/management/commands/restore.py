@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from config.backups import BackupError, restore_backup
+from config.management.told import told_to
 from workspaces.secrets import find_unreadable
 
 
@@ -28,7 +29,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            done = restore_backup(options["file"], replaces=options["replace"])
+            tell = told_to(self.stderr)
+            done = restore_backup(options["file"], replaces=options["replace"], tell=tell)
         except BackupError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"Restored: the database as of {done.made_at}, and {done.files} files.")

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from starlette.responses import Response
 
@@ -133,3 +135,28 @@ def test_what_cannot_be_sent_keeps_no_other(
     delivery.deliver_due()
     assert (status_of(lost), status_of(sent)) == ("waiting", "delivered")
     assert lost.last_error == "It could not be sent."
+
+
+def test_what_fails_is_told_without_comparing_all_messages_with_each_other(
+    two_workspaces: TwoTenants,
+) -> None:
+    """REL-1938: of each address the newest message that failed, where none arrived since; however long the backlog is."""
+    tenant = two_workspaces.a
+    arrives, fails, mended, renamed = (
+        rule_of(tenant, f"https://{n}.example/") for n in ("arrives", "fails", "mended", "renamed")
+    )
+    put(arrives, status="delivered")
+    put(arrives)  # nobody has tried it yet
+    for status in ("delivered", "given_up", "waiting"):
+        newest = put(fails, status=status, last_error="" if status == "delivered" else status)
+    put(mended, status="given_up", last_error="no answer")
+    put(mended, status="delivered")
+    put(renamed, last_error="no answer")
+    renamed.webhook_url = "https://another.example/"
+    renamed.save()
+    put(rule_of(two_workspaces.b, "https://other.example/"), last_error="no answer")
+    with CaptureQueriesContext(connection) as captured:
+        (found,) = delivery.failing(tenant.workspace)
+    assert (found.pk, found.last_error, found.rule) == (newest.pk, "waiting", fails)
+    (asked,) = captured
+    assert "EXISTS" not in asked["sql"], "which reads all messages of an address for each of them"

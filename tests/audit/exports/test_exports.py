@@ -73,7 +73,7 @@ def test_every_text_column_of_a_csv_is_neutral(tenant: Tenant) -> None:
     for text in FORMULAS:
         write(tenant, text.replace("\x00", ""))
     rows = AuditEntry.objects.for_workspace(tenant.workspace)
-    text = b"".join(exports.stream(rows, exports.as_csv)).decode().removeprefix("\ufeff")
+    text = b"".join(exports.FORMATS["csv"].stream(rows)).decode().removeprefix("\ufeff")
     table = list(csv.reader(io.StringIO(text)))
     assert tuple(table[0]) == exports.COLUMNS
     assert len(table) == len(FORMULAS) + 1
@@ -89,7 +89,7 @@ def test_batches_join_to_the_whole_log(tenant: Tenant, monkeypatch: pytest.Monke
         if number:
             write(tenant, f"entry {number}")
         rows = AuditEntry.objects.for_workspace(tenant.workspace)
-        lines = b"".join(exports.stream(rows, exports.as_jsonl)).decode().splitlines()
+        lines = b"".join(exports.FORMATS["jsonl"].stream(rows)).decode().splitlines()
         names = [json.loads(line)["server_name"] for line in lines]
         assert names == [f"entry {n}" for n in range(1, number + 1)]
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import re
+import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import openpyxl
@@ -16,14 +18,17 @@ from django.core import mail
 from django.core.files.storage import storages
 from django.db import connection
 from django.utils import timezone
+from openpyxl.utils.escape import unescape
 
 from audit import exports
 from audit.actions import Action
 from audit.exports import streams, workbook
 from audit.exports.ocsf import event_of
-from audit.models import AuditEntry, ReportSchedule, SentFile
+from audit.models import AuditEntry, AuditPolicy, ReportSchedule, SentFile
+from audit.retention import apply_retention
 from audit.reviews import scheduled_exports
 from audit.reviews.timing import next_run, period_before
+from audit.sealing.sealer import seal_pending
 from tests.audit.exports.test_exports import FORMULAS, write
 from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, url
 from tests.factories import Tenant, TwoTenants, make_tenant
@@ -152,12 +157,17 @@ async def test_a_reader_who_leaves_ends_the_export(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_the_headers_of_a_workbook_go_out_before_it_is_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """REL-1866: the first piece is there before the log is read, and the file is none the worse."""
+async def test_a_workbook_goes_out_as_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-1866, REL-1934: bytes of each batch are there before the next one is read, and nothing is kept on a disk."""
     tenant = await sync_to_async(make_tenant)("a")
-    await sync_to_async(write)(tenant, "an entry")
+    monkeypatch.setattr(streams, "BATCH", 2)
+    workspace_id = tenant.workspace.pk
+    await AuditEntry.objects.abulk_create(
+        # So much by chance that compression has to let some of it out.
+        AuditEntry(workspace_id=workspace_id, actor_kind="user", result_preview=token_hex(15_000))
+        for _ in range(5)
+    )
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     read = []
     original = streams._next_batch
 
@@ -167,10 +177,67 @@ async def test_the_headers_of_a_workbook_go_out_before_it_is_made(
 
     monkeypatch.setattr(streams, "_next_batch", counted)
     pieces = exports.FORMATS["xlsx"].stream_async(await sync_to_async(entries_of)(tenant))
-    assert await anext(pieces) == b""
-    assert not read
-    book = openpyxl.load_workbook(io.BytesIO(b"".join([piece async for piece in pieces])))
-    assert book.worksheets[0].max_row == 2
+    file = b""
+    for number in (1, 2, 3):
+        piece = await anext(pieces)
+        assert piece
+        assert len(read) == number
+        file += piece
+    file += b"".join([piece async for piece in pieces])
+    book = openpyxl.load_workbook(io.BytesIO(file))
+    assert book.worksheets[0].max_row == 6
+
+
+@pytest.mark.django_db
+def test_a_workbook_holds_what_xml_does_not_know(tenant: Tenant) -> None:
+    """REL-1934: control characters, marks of XML, blanks at the edges, and what looks like an escaped character."""
+    texts = [
+        "a\x1bb",
+        "a\rb\nc\td",
+        "<&>\"'",
+        "  blank  ",
+        "_x0041_",
+        "\ufffe\uffff",
+        "\U0001f600",
+        "x" * 40_000,
+    ]
+    AuditEntry.objects.bulk_create(
+        AuditEntry(workspace_id=tenant.workspace.pk, actor_kind="user", result_preview=text)
+        for text in texts
+    )
+    file = b"".join(exports.FORMATS["xlsx"].stream(entries_of(tenant)))
+    sheet = openpyxl.load_workbook(io.BytesIO(file)).worksheets[0]
+    column = exports.COLUMNS.index("result_preview") + 1
+    told = [str(sheet.cell(row, column).value) for row in range(2, len(texts) + 2)]
+    assert [unescape(text) for text in told] == [text[:32_767] for text in texts]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("checkpoint_file")
+@pytest.mark.parametrize("name", list(exports.FORMATS))
+def test_a_file_that_retention_overtook_says_so(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """REL-1935: it ends with the entries that say what was removed meanwhile, whatever its filter."""
+    monkeypatch.setattr(streams, "BATCH", 2)
+    for _ in range(4):
+        a_call(tenant)
+    seal_pending()
+    answer = tenant.client("auditor").get(url(tenant, f"export.{name}?tool=echo"))
+    pieces = iter(answer.streaming_content)  # type: ignore[attr-defined]
+    file = next(pieces)
+    AuditPolicy.unscoped.create(workspace=tenant.workspace, keep_entries=2)
+    apply_retention(tenant.workspace.pk, now=timezone.now())
+    file += b"".join(pieces)
+    if name == "xlsx":
+        rows = openpyxl.load_workbook(io.BytesIO(file)).worksheets[0].iter_rows(values_only=True)
+        lines = [" ".join(map(str, row)) for row in rows]
+    else:
+        lines = file.decode().splitlines()
+    assert [line for line in lines if "retention.applied" in line] == lines[-1:]
+    assert (
+        '"first": 1' in lines[-1].replace('\\"', '"').replace('""', '"') or '"first":1' in lines[-1]
+    )
 
 
 # Schedules

@@ -16,6 +16,7 @@ from django.utils import timezone
 from audit.actions import Action, Outcome, RefusedBy
 from audit.models import AuditEntry
 from audit.reports.calls import LOST_AFTER, CallState, row_of
+from audit.reports.searching import FEW
 from audit.services import EntryDraft, Ref, record
 from bench.invented_log import generate
 from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
@@ -217,10 +218,10 @@ def test_a_page_of_calls_takes_as_many_statements_with_10000_rows(tenant: Tenant
             assert len(rows_of(client, where)) > 0
         return len(captured)
 
-    a_call(tenant)
+    now = timezone.now()
+    list(generate(tenant.workspace.pk, 50, since=now - timedelta(days=5), until=now))
     rows_of(client, where)
     few = statements()
-    now = timezone.now()
     list(generate(tenant.workspace.pk, 10_000, since=now - timedelta(days=5), until=now))
     assert statements() == few <= 15
 
@@ -345,3 +346,42 @@ def test_a_filter_that_finds_few_reads_the_log_once_for_all_numbers(
     assert answer.context["is_empty"] == (rule != "deny")
     narrowed = [one["sql"] for one in captured if '"rule" = ' in one["sql"]]
     assert len(narrowed) == 3, "its numbers, the slowest calls, and changed definitions"
+
+
+def test_a_filter_that_finds_many_is_counted_in_few_statements(tenant: Tenant) -> None:
+    """REL-1932: each of them reads all that the filter finds."""
+    client = tenant.client("auditor")
+    now = timezone.now()
+    list(generate(tenant.workspace.pk, 4_000, since=now - timedelta(days=5), until=now))
+    with CaptureQueriesContext(connection) as captured:
+        answer = client.get(f"{url(tenant)}?range=all&result_size_min=2")
+    rows = AuditEntry.objects.for_workspace(tenant.workspace).filter(result_size__gt=1)
+    assert answer.context["overview"].entries == rows.count() > FEW
+    assert answer.context["totals"].calls == rows.filter(action="tool_call.finished").count()
+    narrowed = [one["sql"] for one in captured if '"result_size" >' in one["sql"]]
+    assert len(narrowed) == 5, "the page, whether they are few, totals, percentile and chart"
+    with CaptureQueriesContext(connection) as captured:
+        client.get(f"{url(tenant)}reports/?range=all&result_size_min=2")
+    narrowed = [one["sql"] for one in captured if '"result_size" >' in one["sql"]]
+    assert len(narrowed) <= 12, "most of them for this time and for the one before"
+
+
+def test_calls_by_duration_are_counted_by_the_counters(tenant: Tenant) -> None:
+    """REL-1933: they know how many entries have a duration, so that no entries are read for the numbers."""
+    client = tenant.client("auditor")
+    now = timezone.now()
+    list(generate(tenant.workspace.pk, 2_000, since=now - timedelta(days=5), until=now))
+    a_call(tenant)
+    rows = AuditEntry.objects.for_workspace(tenant.workspace).filter(duration_ms__isnull=False)
+    for query, fits in (
+        ("", {}),
+        ("&server=notes", {"server_name": "notes"}),
+        ("&tool=read_notes&outcome=ok", {"tool_name": "read_notes", "outcome": "ok"}),
+    ):
+        with CaptureQueriesContext(connection) as captured:
+            answer = client.get(f"{url(tenant)}?range=all&sort=duration{query}")
+        assert answer.context["overview"].entries == rows.filter(**fits).count() > 1, query
+        assert answer.context["totals"].calls == rows.filter(**fits).count(), query
+        counted = [one["sql"] for one in captured if 'COUNT("audit_auditentry"' in one["sql"]]
+        hours = [sql for sql in counted if '"created_at" ' in sql.partition("WHERE")[2]]
+        assert hours == counted, "those at both edges alone"

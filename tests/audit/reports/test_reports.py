@@ -19,11 +19,14 @@ from pypdfium2 import PdfDocument
 
 from audit import rollups
 from audit.actions import Action, Outcome, RefusedBy
+from audit.exports.report_files import report_document
 from audit.filters import read_filter
-from audit.models import AuditTombstone
+from audit.models import AuditEntry, AuditTombstone, PendingSeal, SignOff
 from audit.reports import entries_of, facts, matching
 from audit.reports.figures import change_of
 from audit.reports.report import BY, Figure, report_of
+from audit.reports.today import calls_between
+from audit.rollups import reading
 from audit.rollups.pieces import begin_of
 from audit.services import EntryDraft, record
 from bench.invented_log import generate
@@ -45,6 +48,40 @@ def filled(tenant: Tenant) -> None:
     rollups.roll_up(tenant.workspace.pk)
     a_call(tenant, tool="other")
     a_refusal(tenant)
+
+
+def test_pages_say_that_entries_are_not_counted_yet(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1931: the log, the report, its PDF file, REST and the start page; a sign-off keeps no number that lacks some."""
+    monkeypatch.setattr(reading, "MOST_LIVE", 1)
+    for _ in range(4):
+        a_call(tenant)
+    seal_all(tenant.workspace.pk)
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).count()
+    told = f"{entries - 1} of the newest entries are not counted yet"
+    auditor = tenant.client("auditor")
+    for path in ("", "reports/"):
+        page = re.sub(r"\s+", " ", auditor.get(url(tenant, path)).content.decode())
+        assert told in page, path
+    found = auditor.get(
+        "/api/audit-reports/", headers={"X-Workspace": tenant.workspace.slug}
+    ).json()
+    assert found["missing"] == entries - 1
+    now = timezone.now()
+    assert calls_between(tenant.workspace.pk, now, now).missing == entries - 1
+    monkeypatch.setattr(reading, "MOST_LIVE", 0)
+    for _ in range(2):  # sealed by nobody, so that no counter can hold them
+        a_call(tenant)
+    waiting = PendingSeal.objects.count()
+    document = report_document(
+        tenant.workspace, read_filter({}, now=now), actor=tenant.actor("auditor"), now=now
+    )
+    assert document.period.endswith(f"{waiting} of the newest entries are not counted yet")
+    form = {"since": "2026-01-01T00:00", "until": "2026-01-02T00:00"}
+    page = auditor.post(url(tenant, "reviews/"), form)
+    assert "The newest entries are not counted yet." in page.content.decode()
+    assert not SignOff.objects.for_workspace(tenant.workspace).exists()
 
 
 def test_the_page_says_what_happened(tenant: Tenant) -> None:

@@ -26,10 +26,11 @@ from audit.models import (
     Measure,
     RollupCursor,
 )
+from audit.rollups import reading
 from audit.rollups.counting import tally_of
 from audit.rollups.folding import Sums, facts_of
 from audit.rollups.histogram import BOUNDS, bucket_of
-from audit.rollups.reading import Span, cells, exactly, first_hour, histograms
+from audit.rollups.reading import Span, Tail, cells, exactly, first_hour, histograms
 from tests.audit.sealed import seal_all
 from tests.extent import IS_FULL
 from tests.factories import Tenant, make_tenant
@@ -296,6 +297,30 @@ def test_a_cursor_that_moves_while_it_is_read_is_noticed(tenant: Tenant) -> None
 
     assert exactly(tenant.workspace.pk, read) == 30
     assert len(seen) == 2
+
+
+@pytest.mark.django_db
+def test_a_long_tail_is_read_in_part_and_told(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1931: a reader counts so many entries of a tail, and knows how many it left out; the rest comes with the counters."""
+    monkeypatch.setattr(reading, "MOST_LIVE", 10)
+    workspace_id = tenant.workspace.pk
+    make_entries(workspace_id, 70, random.Random(2))
+    seal_all(workspace_id, 45)
+    span = Span.around(NOON, NOON + timedelta(days=12))
+
+    def read(tail: Tail) -> tuple[int, int]:
+        found = cells(workspace_id, Dimension.ALL, span, tail)
+        return sum(cell.sums.number for cell in found), tail.missing
+
+    assert exactly(workspace_id, read) == (20, 50)
+    rollups.count_sealed(workspace_id)
+    assert exactly(workspace_id, read) == (45 + 20, 5)
+    seal_all(workspace_id)
+    assert exactly(workspace_id, read) == (45 + 10, 15)
+    rollups.count_sealed(workspace_id)
+    assert exactly(workspace_id, read) == (70, 0)
 
 
 @pytest.mark.django_db

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.errors import AuditUnavailable
+from audit.health import health
 from audit.models import (
     AuditBody,
     AuditCheckpoint,
@@ -326,6 +328,47 @@ def test_only_what_is_new_is_verified_again(tenant: Tenant) -> None:
     assert last is not None
     assert last.details["first_bad"] == report.first_bad
     assert check(is_incremental=True).entries > 12  # after a finding, all of it
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        '"a text"',
+        "[1]",
+        '{"result": "whole"}',
+        '{"result": "whole", "checkpoint": 7}',
+        '{"result": "whole", "checkpoint": ["x", 1]}',
+    ],
+)
+def test_a_changed_result_of_a_verification_does_not_end_the_next_one(
+    tenant: Tenant, details: str
+) -> None:
+    """REL-1936: it would find the change; then all of the log is checked again."""
+    sealed_log(tenant)
+    check_entries = verify(actor=SYSTEM).entries
+    seal_pending()
+    last = last_verification()
+    assert last is not None
+    tamper(f"UPDATE {ENTRY} SET details = %s WHERE id = %s", details, last.pk)
+    assert health().pending == 0
+    report = check(is_incremental=True)
+    assert report.result == "altered"
+    assert report.entries > check_entries
+
+
+def test_the_command_says_how_far_it_is(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-1937: at a terminal, since a long log takes minutes; a timer that runs it is told the result alone."""
+    monkeypatch.setattr(online, "TOLD_EVERY", 5)
+    sealed_log(tenant)
+    with StringIO() as seen, StringIO() as mailed:
+        monkeypatch.setattr(seen, "isatty", lambda: True)
+        call_command("verify_audit", stdout=StringIO(), stderr=seen)
+        call_command("verify_audit", stdout=StringIO(), stderr=mailed)
+        assert [line.split(",")[0] for line in seen.getvalue().splitlines()] == [
+            "5 entries",
+            "10 entries",
+        ]
+        assert mailed.getvalue() == ""
 
 
 def restore_old_copy(tenant: Tenant) -> external.External:

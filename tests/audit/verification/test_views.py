@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.test import AsyncClient, override_settings
+from django.test import AsyncClient, Client, override_settings
 from django.urls import reverse
 
 from audit.actions import Action
 from audit.health import health
-from audit.models import AuditEntry
+from audit.models import AuditEntry, AuditSeal
 from audit.proof import trellis_verify
 from audit.proof.trellis_verify import verify_export
 from audit.sealing.checkpoints import make_checkpoint
@@ -20,6 +20,7 @@ from audit.verification import nightly
 from config.env import EncryptionKey
 from tests.audit.tampering import sealed_log, tamper, write_entries
 from tests.factories import Tenant, TwoTenants
+from workspaces.models import User
 
 pytestmark = pytest.mark.usefixtures("checkpoint_file")
 
@@ -103,3 +104,27 @@ def test_a_finding_of_the_night_is_an_entry(tenant: Tenant) -> None:
     assert entry.details["result"] == "altered"
     assert entry.details["first_bad"] == {str(tenant.workspace.pk): 1}
     assert health().verified_result == "altered"
+
+
+def test_pages_say_what_a_verification_found(two_workspaces: TwoTenants) -> None:
+    """REL-1939: each workspace of its own log, with the way to the entry; the platform's owner of all of it."""
+    a, b = two_workspaces.a, two_workspaces.b
+    for tenant in (a, b):
+        sealed_log(tenant, rounds=1)
+    whole, gone = AuditSeal.objects.filter(chain_id=a.workspace.pk).order_by("seq")[:2]
+    tamper("UPDATE audit_auditentry SET actor_label = 'x' WHERE id = %s", whole.entry_id)
+    tamper("DELETE FROM audit_auditentry WHERE id = %s", gone.entry_id)
+    nightly.verify_log(is_incremental=False)
+    needs = a.client("auditor").get(reverse("audit:overview", args=[a.workspace.slug]))
+    told = [(need.text, need.url) for need in needs.context["needs"]]
+    entry = reverse("audit:entry", args=[a.workspace.slug, whole.entry_id])
+    assert any("place 1:" in text and "changed" in text and url == entry for text, url in told)
+    assert any("place 2:" in text and "gone" in text and "#log" in url for text, url in told)
+    others = b.client("auditor").get(reverse("audit:overview", args=[b.workspace.slug]))
+    assert not any("place" in need.text for need in others.context["needs"])
+    owner = User.objects.create_superuser("platform@example.org", None)
+    client = Client()
+    client.force_login(owner, backend="allauth.account.auth_backends.AuthenticationBackend")
+    page = client.get(reverse("audit:platform")).content.decode()
+    assert a.workspace.name in page
+    assert "The entry is gone or cannot be read" in page

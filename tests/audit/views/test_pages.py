@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
 from audit.actions import Action, Outcome, RefusedBy
+from audit.exports import FORMATS
 from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
 from chat.models import SharedChat
+from tests.audit.tampering import tamper
 from tests.factories import Tenant, TwoTenants
 from workspaces.changes import record_changed, record_created, record_deleted
 from workspaces.models import Invitation
@@ -265,3 +268,29 @@ def test_a_filter_that_finds_nothing_says_how_names_are_compared(tenant: Tenant)
     client, told = tenant.client("auditor"), "Names are compared whole."
     assert told in client.get(url(tenant, "?q=tool:delete")).content.decode()
     assert told not in client.get(url(tenant, "?q=tool:delete*")).content.decode()
+
+
+@pytest.mark.parametrize("column", ["details", "approval", "annotations", "redactions"])
+@pytest.mark.parametrize("value", ['"a text"', "[1, 2]", "7", '{"after": [1], "before": "x"}'])
+def test_an_entry_that_somebody_changed_can_be_looked_at(
+    tenant: Tenant, column: str, value: str
+) -> None:
+    """REL-1936: whatever JSON was put into it past Trellis, since it is the evidence; on every page and in every file."""
+    end = a_call(tenant)
+    for action in ("tool_call.finished", "config.changed", "approval.granted", "log.verified"):
+        tamper(
+            f"UPDATE audit_auditentry SET {column} = %s, action = %s WHERE id = %s",
+            value,
+            action,
+            end.pk,
+        )
+        client = tenant.client("auditor")
+        for path in (
+            *(f"{end.pk}/", "?range=all", "?range=all&show=entries", f"calls/{end.call_id}/"),
+            *("reports/?range=all", "overview/", *(f"export.{name}" for name in FORMATS)),
+        ):
+            answer: Any = client.get(url(tenant, path))
+            assert answer.status_code == 200, path
+            assert b"".join(answer), path
+        own = tenant.client("member").get(f"/w/{tenant.workspace.slug}/activity/{end.pk}/")
+        assert own.status_code == 200
