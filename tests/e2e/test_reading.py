@@ -54,7 +54,7 @@ EDGES = """
 def test_a_message_runs_as_its_letters_do(
     page: Page, words: str, runs_from_the_right: bool
 ) -> None:
-    """REL-1248: its full stop stands at its end, and so does the title that the chat has from it."""
+    """REL-1248, REL-1908: its full stop stands at its end, and so does the title that the chat has from it."""
     enter(page, MEMBER)
     open_chat(page, "Clock", words)
     bubble = page.locator(".user-message .bubble").last
@@ -72,6 +72,7 @@ def test_a_message_runs_as_its_letters_do(
     for title in (page.locator("h1.chat-title"), row):
         expect(title).to_have_text(words)
         expect(title).to_have_css("direction", direction)
+    expect(page.locator("h1.chat-title")).to_have_css("text-align", "left")
 
 
 @pytest.mark.sees_requests

@@ -42,7 +42,7 @@ def suspended(trellis: RunningTrellis) -> Iterator[RunningTrellis]:
 def test_a_member_reads_that_their_workspace_is_suspended(
     new_context: NewContext, suspended: RunningTrellis
 ) -> None:
-    """SEC-752: with whom to ask, in both themes and on a phone; and is in again once it is open."""
+    """SEC-752, REL-1903, REL-1904: with whom to ask; and is in again once it is open, on pages that stayed open, too."""
     page = new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True).new_page()
     sign_in(page, PERSON)
     suspended.shell(SWITCH.format(False))
@@ -55,3 +55,9 @@ def test_a_member_reads_that_their_workspace_is_suspended(
     page.get_by_role("link", name="Try again").click()
     expect(title).to_have_count(0)
     expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+    suspended.shell(SWITCH.format(False))
+    banner = page.get_by_text("This workspace is suspended.")
+    expect(banner).to_be_visible()
+    suspended.shell(SWITCH.format(True))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(banner).to_have_count(0)

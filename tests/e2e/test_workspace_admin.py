@@ -60,7 +60,7 @@ def test_a_member_asks_is_shut_out_and_comes_back(page: Page, new_context: NewCo
     admin.get_by_role("link", name="Max Member").click()
     admin.get_by_label("Reason to suspend them").fill("Lost laptop")
     admin.get_by_role("button", name="Suspend", exact=True).click()
-    expect(page.get_by_text("You can no longer enter this workspace.")).to_be_visible()
+    expect(page.get_by_text("Your access to this workspace is suspended.")).to_be_visible()
     page.get_by_role("button", name="Reload").click()
     expect(page.get_by_text("Lost laptop")).to_be_visible()
     admin.get_by_role("button", name="Let them in again").click()

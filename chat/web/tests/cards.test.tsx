@@ -53,6 +53,17 @@ describe("a server's link", () => {
 });
 
 describe("a server's form", () => {
+  it("REL-1902: is sent by nobody who was shut out of the workspace", async () => {
+    const { socketStatus } = await import("../src/connection");
+    draw(<cards.InputCard request={inputRequest({})} />);
+    expect(at().querySelectorAll("button.btn:enabled")).not.toHaveLength(0);
+    act(() => {
+      socketStatus.value = "access_suspended";
+    });
+    expect(at().querySelectorAll("button.btn:enabled")).toHaveLength(0);
+    socketStatus.value = "open";
+  });
+
   it("SEC-69: can be declined, and shows its texts as text", () => {
     const message = "<b onclick=alert(1)>Which year?</b>";
     draw(<cards.InputCard request={inputRequest({ message })} />);

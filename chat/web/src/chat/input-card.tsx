@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { answerInput } from "../commands";
+import { isShutOut } from "../connection";
 import { moment } from "../formats";
 import { FormFieldInput } from "../forms/field";
 import {
@@ -268,7 +269,7 @@ export function InputCard({ request }: { request: InputRequest }) {
       setFaults(problem);
     }
   };
-  const shared = { request, isBusy, isOver, answer };
+  const shared = { request, isBusy, isOver: isOver || isShutOut.value, answer };
   return (
     <div
       role="group"

@@ -1,6 +1,7 @@
 /** A call whose connection was lost: what is known of it, and the person's word on what becomes of it. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { resolveCall } from "../commands";
+import { isShutOut } from "../connection";
 import { moment } from "../formats";
 import t from "../texts/calls";
 import common from "../texts/common";
@@ -73,7 +74,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
         <button
           type="button"
           class="btn btn-primary btn-sm"
-          disabled={isBusy}
+          disabled={isBusy || isShutOut.value}
           onClick={() => say("mark_done")}
         >
           <Icon name="check" />
@@ -82,7 +83,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
         <button
           type="button"
           class="btn btn-outline-quiet btn-sm"
-          disabled={isBusy}
+          disabled={isBusy || isShutOut.value}
           onClick={() => say("run_again")}
         >
           <Icon name="refresh" />
@@ -91,7 +92,7 @@ export function UnknownCard({ call }: { call: ToolCall }) {
         <button
           type="button"
           class="btn btn-outline-quiet btn-sm"
-          disabled={isBusy}
+          disabled={isBusy || isShutOut.value}
           onClick={() => say("give_up")}
         >
           {t.giveUp}
