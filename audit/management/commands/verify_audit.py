@@ -22,6 +22,7 @@ from audit.services import EntryDraft, record
 from audit.verification.online import verify
 from workspaces.actors import Actor, Source
 from workspaces.database.applied import is_of_this_version
+from workspaces.formats import whole
 from workspaces.models import Workspace
 
 
@@ -53,7 +54,7 @@ class Command(BaseCommand):
 
         def progress(entries: int) -> None:
             if entries and (options["verbosity"] > 1 or self.stderr.isatty()):
-                self.stderr.write(f"{entries:,} entries, {time.monotonic() - began:.0f} s", str)
+                self.stderr.write(f"{whole(entries)} entries, {time.monotonic() - began:.0f} s", str)
 
         try:
             kept = read_external(options["checkpoint"]) if options["checkpoint"] else None

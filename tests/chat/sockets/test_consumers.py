@@ -613,6 +613,7 @@ class GoingAway:
         self.refused = 0
         self._protocol = WebSocketProtocol()
         self._protocol.client_addr = None
+        self._protocol.maxMessagePayloadSize = 0  # as its factory sets it
         self._protocol.state = WebSocketProtocol.STATE_OPEN
 
     def leave(self) -> None:
