@@ -33,7 +33,7 @@ from config.backups.databases import (
     load_database,
     others_at_work,
 )
-from workspaces import restore
+from workspaces import restore_detection
 from workspaces.database.applied import find_unknown
 
 _BLOCK: Final = 1024**2
@@ -85,7 +85,7 @@ def restore_backup(path: Path, *, replaces: bool) -> Restored:
                 "or beside its place as '….before-restore-…'."
             ) from None
     if manifest.installation:
-        restore.expect_at_least(manifest.installation, manifest.epoch + 1)
+        restore_detection.expect_at_least(manifest.installation, manifest.epoch + 1)
     call_command("migrate", interactive=False, verbosity=0)
     return Restored(made_at=manifest.made_at, files=files, old_database=aside)
 
