@@ -16,7 +16,7 @@ from audit.models import AuditPolicy
 from audit.reviews import scheduled_exports, sent_files
 from audit.streams import forwarding
 from audit.verification import nightly
-from workspaces import restore
+from workspaces import restore_detection
 from workspaces.process.schedules import scheduled
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def count_entries() -> int:
 @scheduled(60, _("Make and send scheduled exports"))
 def send_reports() -> None:
     """Make and send scheduled files that are due; not after a restore, before somebody has looked at it."""
-    if not restore.is_unconfirmed():
+    if not restore_detection.is_unconfirmed():
         scheduled_exports.send_due()
 
 
@@ -51,7 +51,7 @@ def trim_reports() -> None:
 @scheduled(5, _("Send the log to streams"))
 def send_streams() -> None:
     """Send sealed entries to their sinks; not after a restore, before somebody has looked at it."""
-    if not restore.is_unconfirmed():
+    if not restore_detection.is_unconfirmed():
         forwarding.send_due()
 
 
@@ -66,7 +66,7 @@ def watch_alerts() -> None:
 @scheduled(10, _("Send mails and webhooks of alerts"))
 def send_alerts() -> None:
     """Send alerts' mails and webhooks; not after a restore, before somebody has looked at it."""
-    if not restore.is_unconfirmed():
+    if not restore_detection.is_unconfirmed():
         delivery.deliver_due()
 
 
@@ -97,7 +97,7 @@ def verify_the_whole() -> None:
 @scheduled(crontab(minute=53), _("Remove log entries that workspaces no longer keep"))
 def apply_retention() -> None:
     """Remove what workspaces do not want to keep; not after a restore, before somebody has looked at it."""
-    if restore.is_unconfirmed():
+    if restore_detection.is_unconfirmed():
         return
     rows = AuditPolicy.objects.across_workspaces().order_by("pk")
     for workspace_id in list(rows.values_list("pk", flat=True)):
@@ -111,5 +111,5 @@ def apply_retention() -> None:
 @scheduled(60, _("Erase what was asked for in the log"))
 def continue_erasures() -> None:
     """Go on with erasures that took too long for a page; not after a restore, before somebody has looked at it."""
-    if not restore.is_unconfirmed():
+    if not restore_detection.is_unconfirmed():
         retention.continue_erasures(seconds=_ERASURE_SECONDS)

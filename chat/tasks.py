@@ -29,7 +29,7 @@ from chat.services import (
     spending_limits,
 )
 from chat.webhooks import delivery
-from workspaces import restore
+from workspaces import restore_detection
 from workspaces.process.schedules import scheduled
 
 
@@ -59,7 +59,7 @@ def end_shared_chats() -> int:
 @scheduled(15, _("Send webhooks"))
 def deliver_webhooks() -> None:
     """Send what waits for programs; not after a restore, before somebody has looked at it."""
-    if not restore.is_unconfirmed():
+    if not restore_detection.is_unconfirmed():
         delivery.deliver_due()
 
 
@@ -74,7 +74,7 @@ def trim_deliveries() -> None:
 @scheduled(60, _("Mail people what waits for them"))
 def remind_by_mail() -> None:
     """Mail people what waits for them; not after a restore, before somebody has looked at it."""
-    if not restore.is_unconfirmed():
+    if not restore_detection.is_unconfirmed():
         finding.find_reminders()
         mailing.deliver_due()
 
@@ -83,7 +83,7 @@ def remind_by_mail() -> None:
 @scheduled(10, _("Notify people on their devices"))
 def notify_devices() -> None:
     """Notify people on their devices of what is new for them; not after a restore, before somebody has looked at it."""
-    if not restore.is_unconfirmed():
+    if not restore_detection.is_unconfirmed():
         pushing.find_pushes()
         pushing.deliver_due()
 
@@ -155,14 +155,14 @@ def advance_all_checks() -> int:
 @scheduled(60, _("Start planned checks of buds"))
 def run_planned_checks() -> int:
     """Begin checks of buds that run every day or week; not after a restore, before somebody has looked at it."""
-    return 0 if restore.is_unconfirmed() else check_plans.run_due()
+    return 0 if restore_detection.is_unconfirmed() else check_plans.run_due()
 
 
 @shared_task
 @scheduled(15, _("Prepare knowledge files for search by meaning"))
 def prepare_knowledge() -> int:
     """Have passages of knowledge files found by meaning; not after a restore, before somebody has looked at it."""
-    return 0 if restore.is_unconfirmed() else preparing_knowledge.prepare_due()
+    return 0 if restore_detection.is_unconfirmed() else preparing_knowledge.prepare_due()
 
 
 @shared_task
@@ -175,7 +175,7 @@ def advance_checks(workspace_id: str) -> int:
 @scheduled(crontab(minute=19), _("Ask providers which models they have"))
 def look_at_lists() -> int:
     """Ask providers once a day which models they have; not after a restore, before somebody has looked at it."""
-    return 0 if restore.is_unconfirmed() else model_list_updates.look_at_lists()
+    return 0 if restore_detection.is_unconfirmed() else model_list_updates.look_at_lists()
 
 
 @shared_task

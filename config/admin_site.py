@@ -24,7 +24,7 @@ from unfold.sites import UnfoldAdminSite
 
 from config import dashboard
 from workspaces.pages.admin_sections import Section
-from workspaces.restore import is_unconfirmed
+from workspaces.restore_detection import is_unconfirmed
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 
 from audit.sealing import sealing_thread  # noqa: E402
-from chat import restore  # noqa: E402
+from chat import restore_confirmation  # noqa: E402
 from chat.engine import runner  # noqa: E402
 from chat.providers import openai_compatible as _model  # noqa: E402, F401 - no first message waits for its imports
 from chat.routing import websocket_urlpatterns  # noqa: E402
@@ -103,7 +103,7 @@ _LEAST_SECONDS = 1.0
 sdk.load()  # no first call waits for it
 configure_tracing()
 lifecycle = Lifecycle(
-    start_hooks=[write_beside, garbage.tame, restore.watch, sealing_thread.start],
+    start_hooks=[write_beside, garbage.tame, restore_confirmation.watch, sealing_thread.start],
     stop_hooks=[
         StopHook(let_pages_go, 1.0),
         StopHook(put_work_down, settings.TRELLIS.drain_seconds),

@@ -69,13 +69,13 @@ def _load(**_kwargs: object) -> None:
 def _take_part(**_kwargs: object) -> None:
     """A worker's process runs turns that others have left, like every other process."""
     from audit.sealing import sealing_thread
-    from chat import restore
+    from chat import restore_confirmation
     from config.tracing import configure_tracing
     from workspaces.process import garbage
 
     configure_tracing()
     garbage.tame()
-    restore.watch()
+    restore_confirmation.watch()
     sealing_thread.start()
 
 

@@ -23,7 +23,7 @@ from uuid_utils.compat import uuid7
 
 from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import find_missing_key
-from workspaces import restore
+from workspaces import restore_detection
 from workspaces.database.postgresql import policies
 from workspaces.people.session_store import delete_sessions
 from workspaces.process.shutdown import is_shutting_down
@@ -158,7 +158,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     status = "unavailable" if not is_ready else "ok" if is_well else "degraded"
     told: dict[str, object] = {"status": status, "checks": results}
     if results["database"] == "ok" and request.user.is_authenticated and request.user.is_superuser:
-        told["restore"] = "unconfirmed" if restore.is_unconfirmed() else "none"
+        told["restore"] = "unconfirmed" if restore_detection.is_unconfirmed() else "none"
         told["problems"] = [_ADVICE[name] for name, result in results.items() if result == "failed"]
     return JsonResponse(told, status=200 if is_ready else 503)
 

@@ -11,14 +11,14 @@ from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from chat import restore
+from chat import restore_confirmation
 from config.doctor import State, examine
 from config.installation.jobs import JobState, read_jobs, run_now
 from config.installation.storage import read_storage
 from config.installation.versions import read_versions
 from workspaces.api import PlatformViewSet
 from workspaces.errors import Conflict
-from workspaces.restore import restored_at
+from workspaces.restore_detection import restored_at
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -78,7 +78,7 @@ class StateViewSet(PlatformViewSet):
     def confirm_restore(self, request: Request) -> Response:
         """Say that you have looked at what a restore lost. Webhooks go out again. Takes a signed-in person."""
         try:
-            was_open = restore.confirm(by=self.person.email, actor=self.actor)
+            was_open = restore_confirmation.confirm(by=self.person.email, actor=self.actor)
         except OSError as error:
             told = _("Nothing was confirmed: the checkpoint file of the log could not be written.")
             raise Conflict(told) from error

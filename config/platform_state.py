@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 
-from chat import restore
+from chat import restore_confirmation
 from config.doctor import State, examine
 from config.installation.jobs import JobState, duration, read_jobs, run_now
 from config.installation.storage import read_storage
@@ -23,7 +23,7 @@ from workspaces.errors import DomainError
 from workspaces.formats import percent
 from workspaces.pages.parts import for_platform_owner
 from workspaces.product import VERSION
-from workspaces.restore import restored_at
+from workspaces.restore_detection import restored_at
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -69,7 +69,7 @@ def confirm_restore(request: WorkspaceRequest) -> HttpResponse:
     """Let things be done by themselves again after a restore, as `manage.py confirm_restore` does."""
     try:
         with everywhere():
-            was_open = restore.confirm(by=request.user.email, actor=request.actor)
+            was_open = restore_confirmation.confirm(by=request.user.email, actor=request.actor)
     except OSError:
         messages.error(
             request,

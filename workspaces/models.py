@@ -329,7 +329,7 @@ class IdempotentRequest(WorkspaceModel):
 
 
 class Installation(models.Model):
-    """The one row about the whole installation; see `workspaces.restore`."""
+    """The one row about the whole installation; see `workspaces.restore_detection`."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     epoch = models.PositiveBigIntegerField(default=0, help_text=_("Grows as long as it runs."))

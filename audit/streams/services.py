@@ -27,7 +27,7 @@ from workspaces.changes import (
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.holding import hold, take_room
-from workspaces.restore import held_installation
+from workspaces.restore_detection import held_installation
 from workspaces.roles import Permission, require, require_person, require_platform_owner
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.webhooks import new_secret

@@ -43,7 +43,7 @@ class Manifest(BaseModel):
     installation: str
     """The installation's id, as 32 hexadecimal digits; empty if it never ran."""
     epoch: int
-    """The number that the database had reached; see `workspaces.restore`."""
+    """The number that the database had reached; see `workspaces.restore_detection`."""
     migrations: dict[str, list[str]]
     """App → names of the migrations that the database has."""
     members: dict[str, Member]

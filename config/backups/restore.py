@@ -35,7 +35,7 @@ from config.backups.databases import (
     load_database,
     others_at_work,
 )
-from workspaces import restore
+from workspaces import restore_detection
 from workspaces.database.applied import find_unknown
 
 _BLOCK: Final = 1024**2
@@ -92,7 +92,7 @@ def restore_backup(path: Path, *, replaces: bool, tell: Tell = untold) -> Restor
                 "or beside its place as '….before-restore-…'."
             ) from None
     if manifest.installation:
-        restore.expect_at_least(manifest.installation, manifest.epoch + 1)
+        restore_detection.expect_at_least(manifest.installation, manifest.epoch + 1)
     tell("Bringing the tables to this version …")
     call_command("migrate", interactive=False, verbosity=0)
     return Restored(made_at=manifest.made_at, files=files, old_database=aside)

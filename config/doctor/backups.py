@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import connection
 
 from config.doctor.findings import Finding, State, look, ok
-from workspaces import restore
+from workspaces import restore_detection
 from workspaces.backup_notes import last_backup
 from workspaces.database import database_now
 from workspaces.installation import InstalledVersion
@@ -49,7 +49,7 @@ def check_backups(part: str) -> Finding:
 
 def check_restores(part: str) -> Finding:
     """Look whether a restore waits to be confirmed."""
-    if restore.is_unconfirmed():
+    if restore_detection.is_unconfirmed():
         return look(
             part,
             "the database was restored from a backup",

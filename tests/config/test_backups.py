@@ -32,7 +32,7 @@ from config.backups.databases import load_database
 from config.env import ROOT
 from config.installation.folder_lock import hold
 from tests.factories import Tenant
-from workspaces import restore as epochs
+from workspaces import restore_detection as epochs
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 
@@ -81,11 +81,11 @@ def test_it_comes_back_whole_on_another_machine(
     assert b"the minutes of the meeting" in contents
     look = (
         "from workspaces.models import Workspace as W; print(list(W.objects.values_list('slug', flat=True)));"
-        "from workspaces import restore; print(restore.beat())"
+        "from workspaces import restore_detection as found; print(found.beat())"
     )
     seen = run("shell", "-v", "0", "-c", look)
     assert str([tenant.workspace.slug]) in seen
-    assert "Restored(" in seen
+    assert "DetectedRestore(" in seen
     assert "--replace" in run("restore", str(backup), good=False)
     with _open(other_database, elsewhere):
         assert "stop every server" in run("restore", "--replace", str(backup), good=False)

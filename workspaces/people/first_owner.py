@@ -22,7 +22,7 @@ from workspaces.changes import record_created
 from workspaces.errors import InvalidInput, NotFound
 from workspaces.models import Installation, User, Workspace
 from workspaces.people.services import create_workspace
-from workspaces.restore import held_installation
+from workspaces.restore_detection import held_installation
 
 LIFE: Final = timedelta(days=7)
 _SALT: Final = "workspaces.first_owner"

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from chat import restore
+from chat import restore_confirmation
 
 
 def _person() -> str:
@@ -26,7 +26,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # they load every page
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if restore.confirm(by=_person()):
+        if restore_confirmation.confirm(by=_person()):
             self.stdout.write("Confirmed. Webhooks go out again.")
         else:
             self.stdout.write("Nothing to confirm: no restore was found.")

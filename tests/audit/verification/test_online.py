@@ -39,11 +39,11 @@ from audit.sealing.sealer import seal_pending
 from audit.sealing.tombstones import make_tombstone
 from audit.verification import online, stream
 from audit.verification.online import last_verification, verify
-from chat import restore as chat_restore
+from chat import restore_confirmation as chat_restore
 from config.env import EncryptionKey
 from tests.audit.tampering import sealed_log, tamper, write_entries
 from tests.factories import Tenant, TwoTenants
-from workspaces import restore
+from workspaces import restore_detection
 from workspaces.actors import Actor, Source
 from workspaces.models import Installation
 
@@ -403,7 +403,7 @@ def test_a_restored_old_copy_is_said_to_be_one_until_a_person_confirms(
     make_checkpoint()
     (aside,) = external.kept_aside()
     assert aside.name == f"checkpoint.json.before-restore-{newest.number}"
-    assert restore.is_unconfirmed()
+    assert restore_detection.is_unconfirmed()
     (loss,) = losses()
     assert loss.details["known_checkpoint"] == newest.number
     seal_pending()
@@ -455,7 +455,7 @@ def test_another_name_for_the_installation_hides_no_restore(tenant: Tenant) -> N
     assert kept is not None
     assert kept.statement == newest.statement
     assert len(losses()) == 1
-    assert restore.is_unconfirmed()
+    assert restore_detection.is_unconfirmed()
     assert check().result == "incomplete"
     assert chat_restore.confirm()
     make_checkpoint()

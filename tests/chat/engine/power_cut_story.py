@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
     from tests.fakes.mcp_server import CountingServer
     from tests.fakes.scripted_model import ScriptedModel
     from tests.mcp_servers.factories import http_server, looked_at
-    from workspaces import restore
+    from workspaces import restore_detection
 
     database = Path(str(settings.DATABASES["default"]["NAME"]))
     told: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def main(folder: Path) -> None:
     chat.watching.turn("completed")
     cut("answered")
     told["call"] = chat.calls()[0].pk.hex
-    restore.beat()
+    restore_detection.beat()
     while seal_pending().sealed:
         pass
     made = make_checkpoint()

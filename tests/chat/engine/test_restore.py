@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from audit.models import AuditEntry
-from chat import restore as chat_restore
+from chat import restore_confirmation as chat_restore
 from chat import tasks
 from chat.engine import leases, runner
 from chat.models import Turn
@@ -20,7 +20,7 @@ from chat.values import Decision
 from chat.webhooks import delivery
 from mcp_servers.models import Approval
 from tests.chat.conftest import Chat
-from workspaces import restore
+from workspaces import restore_detection
 from workspaces.database import database_now
 from workspaces.errors import Conflict
 from workspaces.models import Installation
@@ -31,7 +31,7 @@ from workspaces.process import shutdown
 def epoch_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file outside the database, of this test alone."""
     path = tmp_path / "epoch.json"
-    monkeypatch.setattr(restore, "_path", lambda: path)
+    monkeypatch.setattr(restore_detection, "_path", lambda: path)
     return path
 
 
@@ -82,15 +82,15 @@ def test_a_database_that_went_back_does_nothing_by_itself(
 
 def test_a_restart_and_another_database_are_no_restore(epoch_file: Path, db: None) -> None:
     """REL-46: the number grows, a missing or foreign file says nothing, and a broken one neither."""
-    assert restore.beat() is None
-    assert restore.beat() is None
+    assert restore_detection.beat() is None
+    assert restore_detection.beat() is None
     epoch_file.unlink()
-    assert restore.beat() is None
+    assert restore_detection.beat() is None
     epoch_file.write_text('{"installation": "another", "epoch": 10000}')
-    assert restore.beat() is None
+    assert restore_detection.beat() is None
     epoch_file.write_text("{")
-    assert restore.beat() is None
-    assert not restore.is_unconfirmed()
+    assert restore_detection.beat() is None
+    assert not restore_detection.is_unconfirmed()
 
 
 def test_a_turn_that_is_about_to_be_taken_is_no_orphan(chat: Chat) -> None:

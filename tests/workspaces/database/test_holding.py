@@ -12,7 +12,7 @@ from workspaces.changes import tracked_change
 from workspaces.errors import NotFound
 from workspaces.models import Installation, JoinLink, SavedListView
 from workspaces.people.joining import make_join_link, revoke_join_link
-from workspaces.restore import held_installation
+from workspaces.restore_detection import held_installation
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 

@@ -28,14 +28,14 @@ BEAT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class DetectedRestore:
     """By how much the database has gone back."""
 
     database_epoch: int
     known_epoch: int
 
 
-def beat() -> Restored | None:
+def beat() -> DetectedRestore | None:
     """Let the number grow, or find that the database was restored; that is noted in its row, and told once.
 
     Raises:
@@ -46,7 +46,7 @@ def beat() -> Restored | None:
         row = held_installation()
         known = _read(row.pk.hex)
         was_restored = known > row.epoch
-        found = Restored(row.epoch, known) if was_restored else None
+        found = DetectedRestore(row.epoch, known) if was_restored else None
         row.epoch = max(row.epoch, known) + 1
         if found is not None:
             row.restored_at = database_now()

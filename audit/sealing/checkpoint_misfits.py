@@ -26,7 +26,7 @@ from audit.proof.trellis_verify import canonical
 from audit.sealing import external
 from audit.sealing.rotation import newest_checkpoint
 from audit.services import EntryDraft, record
-from workspaces import restore
+from workspaces import restore_detection
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 
@@ -89,7 +89,7 @@ def declare(misfit: Misfit) -> None:
     if not misfit.is_loss:
         return
     found = misfit.found
-    restore.note_restore()
+    restore_detection.note_restore()
     losses = AuditEntry.objects.across_workspaces().filter(
         action=Action.LOG_LOSS.value, workspace_id=None, details__known_hash=found.checkpoint
     )

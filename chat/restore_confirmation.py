@@ -9,7 +9,7 @@ import asyncio
 import logging
 
 from audit.actions import Action
-from audit.sealing.restore import confirm_restores
+from audit.sealing.checkpoint_misfits import confirm_restores
 from audit.services import EntryDraft, record
 from chat.engine import runner
 from chat.engine.endings import end_turn
@@ -21,7 +21,7 @@ from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime
 from mcp_servers.endpoint.sign_in.ending import EndReason, end_all
 from mcp_servers.models import Approval
-from workspaces import restore
+from workspaces import restore_detection
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now, in_database
 from workspaces.database.row_security import everywhere
@@ -42,7 +42,7 @@ def watch() -> None:
 
 def look() -> bool:
     """Let the number grow; if the database was restored, settle what it holds. Whether it was."""
-    found = restore.beat()
+    found = restore_detection.beat()
     if found is None:
         return False
     turns = settle()
@@ -110,7 +110,7 @@ def confirm(by: str = "", *, actor: Actor | None = None) -> bool:
         OSError: a checkpoint file that was kept aside could not be marked; nothing goes on yet.
     """
     kept = confirm_restores(by)
-    if not restore.confirm() and not kept:
+    if not restore_detection.confirm() and not kept:
         return False
     record(EntryDraft(action=Action.RESTORE_CONFIRMED, actor=actor or _actor(), workspace_id=None))
     return True
@@ -133,4 +133,4 @@ async def _watch() -> None:
         if not has_looked:
             has_looked = True
             runner.watch_for_orphans()
-        await asyncio.sleep(restore.BEAT_SECONDS)
+        await asyncio.sleep(restore_detection.BEAT_SECONDS)
