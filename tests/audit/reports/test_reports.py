@@ -79,8 +79,8 @@ def test_pages_say_that_entries_are_not_counted_yet(
     )
     assert document.period.endswith(f"{waiting} of the newest entries are not counted yet")
     form = {"since": "2026-01-01T00:00", "until": "2026-01-02T00:00"}
-    page = auditor.post(url(tenant, "reviews/"), form)
-    assert "The newest entries are not counted yet." in page.content.decode()
+    answer = auditor.post(url(tenant, "reviews/"), form)
+    assert "The newest entries are not counted yet." in answer.content.decode()
     assert not SignOff.objects.for_workspace(tenant.workspace).exists()
 
 
