@@ -11,7 +11,6 @@ from uuid import UUID
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
-from audit import rollups
 from audit.actions import layer_name
 from audit.exports.formats import FORMATS
 from audit.exports.pdf import MEDIA_TYPE, Chart, Document, Figure, Series, Table, as_pdf
@@ -89,7 +88,6 @@ def report_document(
         replace(wanted, since=None, until=None),
         actor=actor,
     )
-    rollups.count_sealed(workspace.pk)
     report = report_of(workspace.pk, rows, wanted, by=by, now=now, zone=zone)
     return Document(
         title=_("Audit report"),
