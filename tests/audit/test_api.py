@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
-from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, a_refusal, opened
+from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, a_refusal, opened
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.factories import http_server
 from workspaces.people.tokens import issue_token

@@ -34,7 +34,7 @@ from tests.factories import PASSWORD, Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, usage
 from tests.mcp_servers.factories import http_server, looked_at, tool_of, zoo_server
-from tests.workspaces.api.test_foundation import bearer, token_of
+from tests.workspaces.api.tokens import bearer, token_of
 
 # What people and models write into a conversation is kept there and in the index of its words, for them; it is nowhere else.
 CONVERSATION = {

@@ -29,8 +29,9 @@ from audit.retention import apply_retention
 from audit.reviews import scheduled_exports
 from audit.reviews.timing import next_run, period_before
 from audit.sealing.sealer import seal_pending
+from tests.audit.exports.planned import a_schedule, yesterday
 from tests.audit.exports.test_exports import FORMULAS, write
-from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, url
+from tests.audit.views.log_pages import a_call, url
 from tests.factories import Tenant, TwoTenants, make_tenant
 from tests.threads import Threads
 from workspaces.models import Membership
@@ -237,46 +238,6 @@ def test_a_file_that_retention_overtook_says_so(
     assert [line for line in lines if "retention.applied" in line] == lines[-1:]
     assert (
         '"first": 1' in lines[-1].replace('\\"', '"').replace('""', '"') or '"first":1' in lines[-1]
-    )
-
-
-# Schedules
-
-
-def a_schedule(tenant: Tenant, **changes: Any) -> ReportSchedule:
-    values: dict[str, Any] = {
-        "workspace": tenant.workspace,
-        "name": "Calls of yesterday",
-        "made_by": tenant.auditor,
-        "query": "tool=echo",
-        "format": "csv",
-        "cadence": "daily",
-        "delivery": "mail",
-        "recipients": [str(tenant.auditor.pk)],
-        "next_run_at": timezone.now() - timedelta(minutes=1),
-        **changes,
-    }
-    row: ReportSchedule = ReportSchedule.objects.create(**values)
-    return row
-
-
-def yesterday(tenant: Tenant) -> None:
-    """A call of yesterday noon, as the log would hold it."""
-    noon = timezone.now().astimezone(UTC).replace(hour=12) - timedelta(days=1)
-    AuditEntry.objects.bulk_create(
-        [
-            AuditEntry(
-                workspace_id=tenant.workspace.pk,
-                created_at=noon,
-                action=Action.TOOL_CALL_FINISHED.value,
-                actor_kind="user",
-                actor_label="=1+1",
-                source="chat",
-                tool_name="echo",
-                arguments_preview=SECRET_ARGUMENT,
-                outcome="ok",
-            )
-        ]
     )
 
 

@@ -15,7 +15,7 @@ from audit.exports.pdf import MOST_ROWS, Chart, Document, Figure, Series, Table,
 from audit.models import AuditEntry, ReportSchedule
 from audit.reviews.scheduled_exports import send_now
 from audit.reviews.schedules import ScheduleDraft, create_schedule
-from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
+from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import Tenant
 from workspaces.database import database_now
 

@@ -19,7 +19,7 @@ from audit.reports.calls import LOST_AFTER, CallState, row_of
 from audit.reports.searching import FEW
 from audit.services import EntryDraft, Ref, record
 from bench.invented_log import generate
-from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
+from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import Tenant, TwoTenants
 
 pytestmark = pytest.mark.django_db

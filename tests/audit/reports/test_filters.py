@@ -10,7 +10,7 @@ from django.utils import timezone
 from audit.filters import KEYS, read_filter
 from audit.models import AuditEntry, ReportSchedule
 from audit.reviews.stored_filters import filter_of
-from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
+from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import Tenant
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -31,23 +31,14 @@ from audit.rollups.pieces import begin_of
 from audit.services import EntryDraft, record
 from bench.invented_log import generate
 from mcp_servers.models import HealthCheck
+from tests.audit.reports.filling import filled
 from tests.audit.sealed import seal_all
-from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
+from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import CANARY, Tenant, TwoTenants
 from tests.mcp_servers.factories import http_server
 from workspaces.actors import Actor, Source
 
 pytestmark = pytest.mark.django_db
-
-
-def filled(tenant: Tenant) -> None:
-    """Three calls, one refusal, one approval; half of it counted, half in the tail."""
-    a_call(tenant)
-    a_call(tenant, outcome=Outcome.TIMEOUT)
-    seal_all(tenant.workspace.pk)
-    rollups.roll_up(tenant.workspace.pk)
-    a_call(tenant, tool="other")
-    a_refusal(tenant)
 
 
 def test_pages_say_that_entries_are_not_counted_yet(

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 from audit.actions import Outcome
 from audit.reports.searching import is_frequent
 from bench.invented_log import generate
-from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, a_refusal, url
+from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import Tenant
 
 pytestmark = pytest.mark.django_db

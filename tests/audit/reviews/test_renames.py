@@ -16,7 +16,7 @@ from mcp_servers.registry import services
 from mcp_servers.registry.services import ServerDraft
 from tests.audit.alerts.rules import make_rule
 from tests.audit.alerts.test_filters import write
-from tests.audit.exports.test_files import a_schedule
+from tests.audit.exports.planned import a_schedule
 from tests.factories import Tenant
 from tests.mcp_servers.factories import http_server
 

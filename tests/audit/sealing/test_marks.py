@@ -29,7 +29,7 @@ from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, Ref, record
 from audit.verification.exporting import proof_pieces
 from tests.audit.tampering import sealed_log, tamper, write_entries
-from tests.audit.verification.test_online import check
+from tests.audit.verification.checked import check
 from tests.factories import Tenant
 from workspaces.actors import Actor, Source
 

@@ -29,7 +29,7 @@ from audit.verification.online import last_verification, verify
 from config.env import EncryptionKey
 from tests.audit.sealing.test_sealer import SYSTEM, with_keys
 from tests.audit.tampering import sealed_log, tamper, write_entries
-from tests.audit.verification.test_online import check
+from tests.audit.verification.checked import check
 from tests.factories import Tenant
 
 pytestmark = [pytest.mark.usefixtures("checkpoint_file"), pytest.mark.both_engines]

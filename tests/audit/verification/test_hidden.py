@@ -15,7 +15,7 @@ from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.sealer import seal_pending
 from audit.verification.exporting import proof_pieces
 from tests.audit.tampering import sealed_log, tamper, write_entries
-from tests.audit.verification.test_online import at, check
+from tests.audit.verification.checked import at, check
 from tests.factories import Tenant
 
 pytestmark = pytest.mark.usefixtures("checkpoint_file")

@@ -29,7 +29,7 @@ from audit.models import (
 )
 from audit.proof import signing
 from audit.proof.signing import SigningKeyMissing, signed
-from audit.proof.trellis_verify import EXTERNAL_FORMAT, Report
+from audit.proof.trellis_verify import EXTERNAL_FORMAT
 from audit.retention import apply_retention
 from audit.retention.removing import remove_bodies
 from audit.sealing import checkpoints, external, reading, rotation
@@ -42,26 +42,13 @@ from audit.verification.online import last_verification, verify
 from chat import restore_confirmation as chat_restore
 from config.env import EncryptionKey
 from tests.audit.tampering import sealed_log, tamper, write_entries
+from tests.audit.verification.checked import SYSTEM, at, check
 from tests.factories import Tenant, TwoTenants
 from workspaces import restore_detection
-from workspaces.actors import Actor, Source
 from workspaces.models import Installation
 
 pytestmark = pytest.mark.usefixtures("checkpoint_file")
-SYSTEM = Actor.system(label="test", source=Source.COMMAND, workspace_id=None)
 ENTRY, SEAL = "audit_auditentry", "audit_auditseal"
-
-
-def check(**options: Any) -> Report:
-    """Without the entry that a verification makes, so that one log can be looked at several times."""
-    with transaction.atomic():
-        report = verify(actor=SYSTEM, **options)
-        transaction.set_rollback(True)
-    return report
-
-
-def at(tenant: Tenant, seq: int) -> AuditSeal:
-    return AuditSeal.objects.get(chain_id=tenant.workspace.pk, seq=seq)
 
 
 def test_a_clean_log_is_whole_and_the_verification_is_an_entry(tenant: Tenant) -> None:

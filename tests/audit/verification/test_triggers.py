@@ -18,7 +18,7 @@ from audit.models import AlertRule, AuditEntry
 from audit.sealing import sealing_thread
 from audit.trigger_check import find_faults, restore
 from tests.audit.tampering import sealed_log
-from tests.audit.verification.test_online import check
+from tests.audit.verification.checked import check
 from tests.factories import Tenant
 
 pytestmark = [pytest.mark.usefixtures("checkpoint_file"), pytest.mark.both_engines]

@@ -9,8 +9,8 @@ import pytest
 from audit.actions import Action, RefusedBy
 from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
-from tests.audit.reports.test_reports import filled
-from tests.audit.views.test_pages import SECRET_ARGUMENT, a_call, url
+from tests.audit.reports.filling import filled
+from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, url
 from tests.factories import Tenant, TwoTenants, UserFactory
 
 pytestmark = pytest.mark.django_db

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry, SavedView, SignOff
-from tests.audit.reports.test_reports import filled
-from tests.audit.views.test_pages import a_call, url
+from tests.audit.reports.filling import filled
+from tests.audit.views.log_pages import a_call, url
 from tests.factories import Tenant
 
 pytestmark = pytest.mark.django_db

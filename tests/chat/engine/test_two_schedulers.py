@@ -10,15 +10,15 @@ from django.core import mail
 
 from chat.models import CheckRun
 from config.celery import app
-from tests.audit.exports.test_files import a_schedule
+from tests.audit.exports.planned import a_schedule
 from tests.chat.conftest import Chat
 from tests.chat.reminders.waiting_people import (
     mails_are_sent,  # noqa: F401  a fixture
     person_of,
     waits_since,
 )
+from tests.chat.services.check_plans import come_due, plan
 from tests.chat.services.checking import check
-from tests.chat.services.test_check_plans import come_due, plan
 from tests.patience import PATIENCE
 from workspaces.database import give_back_connections
 from workspaces.process.schedules import SCHEDULE

@@ -11,27 +11,16 @@ import pytest
 from django.utils import timezone
 
 from audit.models import AuditEntry, Notice, OutsideWrite
-from chat.models import CheckPlan, CheckRun, Repeat
+from chat.models import CheckRun, Repeat
 from chat.services import check_plans
 from chat.services.check_plans import Schedule, change_plan, plan_of, run_due
 from tests.chat.conftest import Chat
+from tests.chat.services.check_plans import come_due, plan
 from tests.chat.services.checking import check, finish
 from workspaces.errors import PermissionDenied
 from workspaces.models import Membership
 
 pytestmark = pytest.mark.django_db
-
-
-def plan(chat: Chat, every: Repeat = Repeat.DAY) -> CheckPlan:
-    """Have the checks of the chat's bud run by themselves with the administrator's rights."""
-    tenant = chat.tenant
-    schedule = Schedule(every, tenant.admin)
-    return change_plan(bud=chat.bud, actor=tenant.actor("admin"), schedule=schedule)
-
-
-def come_due(chat: Chat) -> None:
-    rows = CheckPlan.objects.for_workspace(chat.tenant.workspace)
-    rows.update(next_at=timezone.now() - timedelta(minutes=1))
 
 
 def runs(chat: Chat) -> list[CheckRun]:

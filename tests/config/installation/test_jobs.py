@@ -21,6 +21,7 @@ from config.doctor import work
 from config.installation import jobs
 from config.installation.jobs import JobState, all_jobs, read_jobs, run_now
 from config.queues import Waiting
+from tests.config.installation.jobs import DAILY, HOURLY, OFTEN, ran
 from tests.factories import Tenant
 from tests.platform_api import Api, faults, in_browser
 from workspaces.errors import Conflict, NotFound
@@ -29,10 +30,6 @@ from workspaces.models import BackgroundJob, InstalledVersion, User, WorkerSeen
 from workspaces.process.schedules import DAY, HOUR, WEEK
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
-
-OFTEN = "audit.tasks.count_entries"
-HOURLY = "chat.tasks.sweep_artifacts"
-DAILY = "workspaces.tasks.clear_sessions"
 URL = "/platform/state/jobs/"
 
 
@@ -53,12 +50,6 @@ def seen(ago: timedelta = timedelta(), *, since: timedelta = DAY * 30, name: str
     WorkerSeen.objects.update_or_create(
         name=name, defaults={"seen_at": now - ago, "since": now - since, "version": "0.1.0"}
     )
-
-
-def ran(name: str, ago: timedelta, **values: Any) -> None:
-    at = timezone.now() - ago
-    fields = {"started_at": at, "ended_at": at + timedelta(seconds=1), "seconds": 1.0, **values}
-    BackgroundJob.objects.update_or_create(name=name, defaults=fields)
 
 
 def all_ran() -> None:

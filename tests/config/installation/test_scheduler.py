@@ -13,7 +13,7 @@ from config.celery import app
 from config.installation.jobs import all_jobs
 from config.queues import read_queue
 from config.scheduler import JobScheduler
-from tests.config.installation.test_jobs import DAILY, HOURLY, OFTEN, ran
+from tests.config.installation.jobs import DAILY, HOURLY, OFTEN, ran
 from workspaces.models import BackgroundJob, InstalledVersion
 from workspaces.process.schedules import DAY, HOUR, WEEK
 

@@ -14,7 +14,7 @@ import pytest
 from channels.db import database_sync_to_async as sync_to_async
 
 from tests.fakes.mcp_server import CountingServer
-from tests.mcp_servers.gate.test_waiting_requests import Crowd, make_tools, sign_in
+from tests.mcp_servers.gate.crowds import Crowd, make_tools, sign_in
 from tests.price import counted
 
 _OURS = ("request", "database")

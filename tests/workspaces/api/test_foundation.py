@@ -17,34 +17,18 @@ from uuid_utils.compat import uuid7
 
 from tests.factories import Tenant, TwoTenants
 from tests.workspaces.api import probe
+from tests.workspaces.api.tokens import bearer, token_of
 from workspaces.api.idempotency import ABANDONED_AFTER
 from workspaces.models import ApiToken, IdempotentRequest, Membership
-from workspaces.people.tokens import SCOPES, issue_token
+from workspaces.people.tokens import SCOPES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.workspaces.api.probe")]
-
 URL = "/api/probes/"
 
 
 @pytest.fixture(autouse=True)
 def no_calls() -> None:
     probe.calls.clear()
-
-
-def token_of(tenant: Tenant, *scopes: str, role: str = "member") -> str:
-    _, plain = issue_token(
-        workspace=tenant.workspace,
-        user=tenant.people[role],
-        name="script",
-        scopes=scopes,
-        expires_at=timezone.now() + timedelta(days=1),
-        actor=tenant.actor(role),
-    )
-    return plain
-
-
-def bearer(plain: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {plain}"}
 
 
 def post(client: Client, body: Any, **headers: str) -> Any:
