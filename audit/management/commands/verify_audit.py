@@ -54,7 +54,9 @@ class Command(BaseCommand):
 
         def progress(entries: int) -> None:
             if entries and (options["verbosity"] > 1 or self.stderr.isatty()):
-                self.stderr.write(f"{whole(entries)} entries, {time.monotonic() - began:.0f} s", str)
+                self.stderr.write(
+                    f"{whole(entries)} entries, {time.monotonic() - began:.0f} s", str
+                )
 
         try:
             kept = read_external(options["checkpoint"]) if options["checkpoint"] else None
