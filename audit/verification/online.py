@@ -42,7 +42,7 @@ from audit.verification.stream import Cursor, LogStream, News
 from workspaces.actors import Actor
 
 Progress = Callable[[int], None]
-TOLD_EVERY = 20_000
+PROGRESS_EVERY = 20_000
 """Entries after which a person is told how far it is: some seconds."""
 _TOLD = 10
 _LOOKS = 3
@@ -115,7 +115,7 @@ def _check(
     try:
         for item in stream:
             verifier.feed(item)
-            if progress and item["record"] == "entry" and report.entries % TOLD_EVERY == 0:
+            if progress and item["record"] == "entry" and report.entries % PROGRESS_EVERY == 0:
                 progress(report.entries)
         for name, (seq, hash_) in stream.tops.items():
             if verifier.place_of(name) < seq:

@@ -50,11 +50,11 @@ class Manifest(BaseModel):
     """Path inside the backup → digest and size."""
 
 
-Tell = Callable[[str], object]
+Progress = Callable[[str], object]
 """Says to a person what is done now."""
 
 
-def untold(step: str) -> None:
+def no_progress(step: str) -> None:
     """Say it to nobody."""
 
 

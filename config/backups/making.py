@@ -22,11 +22,11 @@ from config.backups.archive import (
     BackupError,
     Manifest,
     Member,
-    Tell,
+    Progress,
     digest_of,
     files_below,
     kept_folders,
-    untold,
+    no_progress,
 )
 from config.backups.databases import NAMES, dump_database
 from workspaces.backup_notes import note_backup
@@ -45,7 +45,7 @@ class Made:
     """What somebody may expect in it and has to keep elsewhere, as sentences."""
 
 
-def make_backup(path: Path, tell: Tell = untold) -> Made:
+def make_backup(path: Path, tell: Progress = no_progress) -> Made:
     """Write a backup to a new file, readable by its owner only. The file appears whole or not at all.
 
     Args:
@@ -67,7 +67,7 @@ def make_backup(path: Path, tell: Tell = untold) -> Made:
     return made
 
 
-def _make(path: Path, tell: Tell) -> Made:
+def _make(path: Path, tell: Progress) -> Made:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as name:
         folder = Path(name)

@@ -22,10 +22,10 @@ from config.backups.archive import (
     STORAGES,
     BackupError,
     Manifest,
-    Tell,
+    Progress,
     digest_of,
     kept_folders,
-    untold,
+    no_progress,
 )
 from config.backups.databases import (
     NAMES,
@@ -51,7 +51,7 @@ class Restored:
     """Where the SQLite database that was there is kept."""
 
 
-def restore_backup(path: Path, *, replaces: bool, tell: Tell = untold) -> Restored:
+def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) -> Restored:
     """Put a backup in the place of what is there, then bring it to this version's tables.
 
     Files of conversations that are here stay; those of the backup are added.

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from config.backups import BackupError, make_backup
-from config.management.told import told_to
+from config.management.progress import progress_on
 from workspaces.formats import file_size
 
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         path = options["file"] or settings.TRELLIS.data_dir / "backups" / f"trellis-{stamp}.tar.gz"
         try:
-            made = make_backup(path, told_to(self.stderr))
+            made = make_backup(path, progress_on(self.stderr))
         except BackupError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{made.path}  {file_size(made.size)}")

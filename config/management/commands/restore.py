@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from config.backups import BackupError, restore_backup
-from config.management.told import told_to
+from config.management.progress import progress_on
 from workspaces.secrets import find_unreadable
 
 
@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            tell = told_to(self.stderr)
+            tell = progress_on(self.stderr)
             done = restore_backup(options["file"], replaces=options["replace"], tell=tell)
         except BackupError as error:
             raise CommandError(str(error)) from error

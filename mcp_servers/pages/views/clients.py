@@ -92,7 +92,9 @@ def clients(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "servers_url": servers_url(request),
         "address": address,
         "allowed": workspace.allows_mcp_clients,
-        "tools": count_offers(widest_caller(request.actor, workspace)),
+        "tools": count_offers(widest_caller(request.actor, workspace))
+        if workspace.allows_mcp_clients
+        else None,
         "sets_rules": has_permission(
             request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
         ),

@@ -345,7 +345,7 @@ def test_a_changed_result_of_a_verification_does_not_end_the_next_one(
 
 def test_the_command_says_how_far_it_is(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """REL-1937: at a terminal, since a long log takes minutes; a timer that runs it is told the result alone."""
-    monkeypatch.setattr(online, "TOLD_EVERY", 5)
+    monkeypatch.setattr(online, "PROGRESS_EVERY", 5)
     sealed_log(tenant)
     with StringIO() as seen, StringIO() as mailed:
         monkeypatch.setattr(seen, "isatty", lambda: True)
