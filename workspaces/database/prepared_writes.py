@@ -37,7 +37,7 @@ class _Column:
 
 
 class WrittenOften(models.Model):
-    """A row that such statements add, and change where `update_fields` names what; all else Django does."""
+    """A row that such statements add and change; all else Django does."""
 
     class Meta:
         abstract = True
@@ -53,12 +53,18 @@ class WrittenOften(models.Model):
         if force_insert is True and using is None:
             _prepared(type(self)).add([self])
             return
-        if update_fields and using is None and not (force_insert or force_update):
+        is_plain = using is None and not (force_insert or force_update)
+        if is_plain and update_fields:
             update_fields = frozenset(update_fields)
             changed = _prepared(type(self)).change(self, update_fields)
             if changed == 0:
                 raise DatabaseError("Save with update_fields did not affect any rows.")
             if changed:
+                return
+        if is_plain and update_fields is None and not self._state.adding:
+            # What was not loaded is not written, as Django has it. A row that is gone, Django adds again.
+            prepared = _prepared(type(self))
+            if prepared.change(self, prepared.names - self.get_deferred_fields()):
                 return
         super().save(
             force_insert=force_insert,
@@ -91,6 +97,8 @@ class PreparedWrites(Generic[_Row]):
     def __init__(self, model: type[_Row]) -> None:
         self._model = model
         self._columns = tuple(_column(field) for field in model._meta.local_concrete_fields)
+        self.names = frozenset(one.name for one in self._columns if not one.field.primary_key)
+        """All that can be changed."""
         self._changed: dict[frozenset[str], tuple[_Column, ...]] = {}
         self._statements: dict[tuple[str, frozenset[str] | None], str] = {}
         self._lock = threading.Lock()
