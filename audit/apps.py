@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
-    from audit.retention.kept import Kept
+    from audit.retention.kept import RetentionPeriod
 
 
 class AuditConfig(AppConfig):
@@ -75,7 +75,7 @@ class AuditConfig(AppConfig):
         metrics.register()
 
 
-def _kept() -> Sequence[Kept]:
+def _kept() -> Sequence[RetentionPeriod]:
     from audit.retention_periods import kept
 
     return kept()

@@ -37,7 +37,7 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class FilterKey:
     """A filter that can be typed."""
 
     help: str
@@ -118,7 +118,7 @@ def moment(name: str) -> Callable[[str], Mapping[str, str] | str]:
     return lambda value: {"range": "custom", name: value}
 
 
-def read_typed(text: str, keys: Mapping[str, Key], *, words: str) -> Typed:
+def read_typed(text: str, keys: Mapping[str, FilterKey], *, words: str) -> Typed:
     """Read a text. Never raises: what does not fit is told, each in a sentence of its own.
 
     Args:
@@ -211,7 +211,7 @@ def _split(text: str) -> tuple[list[tuple[str | None, str]], str]:
     return terms, ""
 
 
-def _read_term(name: str, value: str, keys: Mapping[str, Key]) -> Mapping[str, str] | str:
+def _read_term(name: str, value: str, keys: Mapping[str, FilterKey]) -> Mapping[str, str] | str:
     key = keys.get(name)
     if key is None:
         return _(

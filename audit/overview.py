@@ -151,7 +151,7 @@ def _outages(strips: Sequence[providers.Strip]) -> list[Outage]:
     return sorted(found, key=lambda one: (one.until is None, one.since), reverse=True)
 
 
-def _ages(waiting: Sequence[providers.Waiting], now: datetime) -> dict[str, int]:
+def _ages(waiting: Sequence[providers.WaitingCall], now: datetime) -> dict[str, int]:
     ages = {name: 0 for _limit, name in _AGES}
     for one in waiting:
         age = now - one.since

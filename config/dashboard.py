@@ -68,7 +68,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class Dashboard:
     """What the page shows."""
 
     tiles: Sequence[Tile]
@@ -78,11 +78,11 @@ class Overview:
     """How many are."""
 
 
-def read(workspace: Workspace, actor: Actor) -> Overview:
+def read(workspace: Workspace, actor: Actor) -> Dashboard:
     """Look once, with the rights of whoever looks."""
     steps = _steps(workspace, actor)
     done = sum(step.is_done for step in steps)
-    return Overview(
+    return Dashboard(
         # In an empty workspace every number is 0, and the list of first steps stands in their place.
         tiles=_tiles(workspace, actor) if done or not steps else (),
         steps=steps if done < len(steps) else (),

@@ -9,7 +9,7 @@ from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
-    from audit.retention.kept import Kept
+    from audit.retention.kept import RetentionPeriod
 
 
 class McpServersConfig(AppConfig):
@@ -66,7 +66,7 @@ class McpServersConfig(AppConfig):
         metrics.register()
 
 
-def _kept() -> Sequence[Kept]:
+def _kept() -> Sequence[RetentionPeriod]:
     from mcp_servers.endpoint.sign_in import retention_periods as of_clients
     from mcp_servers.registry import retention_periods
 

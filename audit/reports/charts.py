@@ -40,7 +40,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class ChartSeries:
     """One line of a chart."""
 
     key: str
@@ -60,7 +60,7 @@ class Chart:
     unit: Unit
     drawn_by: str
     """The unit and the time zone in words."""
-    series: Sequence[Series]
+    series: Sequence[ChartSeries]
 
     def as_json(self) -> dict[str, Any]:
         """For the page's script."""
@@ -153,7 +153,9 @@ def chart_from(
         unit=unit,
         drawn_by=unit_in_words(unit, zone),
         series=[
-            Series(key=key, label=label, values=[numbers.get((piece, key), 0) for piece in pieces])
+            ChartSeries(
+                key=key, label=label, values=[numbers.get((piece, key), 0) for piece in pieces]
+            )
             for key, label in ends_in_words().items()
         ],
     )

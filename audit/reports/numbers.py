@@ -18,16 +18,16 @@ from audit.rollups.counting import tally_of
 from audit.rollups.folding import APPROVAL_ENDS, Sums, Tally, facts_of
 from audit.rollups.histogram import bucket_of
 from audit.rollups.pieces import Unit
-from audit.rollups.reading import Cell, Place, Span, Tail, cells, histograms, values_of
+from audit.rollups.reading import Cell, Place, Tail, TimeRange, cells, histograms, values_of
 
 MOST_WAITS = 20_000
 
 
-class Numbers(Protocol):
+class Statistics(Protocol):
     """Counters and histograms over a range."""
 
     @property
-    def span(self) -> Span:
+    def span(self) -> TimeRange:
         """The range."""
         ...
 
@@ -58,7 +58,7 @@ class Counters:
     """From the counters and the tail."""
 
     workspace_id: UUID
-    span: Span
+    span: TimeRange
     tail: Tail
 
     def cells(
@@ -127,7 +127,7 @@ class Entries:
     """Counted from entries that a filter has narrowed."""
 
     rows: QuerySet[AuditEntry]
-    span: Span
+    span: TimeRange
     _counted: dict[tuple[str, ...], Sequence[tuple[Any, ...]]] = field(default_factory=dict)
 
     def cells(

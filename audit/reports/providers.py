@@ -113,7 +113,7 @@ class KnownTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WaitingCall:
     """A call that waits for somebody's approval."""
 
     call_id: UUID
@@ -141,7 +141,7 @@ Uptime = Callable[[UUID, datetime, datetime, int], Sequence[Strip]]
 Models = Callable[[UUID, datetime, datetime], Sequence[Usage]]
 Quotas = Callable[[UUID], Sequence[Quota]]
 Tools = Callable[[UUID], Sequence[KnownTool]]
-Approvals = Callable[[UUID, int], Sequence[Waiting]]
+Approvals = Callable[[UUID, int], Sequence[WaitingCall]]
 """Workspace, at most how many → the calls that wait, the oldest first."""
 Jobs = Callable[[UUID], Sequence[Job]]
 Spendings = Callable[[UUID], Spending]
@@ -249,7 +249,7 @@ def tools_of(workspace_id: UUID) -> Sequence[KnownTool]:
     return [tool for ask in _tools for tool in ask(workspace_id)]
 
 
-def approvals_of(workspace_id: UUID, most: int) -> Sequence[Waiting]:
+def approvals_of(workspace_id: UUID, most: int) -> Sequence[WaitingCall]:
     """Give the calls that wait for approval, the oldest first."""
     found = [one for ask in _approvals for one in ask(workspace_id, most)]
     return sorted(found, key=lambda one: one.since)[:most]

@@ -46,7 +46,7 @@ _WORDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class EntryPage:
     """Some entries, and the keys of the neighbouring pages, for addresses."""
 
     entries: Sequence[AuditEntry]
@@ -265,7 +265,7 @@ def page_of(
     before: str | None = None,
     after: str | None = None,
     size: int = PAGE_SIZE,
-) -> Page:
+) -> EntryPage:
     """Give one page, found by key: entries that arrive meanwhile shift nothing. A key that is none is ignored."""
     columns = ("created_at", "id") if sort == "created_at" else (sort, "created_at", "id")
     key = _read_key(before or after, columns)
@@ -282,7 +282,7 @@ def page_of(
         entries.reverse()
     has_before = has_more if is_backwards else key is not None
     has_after = True if is_backwards else has_more
-    return Page(
+    return EntryPage(
         entries=entries,
         before=_key_of(entries[0], columns) if entries and has_before else None,
         after=_key_of(entries[-1], columns) if entries and has_after else None,

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from audit.actions import Action
 from audit.models import Dimension
-from audit.rollups.reading import Span, Tail, cells, exactly
+from audit.rollups.reading import Tail, TimeRange, cells, exactly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Calls:
 
 def calls_between(workspace_id: UUID, since: datetime, until: datetime) -> Calls:
     """Count the calls of the whole hours that hold both moments."""
-    span = Span.around(since, until)
+    span = TimeRange.around(since, until)
 
     def read(tail: Tail) -> Calls:
         found = cells(workspace_id, Dimension.ALL, span, tail)

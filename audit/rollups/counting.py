@@ -23,7 +23,7 @@ from audit.models import (
     Grain,
     RollupCursor,
 )
-from audit.rollups.folding import Fact, Tally, facts_of, fold, next_month, waits_of
+from audit.rollups.folding import CountedEntry, Tally, facts_of, fold, next_month, waits_of
 from workspaces.errors import Conflict
 
 MOST = 2_000
@@ -163,7 +163,7 @@ def _make_months(chain_id: UUID) -> None:
             )
 
 
-def tally_of(facts: Iterable[Fact]) -> Tally:
+def tally_of(facts: Iterable[CountedEntry]) -> Tally:
     """Count entries, with their waits."""
     read = list(facts)
     return fold(read, waits_of(read))

@@ -21,7 +21,7 @@ from workspaces.models import Installation
 logger = logging.getLogger(__name__)
 
 
-class Unreadable(ValueError):
+class CheckpointFileUnreadable(ValueError):
     """A file is there, but says nothing that can be believed."""
 
 
@@ -69,7 +69,7 @@ def read(path: Path | None = None) -> External | None:
     """What a file says; None: there is none, or none that can be read."""
     try:
         return read_strictly(path)
-    except Unreadable:
+    except CheckpointFileUnreadable:
         logger.warning("audit_checkpoint_file_unreadable", extra={"path": str(path or file_path())})
         return None
 
@@ -78,7 +78,7 @@ def read_strictly(path: Path | None = None) -> External | None:
     """What a file says; None: there is none.
 
     Raises:
-        Unreadable: there is one, but it cannot be read, or its signature does not hold.
+        CheckpointFileUnreadable: there is one, but it cannot be read, or its signature does not hold.
     """
     source = path or file_path()
     try:
@@ -91,7 +91,7 @@ def read_strictly(path: Path | None = None) -> External | None:
             and is_signed(content["statement"], content["signature"], key["public"])
         )
         if not is_whole:
-            raise Unreadable(_("not signed"))
+            raise CheckpointFileUnreadable(_("not signed"))
         return External(
             statement=content["statement"],
             signature=content["signature"],
@@ -105,7 +105,7 @@ def read_strictly(path: Path | None = None) -> External | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise Unreadable(str(source)) from error
+        raise CheckpointFileUnreadable(str(source)) from error
 
 
 def write(statement: str, signature: str) -> None:
@@ -156,7 +156,7 @@ def _free(ending: str, found: External) -> Path:
     path = file_path()
     aside = path.with_name(f"{path.name}.{ending}")
     for taken in (aside, _explained(aside)):
-        with contextlib.suppress(Unreadable):
+        with contextlib.suppress(CheckpointFileUnreadable):
             other = read_strictly(taken)
             if other is None or other.statement == found.statement:
                 continue

@@ -18,7 +18,7 @@ from uuid import UUID
 from audit.models import PLATFORM_CHAIN, AuditStream, StreamState
 from audit.streams import claims
 from audit.streams.building import sink_of
-from audit.streams.events import Event, event_for_test
+from audit.streams.events import StreamedEntry, event_for_test
 from audit.streams.reading import Batch, behind, current_heads, cursors_of, next_batch
 from audit.streams.sinks import SEND_SECONDS, Sink, Taken
 from workspaces.database import database_now, is_unavailable, leave_database, wait_for
@@ -196,7 +196,7 @@ def _next_of(one: _Sending) -> Batch | None:
     return None
 
 
-async def _send(sink: Sink, events: list[Event]) -> Taken:
+async def _send(sink: Sink, events: list[StreamedEntry]) -> Taken:
     try:
         async with asyncio.timeout(SEND_SECONDS):
             return await sink.send(events)

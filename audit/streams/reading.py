@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from audit.models import PLATFORM_CHAIN, AuditStream, StreamCursor
 from audit.sealing.reading import head_of, heads, sealed_after
-from audit.streams.events import Event, event_of
+from audit.streams.events import StreamedEntry, event_of
 
 MOST_ENTRIES: Final = 500
 MOST_BYTES: Final = 2 * 2**20
@@ -24,7 +24,7 @@ class Batch:
     """Entries of one chain, in the order of their seals; empty where retention has removed them all."""
 
     chain_id: UUID
-    events: list[Event]
+    events: list[StreamedEntry]
     upto: int
     """The cursor once the sink has said yes."""
 
@@ -60,7 +60,7 @@ def behind(ends: Mapping[UUID, int], cursors: Mapping[UUID, int]) -> list[UUID]:
 def next_batch(stream: AuditStream, chain_id: UUID) -> Batch | None:
     """The next entries of a chain, bounded in number and size; None if there are none."""
     cursor = cursors_of(stream).get(chain_id, 0)
-    events: list[Event] = []
+    events: list[StreamedEntry] = []
     upto, size = cursor, 0
     for sealed in sealed_after(chain_id, cursor, most=MOST_ENTRIES):
         event = event_of(sealed, chain_id)

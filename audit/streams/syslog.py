@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from datetime import UTC
 from typing import Final
 
-from audit.streams.events import Event
+from audit.streams.events import StreamedEntry
 from audit.streams.sinks import Taken
 from workspaces import outbound
 from workspaces.webhooks import CONNECT_SECONDS, NotTaken
@@ -43,7 +43,7 @@ class SyslogSink:
         self._context = context
         self._hostname = hostname
 
-    async def send(self, events: Sequence[Event]) -> Taken:
+    async def send(self, events: Sequence[StreamedEntry]) -> Taken:
         frames = b"".join(framed(message_of(event, hostname=self._hostname)) for event in events)
         try:
             _reader, writer = await outbound.connect_tls(
@@ -75,7 +75,7 @@ class SyslogSink:
         """Nothing stays open."""
 
 
-def message_of(event: Event, *, hostname: str) -> bytes:
+def message_of(event: StreamedEntry, *, hostname: str) -> bytes:
     """One RFC 5424 message. All of it is printable ASCII, so no value can end it or begin another (SEC-106)."""
     severity = _WARNING if event.is_warning else _NOTICE
     moment = event.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -42,7 +42,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class StreamRow:
     """A stream as the page shows it."""
 
     stream: AuditStream
@@ -208,7 +208,7 @@ def _page(
     return header | _context(scope) | {"section": "audit", "forms": forms, "new_secret": secret}
 
 
-def row_of(stream: AuditStream) -> Row:
+def row_of(stream: AuditStream) -> StreamRow:
     """How a stream goes, in a word."""
     state, lag = stream.state, lag_of(stream)
     if stream.is_paused:
@@ -220,7 +220,7 @@ def row_of(stream: AuditStream) -> Row:
     else:
         tone, word = "ok", "Sending"
     next_at, now = state.next_attempt_at, timezone.now()
-    return Row(
+    return StreamRow(
         stream=stream,
         state=state,
         lag=lag,

@@ -27,7 +27,7 @@ from audit.proof.trellis_verify import (
     INCOMPLETE,
     UNREADABLE,
     WHOLE,
-    Malformed,
+    MalformedRecord,
     Record,
     Report,
     Verifier,
@@ -120,7 +120,7 @@ def _check(
         for name, (seq, hash_) in stream.tops.items():
             if verifier.place_of(name) < seq:
                 verifier.stand(name, seq, hash_, "the database")
-    except (Malformed, ValueError, TypeError, DataError) as error:
+    except (MalformedRecord, ValueError, TypeError, DataError) as error:
         report.add(UNREADABLE, f"The log cannot be read: {error}.")
     if report.checkpoint is None and not report.findings_in_all:
         verifier.trust_nothing()
@@ -141,7 +141,7 @@ def _outside() -> tuple[Record | None, str | None]:
     """The checkpoint file, or why the one that is there cannot be compared with."""
     try:
         kept = external.read_strictly()
-    except external.Unreadable:
+    except external.CheckpointFileUnreadable:
         return None, "The checkpoint file outside the database cannot be read, or is not signed."
     if kept is None:
         return None, None

@@ -25,7 +25,7 @@ from audit.reports import CallRow, CallState
 from audit.reports.figures import spoken_time
 from audit.reports.providers import call_actions_of, rule_in_words
 from audit.storable import mapping_of
-from audit.views.entry import Body, Fact, bodies_of, facts_of, record_opened
+from audit.views.entry import Body, EntryField, bodies_of, facts_of, record_opened
 from audit.views.parts import around, described, found_by, workspace_of
 from audit.views.rows import outcome_of, title_of_call
 from audit.views.words import layer_in_words
@@ -171,7 +171,7 @@ def _with_places(entries: Sequence[AuditEntry]) -> list[tuple[AuditEntry, AuditS
     return [(described(entry), seals.get(entry.pk)) for entry in entries]
 
 
-def _technical(row: CallRow, audit_url: str) -> list[tuple[str, list[Fact]]]:
+def _technical(row: CallRow, audit_url: str) -> list[tuple[str, list[EntryField]]]:
     """Everything else that the entries say, of the one that knows most."""
     told = dict(facts_of(row.end or row.about, log_url=audit_url))
     first = dict(facts_of(row.about, log_url=audit_url))

@@ -51,7 +51,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class EntryField:
     """One thing that an entry says."""
 
     label: str
@@ -172,7 +172,7 @@ def _shown(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fact]]]:
+def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[EntryField]]]:
     """Everything that is no body, grouped; what is empty is left out.
 
     Args:
@@ -182,7 +182,9 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
         (
             heading,
             [
-                Fact(label=gettext(label), value=value, url=_same(entry, label, value, log_url))
+                EntryField(
+                    label=gettext(label), value=value, url=_same(entry, label, value, log_url)
+                )
                 for label, value in rows.items()
                 if value not in (None, "")
             ],

@@ -23,7 +23,7 @@ from audit.exports.formats import Sample
 from audit.models import ReportSchedule, SavedView, SentFile
 from audit.reports.filter_words import names_in, set_filters
 from audit.reviews import making, previews, scheduled_exports, schedules, sent_files
-from audit.reviews.previews import Preview
+from audit.reviews.previews import ReportPreview
 from audit.reviews.ready_views import READY, ready_view, usual_name
 from audit.reviews.schedules import ScheduleDraft
 from audit.reviews.stored_filters import as_typed, filter_of, kept_query, meaning_of
@@ -74,7 +74,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
     fault, faults = "", dict[str, list[str]]()
     changed = _changed_schedule(request)
     chosen = _chosen(request, changed)
-    preview: Preview | None = None
+    preview: ReportPreview | None = None
     trial: SentFile | None = None
     if request.method == "POST":
         try:

@@ -39,7 +39,7 @@ from chat.models import Bud, BudVersion, Repeat
 from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import duplicate_bud, restore_version
-from chat.services.bud_yaml import Applied, apply_bud, write_bud
+from chat.services.bud_yaml import BudFileEffect, apply_bud, write_bud
 from chat.services.buds import (
     create_bud,
     offered_servers,
@@ -230,7 +230,7 @@ class BudViewSet(OffersOfChat, ListRows, RetrieveRow, WorkspaceViewSet):
             actor=self.actor,
             skips_checks=values.get("skip_checks", False),
         )
-        return self.answer(bud, status=201 if applied is Applied.MADE else 200)
+        return self.answer(bud, status=201 if applied is BudFileEffect.MADE else 200)
 
     @extend_schema(request=BudYaml, responses={201: CheckRunOutput})
     @action(detail=False, methods=["post"], url_path="check-file")

@@ -16,7 +16,7 @@ from django.db.models import Sum
 from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
-from chat.artifacts.errors import TooLarge
+from chat.artifacts.errors import FileTooLarge
 from chat.artifacts.rows import contents_of, drop_contents, newest_of, version_of
 from chat.file_kinds import find_type, is_text
 from chat.file_names import clean_name, numbered
@@ -66,7 +66,7 @@ def create_artifact(
     Raises:
         PermissionDenied: the actor may not.
         Conflict: the name is taken, or the conversation has too many files.
-        TooLarge, StorageUnavailable: its content cannot be kept.
+        FileTooLarge, StorageUnavailable: its content cannot be kept.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
     name = clean_name(name)
@@ -344,7 +344,7 @@ def _add(
 def _check_size(size: int) -> None:
     most = settings.TRELLIS.artifact_max_bytes
     if size > most:
-        raise TooLarge(
+        raise FileTooLarge(
             _("A file has at most %(most)s; this one has %(size)s.")
             % {"most": _told(most), "size": _told(size)}
         )
@@ -357,7 +357,7 @@ def _check_room(artifact: Artifact, size: int) -> None:
     )
     counted = rows.exclude(origin=ArtifactOrigin.RESTORE.value).aggregate(total=Sum("size"))
     if (counted["total"] or 0) + size > most:
-        raise TooLarge(
+        raise FileTooLarge(
             _("All files of a conversation together have at most %(most)s.") % {"most": _told(most)}
         )
 

@@ -44,7 +44,7 @@ _FORBIDDEN = re.compile(
 )
 
 
-class Unreadable(Exception):
+class ExtractionFailed(Exception):
     """Why there is no text, in words for people."""
 
 
@@ -98,7 +98,7 @@ def read_pdf(content: bytes, text: Text) -> None:
             if "password" in str(error).lower()
             else "It is damaged."
         )
-        raise Unreadable(reason) from error
+        raise ExtractionFailed(reason) from error
     has_words = False
     for number in range(len(document)):
         page = document[number]
@@ -108,7 +108,7 @@ def read_pdf(content: bytes, text: Text) -> None:
         if not (text.begin(f"Page {number + 1}") and text.add(words)):
             break
     if not has_words:
-        raise Unreadable("Its pages hold no text. It may be a scan.")
+        raise ExtractionFailed("Its pages hold no text. It may be a scan.")
 
 
 def read_docx(content: bytes, text: Text) -> None:
@@ -197,7 +197,7 @@ def _check_archive(content: bytes) -> zipfile.ZipFile:
     archive = zipfile.ZipFile(io.BytesIO(content))
     entries = archive.infolist()
     if len(entries) > MOST_ENTRIES or sum(one.file_size for one in entries) > MOST_UNPACKED:
-        raise Unreadable("It unpacks to more than a document may hold.")
+        raise ExtractionFailed("It unpacks to more than a document may hold.")
     return archive
 
 
@@ -282,7 +282,7 @@ def main(content_type: str) -> dict[str, Any]:
     text = Text()
     try:
         READERS[content_type][0](sys.stdin.buffer.read(), text)
-    except Unreadable as error:
+    except ExtractionFailed as error:
         return {"error": str(error)}
     except _TimeIsUp:
         if not str(text).strip():

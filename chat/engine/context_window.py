@@ -108,7 +108,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class ContextWindow:
     """How much may be sent."""
 
     context_tokens: int | None = None
@@ -151,7 +151,7 @@ def measured_factor(estimated: int, counted: int) -> float:
     return min(_MOST_FACTOR, max(LEAST_FACTOR, counted / estimated))
 
 
-def fills(turns: Sequence[PastTurn], window: Window, *, fixed: int = 0) -> bool:
+def fills(turns: Sequence[PastTurn], window: ContextWindow, *, fixed: int = 0) -> bool:
     """Whether these turns leave no room for anything older, however much they are shortened."""
     *earlier, last = turns
     least = sum(
@@ -162,7 +162,7 @@ def fills(turns: Sequence[PastTurn], window: Window, *, fixed: int = 0) -> bool:
 
 
 def fit(
-    turns: Sequence[PastTurn], window: Window, *, fixed: int = 0, questions_before: int = 0
+    turns: Sequence[PastTurn], window: ContextWindow, *, fixed: int = 0, questions_before: int = 0
 ) -> Fitted:
     """As much of the turns as fits beside `fixed` tokens of prompt and tools; the last one always stays.
 
@@ -206,7 +206,7 @@ def fit(
     )
 
 
-def is_nearly_full(fitted: Fitted, window: Window) -> bool:
+def is_nearly_full(fitted: Fitted, window: ContextWindow) -> bool:
     """Whether something was left out already, or soon will be."""
     room = replace(window, is_halved=False).budget(0)
     return fitted.left_out > 0 or fitted.estimated > room * _NEARLY

@@ -12,11 +12,11 @@ from chat.documents.pictures import tokens_of
 from chat.engine.context_window import (
     LEAST_FACTOR,
     MOST_ATTACHED,
+    ContextWindow,
     PastCall,
     PastPicture,
     PastStep,
     PastTurn,
-    Window,
     fills,
     measured_factor,
     shorten,
@@ -24,10 +24,10 @@ from chat.engine.context_window import (
 from chat.engine.path_reading import messages_up_to, newest_messages, parts_up_to, with_belongings
 from chat.engine.proposals import read_earlier, with_calls
 from chat.engine.result_pictures import pictures_of_calls
-from chat.engine.trust import Source, find_source
+from chat.engine.trust import ContentSource, find_source
 from chat.engine.turn_cache import Before, EarlierCalls, Past
 from chat.engine.wishes import GO_ON, with_wish
-from chat.file_kinds import Kind
+from chat.file_kinds import FileKind
 from chat.models import Attachment, FileReading, Message, ToolCall, Turn
 from chat.summaries import Summary, summary_of
 from chat.values import AttachmentStatus, BuiltinTool, MessageRole, MessageStatus, Wish
@@ -66,7 +66,12 @@ class History:
 
 
 def read_past(
-    turn: Turn, window: Window, *, fixed: int = 0, step: int = 0, has_attachments: bool = True
+    turn: Turn,
+    window: ContextWindow,
+    *,
+    fixed: int = 0,
+    step: int = 0,
+    has_attachments: bool = True,
 ) -> Past:
     """What was said on a turn's path: from its end as far back as the window can hold.
 
@@ -91,7 +96,7 @@ def read_past(
 
 
 def reach_back(
-    past: Past, turn: Turn, window: Window, *, fixed: int = 0, has_attachments: bool = True
+    past: Past, turn: Turn, window: ContextWindow, *, fixed: int = 0, has_attachments: bool = True
 ) -> Past:
     """The same with as much more of what is older as the window can hold."""
     while (
@@ -133,7 +138,7 @@ def _from_summary(past: Past) -> Past:
     return replace(past, may_summarise=may_summarise)
 
 
-def _is_full(past: Past, turn: Turn, window: Window, fixed: int) -> bool:
+def _is_full(past: Past, turn: Turn, window: ContextWindow, fixed: int) -> bool:
     # Without pictures, which other statements read: it is a least in any case.
     told = _told(past, turn, window.attached_characters, {}, {})
     window = replace(window, factor=told.factor or LEAST_FACTOR)
@@ -154,7 +159,7 @@ def _before(past: Past, turn: Turn) -> Before:
         asked = sum(row.role == MessageRole.USER for row in past.path)
         before = int(noted["questions"]) - (asked - questions)
         return Before(before, float(noted["factor"]), str(noted["outside"]), is_final=True)
-    questions, source = 0, Source("")
+    questions, source = 0, ContentSource("")
     factor = None
     for rows in parts_up_to(turn.workspace_id, past.older_id):
         questions += sum(row.role == MessageRole.USER for row in rows)
@@ -162,7 +167,7 @@ def _before(past: Past, turn: Turn) -> Before:
         if not source.text:
             part = with_belongings(turn.workspace_id, rows)
             found = find_source(rows, _by_message(part.calls), _by_message(part.attachments))
-            source = Source(found.text, found.is_final and source.is_final)
+            source = ContentSource(found.text, found.is_final and source.is_final)
     return Before(questions, factor or 1.0, source.text, source.is_final)
 
 
@@ -201,7 +206,7 @@ def history_of(past: Past, turn: Turn, *, attached_characters: int = MOST_ATTACH
         asked = sum(row.role == MessageRole.USER for row in past.path)
         noted |= {"questions": past.before.questions + asked, "factor": factor}
         is_final = source.is_final and past.before.is_final
-        source = Source(source.text or past.before.untrusted_source, is_final)
+        source = ContentSource(source.text or past.before.untrusted_source, is_final)
         if source.text or is_final:
             noted["outside"] = source.text
     return History(
@@ -328,7 +333,7 @@ def _name_of(one: Attachment) -> str:
 
 def _is_picture(one: Attachment) -> bool:
     is_ready = one.status == AttachmentStatus.READY
-    return is_ready and one.file is not None and one.file.get("kind") == Kind.IMAGE
+    return is_ready and one.file is not None and one.file.get("kind") == FileKind.IMAGE
 
 
 def _pictures(workspace_id: UUID, attachments: Sequence[Attachment]) -> dict[UUID, PastPicture]:

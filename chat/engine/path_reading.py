@@ -56,7 +56,7 @@ _NEWEST = f"""{_PATH.format(start=f"coalesce({_OF_TURN}, %s)")}
 UNION SELECT id FROM chat_message WHERE turn_id = %s OR turn_id = %s OR id = %s"""  # noqa: S608  our own words
 
 
-class Part(NamedTuple):
+class PathSegment(NamedTuple):
     """Messages that follow each other, with what belongs to them."""
 
     messages: Sequence[Message]
@@ -85,7 +85,7 @@ def parts_up_to(workspace_id: UUID, message_id: UUID | None) -> Iterator[list[Me
 
 def with_belongings(
     workspace_id: UUID, rows: Sequence[Message], *, has_attachments: bool = True
-) -> Part:
+) -> PathSegment:
     """The messages with their calls, and with what is attached to them."""
     asking = [row.pk for row in rows if row.json_meta.get("tool_calls")]
     calls: Sequence[ToolCall] = ()
@@ -98,7 +98,7 @@ def with_belongings(
     if has_attachments and asked:
         attached = Attachment.objects.for_workspace(workspace_id).filter(message__in=asked)
         attachments = list(attached.defer("content"))
-    return Part(rows, calls, attachments)
+    return PathSegment(rows, calls, attachments)
 
 
 def has_result(call: ToolCall) -> bool:

@@ -30,7 +30,7 @@ from workspaces.middleware import MemberRole
 from workspaces.models import Membership
 
 
-class Standing(NamedTuple):
+class LockedConversation(NamedTuple):
     """How a locked conversation stands when a message comes."""
 
     knows_message: bool
@@ -49,7 +49,7 @@ class Standing(NamedTuple):
 
 def standing_of(
     conversation: Conversation, client_id: str, mentioned: Bud | None = None
-) -> Standing:
+) -> LockedConversation:
     """All that a new message asks of its conversation, at once. Needs the bud and its provider loaded.
 
     Args:
@@ -65,7 +65,7 @@ def standing_of(
     else:
         row = _STANDING_OF_MODEL.first(*ids, spec.model, spec.provider_id)
     assert row is not None
-    return Standing(
+    return LockedConversation(
         knows_message=row.was_sent or row.is_queued,
         is_active=row.is_active,
         last_order_key=row.last or 0,

@@ -17,8 +17,8 @@ from chat.artifacts.knowledge import knowledge_of, with_knowledge
 from chat.documents.pictures import MIME_TYPE
 from chat.engine.context import LimitReached, read_context
 from chat.engine.context_window import (
+    ContextWindow,
     Fitted,
-    Window,
     fit,
     is_nearly_full,
     with_summary,
@@ -184,7 +184,7 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
     knowledge = knowledge_of(bud) if facts.gets_tools else ()
     own = with_knowledge(with_mention(bud.system_prompt, turn), knowledge)
     prompt = with_instructions(own, toolset.instructions)
-    window = Window(
+    window = ContextWindow(
         context_tokens=facts.context_tokens,
         answer_tokens=bud.model_parameters.max_tokens,
         is_halved=turn.trims_history,
@@ -238,7 +238,7 @@ def _begun_notice(turn: Turn, past: Past) -> str:
     return str(asked[0].json_meta.get(NOTICE, "")) if asked else ""
 
 
-def _fitted(history: History, window: Window, fixed: int) -> Fitted:
+def _fitted(history: History, window: ContextWindow, fixed: int) -> Fitted:
     """What is sent of what was said, with the summary of what is older as far as the model has room for one."""
     summary, before = history.summary, history.questions_before
     size = estimate(summary.text) if summary is not None else 0
@@ -250,7 +250,13 @@ def _fitted(history: History, window: Window, fixed: int) -> Fitted:
 
 
 def _past_of(
-    lease: Lease, turn: Turn, step: int, opened: Message | None, *, window: Window, fixed: int
+    lease: Lease,
+    turn: Turn,
+    step: int,
+    opened: Message | None,
+    *,
+    window: ContextWindow,
+    fixed: int,
 ) -> Past:
     """What was said before: read, or what the step before was given with what came of it."""
     carried = lease.carried

@@ -30,7 +30,7 @@ from chat.engine.rows import held, move_call
 from chat.engine.summarising import ask_for_summary
 from chat.engine.titles import ask_for_title, wants_title
 from chat.engine.turn_cache import TurnContext, UnstoredAnswer
-from chat.engine.turns import CallTools, Ended, Work, work_after
+from chat.engine.turns import CallTools, TurnEnded, Work, work_after
 from chat.models import Message, ToolCall, Turn
 from chat.providers.estimates import believed_usage
 from chat.providers.spending import Bill
@@ -239,7 +239,7 @@ def finish_step(
         if left and fetch_message(turn.workspace_id, message.pk).status != MessageStatus.STREAMING:
             return CallTools(tuple(call.pk for call in left))
         _store_answer(changes, turn, message, answer, kept)
-        work: Work = Ended()
+        work: Work = TurnEnded()
         if calls:
             _store_calls(changes, turn, calls)
             for call, proposal in zip(calls, answer.proposals, strict=True):

@@ -36,7 +36,7 @@ def is_from_outside(annotations: Mapping[str, Any]) -> bool:
     return not (annotations.get("is_trusted") and annotations.get("open_world") is False)
 
 
-class Source(NamedTuple):
+class ContentSource(NamedTuple):
     """Where words from outside came from."""
 
     text: str
@@ -49,28 +49,28 @@ def find_source(
     path: Sequence[Message],
     calls: Mapping[UUID, Iterable[ToolCall]],
     attached: Mapping[UUID, Iterable[Attachment]],
-) -> Source:
+) -> ContentSource:
     """The newest words from outside on the path that a model reads."""
     closed: dict[UUID, bool] = {}
     for message in reversed(path):
         if origin := message.json_meta.get(ORIGIN):
-            return Source(_FROM_OUTSIDE[MessageOrigin(origin)])
+            return ContentSource(_FROM_OUTSIDE[MessageOrigin(origin)])
         for call in reversed(list(calls.get(message.pk, ()))):
             if has_result(call) and is_from_outside(call.annotations):
-                return Source(told_call(call))
+                return ContentSource(told_call(call))
         for one in attached.get(message.pk, ()):
             if one.status == AttachmentStatus.QUEUED:
                 continue
             if one.server_id is None:
-                return Source(f"the file {_quoted(one.title)} was attached")
+                return ContentSource(f"the file {_quoted(one.title)} was attached")
             # Also what could not be read counts: the server has answered.
             if one.server_id not in closed:
                 closed[one.server_id] = _reaches_nothing(one.server_id, one.workspace_id)
             if not closed[one.server_id]:
-                return Source(
+                return ContentSource(
                     f"{_quoted(one.uri)} of the server {_quoted(one.server_name)} was attached"
                 )
-    return Source("", is_final=not closed)
+    return ContentSource("", is_final=not closed)
 
 
 def told_call(call: ToolCall) -> str:

@@ -63,11 +63,11 @@ class Complete:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TurnEnded:
     """The turn has ended."""
 
 
-Work = ReadAttachments | AskModel | CallTools | WaitForPeople | Complete | Ended
+Work = ReadAttachments | AskModel | CallTools | WaitForPeople | Complete | TurnEnded
 
 
 def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:

@@ -20,7 +20,7 @@ _TEXTS = {"text.delta": "text", "reasoning.delta": "reasoning"}
 Row = dict[str, Any]
 
 
-class Picture:
+class FeedState:
     """Rows by id, as far as they have been told."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 
 from chat.engine import runner
 from chat.events import encode
-from chat.feed.picture import Picture
+from chat.feed.picture import FeedState
 from chat.feed.progress import FeedEvent, Position, tell
 from chat.hub import PROCESS_ID, conversation_group, has_other_processes, hub
 from chat.models import Conversation, Turn
@@ -67,7 +67,7 @@ class _Listening:
             async with asyncio.timeout(seconds):
                 await self._has_news.wait()
 
-    def apply_to(self, picture: Picture) -> None:
+    def apply_to(self, picture: FeedState) -> None:
         self._has_news.clear()
         picture.is_stale |= self._has_overflowed
         self._has_overflowed = False
@@ -107,7 +107,7 @@ async def follow_turn(
 async def _pieces(
     turn: Turn, position: Position, listening: _Listening, may_stay: Callable[[], bool]
 ) -> AsyncIterator[str]:
-    picture = Picture()
+    picture = FeedState()
     started = spoken = looked = time.monotonic()
     size = 0
     position = Position() if position.is_done else position

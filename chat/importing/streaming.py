@@ -42,7 +42,7 @@ _HALVES: Final = re.compile(
 """Characters that two escapes stand for, and escapes that are one half of such."""
 
 
-class TooLong(Exception):
+class ValueTooLong(Exception):
     """A value of the file is longer than any that is read."""
 
 
@@ -63,7 +63,7 @@ def values_in(file: IO[bytes], *, skimmed: int = 0) -> Iterator[Read]:
         skimmed: of so many at the beginning, only what is at their top is kept.
 
     Raises:
-        TooLong: a text in it is longer than any that is read.
+        ValueTooLong: a text in it is longer than any that is read.
         ValueError: it is no JSON, or ends too early.
     """
     beginning = file.read(MOST_AT_ONCE + 1)
@@ -121,7 +121,7 @@ class _Watched:
         """The next piece. Whoever cuts a text within a character leaves a half, which is no fault of the file.
 
         Raises:
-            TooLong: too much came of which nothing could be told.
+            ValueTooLong: too much came of which nothing could be told.
             ValueError: a number is longer than any that is read.
         """
         if size == 0:
@@ -129,7 +129,7 @@ class _Watched:
         while piece := self._beginning.read(size) or self._file.read(size):
             self.silent += len(piece)
             if self.silent > LONGEST_VALUE:
-                raise TooLong
+                raise ValueTooLong
             piece, self._kept = _cut(self._kept + piece)
             if piece:
                 self._look_for_long_numbers(piece)

@@ -42,7 +42,7 @@ from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import (
     duplicate_bud,
 )
-from chat.services.bud_yaml import LONGEST, Applied, apply_bud, write_bud
+from chat.services.bud_yaml import LONGEST, BudFileEffect, apply_bud, write_bud
 from chat.services.buds import (
     create_bud,
     update_bud,
@@ -419,9 +419,11 @@ def _running(request: WorkspaceRequest, bud: Bud, given: FileOrText) -> HttpResp
 
 
 _APPLIED: Final = {
-    Applied.MADE: gettext_lazy("%(name)s is ready."),
-    Applied.CHANGED: gettext_lazy("%(name)s was changed by the file."),
-    Applied.NOTHING: gettext_lazy("%(name)s is as the file says already. Nothing was changed."),
+    BudFileEffect.MADE: gettext_lazy("%(name)s is ready."),
+    BudFileEffect.CHANGED: gettext_lazy("%(name)s was changed by the file."),
+    BudFileEffect.NOTHING: gettext_lazy(
+        "%(name)s is as the file says already. Nothing was changed."
+    ),
 }
 
 

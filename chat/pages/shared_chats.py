@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from audit.views.parts import workspace_of
 from chat.artifacts import serving
-from chat.file_kinds import Kind, kind_of
+from chat.file_kinds import FileKind, kind_of
 from chat.models import Bud, SharedChat
 from chat.pages.read_chat import entries_of
 from chat.pages.views import draw_frame
@@ -108,7 +108,7 @@ def shared_picture(
     shared = find_shared(token, signed_in_user(request))
     with in_workspace(shared.workspace_id):
         version = find_file(shared, artifact_id, number)
-        if kind_of(version.content_type, version.artifact.name) is not Kind.IMAGE:
+        if kind_of(version.content_type, version.artifact.name) is not FileKind.IMAGE:
             raise NotFound
         return serving.preview(request, version.artifact, version)
 

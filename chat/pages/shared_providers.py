@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from chat.models import ModelProvider, SharedProvider, Withheld
+from chat.models import ModelProvider, SharedProvider, WithheldReason
 from chat.pages.platform_provider import list_news, shown_models
 from chat.pages.shared_provider_form import PartForm, SharedProviderForm
 from chat.providers.base import MonthLimit
@@ -303,7 +303,7 @@ class WorkspaceRow:
     @property
     def has_it(self) -> bool:
         """Whether it is the workspace's to use, on or off."""
-        return self.given is not None and self.given.withheld != Withheld.WITHDRAWN
+        return self.given is not None and self.given.withheld != WithheldReason.WITHDRAWN
 
 
 def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, Any]:
@@ -313,7 +313,7 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
     if query:
         rows = Workspace.objects.filter(name__icontains=query)
     else:
-        having = given.exclude(withheld=Withheld.WITHDRAWN.value)
+        having = given.exclude(withheld=WithheldReason.WITHDRAWN.value)
         rows = Workspace.objects.filter(pk__in=having.values("workspace_id"))
     page = page_in_address(rows, request.GET, by="name", most=WORKSPACES_ON_PAGE)
     by_workspace = {row.workspace_id: row for row in given.filter(workspace__in=page.rows)}

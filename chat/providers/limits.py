@@ -51,7 +51,7 @@ TellWait = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueuePlace:
     """Where a request stands."""
 
     has_started: bool
@@ -115,7 +115,7 @@ async def place_at(
 async def _wait(
     limits: ProviderLimits,
     place_id: UUID,
-    place: Place,
+    place: QueuePlace,
     longest: float,
     tell_wait: TellWait | None,
 ) -> None:
@@ -155,7 +155,7 @@ def _put_off(workspace_id: UUID, place_id: UUID) -> None:
 
 
 @transaction.atomic
-def ask_for_place(limits: ProviderLimits, place_id: UUID) -> Place:
+def ask_for_place(limits: ProviderLimits, place_id: UUID) -> QueuePlace:
     """Come, or ask again; the request starts if it is its turn.
 
     Raises:
@@ -183,7 +183,7 @@ def ask_for_place(limits: ProviderLimits, place_id: UUID) -> Place:
         raise _busy(reason)
     if not reason:
         rows.filter(pk=place_id).update(started_at=now)
-    return Place(has_started=not reason, ahead=ahead, reason=reason)
+    return QueuePlace(has_started=not reason, ahead=ahead, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

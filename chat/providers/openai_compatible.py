@@ -392,7 +392,7 @@ def _failure_of(error: Exception, where: ProviderUnreachable) -> ProviderError:
             )
         case _Unreached():
             return where
-        case outbound.TooLarge():
+        case outbound.ResponseTooLarge():
             return ProviderBadAnswer(EVENT_TOO_LONG)
         case TimeoutError() | httpx2.TimeoutException():
             return ProviderStalled()

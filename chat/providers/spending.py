@@ -75,7 +75,7 @@ def _is_up(used: Decimal | int, most: Decimal | int | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class LimitUse:
     """One limit, and what is used of it."""
 
     whose: Whose
@@ -125,14 +125,14 @@ class Allowance:
     payer: Payer
     zone: str = ""
     """In which the workspace's months begin."""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[LimitUse, ...] = ()
     """The limits that there are: the person's, the workspace's, and that of a shared provider."""
     warn_percent: int = USUAL_WARNING
     shared_id: UUID | None = None
     """The shared provider that it was read for."""
 
     @property
-    def reached(self) -> Line | None:
+    def reached(self) -> LimitUse | None:
         """The first limit that is used up, else the first that is full; None: a model may be asked."""
         used_up = (line for line in self.lines if line.is_reached)
         full = (line for line in self.lines if line.is_full)
@@ -238,13 +238,13 @@ def _limit(cost: Any, tokens: Any) -> MonthLimit:
     )
 
 
-def _sums(cost: Any, tokens: Any, *held: Any) -> Line:
+def _sums(cost: Any, tokens: Any, *held: Any) -> LimitUse:
     """A limit of nobody yet, with what is used of it.
 
     Args:
         held: costs and tokens, by turns.
     """
-    return Line(
+    return LimitUse(
         whose=Whose.WORKSPACE,
         subject=_NOBODY,
         limit=MonthLimit(),
@@ -318,7 +318,7 @@ _STANDING = PreparedRows[Workspace](_standing, UUID, UUID, UUID, int, UUID)
 class Crossed:
     """A limit of which so much is used now that people are told."""
 
-    line: Line
+    line: LimitUse
     percent: int
     """At least so much: the warning's, or 100."""
     month: Month

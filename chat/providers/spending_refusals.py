@@ -13,7 +13,7 @@ from audit.services import EntryDraft, record
 from chat.providers.base import ProviderSpec
 from chat.providers.errors import SpendingLimitReached
 from chat.providers.months import current_month
-from chat.providers.spending import Allowance, Line, Payer, Whose
+from chat.providers.spending import Allowance, LimitUse, Payer, Whose
 from chat.providers.spending_words import told_refusal
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def refuse(allowance: Allowance, spec: ProviderSpec) -> None:
     )
 
 
-def _record(payer: Payer, line: Line, spec: ProviderSpec, told: str) -> None:
+def _record(payer: Payer, line: LimitUse, spec: ProviderSpec, told: str) -> None:
     try:
         record(
             EntryDraft(

@@ -9,14 +9,14 @@ from django.utils.translation import gettext_lazy
 
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month
-from chat.providers.spending import Crossed, Line, Whose
+from chat.providers.spending import Crossed, LimitUse, Whose
 from workspaces.formats import day, money, whole
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 
-def told_used(line: Line) -> str:
+def told_used(line: LimitUse) -> str:
     """How much is used of the limit that is nearer, such as "8.10 of 10.00" or "900 of 1,000 tokens"."""
     limit = line.limit
     is_cost = limit.cost is not None and (
@@ -32,8 +32,8 @@ def told_used(line: Line) -> str:
     }
 
 
-def _alone(line: Line, limit: MonthLimit) -> Line:
-    return Line(
+def _alone(line: LimitUse, limit: MonthLimit) -> LimitUse:
+    return LimitUse(
         whose=line.whose, subject=line.subject, limit=limit, cost=line.cost, tokens=line.tokens
     )
 
@@ -53,7 +53,7 @@ def told_begin(month: Month) -> str:
     return f"{day(month.begins_anew_on)} ({month.zone_name})"
 
 
-def told_refusal(line: Line, month: Month, provider: str) -> str:
+def told_refusal(line: LimitUse, month: Month, provider: str) -> str:
     """Why a model is not asked: which limit, when it begins anew, and whom to ask.
 
     Args:

@@ -24,9 +24,9 @@ from chat.reminders.choices import QUIET_PAUSE, choice_of, is_quiet, until_quiet
 from chat.reminders.devices import subscription_of
 from chat.reminders.digest import (
     LONGEST,
-    Kind,
+    NewsItem,
+    NewsKind,
     Person,
-    Thing,
     Times,
     answered_since,
     copied_since,
@@ -227,7 +227,7 @@ def _is_signed_in(device: PushDevice, now: datetime) -> bool:
     )
 
 
-def write_push(device: PushDevice, things: Sequence[Thing]) -> dict[str, object]:
+def write_push(device: PushDevice, things: Sequence[NewsItem]) -> dict[str, object]:
     """Write what the device shows: what it is and where it leads; titles of chats if the person wants them."""
     workspace = device.workspace
     if len(things) > 1:
@@ -249,19 +249,19 @@ def write_push(device: PushDevice, things: Sequence[Thing]) -> dict[str, object]
     }
 
 
-def _place(device: PushDevice, one: Thing) -> UUID:
+def _place(device: PushDevice, one: NewsItem) -> UUID:
     """What a notification is about: a conversation, or the workspace."""
     return one.conversation_id or device.workspace_id
 
 
 _HEADLINES: Final = {
-    Kind.ANSWER: gettext_lazy("The answer is finished"),
-    Kind.FAILURE: gettext_lazy("The answer could not be finished"),
-    Kind.APPROVAL: gettext_lazy("A call waits for your approval"),
-    Kind.UNKNOWN: gettext_lazy("Say what became of a call"),
-    Kind.QUESTION: gettext_lazy("A question waits for your answer"),
-    Kind.REQUEST: gettext_lazy("A request of a member waits for you"),
-    Kind.COPY: gettext_lazy("Your copy of your data is ready"),
+    NewsKind.ANSWER: gettext_lazy("The answer is finished"),
+    NewsKind.FAILURE: gettext_lazy("The answer could not be finished"),
+    NewsKind.APPROVAL: gettext_lazy("A call waits for your approval"),
+    NewsKind.UNKNOWN: gettext_lazy("Say what became of a call"),
+    NewsKind.QUESTION: gettext_lazy("A question waits for your answer"),
+    NewsKind.REQUEST: gettext_lazy("A request of a member waits for you"),
+    NewsKind.COPY: gettext_lazy("Your copy of your data is ready"),
 }
 
 

@@ -47,7 +47,7 @@ class KeptPart:
     entries: int
 
 
-class Part:
+class ArchivePart:
     """One ZIP that is written."""
 
     def __init__(self, number: int, row: DataCopyPart | None) -> None:
@@ -134,11 +134,11 @@ class Part:
         return entry
 
 
-class Parts:
+class ArchiveParts:
     """The part that is written, and those that were filled before it in this round."""
 
     def __init__(
-        self, workspace_id: UUID, last: DataCopyPart | None, begin: Callable[[Part], None]
+        self, workspace_id: UUID, last: DataCopyPart | None, begin: Callable[[ArchivePart], None]
     ) -> None:
         """Go on with the last part that is kept.
 
@@ -187,7 +187,7 @@ class Parts:
         storage.drop(one.stored.path for one in self.kept)
         self.kept = []
 
-    def _part(self, number: int, row: DataCopyPart | None) -> Part:
-        part = Part(number, row)
+    def _part(self, number: int, row: DataCopyPart | None) -> ArchivePart:
+        part = ArchivePart(number, row)
         self._open.callback(part.close)
         return part

@@ -20,7 +20,7 @@ from chat.models import SharedProvider, Turn
 from chat.providers.base import ProviderSpec
 from chat.providers.choosing import platform_embedding_model, platform_provider
 from chat.providers.errors import ProviderError
-from chat.providers.listing import TOTAL_SECONDS, Listing, list_models
+from chat.providers.listing import TOTAL_SECONDS, ModelListing, list_models
 from chat.providers.specs import trial_spec_of
 from chat.services.provider_check import ask_for_a_word
 from mcp_servers.client.connections import runtime
@@ -49,7 +49,7 @@ class Setting:
 class Trial:
     """What came of asking it."""
 
-    listing: Listing | None = None
+    listing: ModelListing | None = None
     list_fault: str = ""
     """Why it told no models; some endpoints have no list, and answer all the same."""
     took_ms: int = 0
@@ -126,7 +126,7 @@ def try_shared_provider(*, actor: Actor, shared: SharedProvider | None = None) -
     return Trial(listing=listing, list_fault=list_fault, took_ms=took_ms)
 
 
-def _listing_of(spec: ProviderSpec) -> tuple[Listing | None, str]:
+def _listing_of(spec: ProviderSpec) -> tuple[ModelListing | None, str]:
     if spec.is_demo:
         return None, ""
     try:

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from chat.models import Artifact, Attachment, Conversation, Message, ToolCall
 from chat.services.beside_index import MOST_GIVEN, MOST_OF_FILE, MOST_RESULT, texts_with
 from chat.services.search_filters import Filters, read_filters
-from chat.services.word_index import MOST_MARKED, Part, Span, Wanted, rows_with
+from chat.services.word_index import MOST_MARKED, SearchPeriod, SearchTerm, WordSearch, rows_with
 from chat.values import MessageStatus
 from mcp_servers.client.hidden_text import show_hidden
 from workspaces.errors import InvalidInput
@@ -95,7 +95,8 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
         )
     filters, words = read_filters(query, workspace=workspace, person=person)
     parts = [
-        Part(phrase or word, bool(phrase)) for phrase, word in _PARTS.findall(words)[:MOST_WORDS]
+        SearchTerm(phrase or word, bool(phrase))
+        for phrase, word in _PARTS.findall(words)[:MOST_WORDS]
     ]
     parts = [part for part in parts if re.search(r"\w", part.text)]
     if not parts and not filters:
@@ -118,7 +119,7 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
 def _titles(
     workspace: Workspace,
     person: User,
-    parts: list[Part],
+    parts: list[SearchTerm],
     filters: Filters,
     marked: Mapping[UUID, UUID] | None,
 ) -> Iterator[Hit]:
@@ -143,7 +144,7 @@ def _titles(
 
 
 def _files(
-    workspace: Workspace, person: User, parts: list[Part], filters: Filters
+    workspace: Workspace, person: User, parts: list[SearchTerm], filters: Filters
 ) -> Iterator[Hit]:
     rows: Any = _own(
         Artifact.objects.for_workspace(workspace),
@@ -170,7 +171,7 @@ def _messages(
     person: User,
     filters: Filters,
     marked: Mapping[UUID, UUID] | None,
-    wanted: Wanted | None,
+    wanted: WordSearch | None,
 ) -> Iterator[Hit]:
     rows: Any = _own(
         Message.objects.for_workspace(workspace),
@@ -206,7 +207,7 @@ def _beside(
     workspace: Workspace,
     person: User,
     filters: Filters,
-    wanted: Wanted,
+    wanted: WordSearch,
     shown: Container[UUID | None],
 ) -> list[Hit]:
     """Newest messages with a call or a file that holds all parts, each once.
@@ -261,8 +262,8 @@ def _hits(
     rows: Any,
     ids: list[UUID],
     columns: Sequence[str],
-    hit_in: Callable[[Any, list[Part]], Hit],
-    parts: list[Part],
+    hit_in: Callable[[Any, list[SearchTerm]], Hit],
+    parts: list[SearchTerm],
 ) -> Iterator[Hit]:
     """What is shown of those rows; only theirs are the long texts that are fetched."""
     if ids:
@@ -271,7 +272,7 @@ def _hits(
             yield hit_in(row, parts)
 
 
-def _hit_in_call(row: ToolCall, parts: list[Part]) -> Hit:
+def _hit_in_call(row: ToolCall, parts: list[SearchTerm]) -> Hit:
     given = " ".join(_values(row.arguments))[:MOST_GIVEN]
     named = f"{row.server_name} {row.tool_name} {row.tool_title} {row.function_name}"
     name = row.tool_name or row.function_name
@@ -285,7 +286,7 @@ def _hit_in_call(row: ToolCall, parts: list[Part]) -> Hit:
     )
 
 
-def _hit_in_file(row: Attachment, parts: list[Part]) -> Hit:
+def _hit_in_file(row: Attachment, parts: list[SearchTerm]) -> Hit:
     named = row.title if row.server_id is None else f"{row.title} {row.server_name} {row.uri}"
     return Hit(
         found_in=FoundIn.FILE,
@@ -308,7 +309,7 @@ def _values(given: Any) -> Iterator[str]:
         yield str(given)
 
 
-def _best(texts: list[str], parts: list[Part]) -> str:
+def _best(texts: list[str], parts: list[SearchTerm]) -> str:
     """What stands around the first match in the text that holds most of what was looked for, the first of several."""
     patterns = [_pattern([part]) for part in parts]
     text = max(texts, key=lambda text: sum(bool(one.search(text)) for one in patterns))
@@ -320,15 +321,15 @@ def _best(texts: list[str], parts: list[Part]) -> str:
 def _wanted_texts(
     workspace: Workspace,
     person: User,
-    parts: list[Part],
+    parts: list[SearchTerm],
     filters: Filters,
     marked: Mapping[UUID, UUID] | None,
-) -> Wanted:
-    return Wanted(
+) -> WordSearch:
+    return WordSearch(
         workspace_id=workspace.pk,
         owner_id=person.pk,
         parts=parts,
-        span=Span(filters.after, filters.before),
+        span=SearchPeriod(filters.after, filters.before),
         has_imports=_has_imports(workspace, person),
         chats=_chats(workspace, person, filters),
         marked=None if marked is None else list(marked),
@@ -424,7 +425,7 @@ def _own(rows: Any, **owner: User | None) -> Any:
     return rows.filter(**owner)
 
 
-def _excerpt(text: str, parts: list[Part]) -> tuple[tuple[str, bool], ...]:
+def _excerpt(text: str, parts: list[SearchTerm]) -> tuple[tuple[str, bool], ...]:
     """The text around the first match, cut into pieces."""
     flat = " ".join(show_hidden(text).split())
     pattern = _pattern(parts)
@@ -445,7 +446,7 @@ def _excerpt(text: str, parts: list[Part]) -> tuple[tuple[str, bool], ...]:
     return tuple(pieces)
 
 
-def _pattern(parts: list[Part]) -> re.Pattern[str]:
+def _pattern(parts: list[SearchTerm]) -> re.Pattern[str]:
     """Finds any of the parts; without parts nothing."""
     wanted = "|".join(r"\s+".join(map(re.escape, part.text.split())) for part in parts)
     return re.compile(wanted or r"(?!)", re.I)

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
-from chat.models import Bud, Conversation, ModelProvider, SharedProvider, Withheld
+from chat.models import Bud, Conversation, ModelProvider, SharedProvider, WithheldReason
 from chat.providers.shared import find_shared
 from workspaces.actors import Actor
 from workspaces.database.row_security import everywhere
@@ -58,14 +58,14 @@ def shared_rows(*, actor: Actor) -> Any:
         PermissionDenied: the actor does not own the platform.
     """
     require_platform_owner(actor)
-    is_given = ~Q(given__withheld=Withheld.WITHDRAWN.value)
+    is_given = ~Q(given__withheld=WithheldReason.WITHDRAWN.value)
     return SharedProvider.objects.annotate(workspaces=Count("given", filter=is_given))
 
 
 def uses_of(shared: SharedProvider) -> Uses:
     """Count who would notice that it is gone."""
     rows = ModelProvider.objects.across_workspaces().filter(shared=shared)
-    rows = rows.exclude(withheld=Withheld.WITHDRAWN.value)
+    rows = rows.exclude(withheld=WithheldReason.WITHDRAWN.value)
     return Uses(
         workspaces=rows.count(), buds=buds_of(shared).count(), chats=chats_of(shared).count()
     )

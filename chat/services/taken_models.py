@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Count
 from django.db.models.functions import Coalesce
 
-from chat.models import ModelProvider, SharedProvider, Withheld
+from chat.models import ModelProvider, SharedProvider, WithheldReason
 from chat.services.given_providers import given_rows
 from chat.services.parts_of_shared import PartDraft, find_part, offer_of
 from chat.services.shared_providers import SharedDraft, offer_of_draft
@@ -61,7 +61,11 @@ def would_be_taken(*, shared: SharedProvider, draft: SharedDraft, actor: Actor) 
     """
     require_platform_owner(actor)
     models, default = offer_of_draft(draft), draft.default_model.strip()
-    rows = given_rows(shared).filter(has_own_offer=False).exclude(withheld=Withheld.WITHDRAWN.value)
+    rows = (
+        given_rows(shared)
+        .filter(has_own_offer=False)
+        .exclude(withheld=WithheldReason.WITHDRAWN.value)
+    )
     follows = [
         _Offered(
             row, models, default if row.default_model == shared.default_model else row.default_model

@@ -42,7 +42,7 @@ class Rights(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PageCheck:
     """What one round shows of a page."""
 
     reason_to_close: CloseCode | None = None
@@ -50,7 +50,7 @@ class Seen:
     """The number of the newest event of each conversation that is still the person's."""
 
 
-class Page(Protocol):
+class FollowingPage(Protocol):
     """What is looked after; on the loop that serves it."""
 
     door: Door
@@ -59,7 +59,7 @@ class Page(Protocol):
     def conversation_ids(self) -> Collection[UUID]:
         """The conversations that it follows."""
 
-    async def looked_after(self, seen: Seen) -> bool:
+    async def looked_after(self, seen: PageCheck) -> bool:
         """Close the page, or heal what it missed; whether it misses something that may be on its way."""
 
 
@@ -67,10 +67,10 @@ class Rounds:
     """The pages of one loop."""
 
     def __init__(self) -> None:
-        self._pages: set[Page] = set()
+        self._pages: set[FollowingPage] = set()
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, page: Page) -> None:
+    def add(self, page: FollowingPage) -> None:
         """Look after a page from now on."""
         self._pages.add(page)
         if self._task is None:
@@ -78,7 +78,7 @@ class Rounds:
             loop = asyncio.get_running_loop()
             self._task = loop.create_task(self._go(), context=contextvars.Context())
 
-    def discard(self, page: Page) -> None:
+    def discard(self, page: FollowingPage) -> None:
         """The page is gone."""
         self._pages.discard(page)
         if not self._pages and self._task is not None:
@@ -95,7 +95,7 @@ class Rounds:
                 await asyncio.sleep(AGAIN_SECONDS)
                 await self._look([page for page in behind if page in self._pages], Rights.NONE)
 
-    async def _look(self, pages: Sequence[Page], rights: Rights) -> list[Page]:
+    async def _look(self, pages: Sequence[FollowingPage], rights: Rights) -> list[FollowingPage]:
         """One look after these pages; gives those that miss something."""
         asked = [(page.door, tuple(page.conversation_ids)) for page in pages]
         try:
@@ -124,12 +124,12 @@ def rounds() -> Rounds:
     return _rounds.setdefault(asyncio.get_running_loop(), Rounds())
 
 
-def look(pages: Sequence[tuple[Door, Collection[UUID]]], rights: Rights) -> list[Seen]:
+def look(pages: Sequence[tuple[Door, Collection[UUID]]], rights: Rights) -> list[PageCheck]:
     """How things stand for each page: one statement for events, memberships and sessions each, however many pages there are."""
     closing = _reasons_to_close([door for door, _ in pages], rights) if rights else {}
     numbers = _newest_events(list({one for _, ids in pages for one in ids}))
     return [
-        Seen(
+        PageCheck(
             closing.get(door),
             {
                 one: numbers[one, door.workspace.pk, door.user.pk]

@@ -30,7 +30,7 @@ from config.workspace_files.log import (
     view_files,
 )
 from config.workspace_files.offers import put_offers
-from config.workspace_files.place import Place, faults_at
+from config.workspace_files.place import WorkspaceTarget, faults_at
 from config.workspace_files.providers import note_untested_keys, put_providers, try_new_keys
 from config.workspace_files.servers import own_servers, put_server, server_files
 from config.workspace_files.shapes import WorkspaceFile, offers_in, read_document
@@ -46,7 +46,7 @@ _NO_PROVIDER: Final = {"sampling_provider": None}
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedChanges:
     """What a file has changed, or would change."""
 
     diff: str
@@ -59,13 +59,13 @@ class ChecksMissing(InvalidInput):
 
 
 def apply_file(
-    place: Place,
+    place: WorkspaceTarget,
     document: object,
     *,
     is_dry_run: bool = False,
     tests_keys: bool = True,
     skips_checks: bool = False,
-) -> Applied:
+) -> AppliedChanges:
     """Make the workspace as the file says. What the file does not name stays.
 
     New servers are added and looked at first, since buds and approval settings name their tools. If anything is wrong
@@ -109,21 +109,21 @@ def apply_file(
     return _told(place, before, write_workspace(place))
 
 
-def _told(place: Place, before: str, after: str) -> Applied:
+def _told(place: WorkspaceTarget, before: str, after: str) -> AppliedChanges:
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), "now", "as the file says", lineterm="", n=2
     )
-    return Applied("\n".join(lines), tuple(place.notes))
+    return AppliedChanges("\n".join(lines), tuple(place.notes))
 
 
-def _add_servers(place: Place, wanted: WorkspaceFile) -> list[McpServer]:
+def _add_servers(place: WorkspaceTarget, wanted: WorkspaceFile) -> list[McpServer]:
     """Add those that are new. Providers of the same file come later, so nothing is said of them yet."""
     known = set(own_servers(place.pk).values_list("name", flat=True))
     new = [one for one in wanted.servers if one.name not in known]
     return [put_server(place, one.model_copy(update=_NO_PROVIDER), {}) for one in new]
 
 
-def _look_at(place: Place, server: McpServer) -> None:
+def _look_at(place: WorkspaceTarget, server: McpServer) -> None:
     try:
         report = refresh_tools(server=server, actor=place.actor)
     except DomainError as error:
@@ -134,7 +134,7 @@ def _look_at(place: Place, server: McpServer) -> None:
 
 
 def _apply(
-    place: Place,
+    place: WorkspaceTarget,
     wanted: WorkspaceFile,
     added: Collection[McpServer],
     works_at: Mapping[str, str],
@@ -176,7 +176,7 @@ def _apply(
         put_schedule(place, schedule, schedules)
 
 
-def _put_buds(place: Place, buds: Iterable[BudFile], *, skips_checks: bool) -> None:
+def _put_buds(place: WorkspaceTarget, buds: Iterable[BudFile], *, skips_checks: bool) -> None:
     missing: dict[str, list[str]] = {}
     for bud in buds:
         with faults_at(f"buds.{bud.slug}"):
@@ -188,7 +188,7 @@ def _put_buds(place: Place, buds: Iterable[BudFile], *, skips_checks: bool) -> N
         raise ChecksMissing(fields=missing)
 
 
-def check_buds(place: Place, document: object, *, person: User) -> list[CheckRun]:
+def check_buds(place: WorkspaceTarget, document: object, *, person: User) -> list[CheckRun]:
     """Run the checks that buds demand before they take what a file says of them. The notes name buds that are busy with others.
 
     Raises:
@@ -203,7 +203,9 @@ def check_buds(place: Place, document: object, *, person: User) -> list[CheckRun
     return begun
 
 
-def _begin_checks(place: Place, buds: Iterable[BudFile], person: User) -> Iterator[CheckRun]:
+def _begin_checks(
+    place: WorkspaceTarget, buds: Iterable[BudFile], person: User
+) -> Iterator[CheckRun]:
     for read in buds:
         bud = shared_bud(read, place.pk)
         if (
@@ -221,7 +223,7 @@ def _begin_checks(place: Place, buds: Iterable[BudFile], person: User) -> Iterat
         yield run
 
 
-def _note_unknown_tools(place: Place, wanted: WorkspaceFile) -> None:
+def _note_unknown_tools(place: WorkspaceTarget, wanted: WorkspaceFile) -> None:
     """Say of which servers nobody knows the tools that buds name: of new ones in a dry run, or of those behind a sign-in."""
     if not wanted.buds:
         return

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
-from config.workspace_files.place import Place, faults_at
+from config.workspace_files.place import WorkspaceTarget, faults_at
 from config.workspace_files.shapes import CallRuleFile
 from mcp_servers.models import CallRule
 from mcp_servers.registry.services.call_rules import (
-    RuleDraft,
+    CallRuleDraft,
     change_call_rule,
     create_call_rule,
 )
 
 
-def call_rule_files(place: Place) -> list[CallRuleFile]:
+def call_rule_files(place: WorkspaceTarget) -> list[CallRuleFile]:
     """The rules, by name."""
     rows = CallRule.objects.for_workspace(place.pk).order_by("name")
     return [
@@ -25,7 +25,7 @@ def call_rule_files(place: Place) -> list[CallRuleFile]:
     ]
 
 
-def put_call_rule(place: Place, wanted: CallRuleFile) -> None:
+def put_call_rule(place: WorkspaceTarget, wanted: CallRuleFile) -> None:
     """Make a rule as the file says. A file switches none on: a new one is off until somebody has looked at it.
 
     Raises:
@@ -36,10 +36,12 @@ def put_call_rule(place: Place, wanted: CallRuleFile) -> None:
     with faults_at(f"call_rules.{wanted.name}"):
         if row is not None:
             values["is_enabled"] = row.is_enabled and wanted.is_enabled
-            change_call_rule(rule=row, draft=RuleDraft(**values), actor=place.actor)
+            change_call_rule(rule=row, draft=CallRuleDraft(**values), actor=place.actor)
             return
         values["is_enabled"] = False
-        create_call_rule(workspace=place.workspace, draft=RuleDraft(**values), actor=place.actor)
+        create_call_rule(
+            workspace=place.workspace, draft=CallRuleDraft(**values), actor=place.actor
+        )
     if wanted.is_enabled:
         place.notes.append(
             _("The call rule “%(name)s” is off. Look at it, and switch it on.")

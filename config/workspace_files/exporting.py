@@ -18,7 +18,7 @@ from config.workspace_files.log import (
     stream_files,
     view_files,
 )
-from config.workspace_files.place import Place
+from config.workspace_files.place import WorkspaceTarget
 from config.workspace_files.providers import provider_files
 from config.workspace_files.servers import server_files
 from config.workspace_files.spending import spending_file
@@ -28,7 +28,7 @@ from workspaces.roles import Permission, require
 from workspaces.yaml_text import write_yaml
 
 
-def workspace_document(place: Place) -> dict[str, Any]:
+def workspace_document(place: WorkspaceTarget) -> dict[str, Any]:
     """Give a workspace as plain values, in the order of the file; usual values are left out.
 
     Raises:
@@ -55,13 +55,13 @@ def workspace_document(place: Place) -> dict[str, Any]:
     return {name: rows for name, rows in document.items() if rows}
 
 
-def _buds_of(place: Place) -> list[Bud]:
+def _buds_of(place: WorkspaceTarget) -> list[Bud]:
     """The buds of the workspace; drafts and people's own are not its settings."""
     rows = Bud.objects.for_workspace(place.pk).shared().select_related("provider")
     return list(rows.order_by("slug"))
 
 
-def write_workspace(place: Place) -> str:
+def write_workspace(place: WorkspaceTarget) -> str:
     """Give a workspace as YAML.
 
     Raises:

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from config.workspace_files.offers import decided_of, put_offers
-from config.workspace_files.place import Place, faults_at
+from config.workspace_files.place import WorkspaceTarget, faults_at
 from config.workspace_files.shapes import ActionFile, GivenServerFile, OffersFile, offers_in
 from mcp_servers.client.values import Effect
 from mcp_servers.models import ActionRule, GlobalServer, McpServer, ServerScope, meta_tools
@@ -23,7 +23,7 @@ def _given(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:
     return rows.exclude(**own).select_related("global_server", "workspace")
 
 
-def given_server_files(place: Place) -> list[GivenServerFile]:
+def given_server_files(place: WorkspaceTarget) -> list[GivenServerFile]:
     """Every server of the platform that is on by choice, and every other one about which something is decided."""
     decided, actions = decided_of(place.pk), _actions_of(place.pk)
     files = []
@@ -55,7 +55,7 @@ def _file_of(rule: ActionRule) -> ActionFile:
     )
 
 
-def put_given_server(place: Place, wanted: GivenServerFile) -> None:
+def put_given_server(place: WorkspaceTarget, wanted: GivenServerFile) -> None:
     """Switch a server of the platform on or off, and decide about what a given server offers.
 
     Raises:
@@ -82,7 +82,9 @@ def put_given_server(place: Place, wanted: GivenServerFile) -> None:
     _put_actions(place, row, wanted, where)
 
 
-def _put_actions(place: Place, server: McpServer, wanted: GivenServerFile, where: str) -> None:
+def _put_actions(
+    place: WorkspaceTarget, server: McpServer, wanted: GivenServerFile, where: str
+) -> None:
     rules = ActionRule.objects.for_workspace(place.pk).filter(server=server)
     now = {rule.key: rule for rule in rules.select_related("server__workspace")}
     kept = {_key_of(one): one for one in wanted.actions}

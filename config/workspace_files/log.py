@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from audit.alerts.services import RuleDraft, create_rule, switch_rule, update_rule
+from audit.alerts.services import AlertRuleDraft, create_rule, switch_rule, update_rule
 from audit.models import AlertRule, AuditStream, ReportSchedule, SavedView
 from audit.reviews.saved_views import change_view, save_view
 from audit.reviews.schedules import (
@@ -25,7 +25,7 @@ from audit.streams.services import (
     pause_stream,
     update_stream,
 )
-from config.workspace_files.place import Place, faults_at, stored_or_given
+from config.workspace_files.place import WorkspaceTarget, faults_at, stored_or_given
 from config.workspace_files.shapes import AlertFile, ScheduleFile, StreamFile, ViewFile
 from workspaces.errors import InvalidInput
 from workspaces.models import User
@@ -35,7 +35,7 @@ from workspaces.secret_memory import without_secrets
 _ALERT = tuple(name for name in AlertFile.model_fields if name != "is_active")
 
 
-def alert_files(place: Place) -> list[AlertFile]:
+def alert_files(place: WorkspaceTarget) -> list[AlertFile]:
     """Every alert rule, by name; what is secret in an address is masked."""
     rows = AlertRule.objects.for_workspace(place.pk).order_by("name", "id")
     files = (
@@ -46,7 +46,7 @@ def alert_files(place: Place) -> list[AlertFile]:
     ]
 
 
-def put_alert(place: Place, wanted: AlertFile, present: Mapping[str, AlertFile]) -> None:
+def put_alert(place: WorkspaceTarget, wanted: AlertFile, present: Mapping[str, AlertFile]) -> None:
     """Add a rule or change the first one of that name.
 
     Raises:
@@ -59,7 +59,7 @@ def put_alert(place: Place, wanted: AlertFile, present: Mapping[str, AlertFile])
     rule = rows[0] if now is not None else None
     secret = ""
     with faults_at(f"alerts.{wanted.name}"):
-        draft = RuleDraft(
+        draft = AlertRuleDraft(
             **{
                 **wanted.model_dump(mode="json", include=set(_ALERT)),
                 "webhook_url": stored_or_given(
@@ -80,7 +80,7 @@ def put_alert(place: Place, wanted: AlertFile, present: Mapping[str, AlertFile])
         _tell_secret(place, wanted.name)
 
 
-def stream_files(place: Place) -> list[StreamFile]:
+def stream_files(place: WorkspaceTarget) -> list[StreamFile]:
     """Every stream of the workspace, by name; what is secret in an address is masked."""
     names = ("name", "kind", "target", "ca_certificates", "client_certificate", "is_paused")
     rows = AuditStream.objects.for_workspace(place.pk).order_by("name", "id")
@@ -88,7 +88,9 @@ def stream_files(place: Place) -> list[StreamFile]:
     return [one.model_copy(update={"target": without_secrets(one.target)}) for one in files]
 
 
-def put_stream(place: Place, wanted: StreamFile, present: Mapping[str, StreamFile]) -> None:
+def put_stream(
+    place: WorkspaceTarget, wanted: StreamFile, present: Mapping[str, StreamFile]
+) -> None:
     """Add a stream, which begins with what comes from now on, or change the first one of that name.
 
     Raises:
@@ -130,13 +132,13 @@ def put_stream(place: Place, wanted: StreamFile, present: Mapping[str, StreamFil
             pause_stream(stream=stream, actor=place.actor, is_paused=wanted.is_paused)
 
 
-def _tell_secret(place: Place, name: str) -> None:
+def _tell_secret(place: WorkspaceTarget, name: str) -> None:
     place.notes.append(
         _("“%(name)s” signs with a new secret. Renew it on its page to see it.") % {"name": name}
     )
 
 
-def view_files(place: Place) -> list[ViewFile]:
+def view_files(place: WorkspaceTarget) -> list[ViewFile]:
     """The views that all readers of the log share; of two with one name, the older one."""
     if not has_permission(place.actor, Permission.VIEW_AUDIT, workspace_id=place.pk):
         return []
@@ -148,7 +150,9 @@ def view_files(place: Place) -> list[ViewFile]:
     return list(found.values())
 
 
-def put_view(place: Place, wanted: ViewFile, present: Mapping[tuple[str, str], ViewFile]) -> None:
+def put_view(
+    place: WorkspaceTarget, wanted: ViewFile, present: Mapping[tuple[str, str], ViewFile]
+) -> None:
     """Add a shared view, or change it.
 
     Raises:
@@ -173,7 +177,7 @@ def put_view(place: Place, wanted: ViewFile, present: Mapping[tuple[str, str], V
         change_view(view=view, actor=place.actor, query=wanted.query)
 
 
-def schedules_left_out(place: Place) -> str:
+def schedules_left_out(place: WorkspaceTarget) -> str:
     """Say in a comment that the file has no schedules, because whoever takes it may not export the log."""
     if _may_export(place):
         return ""
@@ -188,11 +192,11 @@ def schedules_left_out(place: Place) -> str:
     )
 
 
-def _may_export(place: Place) -> bool:
+def _may_export(place: WorkspaceTarget) -> bool:
     return has_permission(place.actor, Permission.EXPORT_AUDIT, workspace_id=place.pk)
 
 
-def schedule_files(place: Place) -> list[ScheduleFile]:
+def schedule_files(place: WorkspaceTarget) -> list[ScheduleFile]:
     """Every schedule, with the addresses of who gets it."""
     if not _may_export(place):
         return []
@@ -215,7 +219,9 @@ def schedule_files(place: Place) -> list[ScheduleFile]:
     ]
 
 
-def put_schedule(place: Place, wanted: ScheduleFile, present: Mapping[str, ScheduleFile]) -> None:
+def put_schedule(
+    place: WorkspaceTarget, wanted: ScheduleFile, present: Mapping[str, ScheduleFile]
+) -> None:
     """Add a schedule, or change the first one of that name.
 
     Raises:

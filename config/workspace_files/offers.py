@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from config.workspace_files.place import Place, faults_at
+from config.workspace_files.place import WorkspaceTarget, faults_at
 from config.workspace_files.shapes import OffersFile, ToolSettings
 from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, McpTool
 from mcp_servers.registry.services import (
@@ -43,7 +43,7 @@ def _switched_off(rows: Any, named: str) -> list[tuple[UUID, str]]:
     return list(dict.fromkeys(off))  # a template may have the address of a resource
 
 
-def put_offers(place: Place, server: McpServer, wanted: OffersFile, where: str) -> None:
+def put_offers(place: WorkspaceTarget, server: McpServer, wanted: OffersFile, where: str) -> None:
     """Decide about a server's offers; what the file does not name goes back to its usual settings.
 
     Args:
@@ -93,7 +93,7 @@ def _settings_of(tool: McpTool) -> ToolSettings:
 
 
 def _put_tools(
-    place: Place, server: McpServer, wanted: Mapping[str, ToolSettings], where: str
+    place: WorkspaceTarget, server: McpServer, wanted: Mapping[str, ToolSettings], where: str
 ) -> None:
     rows = McpTool.objects.for_workspace(place.pk).filter(server=server, removed_at=None)
     tools = {tool.name: tool for tool in rows.select_related("server")}
@@ -110,7 +110,7 @@ def _put_tools(
             _set_tool(place, tools[name], wanted.get(name, ToolSettings()))
 
 
-def _set_tool(place: Place, tool: McpTool, wanted: ToolSettings) -> None:
+def _set_tool(place: WorkspaceTarget, tool: McpTool, wanted: ToolSettings) -> None:
     now = _settings_of(tool)
     if wanted.is_enabled != now.is_enabled:
         set_tool_enabled(tool=tool, is_enabled=wanted.is_enabled, actor=place.actor)

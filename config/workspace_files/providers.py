@@ -21,7 +21,7 @@ from chat.services.providers import (
     change_provider,
     describe_model,
 )
-from config.workspace_files.place import Place, faults_at, stored_or_given
+from config.workspace_files.place import WorkspaceTarget, faults_at, stored_or_given
 from config.workspace_files.shapes import ModelFile, ProviderFile
 from workspaces.errors import InvalidInput
 from workspaces.secret_memory import without_secrets
@@ -39,7 +39,7 @@ class KeysUntested(InvalidInput):
     """New keys could not be tested, and none was refused: they may be stored all the same, if somebody says so."""
 
 
-def provider_files(place: Place) -> list[ProviderFile]:
+def provider_files(place: WorkspaceTarget) -> list[ProviderFile]:
     """Every provider of the workspace, by name."""
     known: dict[UUID | None, dict[str, ModelFile]] = {}
     rows = offered_models(place.pk).exclude(provider=None)
@@ -50,7 +50,7 @@ def provider_files(place: Place) -> list[ProviderFile]:
     return [_provider_file(row, known.get(row.pk, {})) for row in _providers(place)]
 
 
-def _providers(place: Place) -> Iterable[ModelProvider]:
+def _providers(place: WorkspaceTarget) -> Iterable[ModelProvider]:
     rows = ModelProvider.objects.for_workspace(place.pk)
     return rows.select_related("fallback").order_by("name")
 
@@ -73,7 +73,7 @@ def _facts_of(row: ProviderModel) -> ModelFile:
     return ModelFile(**{name: getattr(row, name) for name in _FACTS})
 
 
-def try_new_keys(place: Place, wanted: Sequence[ProviderFile]) -> dict[str, str]:
+def try_new_keys(place: WorkspaceTarget, wanted: Sequence[ProviderFile]) -> dict[str, str]:
     """Ask each provider for a word with the key that the file gives it, unless that is stored already.
 
     It waits for others, so it goes before the transaction that applies the file.
@@ -111,7 +111,7 @@ def try_new_keys(place: Place, wanted: Sequence[ProviderFile]) -> dict[str, str]
     return works_at
 
 
-def note_untested_keys(place: Place, wanted: Sequence[ProviderFile]) -> None:
+def note_untested_keys(place: WorkspaceTarget, wanted: Sequence[ProviderFile]) -> None:
     """Say which keys are stored though nobody knows whether they work."""
     for one, _row, _draft_of in _with_new_keys(place, wanted):
         place.notes.append(
@@ -121,7 +121,7 @@ def note_untested_keys(place: Place, wanted: Sequence[ProviderFile]) -> None:
 
 
 def _with_new_keys(
-    place: Place, wanted: Sequence[ProviderFile]
+    place: WorkspaceTarget, wanted: Sequence[ProviderFile]
 ) -> list[tuple[ProviderFile, ModelProvider | None, ProviderDraft]]:
     """Those with a key that is not stored for this address, as they are stored and as they shall be."""
     stored = {row.name: row for row in _providers(place)}
@@ -145,7 +145,7 @@ def _is_stored(row: ModelProvider, base_url: str, key: str) -> bool:
 
 
 def put_providers(
-    place: Place, wanted: Sequence[ProviderFile], works_at: Mapping[str, str]
+    place: WorkspaceTarget, wanted: Sequence[ProviderFile], works_at: Mapping[str, str]
 ) -> None:
     """Add providers, or change those of the same names.
 
@@ -187,7 +187,7 @@ def _refuse_other_kind(wanted: ProviderFile, now: ProviderFile | None) -> None:
     raise InvalidInput(fields={"shared": [told % {"name": wanted.name}]})
 
 
-def _add(place: Place, wanted: ProviderFile) -> None:
+def _add(place: WorkspaceTarget, wanted: ProviderFile) -> None:
     with faults_at(f"providers.{wanted.name}"):
         draft = _draft(wanted, base_url=stored_or_given("base_url", wanted.base_url, None, None))
         add_provider(workspace=place.workspace, draft=draft, actor=place.actor)
@@ -199,7 +199,7 @@ def _add(place: Place, wanted: ProviderFile) -> None:
 
 
 def _change(
-    place: Place,
+    place: WorkspaceTarget,
     wanted: ProviderFile,
     now: ProviderFile | None,
     ids: Mapping[str, UUID],

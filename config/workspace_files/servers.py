@@ -9,7 +9,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from config.workspace_files.offers import decided_of
-from config.workspace_files.place import Place, faults_at, stored_or_given
+from config.workspace_files.place import WorkspaceTarget, faults_at, stored_or_given
 from config.workspace_files.shapes import OffersFile, ServerFile
 from mcp_servers.models import (
     LogLevel,
@@ -42,7 +42,7 @@ def own_servers(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:
     return rows.filter(scope=ServerScope.WORKSPACE, owner=None, hosted_by="")
 
 
-def server_files(place: Place) -> list[ServerFile]:
+def server_files(place: WorkspaceTarget) -> list[ServerFile]:
     """Every server as the file has it, by name."""
     rows = own_servers(place.pk).select_related("program").order_by("name")
     decided = decided_of(place.pk)
@@ -61,7 +61,9 @@ def _server_file(
     return ServerFile.model_validate({**values, **dict(decided)})
 
 
-def put_server(place: Place, wanted: ServerFile, present: Mapping[str, ServerFile]) -> McpServer:
+def put_server(
+    place: WorkspaceTarget, wanted: ServerFile, present: Mapping[str, ServerFile]
+) -> McpServer:
     """Add a server or change the one of that name, without its tools.
 
     Raises:
@@ -89,7 +91,7 @@ def put_server(place: Place, wanted: ServerFile, present: Mapping[str, ServerFil
 
 
 def _draft(
-    place: Place, wanted: ServerFile, now: ServerFile | None, stored: McpServer | None
+    place: WorkspaceTarget, wanted: ServerFile, now: ServerFile | None, stored: McpServer | None
 ) -> ServerDraft:
     values: dict[str, Any] = {name: getattr(wanted, name) for name in _SAME_NAME}
     values["parameters"] = _parameters(wanted, now, stored)

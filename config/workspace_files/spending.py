@@ -12,13 +12,13 @@ from chat.services.spending_limits import (
     set_limits,
     set_member_limit,
 )
-from config.workspace_files.place import Place, faults_at
+from config.workspace_files.place import WorkspaceTarget, faults_at
 from config.workspace_files.shapes import LimitFile, SpendingFile
 from workspaces.errors import InvalidInput
 from workspaces.models import Membership
 
 
-def spending_file(place: Place) -> SpendingFile | None:
+def spending_file(place: WorkspaceTarget) -> SpendingFile | None:
     """The limits that are set; None: nobody has set any."""
     rows = SpendingPolicy.objects.for_workspace(place.pk)
     policy: SpendingPolicy | None = rows.first()
@@ -37,7 +37,7 @@ def spending_file(place: Place) -> SpendingFile | None:
     )
 
 
-def put_spending(place: Place, wanted: SpendingFile) -> None:
+def put_spending(place: WorkspaceTarget, wanted: SpendingFile) -> None:
     """Set the limits as the file says.
 
     Raises:

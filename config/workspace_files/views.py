@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from chat.models import Bud
-from config.workspace_files.applying import Applied, ChecksMissing, apply_file, check_buds
+from config.workspace_files.applying import AppliedChanges, ChecksMissing, apply_file, check_buds
 from config.workspace_files.exporting import write_workspace
-from config.workspace_files.place import Place
+from config.workspace_files.place import WorkspaceTarget
 from config.workspace_files.providers import KeysUntested
 from workspaces.errors import InvalidInput
 from workspaces.pages.file_or_text import read_file_or_text
@@ -36,7 +36,7 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
     place = _place_of(request)
     given = read_file_or_text(request, most_bytes=_LONGEST_UPLOAD)
     faults: dict[str, list[str]] = {}
-    applied: Applied | None = None
+    applied: AppliedChanges | None = None
     is_untested = "untested_keys" in request.POST
     may_skip_test = is_untested
     skips_checks = may_skip_checks = "skip_checks" in request.POST
@@ -95,11 +95,11 @@ def download(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     return response
 
 
-def _place_of(request: WorkspaceRequest) -> Place:
+def _place_of(request: WorkspaceRequest) -> WorkspaceTarget:
     if request.workspace is None:
         raise Http404
     require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=request.workspace.pk)
-    return Place(request.workspace, request.actor)
+    return WorkspaceTarget(request.workspace, request.actor)
 
 
 def _lines_of(diff: str) -> list[tuple[str, str]]:

@@ -43,7 +43,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DiffLine:
     """One value of a tree: added, removed, or changed."""
 
     path: str
@@ -65,7 +65,7 @@ class PartDiff:
     label: str
     words: tuple[Words, ...] = ()
     """For texts."""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[DiffLine, ...] = ()
     """For schemas, hints and metadata."""
     left_out: int = 0
     """Further lines."""
@@ -138,11 +138,11 @@ def _run(change: Change, words: Sequence[str]) -> Iterator[Words]:
         yield Words(change=change, text="".join(words))
 
 
-def _lines(old: Any, new: Any) -> Iterator[Line]:
+def _lines(old: Any, new: Any) -> Iterator[DiffLine]:
     before, after = dict(_leaves(old)), dict(_leaves(new))
     for path in dict.fromkeys([*before, *after]):
         if before.get(path) != after.get(path):
-            yield Line(path=path, before=before.get(path, ""), after=after.get(path, ""))
+            yield DiffLine(path=path, before=before.get(path, ""), after=after.get(path, ""))
 
 
 def _leaves(value: Any) -> Iterator[tuple[str, str]]:

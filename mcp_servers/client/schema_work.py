@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 from urllib.parse import unquote
 
-from mcp_servers.client.schema_recursion import Applied, Recursion
+from mcp_servers.client.schema_recursion import AppliedSubschemas, Recursion
 
 _DATA_KEYWORDS: Final = frozenset({"const", "enum", "default", "example", "examples"})
 _DEFINITIONS: Final = ("/$defs", "/definitions")
@@ -78,14 +78,14 @@ def _recursive_work(parts: dict[str, _Part], needed: dict[str, list[str]], what:
 
 def _applied(
     parts: dict[str, _Part], needed: dict[str, list[str]], what: str
-) -> dict[str, Applied]:
+) -> dict[str, AppliedSubschemas]:
     """What each part that is applied to anything applies, from the top on."""
     holders = _holders(parts)
     inside: dict[str, list[str]] = {holder: [] for holder in holders}
     for one in parts.values():
         if one.outer in inside:
             inside[one.outer].append(one.pointer)
-    applied: dict[str, Applied] = {}
+    applied: dict[str, AppliedSubschemas] = {}
     pending = [""]
     while pending:
         pointer = pending.pop()
@@ -101,8 +101,8 @@ def _applied(
 
 def _applied_by(
     part: _Part, needed: list[str], inside: dict[str, list[str]], parts: dict[str, _Part]
-) -> Applied:
-    applied = Applied(weight=2 if _UNEVALUATED & part.node.keys() else 1)
+) -> AppliedSubschemas:
+    applied = AppliedSubschemas(weight=2 if _UNEVALUATED & part.node.keys() else 1)
     if isinstance(properties := part.node.get("properties"), dict):
         applied.named = frozenset(properties)
     for inner, times in Counter(needed).items():

@@ -37,7 +37,7 @@ UNFIT: Final = "This answer belongs to no open question. Call the tool again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class InputReply:
     """What a client sends along when it makes a call again."""
 
     state: str
@@ -87,7 +87,7 @@ def ask(
 
 @transaction.atomic
 def take_up(
-    caller: EndpointCaller, tool_id: UUID, arguments: Mapping[str, Any], reply: Reply
+    caller: EndpointCaller, tool_id: UUID, arguments: Mapping[str, Any], reply: InputReply
 ) -> TakenUp:
     """Give a server the answers of a person; a question without one is cancelled.
 
@@ -116,7 +116,7 @@ def take_up(
     return TakenUp(call_id=call_id, checkpoint=kept["checkpoint"])
 
 
-def _answer_in(reply: Reply, row: InputRequest) -> mcp_types.ElicitResult:
+def _answer_in(reply: InputReply, row: InputRequest) -> mcp_types.ElicitResult:
     given = reply.responses.get(str(row.pk))
     if isinstance(given, mcp_types.ElicitResult):
         return given

@@ -18,7 +18,7 @@ from mcp_servers.client.errors import (
 )
 from mcp_servers.client.hidden_text import strip_hidden_json
 from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
-from mcp_servers.endpoint.asking import UNFIT, NoOpenQuestion, PutAside, Reply, ask, take_up
+from mcp_servers.endpoint.asking import UNFIT, InputReply, NoOpenQuestion, PutAside, ask, take_up
 from mcp_servers.endpoint.content import as_block, as_text
 from mcp_servers.endpoint.offering import ASKS, find
 from mcp_servers.endpoint.unknown import find_unoffered, tell_unknown
@@ -37,7 +37,7 @@ async def call(
     arguments: Mapping[str, Any],
     *,
     can_be_asked: bool = False,
-    reply: Reply | None = None,
+    reply: InputReply | None = None,
 ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
     """Call the tool that the client knows by this name. What a rule or the server refuses is a result with an error.
 

@@ -29,7 +29,7 @@ ASKS: Final = "In Trellis a person approves each call of this tool, so calls fro
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class EndpointTool:
     """One tool under the name that the client knows."""
 
     name: str
@@ -76,7 +76,7 @@ class Found:
     addresses: Addresses
 
 
-def offers_for(caller: EndpointCaller) -> list[Offer]:
+def offers_for(caller: EndpointCaller) -> list[EndpointTool]:
     """What this client may use now, by name. Five statements."""
     rules = call_rules.PersonRules(
         call_rules.enabled_rules(caller.workspace_id), call_rules.role_of(caller.actor)
@@ -101,7 +101,7 @@ def offers_for(caller: EndpointCaller) -> list[Offer]:
         return _asks_first(tool, remembered, rules.every_call(tool))
 
     return [
-        Offer(name, tool, asks_first(tool))
+        EndpointTool(name, tool, asks_first(tool))
         for name, tool in sorted((name, by_id[tool_id]) for name, tool_id in names.items())
         if _may_be_called(tool, reads_only=caller.reads_only) and not rules.why_blocked(tool)
     ]
@@ -139,7 +139,9 @@ def find(caller: EndpointCaller, name: str) -> Found | None:
     return Found(tool_id, definition_hash, named.server_id, Addresses(servers))
 
 
-def page_after(offers: Sequence[Offer], cursor: str) -> tuple[Sequence[Offer], str | None]:
+def page_after(
+    offers: Sequence[EndpointTool], cursor: str
+) -> tuple[Sequence[EndpointTool], str | None]:
     """The tools after this name, and the cursor of the next page; None: there is none."""
     start = bisect_right(offers, cursor, key=lambda offer: offer.name) if cursor else 0
     page = offers[start : start + PAGE]

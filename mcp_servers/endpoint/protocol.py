@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_servers.client.errors import ChangesRefused
 from mcp_servers.endpoint import prompts, resources
-from mcp_servers.endpoint.asking import Reply
+from mcp_servers.endpoint.asking import InputReply
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
 from mcp_servers.endpoint.paging import fitting
@@ -45,7 +45,7 @@ MOST_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(slots=True)
-class Answer:
+class EndpointResponse:
     """What goes back to the client."""
 
     status: int = 500
@@ -63,14 +63,14 @@ class _Exchange:
 
 async def answer(
     caller: EndpointCaller, *, headers: Sequence[tuple[bytes, bytes]], body: bytes
-) -> tuple[Answer, bool]:
+) -> tuple[EndpointResponse, bool]:
     """Answer one request. The second value tells that the client's token does not allow what it asked for.
 
     Args:
         headers: of the request, with names in lower case.
     """
     exchange = _Exchange(caller)
-    given = Answer()
+    given = EndpointResponse()
     manager = StreamableHTTPSessionManager(
         _server(), stateless=True, json_response=True, max_request_body_size=MOST_BYTES
     )
@@ -166,7 +166,7 @@ async def _call(
     exchange = _exchange_of(context)
     reply = None
     if params.request_state is not None:
-        reply = Reply(state=params.request_state, responses=params.input_responses or {})
+        reply = InputReply(state=params.request_state, responses=params.input_responses or {})
     try:
         return await call(
             exchange.caller,

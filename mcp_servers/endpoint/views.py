@@ -61,7 +61,7 @@ class EndpointAuthentication(ApiTokenAuthentication):
 
 
 @extend_schema(exclude=True)
-class Endpoint(APIView):
+class EndpointView(APIView):
     """Streamable HTTP without sessions: one POST, one answer. Other methods are 405."""
 
     authentication_classes = (EndpointAuthentication,)

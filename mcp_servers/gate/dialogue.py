@@ -70,7 +70,7 @@ class Dialogue:
 
     def __init__(
         self,
-        origin: elicitation.Origin,
+        origin: elicitation.QuestionOrigin,
         *,
         spec: ConnectionSpec,
         caller: CallerOnItsLoop,

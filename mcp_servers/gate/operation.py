@@ -330,10 +330,10 @@ class ServerOperation(Operation[Out]):
         return self.found
 
     @property
-    def origin(self) -> elicitation.Origin:
+    def origin(self) -> elicitation.QuestionOrigin:
         """Where a question of the server comes from."""
         request = self.request
-        return elicitation.Origin(
+        return elicitation.QuestionOrigin(
             call_id=request.call_id,
             server=self.server,
             tool_name=self.name[:256],

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcp_servers.gate.dialogue import Dialogue
     from mcp_servers.gate.operation import ServerOperation
     from mcp_servers.models import InputRequest, McpServer
-    from mcp_servers.registry.elicitation import Origin
+    from mcp_servers.registry.elicitation import QuestionOrigin
 
 T = TypeVar("T")
 What = TypeVar("What")
@@ -203,7 +203,9 @@ class SigningIn:
         return _sign_in_for(self._origin.server, self._operation.spec, reason, scopes)
 
 
-async def sign_in_first(origin: Origin, spec: ConnectionSpec, caller: CallerOnItsLoop) -> None:
+async def sign_in_first(
+    origin: QuestionOrigin, spec: ConnectionSpec, caller: CallerOnItsLoop
+) -> None:
     """Ask for a sign-in before anybody is asked to approve a call that cannot run without it.
 
     Returns only if somebody has signed in meanwhile, so that the call may be admitted now.
@@ -225,7 +227,7 @@ async def sign_in_first(origin: Origin, spec: ConnectionSpec, caller: CallerOnIt
     await caller.checkpointed("")
 
 
-def why_nobody_signed_in(origin: Origin) -> str | None:
+def why_nobody_signed_in(origin: QuestionOrigin) -> str | None:
     """Why the last sign-in that a call asked for did not come about; None: it did, or none was asked for."""
     row = sign_ins_of(origin).last()
     words = _WORDS_OF.get(str(row.status)) if row is not None else None

@@ -29,7 +29,7 @@ from mcp_servers.oauth.grants import Holder, find_grant, serves
 from mcp_servers.oauth.identity import Identity
 from mcp_servers.oauth.obtaining import obtain
 from mcp_servers.oauth.reasons import WORDS, Reason, SignInFailed
-from mcp_servers.oauth.values import IssuerMetadata, Tokens
+from mcp_servers.oauth.values import IssuerMetadata, TokenResponse
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now, in_database, is_unavailable
 
@@ -245,7 +245,7 @@ async def _fetch(work: _Work) -> AccessToken | NoToken:
     return await _keep(work, given)
 
 
-async def _keep(work: _Work, given: Tokens) -> AccessToken | NoToken:
+async def _keep(work: _Work, given: TokenResponse) -> AccessToken | NoToken:
     """Store a new token, also where the database is away for a moment: the issuer gave it once, and the old one may be void."""
     loop = asyncio.get_running_loop()
     until = loop.time() + STORE_SECONDS
@@ -338,7 +338,7 @@ def _claim(holder: Holder, generation: int) -> _Work | AccessToken | NoToken | N
 
 
 @transaction.atomic
-def _store(work: _Work, given: Tokens) -> AccessToken | NoToken:
+def _store(work: _Work, given: TokenResponse) -> AccessToken | NoToken:
     """Keep a new token, before anybody uses it; none if the grant is gone."""
     grant = _locked(work.holder, work.generation)
     if grant is None:

@@ -40,7 +40,7 @@ from mcp_servers.oauth.probing import ask_challenge
 from mcp_servers.oauth.reasons import Reason, SignInFailed
 from mcp_servers.oauth.values import (
     StartedSignIn,
-    Tokens,
+    TokenResponse,
     joined,
     scopes_of,
 )
@@ -258,7 +258,7 @@ def _finish(
 
 @transaction.atomic
 def _store_grant(
-    server: McpServer, attempt: OAuthAttempt, given: Tokens, actor: Actor
+    server: McpServer, attempt: OAuthAttempt, given: TokenResponse, actor: Actor
 ) -> OAuthGrant:
     current = _lock(server)
     under_way = OAuthAttempt.objects.for_workspace(server.workspace_id).filter(

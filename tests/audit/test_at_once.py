@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from audit.alerts.services import RuleDraft, create_rule, delete_rule, switch_rule, update_rule
+from audit.alerts.services import AlertRuleDraft, create_rule, delete_rule, switch_rule, update_rule
 from audit.models import AlertRule, AuditPolicy, AuditStream, ReportSchedule
 from audit.retention.policies import PolicyChange, change_policy
 from audit.reviews.schedules import ScheduleDraft, create_schedule, delete_schedule, pause_schedule
@@ -90,7 +90,9 @@ DRAFT: dict[str, Any] = {"condition": "timeout", "window_minutes": 15}
 
 
 def a_rule(tenant: Tenant) -> AlertRule:
-    draft = RuleDraft(name="slow", threshold=5, webhook_url="https://hook.example.org/", **DRAFT)
+    draft = AlertRuleDraft(
+        name="slow", threshold=5, webhook_url="https://hook.example.org/", **DRAFT
+    )
     rule, _ = create_rule(
         workspace_id=tenant.workspace.pk, actor=tenant.actor("owner"), draft=draft
     )
@@ -101,7 +103,9 @@ def test_a_rule_that_is_switched_keeps_what_was_changed(tenant: Tenant) -> None:
     """REL-1548: and one that is changed stays switched off."""
     rule, owner = a_rule(tenant), tenant.actor("owner")
     switching = seen_before(rule)
-    draft = RuleDraft(name="slow", threshold=9, webhook_url="https://other.example.org/", **DRAFT)
+    draft = AlertRuleDraft(
+        name="slow", threshold=9, webhook_url="https://other.example.org/", **DRAFT
+    )
     secret = update_rule(rule=rule, actor=owner, draft=draft)
     switch_rule(rule=switching, actor=owner, is_active=False)
     update_rule(rule=rule, actor=owner, draft=draft)
@@ -115,7 +119,7 @@ def test_a_rule_that_was_deleted_does_not_come_back(tenant: Tenant) -> None:
     rule, owner = a_rule(tenant), tenant.actor("owner")
     late = seen_before(rule)
     delete_rule(rule=rule, actor=owner)
-    draft = RuleDraft(name="slow", threshold=9, **DRAFT)
+    draft = AlertRuleDraft(name="slow", threshold=9, **DRAFT)
     with pytest.raises(NotFound):
         update_rule(rule=late, actor=owner, draft=draft)
     with pytest.raises(NotFound):

@@ -15,7 +15,7 @@ from workspaces.actors import Role
 from workspaces.admin.roles import GivesRoles
 from workspaces.errors import Conflict
 from workspaces.models import Membership
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import AsksBeforeSaving, actor_of, telling
 from workspaces.pages.row_actions import Question, given_reason, row_action
 from workspaces.people.services import (
@@ -71,7 +71,7 @@ _ROLE_QUESTIONS: Final = {
 class MembershipAdmin(AsksBeforeSaving, GivesRoles):
     """Members of the workspace: their roles, and who may audit."""
 
-    section = Section.PEOPLE
+    section = AdminSection.PEOPLE
     manage_permission = Permission.MANAGE_MEMBERS
     page_name = _("Members")
     list_display = ["user", "address_confirmed", "role", "auditor", "suspended", "created_at"]

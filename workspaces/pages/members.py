@@ -173,7 +173,7 @@ def member_access(
     faults = _without_them(faults)
     after = None
     try:
-        after = access.Mark.read(request.GET["after"]) if request.GET.get("after") else None
+        after = access.AccessCursor.read(request.GET["after"]) if request.GET.get("after") else None
     except InvalidInput:
         faults.append(first_page_instead())
     page = access.access_page(membership, kind=kind, after=after)

@@ -23,7 +23,7 @@ from workspaces.pages.parts import workspace_of
 from workspaces.people.inviting import (
     LONGEST,
     MOST,
-    Sent,
+    InvitationResult,
     invite_many,
     mail_many,
     read_invitees,
@@ -86,7 +86,7 @@ def _invite_page(
     request: WorkspaceRequest,
     workspace: Workspace,
     *,
-    links: Sequence[Sent],
+    links: Sequence[InvitationResult],
     faults: Mapping[str, list[str]] | None = None,
     text: str = "",
     role: str = Role.MEMBER.value,

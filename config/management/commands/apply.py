@@ -21,7 +21,7 @@ from chat.services.check_runs import advance_run
 from config.workspace_files import (
     ChecksMissing,
     KeysUntested,
-    Place,
+    WorkspaceTarget,
     apply_file,
     check_buds,
     fill_variables,
@@ -69,7 +69,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = find_workspace(options["workspace"])
         person, actor = find_person(workspace, options["user"])
-        place = Place(workspace, actor)
+        place = WorkspaceTarget(workspace, actor)
         path: Path = options["file"]
         try:
             text = sys.stdin.read() if str(path) == "-" else path.read_text()
@@ -102,7 +102,7 @@ class Command(BaseCommand):
         self.stdout.write(applied.diff or "Nothing changes.")
         self._tell_notes(place)
 
-    def _run(self, runs: Sequence[CheckRun], place: Place) -> None:
+    def _run(self, runs: Sequence[CheckRun], place: WorkspaceTarget) -> None:
         """Take runs to their end: their answers come from this process, and would end with it."""
         self._tell_notes(place)
         for run in runs:
@@ -115,6 +115,6 @@ class Command(BaseCommand):
         if place.notes or not all(has_passed(run) for run in runs):
             raise CommandError("Not all checks have run and passed.", returncode=1)
 
-    def _tell_notes(self, place: Place) -> None:
+    def _tell_notes(self, place: WorkspaceTarget) -> None:
         for note in place.notes:
             self.stdout.write(f"Note: {note}")

@@ -20,7 +20,7 @@ from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.backoff import JITTER, Backoff
 from mcp_servers.client.connections.change_notices import News
 from mcp_servers.client.connections.connection import CLOSED_SECONDS, Connection, ConnectionEvents
-from mcp_servers.client.connections.facts import ConnectionStatus, Listing
+from mcp_servers.client.connections.facts import ConnectionStatus, ServerListing
 from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.connections.listing import read_lists
 from mcp_servers.client.connections.slots import FairSlots
@@ -225,7 +225,7 @@ class Pool:
 
     async def list_offers(
         self, spec: ConnectionSpec, *, at_once: bool = False, tools_only: bool = False
-    ) -> Listing:
+    ) -> ServerListing:
         """All tools, resources and prompts of a server, as it sends them.
 
         Raises:
@@ -236,7 +236,7 @@ class Pool:
             spec, lambda connection: read_lists(connection, tools_only=tools_only), at_once=at_once
         )
 
-    async def list_tools(self, spec: ConnectionSpec, *, at_once: bool = False) -> Listing:
+    async def list_tools(self, spec: ConnectionSpec, *, at_once: bool = False) -> ServerListing:
         """The tools alone; raises as list_offers()."""
         return await self.list_offers(spec, at_once=at_once, tools_only=True)
 

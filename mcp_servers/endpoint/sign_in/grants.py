@@ -70,7 +70,7 @@ class Asked:
     resource: str
 
 
-class Tokens(NamedTuple):
+class IssuedTokens(NamedTuple):
     """What a client is given."""
 
     access: str
@@ -166,7 +166,9 @@ def find(plain: str, kind: TokenKind, *, client: KnownClient | None = None) -> C
     return found
 
 
-def exchange(token: ClientToken, plain: str, *, scopes: Sequence[str] | None = None) -> Tokens:
+def exchange(
+    token: ClientToken, plain: str, *, scopes: Sequence[str] | None = None
+) -> IssuedTokens:
     """Give a client new tokens for a code or a refresh token, which serves no more from then on.
 
     A refresh token that comes twice at the same moment brings the same tokens twice.
@@ -190,7 +192,7 @@ def exchange(token: ClientToken, plain: str, *, scopes: Sequence[str] | None = N
 
 
 @transaction.atomic
-def _exchange(token: ClientToken, plain: str, scopes: Sequence[str] | None) -> Tokens | None:
+def _exchange(token: ClientToken, plain: str, scopes: Sequence[str] | None) -> IssuedTokens | None:
     now, sign_in = database_now(), token.sign_in
     rows = ClientToken.objects.for_workspace(sign_in.workspace_id).filter(sign_in=sign_in)
     noticed = min(token.expires_at, now + NOTICED_FOR)
@@ -213,10 +215,12 @@ def _exchange(token: ClientToken, plain: str, scopes: Sequence[str] | None) -> T
         _issue(sign_in, kind, expires_at, successor_of(plain, kind))
         for kind, expires_at in ends.items()
     )
-    return Tokens(access, refresh, sign_in.scopes, int(ACCESS_LIFE.total_seconds()))
+    return IssuedTokens(access, refresh, sign_in.scopes, int(ACCESS_LIFE.total_seconds()))
 
 
-def _same_again(token: ClientToken, plain: str, scopes: Sequence[str] | None) -> Tokens | None:
+def _same_again(
+    token: ClientToken, plain: str, scopes: Sequence[str] | None
+) -> IssuedTokens | None:
     """What the first use of a refresh token brought; None: it came too late, or it asks for something else.
 
     In the transaction that has waited for the first use to be committed.
@@ -236,7 +240,7 @@ def _same_again(token: ClientToken, plain: str, scopes: Sequence[str] | None) ->
     for one in (access, refresh):
         remember_secret(one, workspace_id=token.workspace_id)
     left = by_hash[hash_token(access)].expires_at - now
-    return Tokens(access, refresh, used.sign_in.scopes, int(left.total_seconds()))
+    return IssuedTokens(access, refresh, used.sign_in.scopes, int(left.total_seconds()))
 
 
 def successor_of(plain: str, kind: TokenKind) -> str:

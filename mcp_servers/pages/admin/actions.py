@@ -13,7 +13,7 @@ from django.utils.translation import ngettext_lazy
 from mcp_servers.models import ActionRule
 from mcp_servers.pages.admin.common import ReadOnlyAdmin
 from mcp_servers.registry.services.actions import remove_action_rule
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import actor_of
 from workspaces.pages.row_actions import Question, row_action
 
@@ -22,7 +22,7 @@ from workspaces.pages.row_actions import Question, row_action
 class ActionRuleAdmin(ReadOnlyAdmin):
     """Rules on actions that a hosted server's tool runs by name."""
 
-    section = Section.RULES
+    section = AdminSection.RULES
     list_display = ("action", "service", "category", "server", "effect")
     list_filter = ("effect",)
     list_select_related = ("server__workspace",)

@@ -42,7 +42,7 @@ class Group(models.TextChoices):
     OFF = "off", _("Switched off")
 
 
-class Origin(models.TextChoices):
+class ServerOrigin(models.TextChoices):
     """Where a server comes from."""
 
     WORKSPACE = "workspace", _("This workspace")
@@ -52,7 +52,7 @@ class Origin(models.TextChoices):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ServerSearch:
     """What somebody looks for. Words that name no group or origin are left out, and told."""
 
     words: str = ""
@@ -66,7 +66,7 @@ class Wanted:
     """What of the address is not known, in words."""
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> Wanted:
+    def read(cls, query: Mapping[str, str]) -> ServerSearch:
         """What the page's address says."""
         after = query.get("after", "")
         try:
@@ -77,7 +77,7 @@ class Wanted:
         return cls(
             words=query.get("q", "").strip().replace("\0", "")[:MAX_WORDS],
             group=group if group in Group else "",
-            origin=origin if origin in Origin else "",
+            origin=origin if origin in ServerOrigin else "",
             after=last,
             is_own=query.get("own") == "1",
             fault=_fault_of(query, group, origin),
@@ -100,7 +100,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class StateChoice:
     """One state to choose, with how many servers are in it."""
 
     label: str
@@ -120,14 +120,14 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerList:
+class ServerPage:
     """One page of servers."""
 
-    wanted: Wanted
+    wanted: ServerSearch
     total: int
     """All that the person may see."""
     found: int
-    choices: list[Choice]
+    choices: list[StateChoice]
     blocks: list[Block]
     next_address: str
     """Of the next page; empty: this is the last."""
@@ -138,7 +138,9 @@ class ServerList:
         return self.total > FEW or self.wanted.is_narrow or bool(self.wanted.fault)
 
 
-def list_servers(workspace: Workspace, *, user: User, actor: Actor, wanted: Wanted) -> ServerList:
+def list_servers(
+    workspace: Workspace, *, user: User, actor: Actor, wanted: ServerSearch
+) -> ServerPage:
     """One page of the servers that a person may see, those that need attention first."""
     rows = McpServer.objects.for_workspace(workspace).visible_to(user)
     rows = rows.filter(owner__isnull=not wanted.is_own)
@@ -154,7 +156,7 @@ def list_servers(workspace: Workspace, *, user: User, actor: Actor, wanted: Want
     full = rows.filter(pk__in=page).select_related("program", "global_server", "workspace")
     cards = {card.id: card for card in cards_of(full, actor=actor, as_rows=total > FEW)}
     following = replace(wanted, after=page[-1]) if start + PAGE < len(shown) else None
-    return ServerList(
+    return ServerPage(
         wanted=wanted,
         total=total,
         found=len(shown),
@@ -180,13 +182,13 @@ def _fault_of(query: Mapping[str, str], group: str, origin: str) -> str:
         return unknown[0]
     if group and group not in Group:
         return str(_("There is no state “%(name)s”.") % {"name": group[:50]})
-    if origin and origin not in Origin:
+    if origin and origin not in ServerOrigin:
         return str(_("Servers cannot come from “%(name)s”.") % {"name": origin[:50]})
     return ""
 
 
-def _choice(wanted: Wanted, group: str, label: str, count: int) -> Choice:
-    return Choice(
+def _choice(wanted: ServerSearch, group: str, label: str, count: int) -> StateChoice:
+    return StateChoice(
         label=label,
         count=count,
         address=replace(wanted, group=group, after=None).address(),
@@ -194,15 +196,17 @@ def _choice(wanted: Wanted, group: str, label: str, count: int) -> Choice:
     )
 
 
-def _matching(rows: McpServerQuerySet, wanted: Wanted, tools: McpToolQuerySet) -> McpServerQuerySet:
+def _matching(
+    rows: McpServerQuerySet, wanted: ServerSearch, tools: McpToolQuerySet
+) -> McpServerQuerySet:
     match wanted.origin:
-        case Origin.WORKSPACE:
+        case ServerOrigin.WORKSPACE:
             rows = rows.filter(scope=ServerScope.WORKSPACE, hosted_by="", program__isnull=True)
-        case Origin.PLATFORM:
+        case ServerOrigin.PLATFORM:
             rows = rows.filter(scope=ServerScope.GLOBAL)
-        case Origin.HOSTED:
+        case ServerOrigin.HOSTED:
             rows = rows.exclude(hosted_by="")
-        case Origin.PROGRAM:
+        case ServerOrigin.PROGRAM:
             rows = rows.filter(program__isnull=False)
     for word in wanted.words.split():
         rows = rows.filter(

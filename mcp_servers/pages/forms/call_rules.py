@@ -20,7 +20,7 @@ from mcp_servers.models.rule_conditions import (
     read_conditions,
 )
 from mcp_servers.registry.consent.rule_words import conditions_in_words
-from mcp_servers.registry.services.call_rules import RuleDraft
+from mcp_servers.registry.services.call_rules import CallRuleDraft
 from workspaces.actors import Role
 from workspaces.errors import InvalidInput
 from workspaces.pages.seen_values import NoticesOthers, digest_of
@@ -181,11 +181,11 @@ class CallRuleForm(NoticesOthers, forms.Form):
             return conditions_in_words(self._rule) or _now("nothing")
         return super()._in_words(name)
 
-    def draft(self) -> RuleDraft:
+    def draft(self) -> CallRuleDraft:
         """What was entered, once it is valid."""
         given = self.cleaned_data
         is_second = given["what"] == What.SECOND
-        return RuleDraft(
+        return CallRuleDraft(
             name=given["name"],
             effect=Effect.CONFIRM.value if is_second else given["what"],
             approver=(Approver.SECOND_PERSON if is_second else Approver.REQUESTER).value,

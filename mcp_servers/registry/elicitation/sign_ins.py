@@ -30,7 +30,7 @@ from mcp_servers.oauth.grants import usable_grant, uses_own_accounts
 from mcp_servers.oauth.values import scopes_of
 from mcp_servers.registry.elicitation.checks import Unaskable
 from mcp_servers.registry.elicitation.rows import (
-    Origin,
+    QuestionOrigin,
     announce_row,
     draft_of,
     facts_of,
@@ -81,7 +81,9 @@ def account_of(server: McpServer) -> str:
 
 
 @transaction.atomic
-def open_sign_in(wanted: WantedSignIn, origin: Origin, *, since: datetime) -> InputRequest | None:
+def open_sign_in(
+    wanted: WantedSignIn, origin: QuestionOrigin, *, since: datetime
+) -> InputRequest | None:
     """Ask the person for whom the call is made to sign in; None if it is worth another try without.
 
     Args:
@@ -145,7 +147,7 @@ def _scopes_known(server: McpServer, user_id: UUID | None) -> tuple[str, ...]:
     return scopes_of(f"{grant.scope} {grant.wanted_scope}") if grant is not None else ()
 
 
-def sign_ins_of(origin: Origin) -> Any:
+def sign_ins_of(origin: QuestionOrigin) -> Any:
     """What was asked of this kind during a call, the oldest first."""
     known = InputRequest.objects.for_workspace(origin.server.workspace_id)
     return known.filter(call_id=origin.call_id, kind=InputKind.SIGN_IN.value).order_by("pk")

@@ -35,7 +35,7 @@ _FIELDS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleDraft:
+class CallRuleDraft:
     """What a rule shall say."""
 
     name: str
@@ -52,7 +52,7 @@ class RuleDraft:
 
 
 @transaction.atomic
-def create_call_rule(*, workspace: Workspace, draft: RuleDraft, actor: Actor) -> CallRule:
+def create_call_rule(*, workspace: Workspace, draft: CallRuleDraft, actor: Actor) -> CallRule:
     """Make a rule. It holds from the next call on.
 
     Raises:
@@ -75,7 +75,7 @@ def create_call_rule(*, workspace: Workspace, draft: RuleDraft, actor: Actor) ->
 
 
 @transaction.atomic
-def change_call_rule(*, rule: CallRule, draft: RuleDraft, actor: Actor) -> CallRule:
+def change_call_rule(*, rule: CallRule, draft: CallRuleDraft, actor: Actor) -> CallRule:
     """Have a rule say something else, from the next call on.
 
     Raises:
@@ -136,12 +136,12 @@ def follow_new_name(*, workspace_id: UUID, before: str, after: str, actor: Actor
             row.save(update_fields=["servers", "updated_at"])
 
 
-def draft_of(rule: CallRule) -> RuleDraft:
+def draft_of(rule: CallRule) -> CallRuleDraft:
     """What a rule says now."""
-    return RuleDraft(**{name: getattr(rule, name) for name in _FIELDS})
+    return CallRuleDraft(**{name: getattr(rule, name) for name in _FIELDS})
 
 
-def checked(draft: RuleDraft) -> dict[str, Any]:
+def checked(draft: CallRuleDraft) -> dict[str, Any]:
     """What is stored of a draft.
 
     Raises:

@@ -22,7 +22,7 @@ from chat.models import Artifact, ArtifactVersion, Attachment, FileReading, Prov
 from chat.services.branches import edit_message, fork_conversation
 from chat.services.conversations import erase_conversation
 from chat.services.exports import ExportFormat, export_conversation
-from chat.services.turns import Sent, send_message, send_or_queue
+from chat.services.turns import SentTurn, send_message, send_or_queue
 from chat.values import ArtifactOrigin, WhenBusy
 from mcp_servers.models import McpTool
 from mcp_servers.registry.services import accept_definition
@@ -43,7 +43,7 @@ def upload(chat: Chat, name: str, content: bytes) -> Artifact:
     ).artifact
 
 
-def send(chat: Chat, *files: Artifact, text: str = "What does it say?") -> Sent:
+def send(chat: Chat, *files: Artifact, text: str = "What does it say?") -> SentTurn:
     """Attach files to a message and wait for the answer."""
     sent = send_message(
         conversation=chat.conversation,

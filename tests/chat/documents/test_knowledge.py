@@ -14,7 +14,7 @@ from chat.artifacts.cleaning_up import sweep
 from chat.artifacts.knowledge import around, read_lines, search_passages
 from chat.artifacts.services import create_artifact
 from chat.artifacts.storage import artifact_storage
-from chat.documents.extracting import Unreadable
+from chat.documents.extracting import UnreadableFile
 from chat.documents.passages import MOST_CHARACTERS, cut
 from chat.models import Bud, KnowledgeFile, KnowledgePassage, ProviderModel
 from chat.services import knowledge
@@ -161,7 +161,7 @@ def test_what_cannot_be_read_is_refused_and_leaves_nothing(
     chat: Chat, name: str, content: bytes, told: str
 ) -> None:
     """REL-492: with the reason, and nothing half-made."""
-    with pytest.raises(Unreadable, match=told):
+    with pytest.raises(UnreadableFile, match=told):
         learn(chat, name, content)
     assert not KnowledgeFile.objects.across_workspaces().exists()
 

@@ -8,7 +8,7 @@ from chat.models import Message, Turn
 from chat.services.branches import edit_message
 from chat.services.conversations import erase_conversation
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
-from chat.services.turns import MOST_QUEUED, Queued, Sent, active_turn, send_or_queue, stop_turn
+from chat.services.turns import MOST_QUEUED, Queued, SentTurn, active_turn, send_or_queue, stop_turn
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
 from tests.chat.engine.queueing import busy, queued, until_answered
@@ -17,7 +17,7 @@ from tests.threads import Threads
 from workspaces.errors import Conflict, NotFound
 
 
-def say(chat: Chat, text: str, when_busy: WhenBusy = WhenBusy.QUEUE) -> Sent | Queued:
+def say(chat: Chat, text: str, when_busy: WhenBusy = WhenBusy.QUEUE) -> SentTurn | Queued:
     return send_or_queue(
         conversation=chat.conversation,
         client_id=text.replace(" ", "-"),
@@ -48,7 +48,7 @@ def test_messages_wait_in_order_and_are_sent_one_after_the_other(chat: Chat) -> 
     assert questions(chat) == ["first", "second", "third"]
     assert queued(chat) == []
     late = say(chat, "second")
-    assert isinstance(late, Sent)
+    assert isinstance(late, SentTurn)
     assert not late.is_new
 
 
@@ -57,7 +57,7 @@ def test_fifty_sends_at_once_are_one_message(chat: Chat) -> None:
     chat.model.say("hello")
     with Threads(8) as pool:
         sent = list(pool.map(lambda _: say(chat, "same"), range(50)))
-    ids = {(one.message.pk, one.turn.pk) for one in sent if isinstance(one, Sent)}
+    ids = {(one.message.pk, one.turn.pk) for one in sent if isinstance(one, SentTurn)}
     assert len(ids) == 1
     assert sum(one.is_new for one in sent) == 1
     chat.watching.turn("completed")
@@ -85,7 +85,7 @@ def test_a_parked_turn_is_interrupted_at_once(chat: Chat) -> None:
     chat.watching.turn("waiting_for_approval")
     chat.model.say("done")
     sent = say(chat, "rather this", WhenBusy.INTERRUPT)
-    assert isinstance(sent, Sent)
+    assert isinstance(sent, SentTurn)
     chat.watching.turn("completed")
     assert chat.calls()[0].status == "cancelled"
     assert chat.server.calls == []

@@ -15,8 +15,8 @@ from channels.db import database_sync_to_async as sync_to_async
 
 from chat.feed import streaming
 from chat.feed.access import may_follow
-from chat.feed.picture import Picture
-from chat.feed.progress import FeedEvent, Position, Told, tell
+from chat.feed.picture import FeedState
+from chat.feed.progress import FeedEvent, Position, ProgressCounts, tell
 from chat.feed.streaming import check_room, follow_turn
 from chat.services.approvals import decide
 from chat.values import Decision
@@ -72,8 +72,8 @@ def a_turn() -> list[tuple[str, Row]]:
     return story
 
 
-def picture_of(story: Iterable[tuple[str, Row]]) -> Picture:
-    picture = Picture()
+def picture_of(story: Iterable[tuple[str, Row]]) -> FeedState:
+    picture = FeedState()
     picture.is_stale = False
     for table, row in story:
         getattr(picture, table)[row["id"]] = row
@@ -136,7 +136,7 @@ def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice() -> None:
 
 def test_the_ids_that_are_given_are_understood() -> None:
     """REL-13: of every kind: with calls, with questions, with an error told, and at the end."""
-    calls = (Told(9), Told(3, 12), Told())
+    calls = (ProgressCounts(9), ProgressCounts(3, 12), ProgressCounts())
     for end in ("", "?", "!"):
         for told in ((), calls[:1], calls):
             position = Position(2, 7, 0xAB, told, end)

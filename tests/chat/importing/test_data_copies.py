@@ -27,7 +27,7 @@ from chat.artifacts.cleaning_up import sweep
 from chat.artifacts.services import add_version, create_artifact
 from chat.artifacts.storage import artifact_storage
 from chat.importing import packed, streaming
-from chat.importing.reading import Unreadable
+from chat.importing.reading import UnreadableImport
 from chat.models import (
     ArtifactVersion,
     Attachment,
@@ -294,7 +294,7 @@ def test_a_copy_holds_what_is_the_persons_and_nothing_of_others(acme: Tenant) ->
 
 def test_a_copy_holds_no_secret(acme: Tenant) -> None:
     """SEC-510, SEC-539: neither what looks like one in a text, nor tokens, links and keys that are stored."""
-    from chat.models import Audience
+    from chat.models import ShareAudience
     from chat.services.sharing import ShareChoice, link_of, share_conversation
     from mcp_servers.models import (
         ClientSignIn,
@@ -318,7 +318,7 @@ def test_a_copy_holds_no_secret(acme: Tenant) -> None:
     )
     shared = share_conversation(
         conversation=chat,
-        choice=ShareChoice(audience=Audience.WORKSPACE),
+        choice=ShareChoice(audience=ShareAudience.WORKSPACE),
         actor=acme.actor("member"),
     )
     server = McpServer.objects.create(
@@ -867,7 +867,7 @@ def test_a_copy_that_lists_too_many_files_is_not_opened(monkeypatch: pytest.Monk
     """SEC-620: they are counted before Python makes an object of each."""
     monkeypatch.setattr(packed, "MOST_ENTRIES", 10)
     file = io.BytesIO(zipped({f"{number}.txt": b"" for number in range(11)}))
-    with pytest.raises(Unreadable, match="too many files"):
+    with pytest.raises(UnreadableImport, match="too many files"):
         packed.PackedCopy(file)
     few = io.BytesIO(zipped({f"{number}.txt": b"" for number in range(10)}))
     assert not list(packed.PackedCopy(few).chats())

@@ -23,7 +23,7 @@ from chat.models.provider_lists import ENVIRONMENTS, MOST_CHANGES, MOST_NAMES
 from chat.providers.choosing import platform_provider
 from chat.providers.known_lists import digest_of
 from chat.providers.list_changes import changes_after, first_changes
-from chat.providers.listing import ListedModel, Listing
+from chat.providers.listing import ListedModel, ModelListing
 from chat.services import model_list_updates
 from chat.services.changed_models import ending, gone, used_models
 from chat.services.model_list_updates import look_at_lists
@@ -45,9 +45,9 @@ from workspaces.models import User
 TODAY = date(2026, 11, 24)
 
 
-def listing(*names: str, left_out: int = 0, **ends: date) -> Listing:
+def listing(*names: str, left_out: int = 0, **ends: date) -> ModelListing:
     models = [ListedModel(name=name, ends_on=ends.get(name)) for name in names]
-    return Listing(models=tuple(models), left_out=left_out, took_ms=1)
+    return ModelListing(models=tuple(models), left_out=left_out, took_ms=1)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from chat.services.shared_providers import (
     switch_shared_provider,
     withdraw_provider,
 )
-from config.workspace_files import Place, apply_file, write_workspace
+from config.workspace_files import WorkspaceTarget, apply_file, write_workspace
 from tests.chat.conftest import Chat
 from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import (
@@ -212,7 +212,7 @@ def test_the_file_of_a_workspace_names_it(two_workspaces: TwoTenants, owner: Act
     bud = make_bud(a, "Notes")
     bud.provider = row_of(a)
     bud.save()
-    here, there = (Place(one.workspace, one.actor("owner")) for one in (a, b))
+    here, there = (WorkspaceTarget(one.workspace, one.actor("owner")) for one in (a, b))
     text = write_workspace(here)
     assert "shared-canary" not in text
     document: Any = read_yaml(text)

@@ -20,7 +20,7 @@ from chat.models import (
     ModelRequest,
     ProviderModel,
     SharedProvider,
-    Withheld,
+    WithheldReason,
 )
 from chat.providers.choosing import provider_for
 from chat.providers.errors import ProviderKeyUntested, ProviderSwitchedOff
@@ -292,7 +292,7 @@ def test_what_a_workspace_switched_off_stays_off(tenant: Tenant, owner: Actor) -
     switch_shared_provider(shared=shared, is_active=False, actor=owner)
     switch_shared_provider(shared=shared, is_active=True, actor=owner)
     row = row_of(tenant)
-    assert (row.is_active, row.withheld, row.answers) == (False, Withheld.NO, False)
+    assert (row.is_active, row.withheld, row.answers) == (False, WithheldReason.NO, False)
 
 
 @pytest.mark.django_db
@@ -309,7 +309,7 @@ def test_a_provider_that_nothing_uses_leaves_no_row(tenant: Tenant, owner: Actor
     )
     Conversation.objects.for_workspace(tenant.workspace).update(chosen_model=chosen)
     withdraw_provider(shared=shared, workspace=tenant.workspace, actor=owner)
-    assert row_of(tenant).withheld == Withheld.WITHDRAWN
+    assert row_of(tenant).withheld == WithheldReason.WITHDRAWN
 
 
 @pytest.mark.django_db

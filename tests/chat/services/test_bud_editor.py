@@ -16,7 +16,7 @@ from chat.models import Bud, BudVersion, Conversation, ModelProvider, Turn
 from chat.pages.bud_picker import MOST_IN_PAGE
 from chat.services.bud_drafts import forget_old_drafts
 from chat.services.bud_versions import duplicate_bud, restore_version
-from chat.services.bud_yaml import Applied, apply_bud, write_bud
+from chat.services.bud_yaml import BudFileEffect, apply_bud, write_bud
 from chat.services.buds import create_bud, update_bud
 from chat.services.turns import rate_turn
 from chat.values import Rating
@@ -318,12 +318,12 @@ def test_a_bud_goes_into_a_file_and_comes_back_the_same(two_workspaces: TwoTenan
     there, applied = apply_bud(
         text, workspace_id=other.workspace.pk, person=other.admin, actor=other.actor("admin")
     )
-    assert applied is Applied.MADE
+    assert applied is BudFileEffect.MADE
     assert write_bud(there) == text
     again, applied = apply_bud(
         text, workspace_id=other.workspace.pk, person=other.admin, actor=other.actor("admin")
     )
-    assert (again.pk, applied, again.version) == (there.pk, Applied.NOTHING, 1)
+    assert (again.pk, applied, again.version) == (there.pk, BudFileEffect.NOTHING, 1)
 
 
 def test_importing_a_bud_says_what_it_did_and_asks_for_a_file(tenant: Tenant) -> None:

@@ -27,7 +27,7 @@ from chat.services.check_runs import KEEP_RUNS, advance_all, cancel_run, start_r
 from chat.services.checks import add_check, checks_of, remove_check, update_check
 from chat.services.conversations import erase_conversation
 from mcp_servers.models import McpTool
-from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
+from mcp_servers.registry.services.call_rules import CallRuleDraft, create_call_rule
 from tests.chat.conftest import Chat
 from tests.chat.services.checking import _wait_for_turn, begin, check, finish, results
 from tests.factories import Tenant, TwoTenants
@@ -138,7 +138,7 @@ def test_without_a_recording_the_call_is_refused_and_the_check_says_so(
 @pytest.mark.parametrize("effect", ["deny", "confirm"])
 def test_call_rules_hold_in_checks(chat: Chat, effect: str) -> None:
     """SEC-548: nobody is asked during a check, so what asks is refused, too."""
-    draft = RuleDraft(name="Careful", effect=effect, servers=["counting"], tools=["echo"])
+    draft = CallRuleDraft(name="Careful", effect=effect, servers=["counting"], tools=["echo"])
     create_call_rule(workspace=chat.tenant.workspace, draft=draft, actor=chat.tenant.actor())
     check(chat, contains=["no"])
     chat.model.call(("counting__echo", {"text": "hi"}))

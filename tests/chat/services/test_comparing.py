@@ -25,7 +25,7 @@ from chat.services.branches import edit_message, fork_conversation, regenerate, 
 from chat.services.comparing import choose_answer, compare_answer
 from chat.services.conversations import update_conversation
 from chat.services.queue import send_queued_now
-from chat.services.turns import Queued, Sent, active_turns, retry_turn, send_or_queue, stop_turn
+from chat.services.turns import Queued, SentTurn, active_turns, retry_turn, send_or_queue, stop_turn
 from chat.services.usage import usage_of
 from chat.snapshots import MOST_MESSAGES
 from chat.values import Decision, WhenBusy
@@ -62,7 +62,7 @@ class Pair:
         models: Sequence[tuple[Any, str]] | None = None,
         when_busy: WhenBusy = WhenBusy.QUEUE,
         **more: Any,
-    ) -> Sent | Queued:
+    ) -> SentTurn | Queued:
         """Ask both."""
         return send_or_queue(
             conversation=self.chat.conversation,
@@ -145,7 +145,7 @@ def test_two_models_answer_one_question_at_the_same_time(pair: Pair) -> None:
     chat.model.say("from first", hold=hold)
     pair.second.say("from second", hold=hold)
     sent = pair.compare(client_id="same")
-    assert isinstance(sent, Sent)
+    assert isinstance(sent, SentTurn)
     pair.until_streaming("from")  # both, before either may end
     assert chat.snapshot()["conversation"]["status"] == "running"
     first, second = pair.turns()
@@ -168,7 +168,7 @@ def test_two_models_answer_one_question_at_the_same_time(pair: Pair) -> None:
         ("other", 1, 7),
     }
     again = pair.compare(client_id="same")
-    assert isinstance(again, Sent)
+    assert isinstance(again, SentTurn)
     assert (again.is_new, again.turn.pk) == (False, first.pk)
     assert chat.snapshot()["conversation"]["status"] == "idle"
 

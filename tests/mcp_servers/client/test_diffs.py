@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_servers.client.diffs import MOST_WORDS, Line, Words, diff_definitions, is_comparable
+from mcp_servers.client.diffs import MOST_WORDS, DiffLine, Words, diff_definitions, is_comparable
 
 
 def definition(**parts: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_that_a_schema_is_compared_value_by_value() -> None:
         ("properties.bcc.default", "added"),
         ("required", "changed"),
     }
-    assert Line(path="required", before='["to"]', after='["to", "bcc"]') in part.lines
+    assert DiffLine(path="required", before='["to"]', after='["to", "bcc"]') in part.lines
 
 
 def test_that_a_hint_that_flips_is_told() -> None:
@@ -68,7 +68,7 @@ def test_that_a_hint_that_flips_is_told() -> None:
     (part,) = diff_definitions(definition(), definition(annotations={"readOnlyHint": True}))
     assert (part.label, part.lines) == (
         "Hints",
-        (Line(path="readOnlyHint", before="false", after="true"),),
+        (DiffLine(path="readOnlyHint", before="false", after="true"),),
     )
 
 

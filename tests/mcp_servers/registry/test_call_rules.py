@@ -17,7 +17,7 @@ from mcp_servers.registry.consent.call_rules import as_rule, decide
 from mcp_servers.registry.consent.rule_matching import Called, Names, Rule
 from mcp_servers.registry.services import ServerDraft, update_server
 from mcp_servers.registry.services.call_rules import (
-    RuleDraft,
+    CallRuleDraft,
     change_call_rule,
     create_call_rule,
     delete_call_rule,
@@ -262,8 +262,8 @@ def test_people_can_be_stricter_than_policy() -> None:
 # Rows
 
 
-def a_draft(**fields: Any) -> RuleDraft:
-    return RuleDraft(
+def a_draft(**fields: Any) -> CallRuleDraft:
+    return CallRuleDraft(
         **{
             "name": "No deletes",
             "effect": "deny",
@@ -279,7 +279,7 @@ def test_admins_make_change_switch_and_remove_rules(tenant: Tenant) -> None:
     """REL-1091: each change is in the log, field by field."""
     workspace, admin = tenant.workspace, tenant.actor("admin")
     rule = create_call_rule(workspace=workspace, draft=a_draft(), actor=admin)
-    changed = RuleDraft(
+    changed = CallRuleDraft(
         **{
             **{name: getattr(draft_of(rule), name) for name in ("name", "effect", "servers")},
             "tools": ["delete_*", "drop_*"],

@@ -43,7 +43,7 @@ def a_stream(tenant: Tenant, name: str) -> None:
 
 
 def an_alert_rule(tenant: Tenant, name: str) -> None:
-    draft = alerts.RuleDraft(name=name, condition="timeout", threshold=5, window_minutes=15)
+    draft = alerts.AlertRuleDraft(name=name, condition="timeout", threshold=5, window_minutes=15)
     alerts.create_rule(workspace_id=tenant.workspace.pk, actor=tenant.actor("owner"), draft=draft)
 
 

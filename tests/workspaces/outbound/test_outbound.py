@@ -472,7 +472,7 @@ async def test_an_answer_that_is_too_large_is_cut_off(
 
     answering.respond = flood
     async with outbound.client(bounds=Bounds(body_bytes=2**20)) as client:
-        with pytest.raises(outbound.TooLarge):
+        with pytest.raises(outbound.ResponseTooLarge):
             await client.get(f"{server.origin}/")
 
 
@@ -509,7 +509,7 @@ async def test_an_endless_line_of_a_stream_is_cut_off(
 
     answering.respond = endless
     async with outbound.client() as client:
-        with pytest.raises(outbound.TooLarge):
+        with pytest.raises(outbound.ResponseTooLarge):
             await client.get(f"{server.origin}/")
 
 
