@@ -384,7 +384,7 @@ def _beside(typed: Mapping[str, str]) -> set[str]:
     return {name for names in _TOGETHER if any(one in typed for one in names) for name in names}
 
 
-def _faults_of(read: language.Typed, errors: list[str]) -> tuple[str, ...]:
+def _faults_of(read: language.ParsedFilter, errors: list[str]) -> tuple[str, ...]:
     """Give what was wrong with what was typed: as text, or as the values that it gave."""
     return (*read.errors, *errors) if read.values or read.errors else ()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 
 from audit.alerts import delivery, evaluation, notices
-from audit.retention.kept import RetentionPeriod, in_days, in_hours
+from audit.retention.periods import RetentionPeriod, in_days, in_hours
 from audit.reviews import sent_files
 from workspaces import tasks
 

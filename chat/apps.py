@@ -11,7 +11,7 @@ from django.apps import AppConfig
 if TYPE_CHECKING:
     from audit.models import AuditEntry
     from audit.reports.providers import CallAction
-    from audit.retention.kept import RetentionPeriod
+    from audit.retention.periods import RetentionPeriod
     from chat.engine.waking import Runner
     from mcp_servers.models import InputRequest, McpServer
     from mcp_servers.registry.bud_choices import BudChoice
@@ -27,7 +27,7 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from audit.reports.providers import register_call_actions
-        from audit.retention.kept import register_kept
+        from audit.retention.periods import register_kept
         from chat import metrics, reporting
         from chat.engine.waking import run_with
         from chat.models import SharedProvider, SharedProviderList

@@ -17,7 +17,7 @@ from typing import Final
 from chat.archives import FAULTS, lists_more_than
 from chat.charsets import WIDE_MARKS, decoded
 from chat.file_names import ending_of
-from workspaces.pictures import Unshowable, clean_picture
+from workspaces.pictures import UnshowablePicture, clean_picture
 
 BINARY: Final = "application/octet-stream"
 PLAIN: Final = "text/plain"
@@ -191,7 +191,7 @@ def _is_whole_picture(content: bytes, content_type: str) -> bool:
         return False
     try:
         clean_picture(base64.b64encode(content).decode())
-    except Unshowable:
+    except UnshowablePicture:
         return False
     return True
 

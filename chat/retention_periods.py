@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from audit.retention.kept import RetentionPeriod, in_days, in_hours
+from audit.retention.periods import RetentionPeriod, in_days, in_hours
 from chat.reminders import mailing
 from chat.services import bud_drafts, person_jobs
 from chat.services.check_runs import KEEP_RUNS

@@ -16,7 +16,7 @@ from chat.events import Snapshot
 from chat.message_paths import beside_path, path_from, path_to
 from chat.models import Attachment, Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import most_urgent
-from chat.streaming_text import Said, live_said
+from chat.streaming_text import TextSoFar, live_said
 from chat.values import MessageRole, MessageStatus
 from chat.wire import (
     OUTLINE,
@@ -232,7 +232,7 @@ def read_turn(turn: Turn) -> dict[str, Any] | None:
     }
 
 
-def _said(message: Message) -> Said | None:
+def _said(message: Message) -> TextSoFar | None:
     """What is newer than the row's, where the message streams in this process."""
     if message.status != MessageStatus.STREAMING:
         return None

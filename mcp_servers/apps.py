@@ -9,7 +9,7 @@ from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
-    from audit.retention.kept import RetentionPeriod
+    from audit.retention.periods import RetentionPeriod
 
 
 class McpServersConfig(AppConfig):
@@ -18,7 +18,7 @@ class McpServersConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from audit.retention.kept import register_kept
+        from audit.retention.periods import register_kept
         from mcp_servers.client import metrics
         from mcp_servers.endpoint.sign_in import ending
         from mcp_servers.models import (

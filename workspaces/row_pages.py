@@ -117,7 +117,7 @@ def page_in_address(
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class PageLinks:
     """Where the links below a list lead; empty where there is nothing."""
 
     first: str = ""
@@ -131,7 +131,7 @@ def ways_from(
     *,
     path: str = "",
     anchor: str = "",
-) -> Ways:
+) -> PageLinks:
     """The links to the first and to the next page, which keep what else is in the address.
 
     Args:
@@ -143,7 +143,7 @@ def ways_from(
         others = {key: value for key, value in asked.items() if key != name}
         return f"{path}?{urlencode({**others, **({name: mark} if mark else {})})}{anchor}"
 
-    return Ways(
+    return PageLinks(
         first="" if page.is_first else to(""),
         following=to(page.following) if page.following else "",
     )

@@ -168,7 +168,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Report:
+class VerificationReport:
     """What a verification found."""
 
     result: str = WHOLE
@@ -288,7 +288,7 @@ class Verifier:
         checkpoint: tuple[int, str] | None = None,
         key: tuple[str, str] | None = None,
     ) -> None:
-        self.report = Report(checkpoint=checkpoint)
+        self.report = VerificationReport(checkpoint=checkpoint)
         self._trusted = [text.lower().replace(":", "") for text in trusted]
         self._chains = {
             name: _Chain(seq, hash_, stated=(seq, hash_))
@@ -345,7 +345,7 @@ class Verifier:
         """Ask for no known key: for a log so young that nothing of it is signed."""
         self._trusted = []
 
-    def finish(self, *, needs_end: bool) -> Report:
+    def finish(self, *, needs_end: bool) -> VerificationReport:
         """Say what was found; `needs_end` for an export, which is complete only with its last line."""
         report = self.report
         if needs_end and not self._has_header:
@@ -747,7 +747,7 @@ def verify_export(
     trusted: Iterable[str] = (),
     external: Record | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Report:
+) -> VerificationReport:
     """Check an export from beginning to end."""
     verifier = Verifier(trusted=trusted, external=external)
     try:
@@ -773,7 +773,7 @@ def read_external(path: Path) -> Record:
     return found
 
 
-def lines_of(report: Report) -> Iterator[str]:
+def lines_of(report: VerificationReport) -> Iterator[str]:
     """The report for people."""
     yield f"{report.result.upper()}: {report.entries} entries, {report.checkpoints} checkpoints, {report.tombstones} tombstones."
     for finding in report.findings:
@@ -817,7 +817,7 @@ def main(arguments: list[str] | None = None) -> int:
         with options.export.open("rb", buffering=1024 * 1024) as file:
             report = verify_export(file, trusted=options.key, external=external, progress=progress)
     except (OSError, ValueError) as error:
-        report = Report()
+        report = VerificationReport()
         report.add(UNREADABLE, f"Cannot be read: {error}.")
     if options.json:
         print(json.dumps(report.as_json(), indent=1))

@@ -73,7 +73,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class EntryCounts:
     """What was read of entries at once."""
 
     entries: int
@@ -82,7 +82,7 @@ class Counted:
     totals: Totals
 
 
-def totals_of(rows: WorkspaceQuerySet[AuditEntry], most: int) -> Counted | None:
+def totals_of(rows: WorkspaceQuerySet[AuditEntry], most: int) -> EntryCounts | None:
     """Count tool calls that ended, and approvals asked for; None if there are more than `most` entries."""
     timed = Q(action=Action.TOOL_CALL_FINISHED.value, duration_ms__isnull=False)
     counts = rows.order_by()[: most + 1].aggregate(
@@ -102,7 +102,7 @@ def totals_of(rows: WorkspaceQuerySet[AuditEntry], most: int) -> Counted | None:
         position = int(0.95 * (number - 1))
         durations = rows.filter(timed).order_by("duration_ms").values_list("duration_ms", flat=True)
         p95 = durations[position : position + 1].get()
-    return Counted(entries=entries, first=first, totals=Totals(**counts, p95_ms=p95))
+    return EntryCounts(entries=entries, first=first, totals=Totals(**counts, p95_ms=p95))
 
 
 def chart_of(

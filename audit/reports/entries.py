@@ -11,7 +11,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from audit.models import AuditEntry, Dimension
-from audit.rollups.reading import Tail, TimeRange, exactly, values_of
+from audit.rollups.reading import TimeRange, UncountedEntries, exactly, values_of
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def choices_of(workspace_id: UUID, since: datetime | None) -> FilterChoices:
     """Give the servers, tools and people that occur since then, at most MAX_CHOICES of each."""
     span = TimeRange.around(since or _LONG_AGO, timezone.now())
 
-    def read(tail: Tail) -> FilterChoices:
+    def read(tail: UncountedEntries) -> FilterChoices:
         is_cut = False
 
         def of(dimension: Dimension) -> list[tuple[str, str]]:
@@ -82,19 +82,19 @@ def person_named(workspace_id: UUID, user_id: UUID) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Related:
+class CallEntries:
     """Entries of one call, oldest first."""
 
     entries: Sequence[AuditEntry] = ()
     has_more: bool = False
 
 
-def related_to(entry: AuditEntry, rows: WorkspaceQuerySet[AuditEntry]) -> Related:
+def related_to(entry: AuditEntry, rows: WorkspaceQuerySet[AuditEntry]) -> CallEntries:
     """Give the entries of the entry's call, at most MOST_RELATED; nothing for what is no call."""
     if entry.call_id is None:
-        return Related()
+        return CallEntries()
     found = list(rows.filter(call_id=entry.call_id).order_by("id")[: MOST_RELATED + 1])
-    return Related(entries=found[:MOST_RELATED], has_more=len(found) > MOST_RELATED)
+    return CallEntries(entries=found[:MOST_RELATED], has_more=len(found) > MOST_RELATED)
 
 
 def may_see_bodies(entry: AuditEntry, *, actor: Actor) -> bool:

@@ -18,7 +18,15 @@ from audit.rollups.counting import tally_of
 from audit.rollups.folding import APPROVAL_ENDS, Sums, Tally, facts_of
 from audit.rollups.histogram import bucket_of
 from audit.rollups.pieces import Unit
-from audit.rollups.reading import Cell, Place, Tail, TimeRange, cells, histograms, values_of
+from audit.rollups.reading import (
+    Cell,
+    Place,
+    TimeRange,
+    UncountedEntries,
+    cells,
+    histograms,
+    values_of,
+)
 
 MOST_WAITS = 20_000
 
@@ -59,7 +67,7 @@ class Counters:
 
     workspace_id: UUID
     span: TimeRange
-    tail: Tail
+    tail: UncountedEntries
 
     def cells(
         self, dimension: Dimension, *, by_time: bool = False, of_actions: Collection[str] = ()

@@ -18,7 +18,14 @@ from audit.reports.charts import Chart, Totals, chart_from, chart_of, totals_of
 from audit.reports.searching import FREQUENT, few_of, is_frequent, matching, may_search
 from audit.rollups.histogram import bucket_of, percentile
 from audit.rollups.pieces import MINUTES, unit_of, whole_hours_zone
-from audit.rollups.reading import Tail, TimeRange, cells, exactly, first_hour, histograms
+from audit.rollups.reading import (
+    TimeRange,
+    UncountedEntries,
+    cells,
+    exactly,
+    first_hour,
+    histograms,
+)
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -72,7 +79,7 @@ def overview_of(
         return _from_entries(rows, wanted, actor, now=now, zone=zone)
     dimension, value = place
 
-    def read(tail: Tail) -> Overview:
+    def read(tail: UncountedEntries) -> Overview:
         since = wanted.since or first_hour(workspace_id, tail) or until
         inner = _whole_hours(since, until, zone)
         if inner is None:

@@ -27,7 +27,7 @@ class Incident:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strip:
+class UptimeStrip:
     """How a server was in each piece of a range: the share of checks it answered, None without any."""
 
     server: str
@@ -136,7 +136,7 @@ class Job:
     note: str = ""
 
 
-Uptime = Callable[[UUID, datetime, datetime, int], Sequence[Strip]]
+Uptime = Callable[[UUID, datetime, datetime, int], Sequence[UptimeStrip]]
 """Workspace, since, until, number of pieces → a strip for each server."""
 Models = Callable[[UUID, datetime, datetime], Sequence[Usage]]
 Quotas = Callable[[UUID], Sequence[Quota]]
@@ -224,7 +224,9 @@ def rule_in_words(rule: str) -> str:
     return gettext(told) if told else ""
 
 
-def strips_of(workspace_id: UUID, since: datetime, until: datetime, pieces: int) -> Sequence[Strip]:
+def strips_of(
+    workspace_id: UUID, since: datetime, until: datetime, pieces: int
+) -> Sequence[UptimeStrip]:
     """Give each server's strip."""
     return [strip for ask in _uptime for strip in ask(workspace_id, since, until, pieces)]
 

@@ -19,7 +19,7 @@ from audit.reports.numbers import Counters, Entries, Statistics
 from audit.reports.searching import few_of
 from audit.rollups.histogram import percentile
 from audit.rollups.pieces import begin_of
-from audit.rollups.reading import Cell, Place, Tail, TimeRange, exactly, first_hour
+from audit.rollups.reading import Cell, Place, TimeRange, UncountedEntries, exactly, first_hour
 
 if TYPE_CHECKING:
     from workspaces.scoping import WorkspaceQuerySet
@@ -113,7 +113,7 @@ def report_of(
         zone: where days, weeks and months begin at midnight.
     """
 
-    def read(tail: Tail) -> AuditReport:
+    def read(tail: UncountedEntries) -> AuditReport:
         span = _span(workspace_id, wanted, tail, now, zone)
         is_of_entries = wanted.is_narrowed or span.unit == "minute"
         if is_of_entries:
@@ -133,7 +133,7 @@ def report_of(
 
 
 def _span(
-    workspace_id: UUID, wanted: EntryFilter, tail: Tail, now: datetime, zone: tzinfo
+    workspace_id: UUID, wanted: EntryFilter, tail: UncountedEntries, now: datetime, zone: tzinfo
 ) -> TimeRange:
     until = min(wanted.until or now, now)
     since = wanted.since or first_hour(workspace_id, tail) or until - timedelta(days=1)
@@ -143,7 +143,7 @@ def _span(
     return span
 
 
-def _has_lost_entries(workspace_id: UUID, since: datetime, tail: Tail) -> bool:
+def _has_lost_entries(workspace_id: UUID, since: datetime, tail: UncountedEntries) -> bool:
     """Whether counters know of entries from then on that are no longer kept. Only they know, and only by hours."""
     kept = AuditEntry.objects.for_workspace(workspace_id).order_by("created_at", "id")
     oldest = kept.values_list("created_at", flat=True).first()

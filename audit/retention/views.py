@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from audit import retention
 from audit.models import LegalHold
 from audit.retention.forms import ErasureForm, HoldForm, PolicyForm, policy_in_words
-from audit.retention.kept import everything_kept
+from audit.retention.periods import everything_kept
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, DomainError, InvalidInput

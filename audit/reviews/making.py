@@ -48,7 +48,7 @@ class FileCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mail:
+class ReportMail:
     """What people read."""
 
     subject: str
@@ -132,7 +132,7 @@ def figures_of(sent: SentFile, *, actor: Actor) -> list[PdfFigure]:
 
 def mail_of(
     sent: SentFile, draft: ScheduleDraft, numbers: FileCounts, *, link: str, made_by: str
-) -> Mail:
+) -> ReportMail:
     """Say what the mail with a file says, in the installation's language.
 
     Args:
@@ -159,7 +159,7 @@ def mail_of(
             told.append(_("You sent this to yourself, to see what “%(name)s” sends.") % values)
         else:
             told.append(_("%(person)s scheduled “%(name)s”: %(time)s.") % values)
-        return Mail(
+        return ReportMail(
             subject=_("Audit log: %(name)s, %(period)s") % values, text="\n\n".join(told) + "\n"
         )
 

@@ -197,7 +197,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tail:
+class UncountedEntries:
     """Entries that no counter holds yet: sealed a moment ago, or not sealed yet."""
 
     tally: Tally = field(default_factory=Tally)
@@ -223,7 +223,7 @@ class Tail:
                 yield place, number
 
 
-def exactly(workspace_id: UUID, read: Callable[[Tail], T]) -> T:
+def exactly(workspace_id: UUID, read: Callable[[UncountedEntries], T]) -> T:
     """Call `read` with the tail that belongs to the counters it reads.
 
     A worker may move the cursor meanwhile: then it is read again, at last under the cursor's lock.
@@ -238,7 +238,7 @@ def exactly(workspace_id: UUID, read: Callable[[Tail], T]) -> T:
         return read(tail_of(workspace_id, _place(workspace_id)))
 
 
-def tail_of(workspace_id: UUID, place: tuple[int, int]) -> Tail:
+def tail_of(workspace_id: UUID, place: tuple[int, int]) -> UncountedEntries:
     """Count the entries behind a place of the chain, and those that wait for theirs."""
     seq, months_seq = place
     last = seq + MOST_LIVE
@@ -254,14 +254,14 @@ def tail_of(workspace_id: UUID, place: tuple[int, int]) -> Tail:
         missing = max(0, (head or 0) - last)
     if len(facts) == 2 * MOST_LIVE:
         missing += max(0, rows.count() - len(facts))
-    return Tail(tally_of(facts), has_months=months_seq == seq, missing=missing)
+    return UncountedEntries(tally_of(facts), has_months=months_seq == seq, missing=missing)
 
 
 def cells(
     workspace_id: UUID,
     dimension: Dimension,
     span: TimeRange,
-    tail: Tail,
+    tail: UncountedEntries,
     *,
     by_time: bool = False,
     value: str = "",
@@ -304,7 +304,7 @@ def cells(
 def in_pieces(
     rows: QuerySet[Any],
     span: TimeRange,
-    tail: Tail,
+    tail: UncountedEntries,
     names: Sequence[str],
     *sums: Aggregate,
     by_time: bool = False,
@@ -328,7 +328,7 @@ def histograms(
     dimension: Dimension,
     measure: str,
     span: TimeRange,
-    tail: Tail,
+    tail: UncountedEntries,
     *,
     by_time: bool = False,
     values: Collection[str] | None = None,
@@ -359,7 +359,7 @@ def histograms(
     return found
 
 
-def first_hour(workspace_id: UUID, tail: Tail) -> datetime | None:
+def first_hour(workspace_id: UUID, tail: UncountedEntries) -> datetime | None:
     """Give when counting begins; None if there is nothing."""
     row = (
         AuditRollup.objects.for_workspace(workspace_id)
@@ -383,7 +383,7 @@ def _floor(moment: datetime) -> datetime:
 
 
 def values_of(
-    workspace_id: UUID, dimension: Dimension, span: TimeRange, tail: Tail
+    workspace_id: UUID, dimension: Dimension, span: TimeRange, tail: UncountedEntries
 ) -> dict[str, str]:
     """Give the values of a dimension that occur in a range, each with its second name."""
     rows = AuditRollup.objects.for_workspace(workspace_id).filter(dimension=dimension)

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action, title_of
 from audit.models import AuditEntry
 from audit.proof.records import record_of
-from audit.sealing.reading import Sealed
+from audit.sealing.reading import SealedEntry
 
 TEST_ACTION = "stream.test"
 _FAILED = frozenset({"tool_error", "transport_error", "timeout", "outcome_unknown"})
@@ -53,7 +53,7 @@ class StreamedEntry:
         return json.dumps(self.as_json(), separators=(",", ":")).replace("\x7f", "\\u007f")
 
 
-def event_of(sealed: Sealed, chain_id: UUID) -> StreamedEntry | None:
+def event_of(sealed: SealedEntry, chain_id: UUID) -> StreamedEntry | None:
     """The event of a sealed entry; None where retention has removed it."""
     entry = sealed.entry
     if entry is None:

@@ -29,11 +29,11 @@ from audit.proof.trellis_verify import (
     WHOLE,
     MalformedRecord,
     Record,
-    Report,
+    VerificationReport,
     Verifier,
 )
 from audit.sealing import external
-from audit.sealing.reading import Sealed
+from audit.sealing.reading import SealedEntry
 from audit.sealing.rotation import key_id_after
 from audit.services import EntryDraft, record
 from audit.storable import mapping_of
@@ -57,7 +57,7 @@ def verify(
     outside: Record | None = None,
     is_incremental: bool = False,
     progress: Progress | None = None,
-) -> Report:
+) -> VerificationReport:
     """Check the log of one workspace, or all of it, and record the result.
 
     Args:
@@ -96,7 +96,7 @@ def _check(
     outside: Record | None,
     is_incremental: bool,
     progress: Progress | None,
-) -> Report:
+) -> VerificationReport:
     doubt = None
     if outside is None:
         outside, doubt = _outside()
@@ -156,7 +156,7 @@ class _Bodies:
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
 
-    def inspect(self, chain: str, batch: list[Sealed], news: News) -> None:
+    def inspect(self, chain: str, batch: list[SealedEntry], news: News) -> None:
         """Look at a batch; what was erased while it was read is looked at once more."""
         places = {sealed.entry_id: sealed.seq for sealed in batch if sealed.entry is not None}
         entries = [sealed.entry for sealed in batch if sealed.entry is not None]
@@ -198,7 +198,9 @@ def _has_foreign_preview(entry: AuditEntry) -> bool:
     )
 
 
-def _look_past_the_seals(stream: LogStream, workspace_id: UUID | None, report: Report) -> None:
+def _look_past_the_seals(
+    stream: LogStream, workspace_id: UUID | None, report: VerificationReport
+) -> None:
     """Add what no seal tells: marks, stored forms, numbers, and the triggers that keep the log append-only."""
     for found in (*stream.doubts, *unsealed(workspace_id), *hidden(workspace_id)):
         report.add(ALTERED, found.text, found.chain, found.seq)
@@ -206,7 +208,7 @@ def _look_past_the_seals(stream: LogStream, workspace_id: UUID | None, report: R
         report.add(ALTERED, fault)
 
 
-def _look_for_late(report: Report) -> None:
+def _look_for_late(report: VerificationReport) -> None:
     """Say when sealing does not keep up."""
     oldest = PendingSeal.objects.order_by("id").first()
     waiting = (
@@ -216,7 +218,7 @@ def _look_for_late(report: Report) -> None:
         report.notes.append("Entries have waited for their seal for more than a minute.")
 
 
-def _keep_cursor(report: Report) -> None:
+def _keep_cursor(report: VerificationReport) -> None:
     """Remember how far it is whole: where the chains stood at the newest checkpoint."""
     stated = {UUID(name): head for name, head in report.stated.items()}
     # In the order in which sealing takes them, too.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class EntryBody:
     """Arguments or result, as an auditor sees them."""
 
     title: str
@@ -42,7 +42,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ChangedField:
     """One field of a changed setting; secrets are masked since before they were recorded."""
 
     field: str
@@ -130,7 +130,7 @@ def record_opened(entry: AuditEntry, request: WorkspaceRequest) -> None:
     )
 
 
-def bodies_of(entry: AuditEntry) -> list[Body]:
+def bodies_of(entry: AuditEntry) -> list[EntryBody]:
     """Give arguments and result: whole where they are kept, else what the entry itself shows of them."""
     try:
         whole = read_body(entry)
@@ -143,7 +143,7 @@ def bodies_of(entry: AuditEntry) -> list[Body]:
             kept = getattr(whole, name) if whole else None
             text = _pretty(kept if kept is not None else getattr(entry, f"{name}_preview"))
             commitment = getattr(entry, f"{name}_commitment")
-            found.append(Body(title=title, text=text, size=size, commitment=commitment))
+            found.append(EntryBody(title=title, text=text, size=size, commitment=commitment))
     return found
 
 
@@ -154,14 +154,14 @@ def _pretty(text: str) -> str:
         return text  # it was cut, or it is no JSON
 
 
-def changes_of(entry: AuditEntry) -> list[Change]:
+def changes_of(entry: AuditEntry) -> list[ChangedField]:
     if entry.action != Action.CONFIG_CHANGED:
         return []
     details = mapping_of(entry.details)
     before, after = (mapping_of(details.get(name)) for name in ("before", "after"))
     names = sorted({*before, *after})
     return [
-        Change(field=name, before=_shown(before.get(name)), after=_shown(after.get(name)))
+        ChangedField(field=name, before=_shown(before.get(name)), after=_shown(after.get(name)))
         for name in names
     ]
 

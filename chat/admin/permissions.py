@@ -16,7 +16,7 @@ from mcp_servers.models import ToolPermission
 from mcp_servers.registry.consent.permissions import revoke_permission
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import ReadOnly, WorkspaceModelAdmin, actor_of
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 from workspaces.roles import Permission
 
 
@@ -72,7 +72,7 @@ class ToolPermissionAdmin(ReadOnly, WorkspaceModelAdmin):
         done=ngettext_lazy(
             "%(count)s permission revoked.", "%(count)s permissions revoked.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Revoke %(count)s permission?", "Revoke %(count)s permissions?", "count"
             ),

@@ -41,7 +41,7 @@ from workspaces.formats import whole
 from workspaces.outbound import enter_endpoint
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
-from workspaces.pages.row_actions import MOST_ASKED, Question, row_action
+from workspaces.pages.row_actions import MOST_ASKED, ConfirmQuestion, row_action
 from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.redaction import MASK
 from workspaces.roles import Permission
@@ -357,7 +357,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         done=ngettext_lazy(
             "%(count)s provider switched off.", "%(count)s providers switched off.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Switch off %(count)s provider?", "Switch off %(count)s providers?", "count"
             ),

@@ -15,7 +15,7 @@ from chat.services.sharing import stop_sharing
 from workspaces.formats import moment
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import MadeElsewhere, WorkspaceModelAdmin, actor_of, telling
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 from workspaces.roles import Permission
 
 
@@ -55,7 +55,7 @@ class SharedChatAdmin(MadeElsewhere, WorkspaceModelAdmin):
         done=ngettext_lazy(
             "%(count)s chat is no longer shared.", "%(count)s chats are no longer shared.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Stop sharing %(count)s chat?", "Stop sharing %(count)s chats?", "count"
             ),

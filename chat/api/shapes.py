@@ -14,7 +14,7 @@ from chat.engine.attaching import LONGEST_URI
 from chat.engine.reading import compared_with
 from chat.file_kinds import FileKind
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
-from chat.services.turns import Queued, SentTurn
+from chat.services.turns import QueuedSend, SentTurn
 from chat.snapshots import SnapshotPart
 from chat.values import (
     AttachmentStatus,
@@ -488,9 +488,9 @@ class OlderOutput(serializers.Serializer[Any]):
         return asdict(instance)
 
 
-def sent_json(sent: SentTurn | Queued) -> dict[str, Any]:
+def sent_json(sent: SentTurn | QueuedSend) -> dict[str, Any]:
     """What `SentOutput` describes."""
-    if isinstance(sent, Queued):
+    if isinstance(sent, QueuedSend):
         queued = wire.queued_json(sent.message)
         return {"message": None, "turn": None, "compared": [], "queued": queued}
     attached = wire.attachments_of(sent.message.workspace_id, [sent.message])

@@ -49,7 +49,7 @@ _ROWS_AT_ONCE: Final = 2_000
 
 
 @dataclass(slots=True)
-class Sought:
+class KnowledgeQuery:
     """What a bud looks for in its files. Ask for its meaning first; without one, words have to do."""
 
     bud: Bud

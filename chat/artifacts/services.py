@@ -41,7 +41,7 @@ class WhenTaken(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedFile:
     """A file, and the version that was made."""
 
     artifact: Artifact
@@ -57,7 +57,7 @@ def create_artifact(
     origin: ArtifactOrigin,
     call: ToolCall | None = None,
     when_taken: WhenTaken = WhenTaken.REFUSE,
-) -> Saved:
+) -> SavedFile:
     """Make a file with its first version.
 
     Args:
@@ -106,7 +106,7 @@ def create_artifact(
                 actor=actor,
                 call=call,
             )
-        return Saved(taken, version)
+        return SavedFile(taken, version)
 
 
 def add_version(
@@ -117,7 +117,7 @@ def add_version(
     origin: ArtifactOrigin,
     base: int | None = None,
     call: ToolCall | None = None,
-) -> Saved:
+) -> SavedFile:
     """Save new content as the next version.
 
     Args:
@@ -152,10 +152,10 @@ def add_version(
                 actor=actor,
                 call=call,
             )
-        return Saved(row, version)
+        return SavedFile(row, version)
 
 
-def restore_version(*, artifact: Artifact, number: int, actor: Actor) -> Saved:
+def restore_version(*, artifact: Artifact, number: int, actor: Actor) -> SavedFile:
     """Make an older version the newest again, as a version of its own; that of the newest one changes nothing.
 
     Raises:
@@ -165,8 +165,8 @@ def restore_version(*, artifact: Artifact, number: int, actor: Actor) -> Saved:
     with _changing(artifact) as (changes, row):
         old = version_of(row, number)
         if old.number == row.newest:
-            return Saved(row, old)
-        stored = storage.Stored(old.path, old.sha256, old.size)
+            return SavedFile(row, old)
+        stored = storage.StoredContent(old.path, old.sha256, old.size)
         version = _add(
             row,
             stored,
@@ -176,7 +176,7 @@ def restore_version(*, artifact: Artifact, number: int, actor: Actor) -> Saved:
             actor=actor,
             is_new=False,
         )
-    return Saved(row, version)
+    return SavedFile(row, version)
 
 
 def rename_artifact(*, artifact: Artifact, name: str, actor: Actor) -> Artifact:
@@ -277,7 +277,7 @@ def forget_contents(conversation: Conversation) -> None:
 
 
 @contextmanager
-def _stored(workspace_id: UUID, content: bytes) -> Iterator[storage.Stored]:
+def _stored(workspace_id: UUID, content: bytes) -> Iterator[storage.StoredContent]:
     """Content in the storage while its row is written; it goes again if that was refused.
 
     After any other failure it stays: whether the row was committed may not be known, and orphans are swept.
@@ -304,7 +304,7 @@ def _changing(
 
 def _add(
     artifact: Artifact,
-    stored: storage.Stored,
+    stored: storage.StoredContent,
     changes: Changes,
     *,
     content_type: str,
@@ -375,9 +375,9 @@ def _free_name(rows: Any, name: str) -> str:
     )
 
 
-def _made_by(call: ToolCall | None) -> Saved | None:
+def _made_by(call: ToolCall | None) -> SavedFile | None:
     if call is None:
         return None
     versions = ArtifactVersion.objects.for_workspace(call.workspace_id)
     version = versions.filter(tool_call=call).select_related("artifact", "made_by").first()
-    return Saved(version.artifact, version) if version is not None else None
+    return SavedFile(version.artifact, version) if version is not None else None

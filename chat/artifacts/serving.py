@@ -26,7 +26,7 @@ from chat.artifacts import storage
 from chat.file_kinds import FileKind, as_text, charset_of, is_text, kind_of
 from chat.file_names import download_name
 from workspaces.errors import NotFound
-from workspaces.pictures import Unshowable, clean_picture
+from workspaces.pictures import UnshowablePicture, clean_picture
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -217,7 +217,7 @@ def _picture(request: HttpRequest, version: ArtifactVersion) -> HttpResponse:
         return _with_headers(HttpResponse(status=304), etag, DOWNLOAD_POLICY)
     try:
         picture = clean_picture(base64.b64encode(storage.read(version.path)).decode())
-    except Unshowable as error:
+    except UnshowablePicture as error:
         raise NotFound(_("This picture cannot be shown.")) from error
     response = HttpResponse(base64.b64decode(picture.data), content_type=picture.mime_type)
     return _with_headers(response, etag, DOWNLOAD_POLICY)

@@ -10,7 +10,7 @@ from typing import Final
 from django.utils.translation import gettext_noop as _
 
 from chat.documents.extracting import UnreadableFile
-from workspaces.pictures import Unshowable, clean_picture
+from workspaces.pictures import UnshowablePicture, clean_picture
 
 MOST_SIDE: Final = 1_568
 """Points. Providers scale larger pictures down to about this."""
@@ -36,7 +36,7 @@ def for_model(content: bytes) -> ModelPicture:
     """
     try:
         clean = clean_picture(base64.b64encode(content).decode())
-    except Unshowable as error:
+    except UnshowablePicture as error:
         raise UnreadableFile(
             _("This picture cannot be read: %(error)s.") % {"error": error}
         ) from error

@@ -19,7 +19,7 @@ from chat.engine.attaching import Ref, attach, ref_from_json, usable_refs
 from chat.engine.leases import LeaseClock, hold
 from chat.engine.reading import LockedConversation, compared_with, find_last_message
 from chat.engine.requests import as_of_turn
-from chat.engine.turn_cache import Carried, TurnContext
+from chat.engine.turn_cache import TurnCache, TurnContext
 from chat.engine.waking import can_take, start_taken, wake
 from chat.models import Bud, Message, ProviderModel, QueuedMessage, Turn
 from chat.models.turns import most_urgent
@@ -81,7 +81,7 @@ class TurnRequester:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SendContext:
     """What was read and checked in this transaction before the message is stored."""
 
     actor: Actor
@@ -97,7 +97,7 @@ def begin_turn(
     asker: TurnRequester,
     refs: Sequence[Ref],
     parent: UUID | None,
-    known: Known | None = None,
+    known: SendContext | None = None,
     mentioned: Bud | None = None,
     compared: Sequence[ProviderModel] = (),
     notice: str = "",
@@ -177,10 +177,10 @@ def _side_by_side(
     ]
 
 
-def _carried(turn: Turn, known: Known | None) -> Carried:
+def _carried(turn: Turn, known: SendContext | None) -> TurnCache:
     """What the first step need not read again."""
     if known is None:
-        return Carried()
+        return TurnCache()
     conversation, role = turn.conversation, known.standing.owner_role
     is_of_owner = known.actor.user_id == conversation.owner_id and known.actor.token_id is None
     is_usable = turn.answering_bud.is_usable_by(turn.asked_by_id)
@@ -191,7 +191,7 @@ def _carried(turn: Turn, known: Known | None) -> Carried:
         begun = TurnContext(
             turn, turn.answering_bud, as_of_turn(known.actor, role), known.standing.spending_zone
         )
-    return Carried(
+    return TurnCache(
         begun=begun,
         has_attachments=known.standing.has_attachments,
         facts=known.standing.facts,

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop as _
 from audit.actions import Outcome
 from audit.services import Ref
 from chat.artifacts.calls import READERS, run_builtin, saved_outcome, version_asked_for
-from chat.artifacts.meaning import Sought
+from chat.artifacts.meaning import KnowledgeQuery
 from chat.artifacts.readings import is_converted, read_version
 from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
 from chat.engine.counting import count_beside, turn_payer
@@ -71,7 +71,7 @@ async def call_built_in(
 async def _search(call: ToolCall, task: TurnContext, request: BuiltinRequest) -> ToolCallOutcome:
     """Search the bud's files by words, and by meaning where they were prepared for that."""
     payer = turn_payer(task.turn, task.bud, task.actor, "search of knowledge files")
-    sought = Sought(task.bud, str(call.arguments.get("query")), payer)
+    sought = KnowledgeQuery(task.bud, str(call.arguments.get("query")), payer)
     run = partial(run_builtin, call, task.turn.conversation, task.bud, task.actor, sought)
     outcome = await call_builtin(request, run, first=sought.ask)
     if sought.spec is not None and sought.usage.prompt:

@@ -14,7 +14,7 @@ from chat.engine import check_tasks
 from chat.engine.beginning import send_next
 from chat.engine.call_outcomes import settle_from_log
 from chat.engine.reading import (
-    Afterwards,
+    TurnFollowUps,
     afterwards,
     compared_with,
     find_last_answer,
@@ -88,7 +88,7 @@ def end_turn(
     close_turn(turn, status, changes)
 
 
-def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> Afterwards:
+def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> TurnFollowUps:
     """The same for a turn of which nothing is open any more: every answer is whole, and every call has ended."""
     move_turn(turn, status)
     turn.finished_at = database_now()

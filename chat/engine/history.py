@@ -25,7 +25,7 @@ from chat.engine.path_reading import messages_up_to, newest_messages, parts_up_t
 from chat.engine.proposals import read_earlier, with_calls
 from chat.engine.result_pictures import pictures_of_calls
 from chat.engine.trust import ContentSource, find_source
-from chat.engine.turn_cache import Before, EarlierCalls, Past
+from chat.engine.turn_cache import EarlierCalls, RecentPath, UnreadPath
 from chat.engine.wishes import GO_ON, with_wish
 from chat.file_kinds import FileKind
 from chat.models import Attachment, FileReading, Message, ToolCall, Turn
@@ -72,7 +72,7 @@ def read_past(
     fixed: int = 0,
     step: int = 0,
     has_attachments: bool = True,
-) -> Past:
+) -> RecentPath:
     """What was said on a turn's path: from its end as far back as the window can hold.
 
     Args:
@@ -83,7 +83,7 @@ def read_past(
     path = active_path(rows, turn)
     on_path = {row.pk for row in path}
     part = with_belongings(turn.workspace_id, rows, has_attachments=has_attachments)
-    past = Past(
+    past = RecentPath(
         path=path,
         beside=[row for row in rows if row.pk not in on_path],
         calls=part.calls,
@@ -96,8 +96,13 @@ def read_past(
 
 
 def reach_back(
-    past: Past, turn: Turn, window: ContextWindow, *, fixed: int = 0, has_attachments: bool = True
-) -> Past:
+    past: RecentPath,
+    turn: Turn,
+    window: ContextWindow,
+    *,
+    fixed: int = 0,
+    has_attachments: bool = True,
+) -> RecentPath:
     """The same with as much more of what is older as the window can hold."""
     while (
         past.older_id is not None
@@ -120,7 +125,7 @@ def reach_back(
     return past
 
 
-def _from_summary(past: Past) -> Past:
+def _from_summary(past: RecentPath) -> RecentPath:
     """The part from where a summary stands for all that is older; the same where there is none."""
     may_summarise = past.may_summarise
     is_newest = may_summarise
@@ -138,14 +143,14 @@ def _from_summary(past: Past) -> Past:
     return replace(past, may_summarise=may_summarise)
 
 
-def _is_full(past: Past, turn: Turn, window: ContextWindow, fixed: int) -> bool:
+def _is_full(past: RecentPath, turn: Turn, window: ContextWindow, fixed: int) -> bool:
     # Without pictures, which other statements read: it is a least in any case.
     told = _told(past, turn, window.attached_characters, {}, {})
     window = replace(window, factor=told.factor or LEAST_FACTOR)
     return bool(told.turns) and fills(told.turns, window, fixed=fixed)
 
 
-def _before(past: Past, turn: Turn) -> Before:
+def _before(past: RecentPath, turn: Turn) -> UnreadPath:
     """What is above the part: as the newest answer noted that had no room for all of it either, or by looking through it."""
     assert past.older_id is not None
     questions = 0
@@ -158,7 +163,7 @@ def _before(past: Past, turn: Turn) -> Before:
     if "outside" in noted:
         asked = sum(row.role == MessageRole.USER for row in past.path)
         before = int(noted["questions"]) - (asked - questions)
-        return Before(before, float(noted["factor"]), str(noted["outside"]), is_final=True)
+        return UnreadPath(before, float(noted["factor"]), str(noted["outside"]), is_final=True)
     questions, source = 0, ContentSource("")
     factor = None
     for rows in parts_up_to(turn.workspace_id, past.older_id):
@@ -168,12 +173,12 @@ def _before(past: Past, turn: Turn) -> Before:
             part = with_belongings(turn.workspace_id, rows)
             found = find_source(rows, _by_message(part.calls), _by_message(part.attachments))
             source = ContentSource(found.text, found.is_final and source.is_final)
-    return Before(questions, factor or 1.0, source.text, source.is_final)
+    return UnreadPath(questions, factor or 1.0, source.text, source.is_final)
 
 
 def go_on_from(
-    past: Past, answer: Message, ended: Mapping[UUID, ToolCall], next_answer: Message
-) -> Past:
+    past: RecentPath, answer: Message, ended: Mapping[UUID, ToolCall], next_answer: Message
+) -> RecentPath:
     """The same after a step whose calls have all ended, and with the message that the next answer goes into."""
     kept = [row for row in past.path if row.pk not in (answer.pk, next_answer.pk)]
     calls = sorted(ended.values(), key=lambda call: call.position)
@@ -185,7 +190,9 @@ def go_on_from(
     )
 
 
-def history_of(past: Past, turn: Turn, *, attached_characters: int = MOST_ATTACHED) -> History:
+def history_of(
+    past: RecentPath, turn: Turn, *, attached_characters: int = MOST_ATTACHED
+) -> History:
     """What the model may be sent of a path that ends with this turn.
 
     Args:
@@ -228,7 +235,7 @@ class _Told(NamedTuple):
 
 
 def _told(
-    past: Past,
+    past: RecentPath,
     turn: Turn,
     attached_characters: int,
     pictures: Mapping[UUID, PastPicture],
@@ -396,7 +403,7 @@ def _step(
             arguments=call["function"]["arguments"],
             result=shorten(results[call["id"]].model_text or "(no result)", MOST_CHARACTERS),
             pictures=pictures.get(results[call["id"]].pk, ()),
-            given_back=fields,
+            echoed_fields=fields,
         )
         for call, fields in zip(asked, beside, strict=False)
         if call["id"] in results
@@ -409,7 +416,7 @@ def _step(
             message.text,
             calls,
             blocks,
-            given_back=back.get("message") or {},
+            echoed_fields=back.get("message") or {},
             recipient=back.get("to", ""),
             given_size=back.get("size", 0),
         )

@@ -78,7 +78,7 @@ def standing_of(
     )
 
 
-class Afterwards(NamedTuple):
+class TurnFollowUps(NamedTuple):
     """What follows the end of a turn."""
 
     has_queue: bool
@@ -91,11 +91,11 @@ class Afterwards(NamedTuple):
     """The conversation belongs to a check of a bud, which goes on now."""
 
 
-def afterwards(turn: Turn) -> Afterwards:
+def afterwards(turn: Turn) -> TurnFollowUps:
     """What follows the end of a turn, whose conversation is locked."""
     row = _AFTERWARDS.first_values(turn.workspace_id, turn.conversation_id, turn.pk)
     assert row is not None
-    return Afterwards(*map(bool, row))
+    return TurnFollowUps(*map(bool, row))
 
 
 def calls_of_step(turn: Turn, message_id: UUID) -> list[tuple[str, int, int]]:

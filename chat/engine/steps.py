@@ -367,8 +367,8 @@ def _meta_of(answer: AnsweredStep, workspace_id: UUID) -> dict[str, Any]:
     }
     if answer.blocks:
         meta["blocks"] = redact_known(answer.blocks, workspace_id=workspace_id)
-    if answer.given_back is not None:
-        kept = answer.given_back.as_json(answer.recipient)
+    if answer.echoed_fields is not None:
+        kept = answer.echoed_fields.as_json(answer.recipient)
         meta["given_back"] = redact_known(kept, workspace_id=workspace_id)
     if answer.usage.prompt:
         meta["measured"] = [answer.estimated_tokens, answer.usage.prompt]

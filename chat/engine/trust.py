@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from chat.engine.path_reading import has_result, parts_up_to
-from chat.engine.turn_cache import Past
+from chat.engine.turn_cache import RecentPath
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
 from chat.tools.builtin.files import RESOURCE, arguments_for_people
 from chat.values import ORIGIN, AttachmentStatus, BuiltinTool, Decision, MessageOrigin, MessageRole
@@ -87,7 +87,7 @@ def told_call(call: ToolCall) -> str:
 
 
 def known_destinations(
-    call: ToolCall, turn: Turn, bud: Bud, past: Past | None = None
+    call: ToolCall, turn: Turn, bud: Bud, past: RecentPath | None = None
 ) -> frozenset[str]:
     """Where a call may carry data although words from outside were read.
 
@@ -116,7 +116,7 @@ def known_destinations(
     return reached - unknown
 
 
-def _approved_calls(turn: Turn, past: Past | None) -> list[ToolCall]:
+def _approved_calls(turn: Turn, past: RecentPath | None) -> list[ToolCall]:
     if past is None or not past.is_all:
         return _APPROVED.all(turn.workspace_id, turn.conversation_id)
     return [call for call in past.calls if _is_approved(call)]
@@ -182,7 +182,7 @@ def shown(value: Any) -> Any:
     return [shown(part) for part in value] if isinstance(value, list) else value
 
 
-def _said_by_person(turn: Turn, past: Past | None) -> Iterator[str]:
+def _said_by_person(turn: Turn, past: RecentPath | None) -> Iterator[str]:
     """Their own messages on the path of the turn, the newest first.
 
     What they attached is not among their words, and neither is what was said elsewhere.

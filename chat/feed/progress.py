@@ -16,7 +16,7 @@ from typing import Final
 
 from django.utils.translation import gettext as _
 
-from chat.feed.picture import FeedState, Row
+from chat.feed.feed_state import FeedState, Row
 from chat.values import ToolCallStatus, TurnStatus
 from workspaces.errors import InvalidInput
 
@@ -97,20 +97,20 @@ class FeedEvent:
     position: Position
 
 
-def tell(picture: FeedState, turn_id: str, position: Position) -> Iterator[FeedEvent]:
-    """Everything of this turn that the picture holds beyond the position, in order."""
-    turn = picture.turns.get(turn_id)
+def tell(state: FeedState, turn_id: str, position: Position) -> Iterator[FeedEvent]:
+    """Everything of this turn that the state holds beyond the position, in order."""
+    turn = state.turns.get(turn_id)
     if turn is None:
         return
     steps = {
         row["step"]: row
-        for row in picture.messages.values()
+        for row in state.messages.values()
         if row["turn_id"] == turn_id and row["role"] == "assistant"
     }
     while True:
         message = steps.get(position.step)
         if message is not None:
-            for event in _tell_step(picture, message, position):
+            for event in _tell_step(state, message, position):
                 position = event.position
                 yield event
         if position.step + 1 not in steps:
@@ -123,7 +123,7 @@ def tell(picture: FeedState, turn_id: str, position: Position) -> Iterator[FeedE
         yield FeedEvent("done", {"turn": turn}, replace(position, end="!"))
 
 
-def _tell_step(picture: FeedState, message: Row, position: Position) -> Iterator[FeedEvent]:
+def _tell_step(state: FeedState, message: Row, position: Position) -> Iterator[FeedEvent]:
     text: str = message["text"]
     told = text[: position.length]
     is_replaced = len(told) < position.length or zlib.crc32(told.encode()) != position.fingerprint
@@ -137,18 +137,16 @@ def _tell_step(picture: FeedState, message: Row, position: Position) -> Iterator
         data = {"message_id": message["id"], "text": piece, "replaces": is_replaced}
         yield FeedEvent("content", data, position)
     calls = sorted(
-        (row for row in picture.tool_calls.values() if row["message_id"] == message["id"]),
+        (row for row in state.tool_calls.values() if row["message_id"] == message["id"]),
         key=lambda row: row["position"],
     )
     for place, call in enumerate(calls[:MOST_CALLS]):
-        for event in _tell_call(picture, call, place, position):
+        for event in _tell_call(state, call, place, position):
             position = event.position
             yield event
 
 
-def _tell_call(
-    picture: FeedState, call: Row, place: int, position: Position
-) -> Iterator[FeedEvent]:
+def _tell_call(state: FeedState, call: Row, place: int, position: Position) -> Iterator[FeedEvent]:
     def mark(told: ProgressCounts) -> Position:
         calls = [*position.calls, *([ProgressCounts()] * (place + 1 - len(position.calls)))]
         calls[place] = told
@@ -162,7 +160,7 @@ def _tell_call(
     if is_asking and not told.parts & _APPROVAL:
         told = replace(told, parts=told.parts | _APPROVAL)
         yield FeedEvent("approval", {"tool_call": call}, position := mark(told))
-    asked = [row for row in picture.input_requests.values() if row["call_id"] == call["id"]]
+    asked = [row for row in state.input_requests.values() if row["call_id"] == call["id"]]
     for row in sorted(asked, key=lambda row: str(row["id"]))[told.inputs :]:
         told = replace(told, inputs=told.inputs + 1)
         yield FeedEvent("input", {"input_request": row}, position := mark(told))

@@ -14,7 +14,13 @@ from chat import archives
 from chat.importing.chatgpt import read_chatgpt
 from chat.importing.claude import read_claude
 from chat.importing.own import read_own
-from chat.importing.streaming import LONGEST_VALUE, MOST_CHAT_MEMORY, Read, ValueTooLong, values_in
+from chat.importing.streaming import (
+    LONGEST_VALUE,
+    MOST_CHAT_MEMORY,
+    StreamedValue,
+    ValueTooLong,
+    values_in,
+)
 from chat.importing.values import ImportedChat, LeftOut, clean
 from chat.values import ImportSource
 
@@ -176,7 +182,7 @@ def chats_in(text: IO[bytes], *, skimmed: int = 0) -> Iterator[RawChat]:
         raise UnreadableImport(_("This file is damaged, or is no JSON.")) from error
 
 
-def raw_chat(one: Read, places: Container[str] = ()) -> RawChat:
+def raw_chat(one: StreamedValue, places: Container[str] = ()) -> RawChat:
     """A chat of the file, not yet looked at.
 
     Args:

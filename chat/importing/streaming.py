@@ -47,7 +47,7 @@ class ValueTooLong(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class StreamedValue:
     """One value of the file."""
 
     value: Any
@@ -55,7 +55,7 @@ class Read:
     """It takes more memory than it may. Then it is only what is at its top, without lists and objects."""
 
 
-def values_in(file: IO[bytes], *, skimmed: int = 0) -> Iterator[Read]:
+def values_in(file: IO[bytes], *, skimmed: int = 0) -> Iterator[StreamedValue]:
     """The values of a list, or the one value that is no list, each read when it is asked for.
 
     Args:
@@ -68,7 +68,7 @@ def values_in(file: IO[bytes], *, skimmed: int = 0) -> Iterator[Read]:
     """
     beginning = file.read(MOST_AT_ONCE + 1)
     if len(beginning) <= MOST_AT_ONCE:
-        yield from map(Read, _all_of(beginning))
+        yield from map(StreamedValue, _all_of(beginning))
         return
     events = _events(file, beginning)
     try:
@@ -190,13 +190,13 @@ def _without_halves(piece: bytes) -> bytes:
 
 def _one(
     events: Iterator[tuple[str, Any]], first: str, given: Any, *, is_skimmed: bool = False
-) -> Read:
+) -> StreamedValue:
     """Put one value together from what begins with this event."""
     if first not in _BEGINNINGS:
-        return Read(given)
+        return StreamedValue(given)
     top: Any = {} if first == "start_map" else []
     if is_skimmed:
-        return Read(_skimmed(events, top))
+        return StreamedValue(_skimmed(events, top))
     here, key = top, ""
     outside: list[Any] = []
     names: dict[str, str] = {}
@@ -211,7 +211,7 @@ def _one(
             continue
         if event in _ENDS:
             if not outside:
-                return Read(top)
+                return StreamedValue(top)
             here = outside.pop()
             continue
         new: Any = {} if event == "start_map" else [] if event == "start_array" else value
@@ -226,7 +226,9 @@ def _one(
             if len(outside) > _DEEPEST:
                 raise ValueError
         if room < 0:
-            return Read(_skimmed(events, _top_of(top), depth=len(outside)), is_too_large=True)
+            return StreamedValue(
+                _skimmed(events, _top_of(top), depth=len(outside)), is_too_large=True
+            )
     raise ValueError
 
 

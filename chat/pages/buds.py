@@ -24,7 +24,7 @@ from chat.artifacts.meaning import knowledge_listed
 from chat.check_shapes import MOST_CHECKS
 from chat.models import Bud, BudColour, BudVersion
 from chat.pages.bud_form import BudEditorForm, initial_of, initial_of_new, model_groups
-from chat.pages.bud_listing import WantedBuds, list_buds
+from chat.pages.bud_listing import BudSearch, list_buds
 from chat.pages.bud_parts import (
     changes_in_words,
     context_of,
@@ -78,7 +78,7 @@ def bud_list(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The buds that the person may edit, a page at a time; the next page alone for a list that goes on."""
     workspace = workspace_of(request)
     visible = Bud.objects.for_workspace(workspace).visible_to(request.user).filter(is_draft=False)
-    page = list_buds(visible, request.actor, workspace.pk, wanted=WantedBuds.read(request.GET))
+    page = list_buds(visible, request.actor, workspace.pk, wanted=BudSearch.read(request.GET))
     context = {**context_of(request), "page": page}
     if request.headers.get("HX-Request") and page.wanted.after:
         return render(request, "chat/_bud_rows.html", context)

@@ -23,7 +23,7 @@ from chat.providers.base import MonthLimit
 from chat.providers.choosing import platform_provider
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.known_models import days_of
-from chat.providers.limits import Load, load_of, loads_of, shared_load
+from chat.providers.limits import ProviderLoad, load_of, loads_of, shared_load
 from chat.providers.specs import limits_of
 from chat.providers.spending_months import Spent, limit_of_part, month_of_workspace, spent_of_shared
 from chat.services.parts_of_shared import change_part, find_part
@@ -339,7 +339,7 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
     }
 
 
-def _told_limits(row: ModelProvider | None, loads: Mapping[UUID, Load]) -> list[str]:
+def _told_limits(row: ModelProvider | None, loads: Mapping[UUID, ProviderLoad]) -> list[str]:
     load = loads.get(row.pk) if row is not None else None
     if row is None or load is None:
         return []

@@ -35,6 +35,7 @@ from chat.providers.base import (
     Piece,
     ProviderSpec,
 )
+from chat.providers.echoed_fields import NO_ENCRYPTED_THOUGHTS
 from chat.providers.embeddings import embedding_body, read_embeddings
 from chat.providers.errors import (
     ProviderBadAnswer,
@@ -48,7 +49,6 @@ from chat.providers.errors import (
     ProviderUnreachable,
 )
 from chat.providers.failures import error_of, read_error, says_model_unknown, unreached, wait_of
-from chat.providers.given_back import NO_ENCRYPTED_THOUGHTS
 from chat.providers.responses_api import ResponseTranslator, to_responses
 from chat.tools.offered import plain_function, to_json
 from workspaces import outbound

@@ -47,7 +47,7 @@ _SMALLEST: Final = Decimal("0.000001")
 _FULL: Final = 100
 
 
-class Whose(StrEnum):
+class LimitOwner(StrEnum):
     """The limits that a request can meet."""
 
     MEMBER = "member"
@@ -78,7 +78,7 @@ def _is_up(used: Decimal | int, most: Decimal | int | None) -> bool:
 class LimitUse:
     """One limit, and what is used of it."""
 
-    whose: Whose
+    whose: LimitOwner
     subject: UUID
     limit: MonthLimit
     cost: Decimal = Decimal(0)
@@ -215,10 +215,10 @@ def _allowance(payer: Payer, spec: ProviderSpec, zone: str, row: tuple[Any, ...]
     of_workspace, usual, own = limits
     found = []
     if payer.person_id is not None:
-        found.append((Whose.MEMBER, payer.person_id, own if has_own else usual, sums[1]))
-    found.append((Whose.WORKSPACE, payer.workspace_id, of_workspace, sums[0]))
+        found.append((LimitOwner.MEMBER, payer.person_id, own if has_own else usual, sums[1]))
+    found.append((LimitOwner.WORKSPACE, payer.workspace_id, of_workspace, sums[0]))
     if spec.shared_id is not None:
-        found.append((Whose.PROVIDER, spec.shared_id, spec.month_limit, sums[2]))
+        found.append((LimitOwner.PROVIDER, spec.shared_id, spec.month_limit, sums[2]))
     return Allowance(
         payer=payer,
         zone=zone,
@@ -245,7 +245,7 @@ def _sums(cost: Any, tokens: Any, *held: Any) -> LimitUse:
         held: costs and tokens, by turns.
     """
     return LimitUse(
-        whose=Whose.WORKSPACE,
+        whose=LimitOwner.WORKSPACE,
         subject=_NOBODY,
         limit=MonthLimit(),
         cost=exact(cost or 0),
@@ -315,7 +315,7 @@ _STANDING = PreparedRows[Workspace](_standing, UUID, UUID, UUID, int, UUID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crossed:
+class CrossedThreshold:
     """A limit of which so much is used now that people are told."""
 
     line: LimitUse
@@ -324,7 +324,7 @@ class Crossed:
     month: Month
 
 
-def add_to_month(bill: Bill, usage: TokenCount, now: datetime) -> list[Crossed]:
+def add_to_month(bill: Bill, usage: TokenCount, now: datetime) -> list[CrossedThreshold]:
     """Add what a request used to the sums of its month. In the caller's transaction, and best at its end.
 
     The workspace's row is the last one: whoever holds it needs no other.
@@ -355,7 +355,7 @@ def add_to_month(bill: Bill, usage: TokenCount, now: datetime) -> list[Crossed]:
         percent = max((one for one in levels if line_now.percent >= one), default=0)
         if percent > told:
             _note_told(payer.workspace_id, line.subject, month, percent)
-            found.append(Crossed(line=line_now, percent=percent, month=month))
+            found.append(CrossedThreshold(line=line_now, percent=percent, month=month))
     return found
 
 

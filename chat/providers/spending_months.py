@@ -20,7 +20,7 @@ from chat.models import (
 from chat.models.spending import USUAL_WARNING
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month, current_month
-from chat.providers.spending import LimitUse, Whose
+from chat.providers.spending import LimitOwner, LimitUse
 from chat.providers.spending_words import told_begin, told_limit, told_used
 from workspaces.database import database_now
 from workspaces.formats import money
@@ -167,14 +167,14 @@ def month_of_workspace(workspace_id: UUID) -> WorkspaceMonth:
         month=month,
         policy=policy,
         workspace=LimitStatus(
-            line=_line(Whose.WORKSPACE, workspace_id, limit, spent),
+            line=_line(LimitOwner.WORKSPACE, workspace_id, limit, spent),
             spent=spent,
             warn_percent=policy.warn_percent,
         ),
         shared=[
             LimitStatus(
                 name=row.name,
-                line=_line(Whose.PROVIDER, row.shared_id, limit_of_part(row), used),
+                line=_line(LimitOwner.PROVIDER, row.shared_id, limit_of_part(row), used),
                 spent=used,
                 warn_percent=policy.warn_percent,
             )
@@ -190,7 +190,7 @@ def limit_of_part(row: ModelProvider) -> MonthLimit:
     return MonthLimit(cost=row.most_cost_a_month, tokens=row.most_tokens_a_month)
 
 
-def _line(whose: Whose, subject: UUID, limit: MonthLimit, spent: Spent) -> LimitUse:
+def _line(whose: LimitOwner, subject: UUID, limit: MonthLimit, spent: Spent) -> LimitUse:
     return LimitUse(whose=whose, subject=subject, limit=limit, cost=spent.cost, tokens=spent.tokens)
 
 
@@ -204,7 +204,7 @@ def standings_of(
     usual = usual_limit(policy)
     return {
         pk: LimitStatus(
-            line=_line(Whose.MEMBER, pk, own.get(pk, usual), spent),
+            line=_line(LimitOwner.MEMBER, pk, own.get(pk, usual), spent),
             spent=spent,
             warn_percent=policy.warn_percent,
         )

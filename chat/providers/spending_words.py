@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month
-from chat.providers.spending import Crossed, LimitUse, Whose
+from chat.providers.spending import CrossedThreshold, LimitOwner, LimitUse
 from workspaces.formats import day, money, whole
 
 if TYPE_CHECKING:
@@ -64,22 +64,22 @@ def told_refusal(line: LimitUse, month: Month, provider: str) -> str:
     is_nothing = 0 in (line.limit.cost, line.limit.tokens)
     if not line.is_reached:
         told = _HELD[line.whose]
-    elif line.whose is Whose.MEMBER and is_nothing:
+    elif line.whose is LimitOwner.MEMBER and is_nothing:
         told = _(
             "Your monthly spending limit is 0, so models do not answer you here. Ask a workspace admin to raise your"
             " limit."
         )
-    elif line.whose is Whose.MEMBER:
+    elif line.whose is LimitOwner.MEMBER:
         told = _(
             "You have reached your monthly spending limit: %(used)s. It begins anew on %(begin)s. To go on before then,"
             " ask a workspace admin to raise your limit."
         )
-    elif line.whose is Whose.WORKSPACE and is_nothing:
+    elif line.whose is LimitOwner.WORKSPACE and is_nothing:
         told = _(
             "The monthly spending limit of this workspace is 0, so models do not answer here. Ask a workspace admin to"
             " raise it."
         )
-    elif line.whose is Whose.WORKSPACE:
+    elif line.whose is LimitOwner.WORKSPACE:
         told = _(
             "This workspace has reached its monthly spending limit. It begins anew on %(begin)s. To go on before then,"
             " ask a workspace admin to raise it."
@@ -98,15 +98,15 @@ def told_refusal(line: LimitUse, month: Month, provider: str) -> str:
 
 
 _HELD: Final = {
-    Whose.MEMBER: gettext_lazy(
+    LimitOwner.MEMBER: gettext_lazy(
         "Answers that are being written now may use what is left of your monthly spending limit. So far, %(used)s is"
         " used. Try again when they have ended."
     ),
-    Whose.WORKSPACE: gettext_lazy(
+    LimitOwner.WORKSPACE: gettext_lazy(
         "Answers that are being written now may use what is left of this workspace's monthly spending limit. Try again"
         " when they have ended."
     ),
-    Whose.PROVIDER: gettext_lazy(
+    LimitOwner.PROVIDER: gettext_lazy(
         "Answers that are being written now may use what is left of this workspace's monthly spending limit for"
         " “%(provider)s”. Try again when they have ended, or choose another model."
     ),
@@ -114,7 +114,7 @@ _HELD: Final = {
 """Where a limit is not used up yet."""
 
 
-def told_near(crossed: Crossed) -> str:
+def told_near(crossed: CrossedThreshold) -> str:
     """What a person reads in the chat once so much of their own limit is used."""
     told = _(
         "You have used %(percent)s%% of your monthly spending limit (%(used)s). It begins anew on %(begin)s."

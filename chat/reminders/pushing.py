@@ -270,11 +270,11 @@ def _ready(prepared: _Prepared) -> sending.Send:
     key = web_push.find_vapid_key(prepared.device.key_id)
     if key is None:
         words = "The key that this device knows is not in use any more. Remove the device and add it again."
-        return _refusing(webhooks.NotTaken(words))
+        return _refusing(webhooks.DeliveryRefused(words))
     try:
         subscription = subscription_of(prepared.device)
     except SecretUnreadable as error:
-        return _refusing(webhooks.NotTaken(error.message))
+        return _refusing(webhooks.DeliveryRefused(error.message))
 
     async def send(client: webhooks.Client) -> sending.Failure:
         return await _send(client, prepared, subscription, key)
@@ -282,7 +282,7 @@ def _ready(prepared: _Prepared) -> sending.Send:
     return send
 
 
-def _refusing(failure: webhooks.NotTaken) -> sending.Send:
+def _refusing(failure: webhooks.DeliveryRefused) -> sending.Send:
     async def refuse(_client: webhooks.Client) -> sending.Failure:
         return failure
 
@@ -310,13 +310,13 @@ async def _send(
                 topic=prepared.topic,
                 ttl_seconds=prepared.ttl_seconds,
             )
-    except webhooks.NotTaken as failure:
+    except webhooks.DeliveryRefused as failure:
         return failure
     except TimeoutError:
-        return webhooks.NotTaken("There was no answer in time.")
+        return webhooks.DeliveryRefused("There was no answer in time.")
     except Exception:
         logger.exception("push_crashed", extra={"device": str(prepared.device.pk)})
-        return webhooks.NotTaken("It could not be sent.")
+        return webhooks.DeliveryRefused("It could not be sent.")
     return None
 
 
@@ -334,4 +334,4 @@ def _note_device(device: PushDevice, failure: sending.Failure) -> bool:
     return False
 
 
-_WAY: Final = sending.Way(due=_due, destination=("device_id",), begin=_begin, note=_note)
+_WAY: Final = sending.DeliveryMethod(due=_due, destination=("device_id",), begin=_begin, note=_note)

@@ -19,7 +19,7 @@ from chat.recording import changing
 from chat.services.comparing import end_comparison
 from chat.services.models import ModelNamed, find_model
 from chat.services.turns import (
-    Queued,
+    QueuedSend,
     SentTurn,
     check_client_id,
     check_same,
@@ -58,7 +58,7 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
     digest = digest_of("edit", str(message.pk), text)
     with changing(message.conversation_id, message.workspace_id) as changes:
         known = find_sent(changes.conversation, client_id, digest)
-        if isinstance(known, Queued):
+        if isinstance(known, QueuedSend):
             raise Conflict(_("A message with this id is already waiting to be sent."))
         if known is not None:
             return known

@@ -42,7 +42,7 @@ class KeptPart:
     """A ZIP that is in the storage, and in no row yet."""
 
     number: int
-    stored: storage.Stored
+    stored: storage.StoredContent
     chats: int
     entries: int
 

@@ -59,7 +59,7 @@ _READ_WITH_TOOLS: Final = gettext_noop(
 class ImportedContents:
     """Contents of a chat's files that are in the storage, and in no row yet."""
 
-    stored: dict[_Key, tuple[storage.Stored, str]] = field(default_factory=dict)
+    stored: dict[_Key, tuple[storage.StoredContent, str]] = field(default_factory=dict)
     """By file and version: where it is, and its type."""
     left_out: int = 0
 

@@ -36,7 +36,7 @@ MOST_WORKSPACES: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class EnvironmentSetting:
     """One variable of the environment, as far as it may be shown."""
 
     variable: str
@@ -46,7 +46,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class ProviderTrial:
     """What came of asking it."""
 
     listing: ModelListing | None = None
@@ -79,7 +79,7 @@ class SharedUsage:
     """Workspaces beyond MOST_WORKSPACES."""
 
 
-def settings_of() -> list[Setting]:
+def settings_of() -> list[EnvironmentSetting]:
     """What of the environment decides about it."""
     config = settings.TRELLIS
     plain = {
@@ -90,11 +90,13 @@ def settings_of() -> list[Setting]:
         "OPENAI_MOST_A_MINUTE": config.openai_most_a_minute,
         "TRELLIS_OLLAMA_URL": without_secrets(config.ollama_url or ""),
     }
-    key = Setting(variable="OPENAI_API_KEY", value="", is_set=bool(config.openai_api_key))
+    key = EnvironmentSetting(
+        variable="OPENAI_API_KEY", value="", is_set=bool(config.openai_api_key)
+    )
     return [
         key,
         *(
-            Setting(variable=name, value=str(value or ""), is_set=bool(value))
+            EnvironmentSetting(variable=name, value=str(value or ""), is_set=bool(value))
             for name, value in plain.items()
         ),
     ]
@@ -105,7 +107,7 @@ def embedding_model() -> str:
     return platform_embedding_model()
 
 
-def try_shared_provider(*, actor: Actor, shared: SharedProvider | None = None) -> Trial:
+def try_shared_provider(*, actor: Actor, shared: SharedProvider | None = None) -> ProviderTrial:
     """Ask it for its models, and its default model for a word.
 
     Args:
@@ -121,9 +123,9 @@ def try_shared_provider(*, actor: Actor, shared: SharedProvider | None = None) -
     try:
         ask_for_a_word(spec)
     except ProviderError as error:
-        return Trial(listing=listing, list_fault=list_fault, fault=error.message)
+        return ProviderTrial(listing=listing, list_fault=list_fault, fault=error.message)
     took_ms = round((time.monotonic() - started) * 1000)
-    return Trial(listing=listing, list_fault=list_fault, took_ms=took_ms)
+    return ProviderTrial(listing=listing, list_fault=list_fault, took_ms=took_ms)
 
 
 def _listing_of(spec: ProviderSpec) -> tuple[ModelListing | None, str]:

@@ -64,7 +64,7 @@ class FoundIn(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class SearchHit:
     """A place where something was found."""
 
     found_in: FoundIn
@@ -78,7 +78,7 @@ class Hit:
     artifact_id: UUID | None = None
 
 
-def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
+def search(*, workspace: Workspace, person: User, query: str) -> list[SearchHit]:
     """What was found, newest first: conversations by their titles, then files by their names, then messages, then what
     stands beside messages: calls of tools and attached files.
 
@@ -122,7 +122,7 @@ def _titles(
     parts: list[SearchTerm],
     filters: Filters,
     marked: Mapping[UUID, UUID] | None,
-) -> Iterator[Hit]:
+) -> Iterator[SearchHit]:
     rows: Any = _own(Conversation.objects.for_workspace(workspace), owner=person, deleted_at=None)
     rows = _narrowed(rows, filters, conversation="", at="last_message_at")
     for part in parts:
@@ -135,7 +135,7 @@ def _titles(
         rows = rows.filter(Exists(_calls(workspace, filters, turn__conversation=OuterRef("pk"))))
     most = 10 if parts else MOST_HITS
     for row in rows.select_related("bud").order_by("-last_message_at", "-id")[:most]:
-        yield Hit(
+        yield SearchHit(
             found_in=FoundIn.TITLE,
             conversation=row,
             excerpt=_excerpt(row.title, parts),
@@ -145,7 +145,7 @@ def _titles(
 
 def _files(
     workspace: Workspace, person: User, parts: list[SearchTerm], filters: Filters
-) -> Iterator[Hit]:
+) -> Iterator[SearchHit]:
     rows: Any = _own(
         Artifact.objects.for_workspace(workspace),
         conversation__owner=person,
@@ -156,7 +156,7 @@ def _files(
         rows = rows.filter(name__icontains=part.text)
     most = 10 if parts else MOST_HITS
     for row in rows.select_related("conversation__bud").order_by("-id")[:most]:
-        yield Hit(
+        yield SearchHit(
             found_in=FoundIn.FILE_NAME,
             conversation=row.conversation,
             name=row.name,
@@ -172,7 +172,7 @@ def _messages(
     filters: Filters,
     marked: Mapping[UUID, UUID] | None,
     wanted: WordSearch | None,
-) -> Iterator[Hit]:
+) -> Iterator[SearchHit]:
     rows: Any = _own(
         Message.objects.for_workspace(workspace),
         conversation__owner=person,
@@ -194,7 +194,7 @@ def _messages(
         if len(found) == MOST_HITS:
             break
     for row in found:
-        yield Hit(
+        yield SearchHit(
             found_in=FoundIn.MESSAGE,
             conversation=row.conversation,
             excerpt=_excerpt(row.text, parts),
@@ -209,7 +209,7 @@ def _beside(
     filters: Filters,
     wanted: WordSearch,
     shown: Container[UUID | None],
-) -> list[Hit]:
+) -> list[SearchHit]:
     """Newest messages with a call or a file that holds all parts, each once.
 
     Args:
@@ -262,9 +262,9 @@ def _hits(
     rows: Any,
     ids: list[UUID],
     columns: Sequence[str],
-    hit_in: Callable[[Any, list[SearchTerm]], Hit],
+    hit_in: Callable[[Any, list[SearchTerm]], SearchHit],
     parts: list[SearchTerm],
-) -> Iterator[Hit]:
+) -> Iterator[SearchHit]:
     """What is shown of those rows; only theirs are the long texts that are fetched."""
     if ids:
         some = rows.filter(pk__in=ids).select_related("message__conversation__bud").only(*columns)
@@ -272,11 +272,11 @@ def _hits(
             yield hit_in(row, parts)
 
 
-def _hit_in_call(row: ToolCall, parts: list[SearchTerm]) -> Hit:
+def _hit_in_call(row: ToolCall, parts: list[SearchTerm]) -> SearchHit:
     given = " ".join(_values(row.arguments))[:MOST_GIVEN]
     named = f"{row.server_name} {row.tool_name} {row.tool_title} {row.function_name}"
     name = row.tool_name or row.function_name
-    return Hit(
+    return SearchHit(
         found_in=FoundIn.CALL,
         conversation=row.message.conversation,
         name=show_hidden(f"{row.server_name}.{name}" if row.server_name else name),
@@ -286,9 +286,9 @@ def _hit_in_call(row: ToolCall, parts: list[SearchTerm]) -> Hit:
     )
 
 
-def _hit_in_file(row: Attachment, parts: list[SearchTerm]) -> Hit:
+def _hit_in_file(row: Attachment, parts: list[SearchTerm]) -> SearchHit:
     named = row.title if row.server_id is None else f"{row.title} {row.server_name} {row.uri}"
-    return Hit(
+    return SearchHit(
         found_in=FoundIn.FILE,
         conversation=row.message.conversation,
         name=show_hidden(row.title or row.uri),

@@ -21,7 +21,7 @@ from workspaces.scoping import WorkspaceQuerySet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Uses:
+class SharedProviderUses:
     """What a shared provider is used for."""
 
     workspaces: int
@@ -62,16 +62,18 @@ def shared_rows(*, actor: Actor) -> Any:
     return SharedProvider.objects.annotate(workspaces=Count("given", filter=is_given))
 
 
-def uses_of(shared: SharedProvider) -> Uses:
+def uses_of(shared: SharedProvider) -> SharedProviderUses:
     """Count who would notice that it is gone."""
     rows = ModelProvider.objects.across_workspaces().filter(shared=shared)
     rows = rows.exclude(withheld=WithheldReason.WITHDRAWN.value)
-    return Uses(
+    return SharedProviderUses(
         workspaces=rows.count(), buds=buds_of(shared).count(), chats=chats_of(shared).count()
     )
 
 
-def uses_by_workspace(shared: SharedProvider, workspaces: Sequence[Workspace]) -> dict[UUID, Uses]:
+def uses_by_workspace(
+    shared: SharedProvider, workspaces: Sequence[Workspace]
+) -> dict[UUID, SharedProviderUses]:
     """The same for each of these workspaces, in two statements."""
     counts = [
         dict(
@@ -84,7 +86,9 @@ def uses_by_workspace(shared: SharedProvider, workspaces: Sequence[Workspace]) -
     ]
     buds, chats = counts
     return {
-        one.pk: Uses(workspaces=1, buds=buds.get(one.pk, 0), chats=chats.get(one.pk, 0))
+        one.pk: SharedProviderUses(
+            workspaces=1, buds=buds.get(one.pk, 0), chats=chats.get(one.pk, 0)
+        )
         for one in workspaces
     }
 

@@ -22,7 +22,7 @@ from workspaces.roles import require_platform_owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenAway:
+class RemovedModelUses:
     """What uses models that would be taken away."""
 
     models: tuple[str, ...]
@@ -52,7 +52,7 @@ class _Offered(NamedTuple):
         return then if is_lost else ""
 
 
-def would_be_taken(*, shared: SharedProvider, draft: SharedDraft, actor: Actor) -> TakenAway:
+def would_be_taken(*, shared: SharedProvider, draft: SharedDraft, actor: Actor) -> RemovedModelUses:
     """Count for every workspace that follows the shared provider.
 
     Raises:
@@ -77,7 +77,7 @@ def would_be_taken(*, shared: SharedProvider, draft: SharedDraft, actor: Actor) 
 
 def would_be_taken_from(
     *, shared: SharedProvider, workspace: Workspace, draft: PartDraft, actor: Actor
-) -> TakenAway:
+) -> RemovedModelUses:
     """Count for one workspace.
 
     Raises:
@@ -89,7 +89,7 @@ def would_be_taken_from(
     return _count(shared, {workspace.pk: offered})
 
 
-def _count(shared: SharedProvider, then: Mapping[UUID, _Offered]) -> TakenAway:
+def _count(shared: SharedProvider, then: Mapping[UUID, _Offered]) -> RemovedModelUses:
     """Three statements, however many workspaces there are."""
     named = Coalesce("chosen_model__model", "bud__model")
     buds = buds_of(shared).filter(is_archived=False).order_by()
@@ -111,7 +111,7 @@ def _count(shared: SharedProvider, then: Mapping[UUID, _Offered]) -> TakenAway:
     }
     of_buds, of_chats = lost
     everything = {*of_buds, *of_chats, *searches.items()}
-    return TakenAway(
+    return RemovedModelUses(
         models=tuple(sorted({model for _workspace, model in everything})),
         workspaces=len({workspace for workspace, _model in everything}),
         buds=sum(of_buds.values()),

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from chat.engine import runner
 from chat.engine.attaching import Ref, check_refs
-from chat.engine.beginning import Known, TurnRequester, begin_turn, path_end
+from chat.engine.beginning import SendContext, TurnRequester, begin_turn, path_end
 from chat.engine.context import OWNERS_ALONE
 from chat.engine.endings import end_turn
 from chat.engine.reading import (
@@ -56,7 +56,7 @@ class SentTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class QueuedSend:
     """The message waits for the running turn to end."""
 
     message: QueuedMessage
@@ -87,7 +87,7 @@ def send_message(
         attachments=attachments,
         when_busy=WhenBusy.REFUSE,
     )
-    if isinstance(sent, Queued):
+    if isinstance(sent, QueuedSend):
         raise Conflict(_("This message is waiting for the current answer to end."))
     return sent
 
@@ -102,7 +102,7 @@ def send_or_queue(
     attachments: Sequence[Ref] = (),
     bud_id: UUID | None = None,
     compare: Sequence[ModelNamed] = (),
-) -> SentTurn | Queued:
+) -> SentTurn | QueuedSend:
     """The same; and while a turn runs, let the message wait for its end, or stop that turn for it.
 
     Args:
@@ -144,7 +144,7 @@ def send_or_queue(
                 asker=asker,
                 refs=refs,
                 parent=path_end(changes),
-                known=Known(actor, standing),
+                known=SendContext(actor, standing),
                 mentioned=mentioned,
                 compared=compared,
             )
@@ -167,8 +167,8 @@ def send_or_queue(
         )
         if when_busy is WhenBusy.INTERRUPT:
             interrupt(queued, changes)
-            return find_sent(conversation, client_id, digest) or Queued(queued, is_new=True)
-        return Queued(queued, is_new=True)
+            return find_sent(conversation, client_id, digest) or QueuedSend(queued, is_new=True)
+        return QueuedSend(queued, is_new=True)
 
 
 def find_mentioned(conversation: Conversation, bud_id: UUID | None, actor: Actor) -> Bud | None:
@@ -235,7 +235,9 @@ def check_same(known: str, digest: str) -> None:
         )
 
 
-def find_sent(conversation: Conversation, client_id: str, digest: str) -> SentTurn | Queued | None:
+def find_sent(
+    conversation: Conversation, client_id: str, digest: str
+) -> SentTurn | QueuedSend | None:
     """What has become of the message with this id, if it has come before.
 
     Raises:
@@ -250,7 +252,7 @@ def find_sent(conversation: Conversation, client_id: str, digest: str) -> SentTu
     if queued is None:
         return None
     check_same(queued.client_digest, digest)
-    return Queued(queued, is_new=False)
+    return QueuedSend(queued, is_new=False)
 
 
 def _put_in_queue(

@@ -32,7 +32,7 @@ SESSIONS_EVERY = 3
 _MOST_AT_ONCE = 1_000
 
 
-class Rights(IntEnum):
+class RightsCheck(IntEnum):
     """What is asked about who may stay."""
 
     NONE = 0
@@ -90,12 +90,14 @@ class Rounds:
         while True:
             await asyncio.sleep(ROUND_SECONDS)
             number += 1
-            rights = Rights.ALL if number % SESSIONS_EVERY == 0 else Rights.MEMBERSHIPS
+            rights = RightsCheck.ALL if number % SESSIONS_EVERY == 0 else RightsCheck.MEMBERSHIPS
             if behind := await self._look(list(self._pages), rights):
                 await asyncio.sleep(AGAIN_SECONDS)
-                await self._look([page for page in behind if page in self._pages], Rights.NONE)
+                await self._look([page for page in behind if page in self._pages], RightsCheck.NONE)
 
-    async def _look(self, pages: Sequence[FollowingPage], rights: Rights) -> list[FollowingPage]:
+    async def _look(
+        self, pages: Sequence[FollowingPage], rights: RightsCheck
+    ) -> list[FollowingPage]:
         """One look after these pages; gives those that miss something."""
         asked = [(page.door, tuple(page.conversation_ids)) for page in pages]
         try:
@@ -124,7 +126,7 @@ def rounds() -> Rounds:
     return _rounds.setdefault(asyncio.get_running_loop(), Rounds())
 
 
-def look(pages: Sequence[tuple[Door, Collection[UUID]]], rights: Rights) -> list[PageCheck]:
+def look(pages: Sequence[tuple[Door, Collection[UUID]]], rights: RightsCheck) -> list[PageCheck]:
     """How things stand for each page: one statement for events, memberships and sessions each, however many pages there are."""
     closing = _reasons_to_close([door for door, _ in pages], rights) if rights else {}
     numbers = _newest_events(list({one for _, ids in pages for one in ids}))
@@ -141,7 +143,7 @@ def look(pages: Sequence[tuple[Door, Collection[UUID]]], rights: Rights) -> list
     ]
 
 
-def _reasons_to_close(doors: Sequence[Door], rights: Rights) -> dict[Door, CloseCode]:
+def _reasons_to_close(doors: Sequence[Door], rights: RightsCheck) -> dict[Door, CloseCode]:
     reasons: dict[Door, CloseCode] = {}
     for start in range(0, len(doors), _MOST_AT_ONCE):
         some = doors[start : start + _MOST_AT_ONCE]
@@ -157,7 +159,7 @@ def _reasons_to_close(doors: Sequence[Door], rights: Rights) -> dict[Door, Close
         users = {user.pk: user for user in members.values()}
         strangers = {door.user.pk for door in some} - users.keys()
         users |= User.objects.in_bulk(strangers) if strangers else {}
-        unread = [door for door in some if rights is Rights.ALL or door.session_hash is None]
+        unread = [door for door in some if rights is RightsCheck.ALL or door.session_hash is None]
         if unread:
             read_sessions(unread)
         known = signed_in(some, users)

@@ -6,8 +6,8 @@ it does not name stays as it is. Secrets are never written; they can be given, a
 
 from config.workspace_files.applying import AppliedChanges, ChecksMissing, apply_file, check_buds
 from config.workspace_files.exporting import workspace_document, write_workspace
-from config.workspace_files.place import WorkspaceTarget
 from config.workspace_files.providers import KeysUntested
+from config.workspace_files.target import WorkspaceTarget
 from config.workspace_files.variables import fill_variables
 
 __all__ = [

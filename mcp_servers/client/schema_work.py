@@ -31,7 +31,7 @@ class UnusableSchema(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class SchemaWork:
     """What a schema asks of its validator."""
 
     once: int
@@ -40,7 +40,7 @@ class Work:
     """Of a schema that refers to itself: how much it is in all depends on the value."""
 
 
-def work_of(schema: dict[str, Any], what: str) -> Work:
+def work_of(schema: dict[str, Any], what: str) -> SchemaWork:
     """How much work a schema makes.
 
     Args:
@@ -63,17 +63,17 @@ def work_of(schema: dict[str, Any], what: str) -> Work:
             work[pointer] = 1 + once * (2 if _UNEVALUATED & parts[pointer].node.keys() else 1)
     except CycleError:
         return _recursive_work(parts, needed, what)
-    return Work(once=work[""])
+    return SchemaWork(once=work[""])
 
 
-def _recursive_work(parts: dict[str, _Part], needed: dict[str, list[str]], what: str) -> Work:
+def _recursive_work(parts: dict[str, _Part], needed: dict[str, list[str]], what: str) -> SchemaWork:
     applied = _applied(parts, needed, what)
     beside = {pointer: one.beside for pointer, one in applied.items()}
     try:
         recursion = Recursion(applied, TopologicalSorter(beside).static_order())
     except CycleError as error:
         raise UnusableSchema(f"its {what} schema refers to itself without an end.") from error
-    return Work(once=max(map(recursion.looks_at, applied)), recursion=recursion)
+    return SchemaWork(once=max(map(recursion.looks_at, applied)), recursion=recursion)
 
 
 def _applied(

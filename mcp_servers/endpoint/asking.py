@@ -45,7 +45,7 @@ class InputReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenUp:
+class ResumedCall:
     """A call that goes on."""
 
     call_id: UUID
@@ -56,7 +56,7 @@ class NoOpenQuestion(Exception):
     """What a client sends along answers nothing that is open."""
 
 
-class PutAside(SilentCaller):
+class PausingCaller(SilentCaller):
     """A caller that keeps where its call stopped."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ def ask(
 @transaction.atomic
 def take_up(
     caller: EndpointCaller, tool_id: UUID, arguments: Mapping[str, Any], reply: InputReply
-) -> TakenUp:
+) -> ResumedCall:
     """Give a server the answers of a person; a question without one is cancelled.
 
     Raises:
@@ -113,7 +113,7 @@ def take_up(
             actor=caller.actor,
             content=given.content if action is InputAction.ACCEPT else None,
         )
-    return TakenUp(call_id=call_id, checkpoint=kept["checkpoint"])
+    return ResumedCall(call_id=call_id, checkpoint=kept["checkpoint"])
 
 
 def _answer_in(reply: InputReply, row: InputRequest) -> mcp_types.ElicitResult:

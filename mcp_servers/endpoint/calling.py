@@ -18,7 +18,14 @@ from mcp_servers.client.errors import (
 )
 from mcp_servers.client.hidden_text import strip_hidden_json
 from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
-from mcp_servers.endpoint.asking import UNFIT, InputReply, NoOpenQuestion, PutAside, ask, take_up
+from mcp_servers.endpoint.asking import (
+    UNFIT,
+    InputReply,
+    NoOpenQuestion,
+    PausingCaller,
+    ask,
+    take_up,
+)
 from mcp_servers.endpoint.content import as_block, as_text
 from mcp_servers.endpoint.offering import ASKS, find
 from mcp_servers.endpoint.unknown import find_unoffered, tell_unknown
@@ -28,7 +35,7 @@ from workspaces.errors import Conflict, DomainError
 
 if TYPE_CHECKING:
     from mcp_servers.endpoint.callers import EndpointCaller
-    from mcp_servers.endpoint.offering import Found
+    from mcp_servers.endpoint.offering import FoundTool
 
 
 async def call(
@@ -52,7 +59,7 @@ async def call(
     found = await in_database(find, caller, name)
     if found is None:
         return await in_database(_refuse, caller, name, arguments)
-    aside, call_id, checkpoint = PutAside(), uuid7(), None
+    aside, call_id, checkpoint = PausingCaller(), uuid7(), None
     try:
         if reply is not None:
             taken_up = await in_database(take_up, caller, found.tool_id, arguments, reply)
@@ -111,7 +118,7 @@ def _unknown(name: str) -> MCPError:
     return MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
 
 
-def as_wire(outcome: ToolCallOutcome, found: Found) -> mcp_types.CallToolResult:
+def as_wire(outcome: ToolCallOutcome, found: FoundTool) -> mcp_types.CallToolResult:
     """An outcome as `tools/call` answers it."""
     content = [as_block(part, found.server_id, found.addresses) for part in outcome.content]
     if outcome.message:

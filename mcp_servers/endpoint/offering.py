@@ -67,7 +67,7 @@ class OfferedTools:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundTool:
     """The tool that a client means by a name, and how addresses of resources are told to it."""
 
     tool_id: UUID
@@ -117,7 +117,7 @@ def count_offers(caller: EndpointCaller) -> OfferedTools:
     )
 
 
-def find(caller: EndpointCaller, name: str) -> Found | None:
+def find(caller: EndpointCaller, name: str) -> FoundTool | None:
     """The tool with this name among those that could be offered, without looking at all others. Two statements.
 
     What rules, its person and the client's token say of it, the gate knows.
@@ -136,7 +136,7 @@ def find(caller: EndpointCaller, name: str) -> Found | None:
     if tool_id is None:
         return None
     named, definition_hash = rows[tool_id]
-    return Found(tool_id, definition_hash, named.server_id, Addresses(servers))
+    return FoundTool(tool_id, definition_hash, named.server_id, Addresses(servers))
 
 
 def page_after(

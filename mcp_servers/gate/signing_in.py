@@ -20,7 +20,7 @@ from mcp_servers.models import OAUTH_TYPES, AuthType, InputStatus
 from mcp_servers.models.hosting import note_lost_sign_in, provider_of
 from mcp_servers.oauth.grants import is_renewed_since, person_of, want_scope
 from mcp_servers.oauth.values import Challenge, scopes_of
-from mcp_servers.registry.elicitation.checks import Unaskable
+from mcp_servers.registry.elicitation.checks import InvalidInputRequest
 from mcp_servers.registry.elicitation.sign_ins import (
     MOST_SIGN_INS,
     OWN,
@@ -155,7 +155,7 @@ class SigningIn:
             row = await self._dialogue.ask_to_sign_in(
                 lambda: open_sign_in(wanted, self._origin, since=since)
             )
-        except Unaskable as error:
+        except InvalidInputRequest as error:
             raise lost_again(self._origin.server) from error
         if row is not None:
             if operation.can_wait_elsewhere:
@@ -220,7 +220,7 @@ async def sign_in_first(
     since = await in_database(database_now)
     try:
         row = await in_database(partial(open_sign_in, wanted, origin, since=since))
-    except Unaskable as error:
+    except InvalidInputRequest as error:
         raise lost_again(origin.server) from error
     if row is not None:
         raise InputMissing(_("Someone has to sign in first."))

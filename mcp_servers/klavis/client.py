@@ -254,5 +254,5 @@ def _with_id(answer: object) -> shapes.Strata:
 
 
 def _check_done(answer: object) -> None:
-    if not _read(shapes.Done, answer).success:
+    if not _read(shapes.KlavisResult, answer).success:
         raise KlavisError

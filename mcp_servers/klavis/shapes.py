@@ -90,7 +90,7 @@ class Instance(Shape):
         return self.is_authenticated or not self.auth_needed
 
 
-class Done(Shape):
+class KlavisResult(Shape):
     success: Flag = True
     message: Text = ""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext as _
 
-from audit.retention.kept import RetentionPeriod, in_days, in_hours
+from audit.retention.periods import RetentionPeriod, in_days, in_hours
 from mcp_servers.registry import health, quotas
 from mcp_servers.registry.consent import approvals
 from mcp_servers.registry.elicitation import services as elicitation

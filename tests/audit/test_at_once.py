@@ -11,8 +11,8 @@ from audit.models import AlertRule, AuditPolicy, AuditStream, ReportSchedule
 from audit.retention.policies import PolicyChange, change_policy
 from audit.reviews.schedules import ScheduleDraft, create_schedule, delete_schedule, pause_schedule
 from audit.streams.services import (
-    Start,
     StreamDraft,
+    StreamStart,
     create_stream,
     delete_stream,
     pause_stream,
@@ -38,7 +38,7 @@ def a_stream(tenant: Tenant) -> AuditStream:
         actor=tenant.actor("owner"),
         kind="webhook",
         draft=StreamDraft(name="sink", target="https://sink.example.org/"),
-        start=Start.NOW,
+        start=StreamStart.NOW,
     )
     return stream
 

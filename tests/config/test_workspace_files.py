@@ -416,11 +416,11 @@ def test_secrets_in_addresses_of_the_log_are_masked_and_stay(tenant: Tenant) -> 
 def test_only_owners_write_and_apply(two_workspaces: TwoTenants) -> None:
     """SEC-361: and the log's parts only for those who may read it."""
     for role in ("admin", "member", "auditor"):
-        place = WorkspaceTarget(two_workspaces.a.workspace, two_workspaces.a.actor(role))
+        target = WorkspaceTarget(two_workspaces.a.workspace, two_workspaces.a.actor(role))
         with pytest.raises(PermissionDenied):
-            write_workspace(place)
+            write_workspace(target)
         with pytest.raises(PermissionDenied):
-            apply_file(place, {})
+            apply_file(target, {})
         client = two_workspaces.a.client(role)
         assert client.get("/api/config/").status_code == 403
         assert client.post("/api/config/", {}, content_type="application/json").status_code == 403

@@ -19,7 +19,7 @@ from workspaces.mails import public_url
 from workspaces.models import Invitation
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import actor_of, telling, was_refused
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 from workspaces.people.inviting import MOST as MOST_INVITED
 from workspaces.people.inviting import resend_invitation
 from workspaces.people.services import (
@@ -135,7 +135,7 @@ class InvitationAdmin(GivesRoles):
         done=ngettext_lazy(
             "%(count)s invitation revoked.", "%(count)s invitations revoked.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Revoke %(count)s invitation?", "Revoke %(count)s invitations?", "count"
             ),

@@ -33,7 +33,7 @@ from workspaces.people.services import (
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
 from workspaces.people.visits import SESSION_ORDER, device, end_sessions, last_seen_of, sessions_of
 from workspaces.roles import Permission
-from workspaces.row_pages import Ways, first_page_instead, page_in_address, ways_from
+from workspaces.row_pages import PageLinks, first_page_instead, page_in_address, ways_from
 from workspaces.text_values import unknown_filters
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def member_access(
         "kinds": access.KINDS.items(),
         "rows": page.rows,
         "faults": faults,
-        "ways": Ways(
+        "ways": PageLinks(
             first=f"?{urlencode(following)}" if after is not None else "",
             following=f"?{urlencode({**following, 'after': str(page.following)})}"
             if page.following

@@ -28,7 +28,7 @@ from workspaces.models import Membership, User
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.list_addresses import LONGEST_SEARCH, cut_search, faults_of, no_page
 from workspaces.pages.list_view_parts import FORM_VAR, ListOfViews, answer_form, saved_views
-from workspaces.pages.row_actions import Question, ask_before_saving, names_rows
+from workspaces.pages.row_actions import ConfirmQuestion, ask_before_saving, names_rows
 from workspaces.pages.seen_values import NoticesOthers, hold
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel
@@ -340,7 +340,7 @@ class AsksBeforeSaving(TrackedModelAdmin):
     Not for a form with secrets: the page that asks would hold them.
     """
 
-    def question_before(self, form: Any) -> Question | None:
+    def question_before(self, form: Any) -> ConfirmQuestion | None:
         """What is asked before this valid form is saved; None: nothing."""
         raise NotImplementedError
 

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.backoff import JITTER, Backoff
-from mcp_servers.client.connections.change_notices import News
+from mcp_servers.client.connections.change_notices import ChangeNotices
 from mcp_servers.client.connections.connection import CLOSED_SECONDS, Connection, ConnectionEvents
 from mcp_servers.client.connections.facts import ConnectionStatus, ServerListing
 from mcp_servers.client.connections.failures import CallFailed, RpcError
@@ -76,7 +76,7 @@ class Pool:
         self._legacy: set[tuple[ServerKey, str]] = set()
         self._transports: dict[tuple[ServerKey, str], str] = {}
         self._asks_back: set[ServerKey] = set()
-        self._news = News()
+        self._news = ChangeNotices()
         self._closing: set[asyncio.Task[None]] = set()
         self._events = ConnectionEvents(heard=self._news.hear, asked_unclearly=self._note_asks_back)
 

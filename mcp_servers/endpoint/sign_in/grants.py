@@ -56,7 +56,7 @@ _TOUCH_EVERY: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AuthorizationRequest:
     """What a client asks a person for, checked."""
 
     client: KnownClient
@@ -80,7 +80,7 @@ class IssuedTokens(NamedTuple):
     """Of the access token's life."""
 
 
-class Live(NamedTuple):
+class LiveSignIn(NamedTuple):
     """A sign-in that may be used now, and what its person is in its workspace today."""
 
     sign_in: ClientSignIn
@@ -88,13 +88,18 @@ class Live(NamedTuple):
     is_auditor: bool
 
 
-class NotLive(Exception):
+class InvalidGrant(Exception):
     """A code or token serves no more, or never did."""
 
 
 @transaction.atomic
 def allow(
-    *, asked: Asked, workspace: Workspace, scopes: Sequence[str], user: User, actor: Actor
+    *,
+    asked: AuthorizationRequest,
+    workspace: Workspace,
+    scopes: Sequence[str],
+    user: User,
+    actor: Actor,
 ) -> str:
     """Let a client in. Gives the code that it exchanges for tokens.
 
@@ -130,7 +135,7 @@ def allow(
     return _issue(sign_in, TokenKind.CODE, now + CODE_LIFE, plain)
 
 
-def refuse(*, asked: Asked, workspace: Workspace, actor: Actor) -> None:
+def refuse(*, asked: AuthorizationRequest, workspace: Workspace, actor: Actor) -> None:
     """Note that a person did not let a client in."""
     record(
         EntryDraft(
@@ -178,7 +183,7 @@ def exchange(
         scopes: fewer ones from now on; None: as before.
 
     Raises:
-        NotLive: it was used or has ended at the same moment.
+        InvalidGrant: it was used or has ended at the same moment.
     """
     sign_in = token.sign_in
     with in_workspace(sign_in.workspace_id):
@@ -187,7 +192,7 @@ def exchange(
             rows = ClientToken.objects.for_workspace(sign_in.workspace_id)
             if rows.filter(pk=token.pk).exists():  # else the sign-in has ended at the same moment
                 _end_reused(sign_in)
-            raise NotLive
+            raise InvalidGrant
         return given
 
 
@@ -264,7 +269,7 @@ def revoke(token: ClientToken, *, ip_address: str | None, request_id: str) -> No
     ending.end([token.sign_in], EndReason.CLIENT, actor)
 
 
-def authenticate(plain: str) -> Live | None:
+def authenticate(plain: str) -> LiveSignIn | None:
     """The sign-in of a client with that access token, its person still an active member; None otherwise."""
     if not plain.startswith(PREFIXES[TokenKind.ACCESS]):
         return None
@@ -280,7 +285,7 @@ def authenticate(plain: str) -> Live | None:
         with in_workspace(sign_in.workspace_id):
             mine = ClientSignIn.objects.for_workspace(sign_in.workspace_id)
             mine.filter(pk=sign_in.pk).update(last_used_at=now)
-    return Live(sign_in, token.member_role, bool(token.member_is_auditor))
+    return LiveSignIn(sign_in, token.member_role, bool(token.member_is_auditor))
 
 
 def actor_of(sign_in: ClientSignIn, *, ip_address: str | None, request_id: str) -> Actor:

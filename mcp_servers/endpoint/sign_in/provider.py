@@ -20,7 +20,7 @@ from mcp.shared.auth import InvalidRedirectUriError, OAuthClientInformationFull,
 from pydantic import AnyUrl, PrivateAttr
 
 from mcp_servers.endpoint.sign_in import clients, grants, reach
-from mcp_servers.endpoint.sign_in.grants import Asked
+from mcp_servers.endpoint.sign_in.grants import AuthorizationRequest
 from mcp_servers.endpoint.sign_in.redirects import is_one_of
 from mcp_servers.models import ClientToken, KnownClient, TokenKind
 from workspaces.actors import Actor
@@ -81,7 +81,7 @@ class Provider:
     """As they were sent by a client that registers."""
     resource: str | None = None
     """As it was sent with a request for tokens."""
-    asked: Asked | None = field(default=None)
+    asked: AuthorizationRequest | None = field(default=None)
 
     async def get_client(self, client_id: str) -> WireClient | None:
         """A client that is known."""
@@ -121,7 +121,7 @@ class Provider:
             )
         if not reach.offered(params.scopes):
             raise AuthorizeError("invalid_scope", f"Known scopes: {reach.ALL}.")
-        self.asked = Asked(
+        self.asked = AuthorizationRequest(
             client=client._row,
             slug=slug,
             redirect_uri=self.redirect_uri,
@@ -210,7 +210,7 @@ class Provider:
             raise TokenError("invalid_target", "The token is for another resource.")
         try:
             given = await in_database(grants.exchange, row, plain, scopes=scopes)
-        except grants.NotLive as error:
+        except grants.InvalidGrant as error:
             raise TokenError("invalid_grant", "This was used before.") from error
         return OAuthToken(
             access_token=given.access,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext as _
 
-from audit.retention.kept import RetentionPeriod, in_days
+from audit.retention.periods import RetentionPeriod, in_days
 from mcp_servers.endpoint.sign_in import clients, grants
 
 

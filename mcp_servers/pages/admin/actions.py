@@ -15,7 +15,7 @@ from mcp_servers.pages.admin.common import ReadOnlyAdmin
 from mcp_servers.registry.services.actions import remove_action_rule
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import actor_of
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 
 
 @admin.register(ActionRule)
@@ -36,7 +36,7 @@ class ActionRuleAdmin(ReadOnlyAdmin):
     @row_action(
         _("Remove"),
         done=ngettext_lazy("%(count)s rule removed.", "%(count)s rules removed.", "count"),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy("Remove %(count)s rule?", "Remove %(count)s rules?", "count"),
             consequence=_("What these rules say of actions no longer holds, from the next call."),
             verb=_("Remove"),

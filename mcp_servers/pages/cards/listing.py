@@ -33,7 +33,7 @@ MAX_WORDS: Final = 200
 _NAMES: Final = frozenset({"q", "state", "from", "own", "after"})
 
 
-class Group(models.TextChoices):
+class ServerGroup(models.TextChoices):
     """How a server is, for somebody who looks after many; in the order of the page."""
 
     ATTENTION = "attention", _("Needs attention")
@@ -76,7 +76,7 @@ class ServerSearch:
         group, origin = query.get("state", ""), query.get("from", "")
         return cls(
             words=query.get("q", "").strip().replace("\0", "")[:MAX_WORDS],
-            group=group if group in Group else "",
+            group=group if group in ServerGroup else "",
             origin=origin if origin in ServerOrigin else "",
             after=last,
             is_own=query.get("own") == "1",
@@ -110,7 +110,7 @@ class StateChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class ServerGroupBlock:
     """Servers of one group."""
 
     label: str
@@ -128,7 +128,7 @@ class ServerPage:
     """All that the person may see."""
     found: int
     choices: list[StateChoice]
-    blocks: list[Block]
+    blocks: list[ServerGroupBlock]
     next_address: str
     """Of the next page; empty: this is the last."""
 
@@ -162,15 +162,15 @@ def list_servers(
         found=len(shown),
         choices=[
             _choice(wanted, "", str(_("All")), len(found)),
-            *(_choice(wanted, group, str(group.label), counts[group]) for group in Group),
+            *(_choice(wanted, group, str(group.label), counts[group]) for group in ServerGroup),
         ],
         blocks=[
-            Block(
+            ServerGroupBlock(
                 label=str(group.label),
                 count=counts[group],
                 cards=[cards[pk] for pk in page if found[pk] == group and pk in cards],
             )
-            for group in Group
+            for group in ServerGroup
             if any(found[pk] == group for pk in page)
         ],
         next_address=following.address() if following else "",
@@ -180,7 +180,7 @@ def list_servers(
 def _fault_of(query: Mapping[str, str], group: str, origin: str) -> str:
     if unknown := unknown_filters(query, _NAMES):
         return unknown[0]
-    if group and group not in Group:
+    if group and group not in ServerGroup:
         return str(_("There is no state “%(name)s”.") % {"name": group[:50]})
     if origin and origin not in ServerOrigin:
         return str(_("Servers cannot come from “%(name)s”.") % {"name": origin[:50]})
@@ -218,7 +218,9 @@ def _matching(
     return rows
 
 
-def _grouped(rows: McpServerQuerySet, tools: McpToolQuerySet, user: User) -> dict[UUID, Group]:
+def _grouped(
+    rows: McpServerQuerySet, tools: McpToolQuerySet, user: User
+) -> dict[UUID, ServerGroup]:
     """The group of every server, in the order of the page; few statements, however many there are."""
     told = _told_by_sign_ins(rows, user)
     found = rows.order_by("name", "pk").values_list(
@@ -228,7 +230,7 @@ def _grouped(rows: McpServerQuerySet, tools: McpToolQuerySet, user: User) -> dic
         pk: _group(told.get(pk, status), is_on=is_active and not is_blocked, is_held=is_held)
         for pk, is_active, is_blocked, status, is_held in found
     }
-    order = list(Group)
+    order = list(ServerGroup)
     return dict(sorted(groups.items(), key=lambda one: order.index(one[1])))
 
 
@@ -239,9 +241,9 @@ def _told_by_sign_ins(rows: McpServerQuerySet, user: User) -> dict[UUID, str]:
     return {server.pk: status_of(server, needs_sign_in=server.pk in needy) for server in signed}
 
 
-def _group(status: str, *, is_on: bool, is_held: bool) -> Group:
+def _group(status: str, *, is_on: bool, is_held: bool) -> ServerGroup:
     if not is_on:
-        return Group.OFF
+        return ServerGroup.OFF
     if is_held or status in (ServerStatus.AUTH_REQUIRED, ServerStatus.ERROR):
-        return Group.ATTENTION
-    return Group.CONNECTED if status == ServerStatus.CONNECTED else Group.WAITING
+        return ServerGroup.ATTENTION
+    return ServerGroup.CONNECTED if status == ServerStatus.CONNECTED else ServerGroup.WAITING

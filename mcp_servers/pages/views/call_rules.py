@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from mcp_servers.models import CallRule, McpServer, McpTool
-from mcp_servers.pages.forms.call_rules import CallRuleForm, TryRulesForm, What
+from mcp_servers.pages.forms.call_rules import CallRuleForm, EffectChoice, TryRulesForm
 from mcp_servers.pages.views.common import servers_url, switch, workspace_of
 from mcp_servers.registry.consent.rule_words import (
     effect_tone,
@@ -174,7 +174,7 @@ def _examples() -> list[tuple[str, str]]:
     """Two rules that one click proposes: a sentence, and the address that fills the form in."""
     mails = {
         "name": _("Mails to the outside"),
-        "what": What.SECOND.value,
+        "what": EffectChoice.SECOND.value,
         "tools": "send_*",
         "path": "to",
         "operator": "not_matches",
@@ -183,7 +183,7 @@ def _examples() -> list[tuple[str, str]]:
     }
     deletes = {
         "name": _("No deletes"),
-        "what": What.DENY.value,
+        "what": EffectChoice.DENY.value,
         "tools": "delete_*\ndrop_*",
         "reason": _("Delete it in the program itself."),
     }

@@ -53,7 +53,7 @@ class ClientForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class ClientSetup:
     """How one kind of client is set up."""
 
     title: str
@@ -153,25 +153,25 @@ def _told(page: RowPage[ClientSignIn]) -> list[tuple[ClientSignIn, str]]:
     return [(row, in_words(row.scopes)) for row in page.rows]
 
 
-def setups(slug: str, address: str, token: str = "") -> list[Setup]:
+def setups(slug: str, address: str, token: str = "") -> list[ClientSetup]:
     """What people paste into their client. Without a token, the client opens a page on which they sign in."""
     name = f"trellis-{slug}"
     headers = {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
     header = f' --header "Authorization: Bearer {token}"' if token else ""
     return [
-        Setup(
+        ClientSetup(
             "Claude Code",
             gettext("Run this in a terminal.")
             if token
             else gettext("Run this in a terminal. Then type /mcp in Claude Code, and sign in."),
             f"claude mcp add --transport http {name} {address}{header}",
         ),
-        Setup(
+        ClientSetup(
             "VS Code",
             gettext("Put this into .vscode/mcp.json."),
             _json({"servers": {name: {"type": "http", "url": address, **headers}}}),
         ),
-        Setup(
+        ClientSetup(
             "Cursor",
             gettext("Put this into .cursor/mcp.json."),
             _json({"mcpServers": {name: {"url": address, **headers}}}),

@@ -84,9 +84,9 @@ def open_input(
         AuditUnavailable: it could not be recorded, so nobody is asked.
     """
     if origin.actor.user_id is None:
-        raise checks.Unaskable(gettext_noop("nobody is there to be asked."))
+        raise checks.InvalidInputRequest(gettext_noop("nobody is there to be asked."))
     if not origin.server.answers_elicitation and asked.kind is not InputKind.SAMPLING:
-        raise checks.Unaskable(gettext_noop("this server may not ask people."))
+        raise checks.InvalidInputRequest(gettext_noop("this server may not ask people."))
     checks.check_asked(asked)
     fingerprint = checks.fingerprint_of(asked)
     rows = InputRequest.objects.for_workspace(origin.server.workspace_id)
@@ -293,13 +293,13 @@ def _shown_answer(row: InputRequest) -> dict[str, JsonValue] | None:
 def _check_rate(rows: Any, origin: QuestionOrigin) -> None:
     rows = rows.exclude(kind=InputKind.SIGN_IN.value)  # ours, and not the server's
     if rows.filter(call_id=origin.call_id).count() >= MOST_IN_CALL:
-        raise checks.Unaskable(gettext_noop("it asked too often during this call."))
+        raise checks.InvalidInputRequest(gettext_noop("it asked too often during this call."))
     since: datetime = database_now() - timedelta(hours=1)
     recent = rows.filter(
         server_id=origin.server.pk, asked_of_id=origin.actor.user_id, created_at__gte=since
     )
     if recent.count() >= MOST_IN_HOUR:
-        raise checks.Unaskable(gettext_noop("it asked too often in the last hour."))
+        raise checks.InvalidInputRequest(gettext_noop("it asked too often in the last hour."))
 
 
 @transaction.atomic

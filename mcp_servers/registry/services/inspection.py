@@ -199,7 +199,7 @@ def _look(
                 return _report_failure(server, error)  # one account's trouble, and not the server's
         health.note_reading(
             server,
-            health.Reading(error=error, details=_told_to_managers(error, stderr)),
+            health.HealthReading(error=error, details=_told_to_managers(error, stderr)),
             actor=actor,
             is_asked_for=is_asked_for,
         )
@@ -208,7 +208,7 @@ def _look(
         # The row is not whole: a key is gone, or the catalogue changed under it.
         failure = ConnectionFailed(error.message)
         health.note_reading(
-            server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
+            server, health.HealthReading(error=failure), actor=actor, is_asked_for=is_asked_for
         )
         return _report_failure(server, failure)
     # Of a server that belongs to somebody, all that it says is for that person alone anyway.
@@ -219,7 +219,7 @@ def _look(
         tell(server, kind="tools.changed")
     health.note_reading(
         server,
-        health.Reading(latency_ms=listing.latency_ms, lists=_lists_of(listing)),
+        health.HealthReading(latency_ms=listing.latency_ms, lists=_lists_of(listing)),
         actor=actor,
         is_asked_for=is_asked_for,
     )
@@ -238,11 +238,11 @@ def _knock(server: McpServer, actor: Actor, *, is_asked_for: bool) -> Connection
         told = error if isinstance(error, ConnectionFailed) else None
         failure = told or ConnectionFailed(_("The server did not answer in time."))
         health.note_reading(
-            server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
+            server, health.HealthReading(error=failure), actor=actor, is_asked_for=is_asked_for
         )
         return _report_failure(server, failure)
     health.note_reading(
-        server, health.Reading(waits_for_sign_in=not has_usable_grant(server)), actor=actor
+        server, health.HealthReading(waits_for_sign_in=not has_usable_grant(server)), actor=actor
     )
     return ConnectionReport(
         ok=False,

@@ -10,7 +10,12 @@ from django.db.models import Q
 
 from mcp_servers.models import McpTool, meta_tools
 from mcp_servers.registry.consent import call_rules
-from mcp_servers.registry.consent.rule_matching import Called, Names, Rule, is_about
+from mcp_servers.registry.consent.rule_matching import (
+    AppliedRule,
+    MatchedCall,
+    PossibleNames,
+    is_about,
+)
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -44,9 +49,9 @@ def try_call_rules(
     if known is not None:
         call = call_rules.called(known, arguments, role)
     else:
-        call = Called(
-            server=Names(known=(server,)),
-            tool=Names(known=(tool,)),
+        call = MatchedCall(
+            server=PossibleNames(known=(server,)),
+            tool=PossibleNames(known=(tool,)),
             role=role,
             arguments=arguments,
         )
@@ -70,9 +75,9 @@ def rules_without_tools(*, workspace_id: UUID, rules: Iterable[CallRule]) -> fro
     if len(rows) > _MOST_TOOLS:
         return frozenset()
     calls = [
-        Called(
-            server=Names(known=(server,)),
-            tool=Names(known=(tool,)),
+        MatchedCall(
+            server=PossibleNames(known=(server,)),
+            tool=PossibleNames(known=(tool,)),
             is_personal=owner_id is not None,
             arguments={},
         )
@@ -88,5 +93,5 @@ def rules_without_tools(*, workspace_id: UUID, rules: Iterable[CallRule]) -> fro
     )
 
 
-def _is_about_any(rule: Rule, calls: Iterable[Called]) -> bool:
+def _is_about_any(rule: AppliedRule, calls: Iterable[MatchedCall]) -> bool:
     return any(is_about(rule, call) for call in calls)

@@ -30,7 +30,14 @@ from audit.rollups import reading
 from audit.rollups.counting import tally_of
 from audit.rollups.folding import Sums, facts_of
 from audit.rollups.histogram import BOUNDS, bucket_of
-from audit.rollups.reading import Tail, TimeRange, cells, exactly, first_hour, histograms
+from audit.rollups.reading import (
+    TimeRange,
+    UncountedEntries,
+    cells,
+    exactly,
+    first_hour,
+    histograms,
+)
 from tests.audit.sealed import seal_all
 from tests.extent import IS_FULL
 from tests.factories import Tenant, make_tenant
@@ -310,7 +317,7 @@ def test_a_long_tail_is_read_in_part_and_told(
     seal_all(workspace_id, 45)
     span = TimeRange.around(NOON, NOON + timedelta(days=12))
 
-    def read(tail: Tail) -> tuple[int, int]:
+    def read(tail: UncountedEntries) -> tuple[int, int]:
         found = cells(workspace_id, Dimension.ALL, span, tail)
         return sum(cell.sums.number for cell in found), tail.missing
 

@@ -35,7 +35,7 @@ from audit.sealing.reading import sealed_after
 from audit.services import EntryDraft, Ref, record
 from audit.streams import claims, forwarding, reading, services
 from audit.streams.events import event_for_test
-from audit.streams.services import Start, StreamDraft
+from audit.streams.services import StreamDraft, StreamStart
 from audit.streams.syslog import framed, message_of
 from tests.audit.streams.receivers import (
     Authority,
@@ -93,7 +93,7 @@ def make(
     tenant: Tenant,
     target: str,
     kind: str = "webhook",
-    start: Start = Start.NOW,
+    start: StreamStart = StreamStart.NOW,
     **draft: Any,
 ) -> tuple[AuditStream, str]:
     sealer.seal_pending()
@@ -200,7 +200,7 @@ def test_two_processes_do_not_send_side_by_side(tenant: Tenant, receiver: HttpRe
     assert claims.claim(stream) is None
     assert forwarding.send_due() == 0
     assert receiver.heard == []
-    services.start_over(stream=stream, actor=tenant.actor("owner"), start=Start.NOW)
+    services.start_over(stream=stream, actor=tenant.actor("owner"), start=StreamStart.NOW)
     assert not claims.note_taken(
         stream, mine, chain_id=tenant.workspace.pk, upto=1, sent=1, refused=0
     )
@@ -312,11 +312,11 @@ def test_a_stream_starts_from_now_or_from_the_beginning(
     tenant: Tenant, receiver: HttpReceiver
 ) -> None:
     (old,) = write(tenant, "old")
-    stream, _ = make(tenant, receiver.url, start=Start.NOW)
+    stream, _ = make(tenant, receiver.url, start=StreamStart.NOW)
     (new,) = write(tenant, "new")
     forwarding.send_due()
     assert [e["uid"] for e in told(receiver)] == [str(new.pk)]
-    services.start_over(stream=stream, actor=tenant.actor("owner"), start=Start.BEGINNING)
+    services.start_over(stream=stream, actor=tenant.actor("owner"), start=StreamStart.BEGINNING)
     receiver.heard.clear()
     forwarding.send_due()
     assert [e["uid"] for e in told(receiver)] == [str(old.pk), str(new.pk)]
@@ -366,7 +366,7 @@ def test_a_workspace_is_sent_its_own_log_and_the_platform_all(
         actor=actor,
         kind="webhook",
         draft=StreamDraft(name="all", target=receiver.url),
-        start=Start.BEGINNING,
+        start=StreamStart.BEGINNING,
     )
     forwarding.send_due()
     assert {e["uid"] for e in told(receiver)} == {str(mine.pk), str(theirs.pk)}

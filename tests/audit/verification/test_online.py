@@ -358,7 +358,7 @@ def test_the_command_says_how_far_it_is(tenant: Tenant, monkeypatch: pytest.Monk
         assert mailed.getvalue() == ""
 
 
-def restore_old_copy(tenant: Tenant) -> external.External:
+def restore_old_copy(tenant: Tenant) -> external.ExternalCheckpoint:
     """Four rounds, of which the copy that is restored knows the first two; what was newest in the lost one."""
     Installation.objects.get_or_create()
     sealed_log(tenant, rounds=2)

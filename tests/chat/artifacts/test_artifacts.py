@@ -163,7 +163,7 @@ def conversation(tenant: Tenant) -> Conversation:
     return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
 
 
-def make(tenant: Tenant, conversation: Conversation, **changes: Any) -> services.Saved:
+def make(tenant: Tenant, conversation: Conversation, **changes: Any) -> services.SavedFile:
     values: dict[str, Any] = {
         "name": "note.md",
         "content": b"one",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from chat.engine.context_window import (
     DEFAULT_CONTEXT,
     ContextWindow,
-    Fitted,
+    FittedHistory,
     PastCall,
     PastStep,
     PastTurn,
@@ -37,7 +37,7 @@ def turn(question: str, result: int = 0, answer: str = "fine") -> PastTurn:
     return PastTurn(question, (PastStep("", (call,)), PastStep(answer)))
 
 
-def fitted(*turns: PastTurn, tokens: int, **more: Any) -> Fitted:
+def fitted(*turns: PastTurn, tokens: int, **more: Any) -> FittedHistory:
     """Fit into this many tokens, with no room for an answer."""
     return fit(turns, ContextWindow(context_tokens=tokens + 1, answer_tokens=1, **more))
 

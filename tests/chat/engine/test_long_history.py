@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uuid_utils.compat import uuid7
 
-from chat.engine.context_window import ContextWindow, Fitted, fit
+from chat.engine.context_window import ContextWindow, FittedHistory, fit
 from chat.engine.history import History, history_of, read_past
 from chat.engine.trust import known_destinations
-from chat.engine.turn_cache import Past
+from chat.engine.turn_cache import RecentPath
 from chat.models import Attachment, Bud, Conversation, Message, ToolCall, Turn
 from chat.services.conversations import create_conversation
 from chat.summaries import Summary, keep_summary
@@ -152,13 +152,15 @@ def answer(turn: Turn, history: History) -> UUID:
     return row.pk
 
 
-def whole(turn: Turn) -> Past:
+def whole(turn: Turn) -> RecentPath:
     past = read_past(turn, HUGE)
     assert past.older_id is None
     return past
 
 
-def sent(past: Past, turn: Turn, window: ContextWindow, fixed: int = 0) -> tuple[History, Fitted]:
+def sent(
+    past: RecentPath, turn: Turn, window: ContextWindow, fixed: int = 0
+) -> tuple[History, FittedHistory]:
     history = history_of(past, turn, attached_characters=window.attached_characters)
     window = replace(window, factor=history.factor, too_long=history.too_long)
     before = history.questions_before

@@ -34,7 +34,7 @@ from chat.services.shared_providers import (
     give_provider,
     withdraw_provider,
 )
-from chat.services.taken_models import TakenAway, would_be_taken, would_be_taken_from
+from chat.services.taken_models import RemovedModelUses, would_be_taken, would_be_taken_from
 from chat.values import TurnStatus
 from config.workspace_files import WorkspaceTarget, apply_file, write_workspace
 from mcp_servers.models import InputRequest, McpServer
@@ -51,7 +51,7 @@ from workspaces.models import User
 from workspaces.yaml_text import read_yaml
 
 __all__ = ["shared"]
-NOBODY = TakenAway(models=(), workspaces=0, buds=0, chats=0, searches=0)
+NOBODY = RemovedModelUses(models=(), workspaces=0, buds=0, chats=0, searches=0)
 
 
 @pytest.fixture
@@ -353,18 +353,18 @@ def test_the_owner_learns_what_would_get_no_answers(
     chats = Conversation.objects.for_workspace(a.workspace)
     chats.filter(pk=chats.get(bud__name="Plain").pk).update(chosen_model=picked)
 
-    def taken(**changes: Any) -> TakenAway:
+    def taken(**changes: Any) -> RemovedModelUses:
         return would_be_taken(shared=shared, draft=draft(**changes), actor=owner)
 
     assert taken() == NOBODY
-    both = TakenAway(models=("big",), workspaces=2, buds=2, chats=3, searches=0)
+    both = RemovedModelUses(models=("big",), workspaces=2, buds=2, chats=3, searches=0)
     with django_assert_max_num_queries(6):
         assert taken(offer=OfferedModels.DEFAULT.value) == both
     assert taken(offer=OfferedModels.CHOSEN.value, chosen_models=["m", "big"]) == NOBODY
     assert taken(offer=OfferedModels.DEFAULT.value, default_model="big").models == ()
     own = PartDraft(has_own_offer=True, offered_models=["big"])
     found = would_be_taken_from(shared=shared, workspace=b.workspace, draft=own, actor=owner)
-    assert found == TakenAway(models=("m",), workspaces=1, buds=1, chats=1, searches=0)
+    assert found == RemovedModelUses(models=("m",), workspaces=1, buds=1, chats=1, searches=0)
     change_part(shared=shared, workspace=b.workspace, draft=own, actor=owner)
     assert taken(offer=OfferedModels.DEFAULT.value).workspaces == 1
     ModelProvider.objects.for_workspace(a.workspace).update(embedding_model="find")

@@ -32,9 +32,9 @@ from chat.providers.months import Month
 from chat.providers.specs import spec_of
 from chat.providers.spending import (
     Bill,
+    LimitOwner,
     LimitUse,
     Payer,
-    Whose,
     add_to_month,
     allowance_for,
 )
@@ -523,7 +523,7 @@ def test_old_months_are_forgotten(tenant: Tenant) -> None:
 def test_a_line_tells_how_much_is_used() -> None:
     """REL-1087: of cost and tokens the one that is nearer to its end."""
     line = LimitUse(
-        whose=Whose.MEMBER,
+        whose=LimitOwner.MEMBER,
         subject=UUID(int=1),
         limit=MonthLimit(cost=Decimal(10), tokens=100),
         cost=Decimal("9.99"),

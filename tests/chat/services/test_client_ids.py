@@ -15,7 +15,7 @@ from chat.services.branches import edit_message, fork_conversation, regenerate
 from chat.services.buds import create_bud
 from chat.services.conversations import create_conversation
 from chat.services.queue import edit_queued
-from chat.services.turns import Queued, SentTurn, send_or_queue
+from chat.services.turns import QueuedSend, SentTurn, send_or_queue
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
 from tests.chat.sockets.pages import opened
@@ -77,7 +77,7 @@ def test_a_message_that_waits_keeps_its_id_also_when_it_was_changed(chat: Chat) 
     chat.send("first")
     chat.watching.until(lambda event: event["type"] == "text.delta")
 
-    def send(text: str) -> SentTurn | Queued:
+    def send(text: str) -> SentTurn | QueuedSend:
         return send_or_queue(
             conversation=chat.conversation,
             client_id="c",
@@ -87,10 +87,10 @@ def test_a_message_that_waits_keeps_its_id_also_when_it_was_changed(chat: Chat) 
         )
 
     queued = send("second")
-    assert isinstance(queued, Queued)
+    assert isinstance(queued, QueuedSend)
     edit_queued(queued=queued.message, text="second, but better", actor=chat.actor)
     again = send("second")
-    assert isinstance(again, Queued)
+    assert isinstance(again, QueuedSend)
     assert again.message.pk == queued.message.pk
     with pytest.raises(Conflict):
         send("third")

@@ -25,7 +25,14 @@ from chat.services.branches import edit_message, fork_conversation, regenerate, 
 from chat.services.comparing import choose_answer, compare_answer
 from chat.services.conversations import update_conversation
 from chat.services.queue import send_queued_now
-from chat.services.turns import Queued, SentTurn, active_turns, retry_turn, send_or_queue, stop_turn
+from chat.services.turns import (
+    QueuedSend,
+    SentTurn,
+    active_turns,
+    retry_turn,
+    send_or_queue,
+    stop_turn,
+)
 from chat.services.usage import usage_of
 from chat.snapshots import MOST_MESSAGES
 from chat.values import Decision, WhenBusy
@@ -62,7 +69,7 @@ class Pair:
         models: Sequence[tuple[Any, str]] | None = None,
         when_busy: WhenBusy = WhenBusy.QUEUE,
         **more: Any,
-    ) -> SentTurn | Queued:
+    ) -> SentTurn | QueuedSend:
         """Ask both."""
         return send_or_queue(
             conversation=self.chat.conversation,
@@ -262,7 +269,7 @@ def test_writing_on_goes_on_from_the_first_that_is_complete(pair: Pair) -> None:
     pair.compare()
     first, second = pair.turns()
     pair.until(second, "completed")
-    assert isinstance(pair.compare("two", models=()), Queued)
+    assert isinstance(pair.compare("two", models=()), QueuedSend)
     assert queued(chat) == ["two"]
     chat.model.say("to two")
     hold.set()
@@ -276,7 +283,7 @@ def test_a_waiting_comparison_keeps_its_models_and_may_interrupt_another(pair: P
     """REL-572: it is told with the queue; one that interrupts stops all answers that are written."""
     chat = pair.chat
     hold = busy(chat)
-    assert isinstance(pair.compare("later"), Queued)
+    assert isinstance(pair.compare("later"), QueuedSend)
     event = chat.watching.until(lambda event: event["type"] == "queue.changed")
     assert [one["name"] for one in event["queue"][0]["compare"]] == ["m", "other"]
     chat.model.say("never more", hold=threading.Event())

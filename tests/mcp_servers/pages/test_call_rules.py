@@ -10,7 +10,7 @@ from django.test import Client
 
 from config.workspace_files.applying import apply_file
 from config.workspace_files.exporting import workspace_document
-from config.workspace_files.place import WorkspaceTarget
+from config.workspace_files.target import WorkspaceTarget
 from mcp_servers.models import CallRule, McpServer
 from mcp_servers.registry.services import trying_rules
 from mcp_servers.registry.services.call_rules import CallRuleDraft, create_call_rule

@@ -38,7 +38,7 @@ def a_stream(tenant: Tenant, name: str) -> None:
         actor=tenant.actor("owner"),
         kind="webhook",
         draft=streams.StreamDraft(name=name, target="https://sink.example.org/"),
-        start=streams.Start.NOW,
+        start=streams.StreamStart.NOW,
     )
 
 
