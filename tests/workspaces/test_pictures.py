@@ -11,13 +11,8 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from tests.workspaces.encoded_pictures import encoded
 from workspaces.pictures import MAX_SIDE, UnshowablePicture, clean_picture
-
-
-def encoded(image: Image.Image, kind: str, **options: object) -> str:
-    out = io.BytesIO()
-    image.save(out, kind, **options)
-    return base64.b64encode(out.getvalue()).decode()
 
 
 def opened(data: str) -> Image.Image:

@@ -15,16 +15,10 @@ from audit.exports.pdf import MOST_ROWS, Document, PdfChart, PdfFigure, PdfSerie
 from audit.models import AuditEntry, ReportSchedule
 from audit.reviews.scheduled_exports import send_now
 from audit.reviews.schedules import ScheduleDraft, create_schedule
+from tests.audit.exports.pdf_pages import pages_of
 from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import Tenant
 from workspaces.database import database_now
-
-
-def pages_of(body: bytes) -> list[str]:
-    """The text of each page, as a reader's program finds it."""
-    document = pypdfium2.PdfDocument(body)
-    return [page.get_textpage().get_text_bounded().replace("\r\n", "\n") for page in document]
-
 
 DOCUMENT = Document(
     title="Audit report",

@@ -34,15 +34,13 @@ from audit.sealing.reading import heads, sealed_after
 from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, record
 from audit.verification.online import verify
-from config.env import EncryptionKey
+from tests.audit.sealing.signing_keys import SYSTEM, with_keys
 from tests.factories import Tenant, TwoTenants
 from tests.patience import PATIENCE, wait_until
 from tests.price import counted
 from tests.threads import Threads
-from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 
-SYSTEM = Actor.system(label="test", source=Source.COMMAND, workspace_id=None)
 Kind = AuditCheckpoint.Kind
 
 
@@ -216,12 +214,6 @@ def test_when_a_checkpoint_is_due(tenant: Tenant, monkeypatch: pytest.MonkeyPatc
     due_after(2)
     assert make_checkpoint(only_if_due=True)
     assert make_checkpoint(only_if_due=True) is None
-
-
-def with_keys(*names: str) -> override_settings:
-    keys = tuple(EncryptionKey(name, name.encode() * 32) for name in names)
-    config = settings.TRELLIS.model_copy(update={"audit_signing_keys": keys})
-    return override_settings(TRELLIS=config)
 
 
 def test_a_new_key_is_introduced_by_the_old_one(tenant: Tenant) -> None:

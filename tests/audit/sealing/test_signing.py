@@ -27,7 +27,7 @@ from audit.sealing.tombstones import make_tombstone
 from audit.verification.exporting import proof_pieces
 from audit.verification.online import last_verification, verify
 from config.env import EncryptionKey
-from tests.audit.sealing.test_sealer import SYSTEM, with_keys
+from tests.audit.sealing.signing_keys import SYSTEM, with_keys
 from tests.audit.tampering import sealed_log, tamper, write_entries
 from tests.audit.verification.checked import check
 from tests.factories import Tenant

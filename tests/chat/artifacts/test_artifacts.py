@@ -17,7 +17,6 @@ from django.test import override_settings
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from chat.artifacts import cleaning_up, rows, services, storage
 from chat.artifacts.errors import ContentMissing, FileTooLarge, StorageUnavailable
@@ -28,14 +27,9 @@ from chat.models import Artifact, ArtifactVersion, Bud, Conversation
 from chat.services.conversations import create_conversation, erase_conversation
 from chat.snapshots import read_snapshot
 from chat.values import ArtifactOrigin
+from tests.chat.artifacts.pictures import picture
 from tests.factories import Tenant, make_tenant
 from workspaces.errors import Conflict, InvalidInput, NotFound
-
-
-def picture(form: str = "PNG", size: tuple[int, int] = (4, 4)) -> bytes:
-    out = io.BytesIO()
-    Image.new("RGB", size, "green").save(out, form)
-    return out.getvalue()
 
 
 def archive() -> bytes:

@@ -41,7 +41,6 @@ from mcp_servers.models import InputRequest, McpServer
 from tests.chat.conftest import Chat
 from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import changes_in, draft, row_of, share
-from tests.chat.providers.test_shared_providers import shared
 from tests.chat.providers.usage import ask, make_bud
 from tests.chat.providers.workspace_side import api, edit_page, filled
 from tests.factories import Tenant, TwoTenants
@@ -50,7 +49,6 @@ from workspaces.errors import InvalidInput, NotFound, PermissionDenied
 from workspaces.models import User
 from workspaces.yaml_text import read_yaml
 
-__all__ = ["shared"]
 NOBODY = RemovedModelUses(models=(), workspaces=0, buds=0, chats=0, searches=0)
 
 

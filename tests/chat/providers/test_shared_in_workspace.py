@@ -25,7 +25,6 @@ from tests.chat.providers.sharing import (
     row_of,
     share,
 )
-from tests.chat.providers.test_shared_providers import shared
 from tests.chat.providers.usage import make_bud
 from tests.chat.providers.workspace_side import api, edit_page, filled
 from tests.factories import Tenant, TwoTenants
@@ -34,7 +33,6 @@ from workspaces.errors import InvalidInput
 from workspaces.models import User
 from workspaces.yaml_text import read_yaml
 
-__all__ = ["shared"]
 PRICED = "https://api.openai.com/v1"
 """An address whose published prices Trellis knows."""
 

@@ -57,8 +57,8 @@ from chat.sockets.socket_access import Door
 from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime
 from tests.chat.conftest import Chat
-from tests.chat.engine.test_price_of_a_turn import at_most, say
-from tests.chat.engine.test_titles import titled
+from tests.chat.engine.titling import titled
+from tests.chat.engine.turn_price import at_most, say
 from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import row_of, share
 from tests.chat.providers.spending import (

@@ -13,7 +13,7 @@ from chat.reminders import finding
 from chat.services.seen import mark_seen
 from chat.tasks import remind_by_mail
 from tests.chat.conftest import Chat
-from tests.chat.reminders.waiting_people import chosen, mails_are_sent, person_of
+from tests.chat.reminders.waiting_people import answered, chosen, mails_are_sent, person_of
 from workspaces.database import database_now
 from workspaces.models import User
 
@@ -28,20 +28,6 @@ def wants(chat: Chat, **values: Any) -> User:
     rows = ReminderChoice.objects.for_workspace(chat.tenant.workspace)
     rows.update(answers_told_until=database_now() - timedelta(hours=1))
     return person
-
-
-def answered(
-    chat: Chat, *, minutes_ago: float, seconds: float = 60, title: str = "Tomatoes"
-) -> Turn:
-    """An answer that took so long and ended so long ago, unseen."""
-    chat.model.say("Water them in the morning.")
-    turn = chat.ask()
-    ended = database_now() - timedelta(minutes=minutes_ago)
-    rows = Turn.objects.for_workspace(turn.workspace_id).filter(pk=turn.pk)
-    rows.update(created_at=ended - timedelta(seconds=seconds), finished_at=ended)
-    conversations = Conversation.objects.for_workspace(turn.workspace_id)
-    conversations.filter(pk=turn.conversation_id).update(unseen_answer_at=ended, title=title)
-    return chat.reload(turn)
 
 
 def test_a_mail_tells_once_of_an_answer_that_nobody_saw(chat: Chat) -> None:

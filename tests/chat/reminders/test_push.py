@@ -22,7 +22,7 @@ from chat.services.seen import mark_seen
 from chat.tasks import notify_devices
 from chat.values import Decision
 from tests.chat.conftest import Chat
-from tests.chat.reminders.test_answer_mails import answered
+from tests.chat.reminders.waiting_people import answered
 from tests.chat.services.waiting_calls import waiting_call
 from tests.factories import Tenant, make_tenant
 from tests.fakes.push_service import Browser, PushService, claims_of

@@ -22,16 +22,12 @@ from chat.services.turns import rate_turn
 from chat.values import Rating
 from mcp_servers.models import McpTool
 from tests.chat.conftest import Chat
+from tests.chat.services.buds import make_bud
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.factories import http_server, stored_tool
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 
 pytestmark = pytest.mark.django_db
-
-
-def make_bud(tenant: Tenant, role: str = "admin", **values: Any) -> Bud:
-    given = {"slug": "writer", "name": "Writer", **values}
-    return create_bud(workspace_id=tenant.workspace.pk, actor=tenant.actor(role), values=given)
 
 
 def editor(tenant: Tenant, bud: Bud | None = None, path: str = "") -> str:

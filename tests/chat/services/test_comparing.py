@@ -36,7 +36,7 @@ from chat.services.turns import (
 from chat.services.usage import usage_of
 from chat.snapshots import MOST_MESSAGES
 from chat.values import Decision, WhenBusy
-from tests.chat.artifacts.test_attached_files import upload
+from tests.chat.artifacts.uploads import upload
 from tests.chat.conftest import Chat
 from tests.chat.engine.queueing import busy, queued, until_answered
 from tests.chat.engine.statements import add_messages, statements

@@ -13,8 +13,8 @@ from config.workspace_files.exporting import workspace_document
 from config.workspace_files.target import WorkspaceTarget
 from mcp_servers.models import CallRule, McpServer
 from mcp_servers.registry.services import trying_rules
-from mcp_servers.registry.services.call_rules import CallRuleDraft, create_call_rule
 from tests.factories import Tenant, make_tenant
+from tests.mcp_servers.call_rules import make
 from tests.mcp_servers.factories import http_server, stored_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,12 +48,6 @@ def url(tenant: Tenant, path: str = "") -> str:
 
 def rules(tenant: Tenant) -> list[CallRule]:
     return list(CallRule.objects.for_workspace(tenant.workspace))
-
-
-def make(tenant: Tenant, **fields: Any) -> CallRule:
-    known = {"name": "No deletes", "effect": "deny", "servers": ["*"], "tools": ["delete_*"]}
-    draft = CallRuleDraft(**{**known, **fields})
-    return create_call_rule(workspace=tenant.workspace, draft=draft, actor=tenant.actor("admin"))
 
 
 def test_an_admin_makes_a_rule_on_a_page_without_json(tenant: Tenant) -> None:

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from mcp_servers.models import ApprovalOverride, McpServer, ServerScope
 from mcp_servers.registry.access import read_tools
 from tests.factories import Tenant, TwoTenants
+from tests.mcp_servers.call_rules import make
 from tests.mcp_servers.factories import http_server, stored_tool
-from tests.mcp_servers.pages.test_call_rules import make
 from workspaces.models import Membership, User
 from workspaces.people.access import AccessCursor
 

@@ -13,7 +13,7 @@ from django.test import Client
 
 from audit.models import Notice
 from chat.models import Bud
-from tests.chat.services.test_bud_listing import many_buds
+from tests.chat.services.buds import many_buds
 from tests.factories import Tenant, TwoTenants
 from workspaces.models import Membership
 from workspaces.people import services
