@@ -116,6 +116,11 @@ def page_in_address(
     return RowPage(rows=first.rows, following=first.following, fault=fault)
 
 
+def page_faults(*pages: RowPage[Any]) -> list[str]:
+    """What is wrong with the address of these lists, in words; empty if nothing is."""
+    return [page.fault for page in pages if page.fault]
+
+
 @dataclass(frozen=True, slots=True)
 class PageLinks:
     """Where the links below a list lead; empty where there is nothing."""

@@ -25,7 +25,7 @@ from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.formats import whole
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission, has_permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -159,7 +159,7 @@ def _page(request: WorkspaceRequest, **forms: Form) -> HttpResponse:
         "erasure_form": forms.get("erasure_form") or ErasureForm(),
         "holds": holds.rows,
         "ways": ways_from(holds, request.GET, path=settings_url, anchor="#holds-heading"),
-        "address_faults": [holds.fault] if holds.fault else [],
+        "address_faults": page_faults(holds),
         "hold": retention.active_hold(workspace.pk),
         "everything_kept": everything_kept(),
         "next_removal": retention.what_would_go(workspace.pk, now=timezone.now()),

@@ -28,7 +28,7 @@ from audit.views.parts import described, workspace_of
 from audit.views.rows import shown_rows
 from workspaces.models import Workspace
 from workspaces.pages.parts import for_platform_owner
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -126,7 +126,7 @@ def platform(request: WorkspaceRequest) -> HttpResponse:
         "platform_numbers": numbers.get(PLATFORM_CHAIN),
         "entries": [described(entry) for entry in own.rows],
         "entry_ways": ways_from(own, request.GET, _ENTRIES_AFTER, anchor="#own-heading"),
-        "address_faults": [one.fault for one in (workspaces, own) if one.fault],
+        "address_faults": page_faults(workspaces, own),
     }
     return render(request, "audit/platform.html", context)
 

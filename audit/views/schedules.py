@@ -36,7 +36,7 @@ from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.formats import clock_of_hour, moment_in, time_zone_name, time_zone_of, time_zones
 from workspaces.models import User
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 from workspaces.text_values import read_whole_number
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def schedule_page(
         ],
         "kept_days": sent_files.KEEP_DAYS,
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
         **header_of(request),
     }
     return render(request, "audit/schedule.html", context)

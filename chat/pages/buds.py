@@ -61,7 +61,7 @@ from chat.tools.toolset import resolve_toolset
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.pages.file_or_text import FileOrText, read_file_or_text
 from workspaces.roles import Permission, has_permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -443,6 +443,6 @@ def bud_quality(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) ->
         "log_url": _log_url(request, bud),
         "runs": page.rows,
         "ways": ways_from(page, request.GET, anchor="#checks"),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
     return render(request, "chat/bud_quality.html", context)

@@ -36,7 +36,7 @@ from workspaces.errors import NotFound
 from workspaces.middleware import actor_for, client_address, signed_in_user
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -138,7 +138,7 @@ def my_shared_chats(request: WorkspaceRequest, workspace_slug: str) -> HttpRespo
         "rows": [(row, link_of(row)) for row in page.rows],
         "given": [(row, link_of(row)) for row in given],
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
     return render(request, "chat/shared_chats.html", context)
 

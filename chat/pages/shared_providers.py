@@ -48,7 +48,7 @@ from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.formats import money, whole
 from workspaces.models import Workspace
 from workspaces.pages.parts import for_platform_owner
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 from workspaces.secret_memory import without_secrets
 from workspaces.text_values import unknown_filters
 
@@ -335,7 +335,7 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
             for one in page.rows
         ],
         "ways": ways_from(page, request.GET, anchor="#workspaces-heading"),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
 
 

@@ -33,7 +33,13 @@ from workspaces.people.services import (
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
 from workspaces.people.visits import SESSION_ORDER, device, end_sessions, last_seen_of, sessions_of
 from workspaces.roles import Permission
-from workspaces.row_pages import PageLinks, first_page_instead, page_in_address, ways_from
+from workspaces.row_pages import (
+    PageLinks,
+    first_page_instead,
+    page_faults,
+    page_in_address,
+    ways_from,
+)
 from workspaces.text_values import unknown_filters
 
 if TYPE_CHECKING:
@@ -67,7 +73,7 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "fault": fault,
         "members": [(one, seen.get(one.user_id)) for one in page.rows],
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
     return render(request, "workspaces/members.html", context)
 
@@ -222,7 +228,7 @@ def _show(
     tokens = page_in_address(rows, asked, _TOKENS_AFTER, by="name", most=access.MOST_OF_KIND)
     path = reverse("workspaces:member", args=[membership.workspace.slug, membership.pk])
     address_faults = _without_them(unknown_filters(asked, {_SESSIONS_AFTER, _TOKENS_AFTER}))
-    address_faults += [one.fault for one in (sessions, tokens) if one.fault]
+    address_faults += page_faults(sessions, tokens)
     context: dict[str, Any] = {
         "section": "people",
         "one": membership,

@@ -30,7 +30,7 @@ from workspaces.people.visits import (
     sessions_of,
 )
 from workspaces.roles import Permission, has_permission
-from workspaces.row_pages import RowPage, page_in_address, ways_from
+from workspaces.row_pages import RowPage, page_faults, page_in_address, ways_from
 from workspaces.text_values import unknown_filters
 from workspaces.workspace_choices import entrances_of
 
@@ -190,7 +190,7 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
         "tab": "sessions",
         "sessions": [(row, device(row.user_agent), row.session_id == current) for row in page.rows],
         "ways": ways_from(page, request.GET),
-        "faults": [page.fault] if page.fault else [],
+        "faults": page_faults(page),
     }
     return render(request, "workspaces/settings_sessions.html", context)
 
@@ -231,6 +231,6 @@ def all_workspaces(request: WorkspaceRequest) -> HttpResponse:
         "fault": next(iter(unknown_filters(request.GET, {"q", "after"})), ""),
         "entrances": entrances_of(request.user, page.rows),
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
     return render(request, "workspaces/all.html", context)

@@ -34,7 +34,7 @@ from workspaces.models import Membership
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.people.asking import DECIDERS
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -67,7 +67,7 @@ def call_rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             for row in page.rows
         ],
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
         "examples": _examples(),
         "form": form,
         "is_tried": is_tried,

@@ -27,7 +27,7 @@ from workspaces.models import ApiToken
 from workspaces.pages.forms import LIFETIMES, lifetime_end
 from workspaces.people.tokens import MCP_SCOPES, issue_token
 from workspaces.roles import Permission, has_permission
-from workspaces.row_pages import MOST_ON_PAGE, RowPage, page_in_address, ways_from
+from workspaces.row_pages import MOST_ON_PAGE, RowPage, page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -103,7 +103,7 @@ def clients(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         ),
         "sign_ins": _told(mine),
         "ways": ways_from(mine, request.GET, anchor="#signed-in-heading"),
-        "faults": [mine.fault] if mine.fault else [],
+        "faults": page_faults(mine),
         "tokens": tokens,
         "form": form,
         "new_token": plain,
@@ -125,7 +125,7 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "servers_url": servers_url(request),
         "sign_ins": _told(page),
         "ways": ways_from(page, request.GET),
-        "faults": [page.fault] if page.fault else [],
+        "faults": page_faults(page),
     }
     return render(request, "mcp_servers/member_clients.html", context)
 
