@@ -42,7 +42,7 @@ from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.database import drop_dead_connections, is_unavailable
 from workspaces.errors import DomainError, InvalidInput
-from workspaces.overtaken import as_conflict
+from workspaces.write_conflicts import as_conflict
 
 
 class DomainValidationError(exceptions.ValidationError):

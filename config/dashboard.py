@@ -20,8 +20,8 @@ from django.utils.translation import ngettext
 
 from audit.actions import Action
 from audit.models import Alert
+from audit.reports.call_totals import calls_between
 from audit.reports.providers import usage_of
-from audit.reports.today import calls_between
 from chat.models import Bud, ModelProvider, ToolCall
 from chat.pages.gone_models import buds_address, told_gone
 from chat.providers.choosing import platform_provider

@@ -31,7 +31,7 @@ class McpServersConfig(AppConfig):
         )
         from mcp_servers.registry import reporting, services
         from mcp_servers.registry.access import read_servers, read_sign_ins, read_tools
-        from mcp_servers.registry.catalogue.own import PlatformSource
+        from mcp_servers.registry.catalogue.platform_source import PlatformSource
         from mcp_servers.registry.catalogue.sources import register_source
         from mcp_servers.registry.services.membership_end import listen_to_leaving
         from mcp_servers.registry.trace.sink import listen_to_traces

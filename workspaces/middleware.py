@@ -32,8 +32,8 @@ from workspaces.database.row_security import (
 from workspaces.database.streamed_reach import keep_reach
 from workspaces.formats import time_zone_of, written_for
 from workspaces.models import Membership, User, Workspace, WorkspaceQuery
+from workspaces.people.browser_sessions import note_visit
 from workspaces.people.suspending import find_suspension
-from workspaces.people.visits import note_visit
 
 if TYPE_CHECKING:
 

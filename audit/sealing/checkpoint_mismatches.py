@@ -23,7 +23,7 @@ from audit.models import AuditCheckpoint, AuditEntry
 from audit.proof.records import moment
 from audit.proof.signing import find_key
 from audit.proof.trellis_verify import canonical
-from audit.sealing import external
+from audit.sealing import external_checkpoint
 from audit.sealing.rotation import newest_checkpoint
 from audit.services import EntryDraft, record
 from workspaces import restore_detection
@@ -43,7 +43,7 @@ _OTHER: Final = (
 class CheckpointMismatch:
     """A file in the place of ours that the database does not bear out."""
 
-    found: external.ExternalCheckpoint
+    found: external_checkpoint.ExternalCheckpoint
     checkpoint: int
     """The newest that the database has."""
     is_foreign: bool
@@ -60,19 +60,19 @@ class ConfirmedLoss:
     """A file kept aside, of which a person has said that the loss is known."""
 
     path: Path
-    lost: external.ExternalCheckpoint
+    lost: external_checkpoint.ExternalCheckpoint
     by: str
     at: str
 
 
 def find_mismatch() -> CheckpointMismatch | None:
     """Compare the file outside with the database."""
-    found = external.read()
+    found = external_checkpoint.read()
     if found is None:
         return None
     newest = newest_checkpoint()
     number = newest.number if newest else 0
-    is_foreign = external.is_foreign(found)
+    is_foreign = external_checkpoint.is_foreign(found)
     if not is_foreign and found.number <= number:
         same = AuditCheckpoint.objects.filter(number=found.number).first()
         if same is not None and same.hash == found.checkpoint:
@@ -118,10 +118,10 @@ def keep(mismatch: CheckpointMismatch) -> None:
     """
     found = mismatch.found
     if not mismatch.is_loss:
-        aside = external.keep_other(found)
+        aside = external_checkpoint.keep_other(found)
         logger.warning("audit_checkpoint_file_of_another_kept", extra={"kept": aside.name})
         return
-    aside = external.keep_aside(found, after=min(mismatch.checkpoint, found.number - 1))
+    aside = external_checkpoint.keep_aside(found, after=min(mismatch.checkpoint, found.number - 1))
     logger.error(
         "audit_log_restored_old_copy",
         extra={
@@ -138,23 +138,23 @@ def confirm_restores(by: str) -> int:
     Raises:
         OSError: not all could be marked.
     """
-    asides = external.kept_aside()
+    asides = external_checkpoint.kept_aside()
     at = moment(database_now())
     for aside in asides:
-        lost = external.read(aside)
+        lost = external_checkpoint.read(aside)
         if lost is None:
             raise OSError(f"{aside} cannot be read")
         confirmation = {"by": by[:200], "at": at}
         mac = _mac(lost, confirmation)
-        external.mark(aside, lost, {**confirmation, "mac": mac})
+        external_checkpoint.mark(aside, lost, {**confirmation, "mac": mac})
     return len(asides)
 
 
 def confirmed() -> list[ConfirmedLoss]:
     """Files kept aside whose confirmation was made with this installation's key."""
     found = []
-    for aside in external.kept_aside():
-        lost = external.read(aside)
+    for aside in external_checkpoint.kept_aside():
+        lost = external_checkpoint.read(aside)
         said = lost.confirmation if lost is not None else None
         if lost is None or not said:
             continue
@@ -168,7 +168,7 @@ def confirmed() -> list[ConfirmedLoss]:
     return found
 
 
-def _mac(lost: external.ExternalCheckpoint, confirmation: dict[str, Any]) -> str:
+def _mac(lost: external_checkpoint.ExternalCheckpoint, confirmation: dict[str, Any]) -> str:
     statement = hashlib.sha256(lost.statement.encode()).hexdigest()
     text = canonical({**confirmation, "statement": statement, "after": lost.after})
     return hmac.new(_key(settings.TRELLIS.audit_key_bytes), text, hashlib.sha256).hexdigest()

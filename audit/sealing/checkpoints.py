@@ -23,7 +23,7 @@ from audit.proof.trellis_verify import (
     head_digest,
     head_label,
 )
-from audit.sealing import checkpoint_mismatches, external
+from audit.sealing import checkpoint_mismatches, external_checkpoint
 from audit.sealing.rotation import key_id_after, key_in_use, newest_checkpoint, record_key_change
 from audit.sealing.sealer import sealing_lock
 from workspaces.database import commit_durably, database_now
@@ -93,10 +93,12 @@ def make_checkpoint(
         made = _write(kind)
         file = _file_of(made)
     for aside in explained:
-        external.explain(aside)
-    present = external.read()
-    if present is None or (present.number < file.number and not external.is_foreign(present)):
-        external.write(file.statement, file.signature)
+        external_checkpoint.explain(aside)
+    present = external_checkpoint.read()
+    if present is None or (
+        present.number < file.number and not external_checkpoint.is_foreign(present)
+    ):
+        external_checkpoint.write(file.statement, file.signature)
     return made
 
 
@@ -176,7 +178,7 @@ def _file_of(made: AuditCheckpoint) -> _File:
         "checkpoint": made.hash,
         "made_at": moment(made.made_at),
         "heads": heads,
-        "installation": external.installation(),
+        "installation": external_checkpoint.installation(),
     }
     return _File(*signed(content, key_in_use(made)), number=made.number)
 

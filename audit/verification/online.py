@@ -32,7 +32,7 @@ from audit.proof.trellis_verify import (
     VerificationReport,
     Verifier,
 )
-from audit.sealing import external
+from audit.sealing import external_checkpoint
 from audit.sealing.reading import SealedEntry
 from audit.sealing.rotation import key_id_after
 from audit.services import EntryDraft, record
@@ -127,7 +127,7 @@ def _check(
     report = verifier.finish(needs_end=False)
     _look_past_the_seals(stream, workspace_id, report)
     _look_for_late(report)
-    for aside in external.kept_aside():
+    for aside in external_checkpoint.kept_aside():
         text = f"An old copy of the database was restored, which nobody has confirmed yet ({aside.name})."
         report.add(INCOMPLETE, text)
     if doubt is not None:
@@ -140,12 +140,12 @@ def _check(
 def _outside() -> tuple[Record | None, str | None]:
     """The checkpoint file, or why the one that is there cannot be compared with."""
     try:
-        kept = external.read_strictly()
-    except external.CheckpointFileUnreadable:
+        kept = external_checkpoint.read_strictly()
+    except external_checkpoint.CheckpointFileUnreadable:
         return None, "The checkpoint file outside the database cannot be read, or is not signed."
     if kept is None:
         return None, None
-    if external.is_foreign(kept):
+    if external_checkpoint.is_foreign(kept):
         return None, "The checkpoint file outside the database is of another installation."
     return kept.as_record, None
 

@@ -51,7 +51,7 @@ from chat.services.check_plans import Schedule, change_plan, plan_of
 from chat.services.check_runs import start_run
 from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import add_check, checks_of
-from chat.services.checks_ahead import check_file, check_version
+from chat.services.checks_before_saving import check_file, check_version
 from chat.services.knowledge import add_knowledge
 from chat.tools.usable_servers import ChatSetting
 from chat.values import McpConfigOverrides, parse_value

@@ -19,7 +19,7 @@ from typing import Any
 
 from uuid_utils.compat import uuid7
 
-from chat.demo_model.attached import search_of, speak_of_attached
+from chat.demo_model.attached_files import search_of, speak_of_attached
 
 _WORDS = re.compile(r"[a-z0-9]+")
 _QUOTED = re.compile(r"[\"“”„«»‘’']([^\"“”„«»‘’']{1,200})[\"“”„«»‘’']")

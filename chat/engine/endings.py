@@ -31,7 +31,7 @@ from chat.engine.rows import (
     pending_inputs,
 )
 from chat.engine.states import OPEN_CALLS, check_turn_move
-from chat.engine.unseen import note_unseen
+from chat.engine.unseen_answers import note_unseen
 from chat.engine.waking import wake
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import Changes

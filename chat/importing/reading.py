@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 from chat import archives
 from chat.importing.chatgpt import read_chatgpt
 from chat.importing.claude import read_claude
-from chat.importing.own import read_own
 from chat.importing.streaming import (
     LONGEST_VALUE,
     MOST_CHAT_MEMORY,
@@ -21,6 +20,7 @@ from chat.importing.streaming import (
     ValueTooLong,
     values_in,
 )
+from chat.importing.trellis_json import read_own
 from chat.importing.values import ImportedChat, LeftOut, clean
 from chat.values import ImportSource
 

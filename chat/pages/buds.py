@@ -54,9 +54,9 @@ from chat.services.check_plans import plan_of
 from chat.services.check_runs import start_run
 from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import checks_of
-from chat.services.checks_ahead import check_file
+from chat.services.checks_before_saving import check_file
 from chat.services.knowledge import MOST_FILES, READABLE
-from chat.tools.missing import known_tools
+from chat.tools.missing_tools import known_tools
 from chat.tools.toolset import resolve_toolset
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.pages.file_or_text import FileOrText, read_file_or_text

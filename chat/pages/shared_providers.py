@@ -28,6 +28,7 @@ from chat.providers.specs import limits_of
 from chat.providers.spending_months import Spent, limit_of_part, month_of_workspace, spent_of_shared
 from chat.services.parts_of_shared import change_part, find_part
 from chat.services.platform_provider import USAGE_DAYS, try_shared_provider, usage_by_workspace
+from chat.services.removed_model_uses import would_be_taken, would_be_taken_from
 from chat.services.shared_providers import (
     change_shared_provider,
     delete_shared_provider,
@@ -42,7 +43,6 @@ from chat.services.shared_uses import (
     uses_by_workspace,
     uses_of,
 )
-from chat.services.taken_models import would_be_taken, would_be_taken_from
 from chat.services.uses_in_words import told_taken, told_uses
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.formats import money, whole

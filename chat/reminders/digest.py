@@ -16,12 +16,12 @@ from django.utils.translation import gettext as _
 
 from chat.models import DataCopy, Message, ToolCall, Turn
 from chat.models.turns import ACTIVE
-from chat.services.waiting import PendingDecision, waiting_for
+from chat.services.pending_decisions import PendingDecision, waiting_for
 from chat.values import CopyStatus, MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership, RequestStatus, User, Workspace
-from workspaces.people.asking import DECIDERS
+from workspaces.people.access_requests import DECIDERS
 
 MOMENT: Final = timedelta(seconds=10)
 """Whoever asks waits that long for an answer; a longer one is worth a message."""

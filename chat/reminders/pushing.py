@@ -35,7 +35,7 @@ from chat.reminders.digest import (
     waiting_since,
     waiting_things,
 )
-from chat.reminders.finding import choices_of_members
+from chat.reminders.recipients import choices_of_members
 from workspaces import outbox, sending, web_push, webhooks
 from workspaces.actors import Actor
 from workspaces.database import database_now, wait_for

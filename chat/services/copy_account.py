@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
-from chat.importing.packed import FORMAT, MANIFEST
+from chat.importing.trellis_zip import FORMAT, MANIFEST
 from chat.models import Bud, DataCopy, Draft, Folder, Pin, ReminderChoice, SharedChat
 from chat.services.bud_yaml import write_bud
 from chat.services.copy_archive import ArchivePart

@@ -22,7 +22,7 @@ from django.conf import settings
 from django.core.files.base import File
 
 from chat.artifacts import storage
-from chat.importing.packed import MOST_ENTRIES, MOST_UNPACKED_BYTES
+from chat.importing.trellis_zip import MOST_ENTRIES, MOST_UNPACKED_BYTES
 from chat.models import DataCopyPart
 
 _PIECE: Final = 1024 * 1024

@@ -17,7 +17,7 @@ from django.utils.text import slugify
 
 from chat.artifacts import storage
 from chat.artifacts.errors import ContentMissing
-from chat.importing.packed import CHAT
+from chat.importing.trellis_zip import CHAT
 from chat.models import Artifact, ArtifactVersion, Attachment, Conversation, Message
 from chat.services.copy_archive import ArchiveParts
 from chat.services.exports import (

@@ -19,8 +19,8 @@ from audit.actions import Action
 from audit.services import EntryDraft, record
 from chat.artifacts import storage
 from chat.artifacts.errors import ContentMissing, StorageUnavailable
-from chat.importing.packed import PackedCopy, is_copy
 from chat.importing.reading import MOST_CHATS, RawChat, TextFile, UnreadableImport
+from chat.importing.trellis_zip import PackedCopy, is_copy
 from chat.importing.values import ImportedChat, LeftOut
 from chat.models import OPEN_IMPORTS, ChatImport, Conversation
 from chat.services.import_storing import ImportedContents, check_is_kept, keep_contents, store_chat

@@ -8,8 +8,8 @@ from typing import Final
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from chat.services.removed_model_uses import RemovedModelUses
 from chat.services.shared_uses import SharedProviderUses
-from chat.services.taken_models import RemovedModelUses
 from workspaces.errors import InvalidInput
 from workspaces.formats import whole
 

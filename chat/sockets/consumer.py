@@ -41,8 +41,8 @@ from workspaces.announcements import serve_from, user_group, workspace_group
 from workspaces.database import in_database, is_unavailable
 from workspaces.database.row_security import reach_of, set_reach
 from workspaces.errors import DomainError, InvalidInput, NotFound
-from workspaces.overtaken import as_conflict
 from workspaces.process.shutdown import is_shutting_down
+from workspaces.write_conflicts import as_conflict
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from chat.services.comparing import choose_answer, compare_answer
 from chat.services.inputs import answer_input
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
 from chat.services.resolutions import resolve_call
-from chat.services.seen import mark_seen
+from chat.services.seen_answers import mark_seen
 from chat.services.turns import (
     QueuedSend,
     continue_turn,

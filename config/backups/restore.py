@@ -36,7 +36,7 @@ from config.backups.databases import (
     others_at_work,
 )
 from workspaces import restore_detection
-from workspaces.database.applied import find_unknown
+from workspaces.database.migration_state import find_unknown
 
 _BLOCK: Final = 1024**2
 

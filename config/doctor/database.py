@@ -16,7 +16,7 @@ from config.installation.database_faults import (
     DAMAGED,
 )
 from config.installation.versions import database_version
-from workspaces.database.applied import count_missing, find_newer
+from workspaces.database.migration_state import count_missing, find_newer
 from workspaces.database.postgresql import policies
 from workspaces.formats import whole
 

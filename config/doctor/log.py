@@ -10,7 +10,7 @@ from django.utils import timezone
 from audit import trigger_check
 from audit.health import health
 from config.doctor.findings import DoctorFinding, failed, look, ok
-from workspaces.database.applied import count_missing
+from workspaces.database.migration_state import count_missing
 
 SEALING_SECONDS: Final = 300
 VERIFIED: Final = timedelta(days=3)

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from chat.models import CheckRun
 from chat.services.bud_yaml import BudFile, is_as_read, put_bud, shared_bud
 from chat.services.check_demands import ChecksNotPassed, demands_checks, shapes_of
-from chat.services.checks_ahead import check_read
-from chat.tools.missing import silent_servers
+from chat.services.checks_before_saving import check_read
+from chat.tools.missing_tools import silent_servers
 from config.workspace_files.call_rules import put_call_rule
 from config.workspace_files.exporting import write_workspace
 from config.workspace_files.given_servers import put_given_server

@@ -28,7 +28,7 @@ from mcp_servers.endpoint.asking import (
 )
 from mcp_servers.endpoint.content import as_block, as_text
 from mcp_servers.endpoint.offering import ASKS, find
-from mcp_servers.endpoint.unknown import find_unoffered, tell_unknown
+from mcp_servers.endpoint.unknown_names import find_unoffered, tell_unknown
 from mcp_servers.gate import call_tool, refuse_unoffered
 from workspaces.database import in_database
 from workspaces.errors import Conflict, DomainError

@@ -27,7 +27,7 @@ from mcp.server.auth.provider import construct_redirect_uri
 
 from mcp_servers.endpoint.callers import widest_caller
 from mcp_servers.endpoint.offering import count_offers
-from mcp_servers.endpoint.sign_in import clients, grants, metadata, reach, redirects
+from mcp_servers.endpoint.sign_in import clients, grants, metadata, redirects, scopes
 from mcp_servers.endpoint.sign_in.grants import AuthorizationRequest
 from mcp_servers.endpoint.sign_in.handling import HandlerResponse, handle_query
 from mcp_servers.endpoint.sign_in.provider import Provider
@@ -133,7 +133,7 @@ def _answered(
         grants.refuse(asked=asked, workspace=workspace, actor=request.actor)
         return _back(_denied_at(request, asked))
     scope = request.POST.get("reach", "")
-    if request.POST.get("answer") != "allow" or scope not in dict(reach.offered(asked.scopes)):
+    if request.POST.get("answer") != "allow" or scope not in dict(scopes.offered(asked.scopes)):
         return None
     code = grants.allow(
         asked=asked, workspace=workspace, scopes=[scope], user=user, actor=request.actor
@@ -147,7 +147,7 @@ def _page(
     params: Mapping[str, str],
     workspace: Workspace,
 ) -> HttpResponse:
-    choices = reach.offered(asked.scopes)
+    choices = scopes.offered(asked.scopes)
     context: dict[str, Any] = {
         "client": asked.client,
         "client_host": redirects.host_of(asked.client.client_id)
@@ -158,7 +158,7 @@ def _page(
         "is_on_this_computer": redirects.is_on_this_computer(asked.redirect_uri),
         "choices": choices,
         "tools": count_offers(widest_caller(request.actor, workspace)),
-        "chosen": choices[-1][0] if set(asked.scopes or ()) == {reach.CALL} else choices[0][0],
+        "chosen": choices[-1][0] if set(asked.scopes or ()) == {scopes.CALL} else choices[0][0],
         "params": params,
         "page": _page_mark(request, params),
         "was_answered": request.method == "POST",

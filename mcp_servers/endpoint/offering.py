@@ -14,7 +14,7 @@ from mcp_servers.client.hidden_text import strip_hidden, strip_hidden_json
 from mcp_servers.client.tool_names import NamedTool, may_name, name_tools
 from mcp_servers.client.values import Effect
 from mcp_servers.endpoint.addresses import Addresses
-from mcp_servers.endpoint.chosen import servers_of
+from mcp_servers.endpoint.client_servers import servers_of
 from mcp_servers.endpoint.paging import PAGE
 from mcp_servers.models import McpTool
 from mcp_servers.registry.consent import call_rules, permissions, policy

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from mcp_servers.models import OAUTH_TYPES, AccountUse, AuthType, OAuthGrant
-from mcp_servers.oauth.entered import entered_client
+from mcp_servers.oauth.registered_client import entered_client
 from mcp_servers.oauth.values import Challenge, joined, scopes_of
 from workspaces.actors import ActorKind, Source
 from workspaces.secrets import SecretUnreadable

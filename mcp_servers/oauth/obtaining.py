@@ -17,11 +17,11 @@ from audit.actions import Action
 from mcp_servers.models import AuthType, McpServer, OAuthGrant
 from mcp_servers.oauth import discovery, identity, tokens
 from mcp_servers.oauth.clients import check_issuer_of_entered, save_client
-from mcp_servers.oauth.entered import entered_client
 from mcp_servers.oauth.entries import record_grant
 from mcp_servers.oauth.grants import Holder, find_grant
 from mcp_servers.oauth.probing import ask_challenge
 from mcp_servers.oauth.reasons import Reason, SignInFailed
+from mcp_servers.oauth.registered_client import entered_client
 from mcp_servers.oauth.values import Discovery, TokenResponse, scopes_of
 from workspaces import outbound
 from workspaces.actors import Actor, Source

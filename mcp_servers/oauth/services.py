@@ -27,7 +27,6 @@ from mcp_servers.oauth.clients import (
     known_client,
     save_client,
 )
-from mcp_servers.oauth.entered import entered_client
 from mcp_servers.oauth.entries import record_grant, record_sign_in
 from mcp_servers.oauth.grants import (
     Holder,
@@ -38,6 +37,7 @@ from mcp_servers.oauth.grants import (
 )
 from mcp_servers.oauth.probing import ask_challenge
 from mcp_servers.oauth.reasons import Reason, SignInFailed
+from mcp_servers.oauth.registered_client import entered_client
 from mcp_servers.oauth.values import (
     StartedSignIn,
     TokenResponse,

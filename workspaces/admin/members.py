@@ -18,6 +18,7 @@ from workspaces.models import Membership
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import AsksBeforeSaving, actor_of, telling
 from workspaces.pages.row_actions import ConfirmQuestion, given_reason, row_action
+from workspaces.people.browser_sessions import end_sessions
 from workspaces.people.services import (
     change_membership,
     is_above,
@@ -25,7 +26,6 @@ from workspaces.people.services import (
     remove_member,
 )
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
-from workspaces.people.visits import end_sessions
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from workspaces.outbound.endpoints import (
     check_headers,
     parse_endpoint,
 )
-from workspaces.outbound.entering import enter_endpoint
+from workspaces.outbound.entered_addresses import enter_endpoint
 from workspaces.outbound.reasons import Unreachable, why_unreachable
 from workspaces.outbound.tls import connect_tls, tls_context
 

@@ -21,6 +21,13 @@ from workspaces.models import ROLE_CHOICES, ApiToken, Membership
 from workspaces.pages.parts import id_of, picture_response, workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.people import access
+from workspaces.people.browser_sessions import (
+    SESSION_ORDER,
+    device,
+    end_sessions,
+    last_seen_of,
+    sessions_of,
+)
 from workspaces.people.ownership import transfer_ownership
 from workspaces.people.pictures import picture_of_member
 from workspaces.people.services import (
@@ -31,7 +38,6 @@ from workspaces.people.services import (
     roles_to_give,
 )
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
-from workspaces.people.visits import SESSION_ORDER, device, end_sessions, last_seen_of, sessions_of
 from workspaces.roles import Permission
 from workspaces.row_pages import (
     PageLinks,

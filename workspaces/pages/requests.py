@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.models import AccessRequest, RequestKind, RequestStatus
 from workspaces.pages.parts import workspace_of
-from workspaces.people.asking import (
+from workspaces.people.access_requests import (
     LONGEST_NOTE,
     ask,
     decide_request,

@@ -19,16 +19,16 @@ from workspaces.middleware import enterable_workspaces
 from workspaces.models import Theme, WorkspaceSession
 from workspaces.pages.forms import FormatsForm, ProfileForm
 from workspaces.pages.parts import id_of, picture_response
-from workspaces.people.pictures import MOST_BYTES, keep_picture, own_picture, remove_picture
-from workspaces.people.profiles import change_profile
-from workspaces.people.services import leave_workspace
-from workspaces.people.visits import (
+from workspaces.people.browser_sessions import (
     SESSION_ORDER,
     device,
     end_other_sessions,
     end_own_session,
     sessions_of,
 )
+from workspaces.people.pictures import MOST_BYTES, keep_picture, own_picture, remove_picture
+from workspaces.people.profiles import change_profile
+from workspaces.people.services import leave_workspace
 from workspaces.roles import Permission, has_permission
 from workspaces.row_pages import RowPage, page_faults, page_in_address, ways_from
 from workspaces.text_values import unknown_filters

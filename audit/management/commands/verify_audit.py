@@ -21,7 +21,7 @@ from audit.proof.trellis_verify import (
 from audit.services import EntryDraft, record
 from audit.verification.online import verify
 from workspaces.actors import Actor, Source
-from workspaces.database.applied import is_of_this_version
+from workspaces.database.migration_state import is_of_this_version
 from workspaces.formats import whole
 from workspaces.models import Workspace
 

@@ -19,7 +19,7 @@ from mcp.server.auth.provider import (
 from mcp.shared.auth import InvalidRedirectUriError, OAuthClientInformationFull, OAuthToken
 from pydantic import AnyUrl, PrivateAttr
 
-from mcp_servers.endpoint.sign_in import clients, grants, reach
+from mcp_servers.endpoint.sign_in import clients, grants, scopes
 from mcp_servers.endpoint.sign_in.grants import AuthorizationRequest
 from mcp_servers.endpoint.sign_in.redirects import is_one_of
 from mcp_servers.models import ClientToken, KnownClient, TokenKind
@@ -42,7 +42,7 @@ class WireClient(OAuthClientInformationFull):
         return redirect_uri
 
     def validate_scope(self, requested_scope: str | None) -> list[str] | None:
-        """Give all; what a person may choose from is decided by `reach.offered`."""
+        """Give all; what a person may choose from is decided by `scopes.offered`."""
         return requested_scope.split() if requested_scope else None
 
 
@@ -92,7 +92,7 @@ class Provider:
             client_id=row.client_id,
             client_name=row.name,
             redirect_uris=[AnyUrl(one) for one in row.redirect_uris],
-            scope=reach.ALL,
+            scope=scopes.ALL,
             token_endpoint_auth_method="none",  # noqa: S106 - a name of RFC 7591
         )
         wire._row = row
@@ -119,8 +119,8 @@ class Provider:
             raise AuthorizeError(
                 "invalid_target", "Name the address of the MCP endpoint as the resource."
             )
-        if not reach.offered(params.scopes):
-            raise AuthorizeError("invalid_scope", f"Known scopes: {reach.ALL}.")
+        if not scopes.offered(params.scopes):
+            raise AuthorizeError("invalid_scope", f"Known scopes: {scopes.ALL}.")
         self.asked = AuthorizationRequest(
             client=client._row,
             slug=slug,

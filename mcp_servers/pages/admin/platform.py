@@ -12,7 +12,7 @@ from django.utils.translation import ngettext_lazy
 from mcp_servers.models import GlobalServer, StdioProgram, version_pins
 from mcp_servers.pages.forms.program_entry import ProgramEntryForm
 from mcp_servers.registry import services
-from mcp_servers.registry.catalogue.own import known_servers
+from mcp_servers.registry.catalogue.platform_source import known_servers
 from workspaces.pages.model_admin import PlatformModelAdmin, ReadOnly, actor_of, telling
 from workspaces.pages.row_actions import ConfirmQuestion, row_action
 

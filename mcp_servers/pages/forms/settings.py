@@ -14,7 +14,7 @@ from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope
 from mcp_servers.models.servers import MAX_NAME_LENGTH, OAUTH_TYPES, AccountUse, AuthType
-from mcp_servers.oauth.entered import entered_client
+from mcp_servers.oauth.registered_client import entered_client
 from mcp_servers.pages.forms.common import (
     ACCOUNT_CHOICES,
     ACCOUNT_HELP,

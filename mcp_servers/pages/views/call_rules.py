@@ -32,7 +32,7 @@ from mcp_servers.registry.services.trying_rules import rules_without_tools, try_
 from workspaces.errors import InvalidInput
 from workspaces.models import Membership
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
-from workspaces.people.asking import DECIDERS
+from workspaces.people.access_requests import DECIDERS
 from workspaces.roles import Permission, require
 from workspaces.row_pages import page_faults, page_in_address, ways_from
 

@@ -20,7 +20,7 @@ from mcp_servers.endpoint.callers import widest_caller
 from mcp_servers.endpoint.offering import count_offers
 from mcp_servers.endpoint.sign_in.ending import end_sign_in
 from mcp_servers.endpoint.sign_in.listing import all_sign_ins, own_sign_ins
-from mcp_servers.endpoint.sign_in.reach import REACHES, READ, in_words
+from mcp_servers.endpoint.sign_in.scopes import REACHES, READ, in_words
 from mcp_servers.pages.views.common import servers_url, workspace_of
 from workspaces.errors import DomainError
 from workspaces.models import ApiToken

@@ -23,9 +23,9 @@ from audit.exports.report_files import report_document
 from audit.filters import read_filter
 from audit.models import AuditEntry, AuditTombstone, SignOff
 from audit.reports import entries_of, facts, matching
+from audit.reports.call_totals import calls_between
 from audit.reports.figures import change_of
 from audit.reports.report import BY, Figure, report_of
-from audit.reports.today import calls_between
 from audit.rollups import reading
 from audit.rollups.pieces import begin_of
 from audit.services import EntryDraft, record

@@ -28,7 +28,7 @@ from audit.models import (
 from audit.proof.records import record_of
 from audit.proof.signing import SigningKeyMissing, signing_keys
 from audit.proof.trellis_verify import NO_HASH, WHOLE, entry_hash
-from audit.sealing import checkpoints, external, sealer, sealing_thread
+from audit.sealing import checkpoints, external_checkpoint, sealer, sealing_thread
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import heads, sealed_after
 from audit.sealing.sealer import seal_pending
@@ -183,7 +183,7 @@ def test_checkpoints_are_a_gapless_signed_sequence(tenant: Tenant, own_file: Pat
     assert len(statements[0]["heads"]) == 1
     assert statements[1]["heads"] == {}
     assert str(tenant.workspace.pk) not in first.statement  # other workspaces see the statement
-    outside = external.read()
+    outside = external_checkpoint.read()
     assert outside is not None
     assert outside.checkpoint == end.hash
     assert json.loads(outside.statement)["heads"] == {
@@ -270,7 +270,7 @@ def test_a_failed_file_leaves_the_old_one_whole(
     assert own_file.read_text() == before
     monkeypatch.undo()
     make_checkpoint()
-    assert external.read().number == 3  # type: ignore[union-attr]
+    assert external_checkpoint.read().number == 3  # type: ignore[union-attr]
 
 
 def test_a_round_seals_and_signs(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,13 +28,13 @@ from chat.services.models import choose_model, find_compared, models_of
 from chat.services.parts_of_shared import MOST_CHOSEN, PartDraft, change_part
 from chat.services.provider_check import choose_embedding_model
 from chat.services.providers import ProviderDraft, change_provider
+from chat.services.removed_model_uses import RemovedModelUses, would_be_taken, would_be_taken_from
 from chat.services.shared_providers import (
     change_shared_provider,
     delete_shared_provider,
     give_provider,
     withdraw_provider,
 )
-from chat.services.taken_models import RemovedModelUses, would_be_taken, would_be_taken_from
 from chat.values import TurnStatus
 from config.workspace_files import WorkspaceTarget, apply_file, write_workspace
 from mcp_servers.models import InputRequest, McpServer

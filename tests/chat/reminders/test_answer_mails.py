@@ -9,8 +9,8 @@ import pytest
 from django.core import mail
 
 from chat.models import Conversation, ReminderChoice, Turn
-from chat.reminders import finding
-from chat.services.seen import mark_seen
+from chat.reminders import recipients
+from chat.services.seen_answers import mark_seen
 from chat.tasks import remind_by_mail
 from tests.chat.conftest import Chat
 from tests.chat.reminders.waiting_people import answered, chosen, mails_are_sent, person_of
@@ -65,9 +65,9 @@ def test_nobody_is_mailed_about_answers_who_did_not_ask_for_it(chat: Chat) -> No
     """REL-610: it is off at first, and when it is switched on, it tells of what ends from then on."""
     person = person_of(chat)
     answered(chat, minutes_ago=61)
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
     chosen(chat.tenant, person, answers_after=After.FIVE_MINUTES)
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
 
 
 @pytest.mark.parametrize("reason", ["seen", "short", "deleted"])
@@ -80,7 +80,7 @@ def test_there_is_no_mail_where_there_is_no_news(chat: Chat, reason: str) -> Non
         mark_seen(conversation=chat.reload_conversation(), actor=chat.actor)
     elif reason == "deleted":
         rows.update(deleted_at=database_now())
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
 
 
 def test_an_answer_that_is_seen_before_the_mail_goes_is_left_out(chat: Chat) -> None:
@@ -92,10 +92,10 @@ def test_an_answer_that_is_seen_before_the_mail_goes_is_left_out(chat: Chat) -> 
         quiet_to=(now + timedelta(hours=1)).time(),
     )
     answered(chat, minutes_ago=16)
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
     rows = ReminderChoice.objects.for_workspace(chat.tenant.workspace)
     rows.update(quiet_from=None, quiet_to=None)
-    assert finding.find_reminders() == 1
+    assert recipients.find_reminders() == 1
     mark_seen(conversation=chat.reload_conversation(), actor=chat.actor)
     remind_by_mail()
     assert mail.outbox == []

@@ -21,7 +21,7 @@ from chat.services.buds import create_bud, put_server_into_buds, update_bud
 from chat.services.check_demands import ChecksNotPassed
 from chat.services.check_plans import change_plan, plan_of
 from chat.services.checks import add_check
-from chat.services.checks_ahead import check_file, check_version
+from chat.services.checks_before_saving import check_file, check_version
 from config.workspace_files import (
     ChecksMissing,
     WorkspaceTarget,

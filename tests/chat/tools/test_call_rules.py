@@ -14,9 +14,9 @@ from chat.models import ToolCall, Turn
 from chat.recording import Changes
 from chat.services import approvals
 from chat.services.approvals import decide, decide_as_second_person, expire_approvals
+from chat.services.pending_decisions import waiting_for
 from chat.services.resolutions import resolve_call
 from chat.services.turns import queue_again
-from chat.services.waiting import waiting_for
 from chat.values import Decision, Remember, Resolution
 from mcp_servers.client.connections import runtime
 from mcp_servers.models import CallRule, McpTool

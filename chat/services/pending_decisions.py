@@ -15,7 +15,7 @@ from chat.values import ToolCallStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership, User, Workspace
-from workspaces.people.asking import DECIDERS, requests_to_decide
+from workspaces.people.access_requests import DECIDERS, requests_to_decide
 
 MOST_WAITING = 100
 

@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 from pytest_django.fixtures import Settings
 
-from chat.importing import packed, streaming
+from chat.importing import streaming, trellis_zip
 from chat.importing.reading import UnreadableImport
 from chat.models import ArtifactVersion
 from tests.chat.importing.copies import a_chat, bring, make, opened
@@ -79,15 +79,15 @@ def test_a_hostile_copy_is_read_within_bounds(acme: Tenant, settings: Settings) 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_copy_is_not_unpacked_without_a_limit(acme: Tenant, method: int) -> None:
     """SEC-620: neither its manifest nor a chat in it."""
-    manifest = json.dumps({"format": packed.FORMAT}).encode()
+    manifest = json.dumps({"format": trellis_zip.FORMAT}).encode()
     spaces = b" " * 50_000_000
-    bomb = zipped({packed.MANIFEST: manifest + spaces}, method=method)
+    bomb = zipped({trellis_zip.MANIFEST: manifest + spaces}, method=method)
     assert len(bomb) < 20_000
-    assert memory_of(partial(packed.is_copy, io.BytesIO(bomb)))[0] < 5_000_000
-    mixed = io.BytesIO(zipped({packed.MANIFEST: manifest}))
+    assert memory_of(partial(trellis_zip.is_copy, io.BytesIO(bomb)))[0] < 5_000_000
+    mixed = io.BytesIO(zipped({trellis_zip.MANIFEST: manifest}))
     with zipfile.ZipFile(mixed, "a", method) as grown:
         grown.writestr("chats/a/chat.json", b"{}" + spaces)
-    copy = packed.PackedCopy(mixed)
+    copy = trellis_zip.PackedCopy(mixed)
     entry = copy._entries["chats/a/chat.json"]
     entry.file_size = 100
     assert memory_of(partial(list, copy.chats()))[0] < 5_000_000
@@ -98,13 +98,13 @@ def test_a_copy_is_not_unpacked_without_a_limit(acme: Tenant, method: int) -> No
 def test_a_chat_of_a_copy_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """SEC-645: what is more than that is left out, and keeps no other."""
     monkeypatch.setattr(streaming, "MOST_CHAT_MEMORY", 1_000_000)
-    manifest = json.dumps({"format": packed.FORMAT}).encode()
+    manifest = json.dumps({"format": trellis_zip.FORMAT}).encode()
     swollen = b'{"title": "Swollen", "bud": "a", "messages": [' + b"[]," * 1_000_000 + b"[]]}"
     few = b'{"bud": "a", "messages": []}'
     content = zipped(
-        {packed.MANIFEST: manifest, "chats/a/chat.json": swollen, "chats/b/chat.json": few}
+        {trellis_zip.MANIFEST: manifest, "chats/a/chat.json": swollen, "chats/b/chat.json": few}
     )
-    copy = packed.PackedCopy(io.BytesIO(content))
+    copy = trellis_zip.PackedCopy(io.BytesIO(content))
     peak, found = memory_of(lambda: [list(copy.skim()), list(copy.chats())])
     assert peak < 30_000_000
     assert [one.fault for one in found[0]] == ["", ""]
@@ -116,23 +116,23 @@ def test_a_chat_of_a_copy_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_copy_whose_places_lie_before_its_beginning_is_none() -> None:
     """SEC-514: on a disk nobody can go there."""
-    content = bytearray(zipped({packed.MANIFEST: b"{}"}))
+    content = bytearray(zipped({trellis_zip.MANIFEST: b"{}"}))
     end = content.rfind(b"PK\x05\x06")
     told = int.from_bytes(content[end + 16 : end + 20], "little")
     content[end + 16 : end + 20] = (told + 100).to_bytes(4, "little")
     with tempfile.TemporaryFile() as file:
         file.write(content)
-        assert not packed.is_copy(file)
+        assert not trellis_zip.is_copy(file)
 
 
 def test_a_copy_that_lists_too_many_files_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     """SEC-620: they are counted before Python makes an object of each."""
-    monkeypatch.setattr(packed, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(trellis_zip, "MOST_ENTRIES", 10)
     file = io.BytesIO(zipped({f"{number}.txt": b"" for number in range(11)}))
     with pytest.raises(UnreadableImport, match="too many files"):
-        packed.PackedCopy(file)
+        trellis_zip.PackedCopy(file)
     few = io.BytesIO(zipped({f"{number}.txt": b"" for number in range(10)}))
-    assert not list(packed.PackedCopy(few).chats())
+    assert not list(trellis_zip.PackedCopy(few).chats())
 
 
 def zipped(
