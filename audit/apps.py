@@ -76,6 +76,6 @@ class AuditConfig(AppConfig):
 
 
 def _kept() -> Sequence[RetentionPeriod]:
-    from audit.retention_periods import kept
+    from audit.retention_periods import list_periods
 
-    return kept()
+    return list_periods()

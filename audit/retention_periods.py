@@ -12,7 +12,7 @@ from audit.reviews import sent_files
 from workspaces import tasks
 
 
-def kept() -> Sequence[RetentionPeriod]:
+def list_periods() -> Sequence[RetentionPeriod]:
     """Alerts, the bell, repeated requests, sessions and the admin's own history."""
     return (
         RetentionPeriod(what=_("Alerts that have ended"), how_long=in_days(evaluation.KEEP_DAYS)),

@@ -138,9 +138,9 @@ def _runner() -> Runner:
 
 
 def _kept() -> Sequence[RetentionPeriod]:
-    from chat.retention_periods import kept
+    from chat.retention_periods import list_periods
 
-    return kept()
+    return list_periods()
 
 
 def _providers_of(workspace_id: UUID) -> list[tuple[UUID, str]]:

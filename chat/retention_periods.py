@@ -18,7 +18,7 @@ from chat.services.spending_limits import KEEP_MONTHS
 from chat.webhooks import delivery
 
 
-def kept() -> Sequence[RetentionPeriod]:
+def list_periods() -> Sequence[RetentionPeriod]:
     """Conversations first: everything of theirs goes with them."""
     idle, deleted = (
         settings.TRELLIS.idle_conversation_days,

@@ -26,7 +26,7 @@ from chat.models import Bud, ModelProvider, ToolCall
 from chat.pages.gone_models import buds_address, told_gone
 from chat.providers.choosing import platform_provider
 from chat.reporting import spending_report
-from chat.services.changed_models import UsedModel, ending, gone, used_models
+from chat.services.changed_models import UsedModel, ending_models, gone_models, used_models
 from chat.values import ToolCallStatus
 from mcp_servers.models import McpServer, McpTool, ServerStatus
 from workspaces.formats import day, money, whole
@@ -277,8 +277,8 @@ def _spending(workspace: Workspace) -> Tile:
 def _changed_models(workspace: Workspace) -> list[Tile]:
     """Only while a model that buds use ends soon, has ended, or is missing in its provider's list."""
     used = used_models(workspace.pk)
-    tiles = [_gone_model(one) for one in gone(used)[:_MOST_GONE]]
-    if found := ending(used):
+    tiles = [_gone_model(one) for one in gone_models(used)[:_MOST_GONE]]
+    if found := ending_models(used):
         names = ", ".join(f"{name} ({day(ends_on)})" for name, ends_on in found)
         tiles.append(
             Tile(

@@ -70,4 +70,4 @@ def _kept() -> Sequence[RetentionPeriod]:
     from mcp_servers.endpoint.sign_in import retention_periods as of_clients
     from mcp_servers.registry import retention_periods
 
-    return (*retention_periods.kept(), *of_clients.kept())
+    return (*retention_periods.list_periods(), *of_clients.list_periods())

@@ -43,7 +43,7 @@ def condition_of(rule: AlertRule) -> str:
     return text % values
 
 
-def told(rule: AlertRule, workspace: str, *, kind: str, value: float) -> AlertMessage:
+def alert_message(rule: AlertRule, workspace: str, *, kind: str, value: float) -> AlertMessage:
     """The message for "raised", "reminder" or "ended"."""
     values = {
         "rule": _line(rule.name),

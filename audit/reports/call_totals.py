@@ -8,7 +8,7 @@ from uuid import UUID
 
 from audit.actions import Action
 from audit.models import Dimension
-from audit.rollups.reading import TimeRange, UncountedEntries, cells, exactly
+from audit.rollups.reading import TimeRange, UncountedEntries, cells, read_with_tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,4 +41,4 @@ def calls_between(workspace_id: UUID, since: datetime, until: datetime) -> CallT
             missing=tail.missing,
         )
 
-    return exactly(workspace_id, read)
+    return read_with_tail(workspace_id, read)

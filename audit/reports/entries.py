@@ -11,7 +11,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from audit.models import AuditEntry, Dimension
-from audit.rollups.reading import TimeRange, UncountedEntries, exactly, values_of
+from audit.rollups.reading import TimeRange, UncountedEntries, read_with_tail, values_of
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def choices_of(workspace_id: UUID, since: datetime | None) -> FilterChoices:
             is_cut=is_cut,
         )
 
-    return exactly(workspace_id, read)
+    return read_with_tail(workspace_id, read)
 
 
 def person_named(workspace_id: UUID, user_id: UUID) -> str:

@@ -22,9 +22,9 @@ from audit.rollups.reading import (
     TimeRange,
     UncountedEntries,
     cells,
-    exactly,
     first_hour,
     histograms,
+    read_with_tail,
 )
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def overview_of(
         told = _put_together(found, buckets, since, until, inner, has_p95=not wanted.outcome)
         return replace(told, missing=tail.missing)
 
-    return exactly(workspace_id, read)
+    return read_with_tail(workspace_id, read)
 
 
 def _is_too_much(workspace_id: UUID, wanted: EntryFilter, until: datetime, actor: Actor) -> bool:

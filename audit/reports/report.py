@@ -19,7 +19,14 @@ from audit.reports.numbers import Counters, Entries, Statistics
 from audit.reports.searching import few_of
 from audit.rollups.histogram import percentile
 from audit.rollups.pieces import begin_of
-from audit.rollups.reading import Cell, Place, TimeRange, UncountedEntries, exactly, first_hour
+from audit.rollups.reading import (
+    Cell,
+    Place,
+    TimeRange,
+    UncountedEntries,
+    first_hour,
+    read_with_tail,
+)
 
 if TYPE_CHECKING:
     from workspaces.scoping import WorkspaceQuerySet
@@ -129,7 +136,7 @@ def report_of(
         report = _report(current, before, by)
         return report if is_of_entries else replace(report, missing=tail.missing)
 
-    return exactly(workspace_id, read)
+    return read_with_tail(workspace_id, read)
 
 
 def _span(

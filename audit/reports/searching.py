@@ -93,7 +93,7 @@ def first_of_calls(
     fits = _fits(wanted, actor) & (also or Q())
     of_call = rows.filter(call_id=OuterRef("call_id"))
     moment = ("created_at", "id")
-    earlier = of_call.filter(beyond("<", moment, [OuterRef(name) for name in moment]))
+    earlier = of_call.filter(key_condition("<", moment, [OuterRef(name) for name in moment]))
     if fits:
         # In a CASE no index serves it, so that the few entries of the call are read, and not all others that fit.
         earlier = earlier.filter(Case(When(fits, then=True), default=False))
@@ -247,7 +247,7 @@ class _Beyond(Func):
         return f"({left}) {self.sign} ({right})", values
 
 
-def beyond(sign: str, columns: Sequence[str], key: Sequence[Any]) -> _Beyond:
+def key_condition(sign: str, columns: Sequence[str], key: Sequence[Any]) -> _Beyond:
     """Give the condition that an entry stands behind (">") or before ("<") a key of those columns."""
     fields: list[Any] = [AuditEntry._meta.get_field(name) for name in columns]
     values = [
@@ -273,7 +273,7 @@ def page_of(
     is_up = is_ascending != is_backwards
     if key is not None:
         sign = ">" if is_up else "<"
-        rows = rows.filter(beyond(sign, columns, key))
+        rows = rows.filter(key_condition(sign, columns, key))
     order = [name if is_up else f"-{name}" for name in columns]
     found = list(rows.order_by(*order)[: size + 1])
     has_more = len(found) > size

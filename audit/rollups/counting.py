@@ -90,7 +90,7 @@ def roll_up_all(run: timedelta = RUN) -> int:
     """Count what is behind in all chains, in turn, for a limited time; gives how many entries."""
     until = monotonic() + run.total_seconds()
     total = 0
-    waiting = behind()
+    waiting = uncounted_chains()
     while waiting and monotonic() < until:
         left = []
         for chain_id in waiting:
@@ -104,7 +104,7 @@ def roll_up_all(run: timedelta = RUN) -> int:
     return total
 
 
-def behind() -> list[UUID]:
+def uncounted_chains() -> list[UUID]:
     """Give the chains that have sealed entries which are not counted, or not in their months."""
     cursor = RollupCursor.objects.filter(chain_id=OuterRef("chain_id"))
     number = models.BigIntegerField()

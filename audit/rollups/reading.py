@@ -223,7 +223,7 @@ class UncountedEntries:
                 yield place, number
 
 
-def exactly(workspace_id: UUID, read: Callable[[UncountedEntries], T]) -> T:
+def read_with_tail(workspace_id: UUID, read: Callable[[UncountedEntries], T]) -> T:
     """Call `read` with the tail that belongs to the counters it reads.
 
     A worker may move the cursor meanwhile: then it is read again, at last under the cursor's lock.

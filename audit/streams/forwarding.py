@@ -19,7 +19,7 @@ from audit.models import PLATFORM_CHAIN, AuditStream, StreamState
 from audit.streams import claims
 from audit.streams.building import sink_of
 from audit.streams.events import StreamedEntry, event_for_test
-from audit.streams.reading import Batch, behind, current_heads, cursors_of, next_batch
+from audit.streams.reading import Batch, chains_to_send, current_heads, cursors_of, next_batch
 from audit.streams.sinks import SEND_SECONDS, Sink, SinkReceipt
 from workspaces.database import database_now, is_unavailable, leave_database, wait_for
 from workspaces.errors import DomainError
@@ -56,7 +56,7 @@ def send_due(*, seconds: float = ROUND_SECONDS) -> int:
 
 def _waiting(most: int) -> list[AuditStream]:
     """Streams that are due and have something to send: others must not keep them from their turn."""
-    waiting = (s for s in claims.due_streams() if behind(current_heads(s), cursors_of(s)))
+    waiting = (s for s in claims.due_streams() if chains_to_send(current_heads(s), cursors_of(s)))
     return list(islice(waiting, most))
 
 
@@ -188,7 +188,7 @@ def _begin_next(
 def _next_of(one: _Sending) -> Batch | None:
     """A batch of the next chain in turn: none holds up the others."""
     if not one.chains:
-        one.chains = behind(current_heads(one.stream), cursors_of(one.stream))
+        one.chains = chains_to_send(current_heads(one.stream), cursors_of(one.stream))
     while one.chains:
         batch = next_batch(one.stream, one.chains.pop(0))
         if batch is not None:

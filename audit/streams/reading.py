@@ -51,7 +51,7 @@ def cursors_of(stream: AuditStream) -> dict[UUID, int]:
     return dict(rows.values_list("chain_id", "seq"))
 
 
-def behind(ends: Mapping[UUID, int], cursors: Mapping[UUID, int]) -> list[UUID]:
+def chains_to_send(ends: Mapping[UUID, int], cursors: Mapping[UUID, int]) -> list[UUID]:
     """The chains that have something to send, the platform's own first."""
     found = [chain for chain, end in ends.items() if end > cursors.get(chain, 0)]
     return sorted(found, key=lambda chain: (chain != PLATFORM_CHAIN, chain))
@@ -79,7 +79,7 @@ def lag_of(stream: AuditStream, ends: Mapping[UUID, int] | None = None) -> Lag:
     """How many sealed entries wait for this sink, and how long the oldest has."""
     ends = current_heads(stream) if ends is None else ends
     cursors = cursors_of(stream)
-    chains = behind(ends, cursors)
+    chains = chains_to_send(ends, cursors)
     entries = sum(ends[chain] - cursors.get(chain, 0) for chain in chains)
     return Lag(entries=entries, seconds=_age(_oldest(chains, cursors)))
 

@@ -37,7 +37,7 @@ from audit.sealing.reading import SealedEntry
 from audit.sealing.rotation import key_id_after
 from audit.services import EntryDraft, record
 from audit.storable import mapping_of
-from audit.verification.stored import hidden, unsealed
+from audit.verification.stored import hidden_entries, unsealed_entries
 from audit.verification.stream import Cursor, LogStream, News
 from workspaces.actors import Actor
 
@@ -202,7 +202,7 @@ def _look_past_the_seals(
     stream: LogStream, workspace_id: UUID | None, report: VerificationReport
 ) -> None:
     """Add what no seal tells: marks, stored forms, numbers, and the triggers that keep the log append-only."""
-    for found in (*stream.doubts, *unsealed(workspace_id), *hidden(workspace_id)):
+    for found in (*stream.doubts, *unsealed_entries(workspace_id), *hidden_entries(workspace_id)):
         report.add(ALTERED, found.text, found.chain, found.seq)
     for fault in trigger_check.find_faults():
         report.add(ALTERED, fault)

@@ -65,7 +65,7 @@ def spelling_doubts(chain: str, entries: dict[AuditEntry, int]) -> Iterator[Entr
         yield EntryProblem(text, chain, seqs[pk])
 
 
-def unsealed(workspace_id: UUID | None) -> Iterator[EntryProblem]:
+def unsealed_entries(workspace_id: UUID | None) -> Iterator[EntryProblem]:
     """Entries that are neither sealed nor wait to be: they came in, or lost their seal, behind the log's back."""
     entries = AuditEntry.objects.across_workspaces()
     if workspace_id is not None:
@@ -81,7 +81,7 @@ def unsealed(workspace_id: UUID | None) -> Iterator[EntryProblem]:
         yield EntryProblem(text, _named(workspace) if workspace else str(PLATFORM_CHAIN))
 
 
-def hidden(workspace_id: UUID | None) -> Iterator[EntryProblem]:
+def hidden_entries(workspace_id: UUID | None) -> Iterator[EntryProblem]:
     """Sealed entries that the pages of their workspace do not count, each by its name, and how many those count."""
     entries = AuditEntry.unscoped.filter(pk=OuterRef("entry_id"))
     seals = AuditSeal.objects.all()

@@ -174,7 +174,7 @@ class KnowledgeExcerpt:
     after: int | None
 
 
-def around(
+def excerpt_around(
     file: KnowledgeFile, *, page: int | None = None, line: int | None = None
 ) -> KnowledgeExcerpt:
     """What a citation names, with what follows; the beginning where it names nothing that is there."""

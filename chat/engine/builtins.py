@@ -18,7 +18,7 @@ from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
 from chat.engine.counting import count_beside, turn_payer
 from chat.engine.leases import Lease
 from chat.engine.requests import builtin_request, request_to_send
-from chat.engine.rows import fetch_call, held
+from chat.engine.rows import fetch_call, held_turn
 from chat.engine.trust import may_read_resource
 from chat.engine.turn_cache import TurnContext
 from chat.models import ToolCall
@@ -119,7 +119,7 @@ def _prepare(lease: Lease, call: ToolCall, task: TurnContext, request: BuiltinRe
     if call.artifact is not None or not is_sending(call):
         return call
     try:
-        with held(lease) as (changes, _turn):
+        with held_turn(lease) as (changes, _turn):
             row = fetch_call(lease.workspace_id, call.pk)
             row.artifact = pin(row, task.turn.conversation)
             row.save(update_fields=["artifact", "updated_at"])

@@ -151,7 +151,7 @@ def measured_factor(estimated: int, counted: int) -> float:
     return min(_MOST_FACTOR, max(LEAST_FACTOR, counted / estimated))
 
 
-def fills(turns: Sequence[PastTurn], window: ContextWindow, *, fixed: int = 0) -> bool:
+def fills_window(turns: Sequence[PastTurn], window: ContextWindow, *, fixed: int = 0) -> bool:
     """Whether these turns leave no room for anything older, however much they are shortened."""
     *earlier, last = turns
     least = sum(

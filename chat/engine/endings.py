@@ -15,9 +15,9 @@ from chat.engine.beginning import send_next
 from chat.engine.call_outcomes import settle_from_log
 from chat.engine.reading import (
     TurnFollowUps,
-    afterwards,
     compared_with,
     find_last_answer,
+    turn_follow_ups,
     waits_for_files,
 )
 from chat.engine.requests import actor_for_log, builtin_request, checkpoint_of, request_of
@@ -97,7 +97,7 @@ def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> TurnFollowUp
     note_unseen(turn, changes)
     _leave_to_others(turn, changes)
     changes.turn(turn)
-    following = afterwards(turn)
+    following = turn_follow_ups(turn)
     if following.has_webhooks and not following.is_check:
         tell_turn_finished(turn)
     if following.is_check:

@@ -17,7 +17,7 @@ from chat.engine.context_window import (
     PastPicture,
     PastStep,
     PastTurn,
-    fills,
+    fills_window,
     measured_factor,
     shorten,
 )
@@ -147,7 +147,7 @@ def _is_full(past: RecentPath, turn: Turn, window: ContextWindow, fixed: int) ->
     # Without pictures, which other statements read: it is a least in any case.
     told = _told(past, turn, window.attached_characters, {}, {})
     window = replace(window, factor=told.factor or LEAST_FACTOR)
-    return bool(told.turns) and fills(told.turns, window, fixed=fixed)
+    return bool(told.turns) and fills_window(told.turns, window, fixed=fixed)
 
 
 def _before(past: RecentPath, turn: Turn) -> UnreadPath:

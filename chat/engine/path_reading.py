@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
-from chat.message_paths import UP, as_param, walked
+from chat.message_paths import UP, as_param, ids_of_walk
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.values import MessageRole
 from workspaces.database.prepared import PreparedRows
@@ -114,12 +114,12 @@ def _newest(
 ) -> Any:
     turn, question, revised = map(as_param, (turn_id, question_id, revised_id))
     params = (turn, question, characters, turn, revised, question)
-    return _those(workspace_id, walked(_NEWEST, params))
+    return _those(workspace_id, ids_of_walk(_NEWEST, params))
 
 
 def _up_to(workspace_id: UUID, message_id: UUID, characters: int) -> Any:
     params = (as_param(message_id), characters)
-    return _those(workspace_id, walked(_PATH.format(start="%s"), params))
+    return _those(workspace_id, ids_of_walk(_PATH.format(start="%s"), params))
 
 
 def _those(workspace_id: UUID, ids: RawSQL) -> Any:

@@ -91,7 +91,7 @@ class TurnFollowUps(NamedTuple):
     """The conversation belongs to a check of a bud, which goes on now."""
 
 
-def afterwards(turn: Turn) -> TurnFollowUps:
+def turn_follow_ups(turn: Turn) -> TurnFollowUps:
     """What follows the end of a turn, whose conversation is locked."""
     row = _AFTERWARDS.first_values(turn.workspace_id, turn.conversation_id, turn.pk)
     assert row is not None

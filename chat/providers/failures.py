@@ -159,7 +159,7 @@ def error_of(
     return ProviderRefusedRequest(message, details=more)
 
 
-def unreached(base_url: str, *, is_platforms: bool) -> ProviderUnreachable:
+def connection_failure(base_url: str, *, is_platforms: bool) -> ProviderUnreachable:
     """Say where no connection came about. Of an address, only host and port: its path or query may hold secrets.
 
     Args:

@@ -23,7 +23,7 @@ from chat.providers.errors import (
     ProviderStalled,
     ProviderUnreachable,
 )
-from chat.providers.failures import error_of, read_error, unreached, wait_of
+from chat.providers.failures import connection_failure, error_of, read_error, wait_of
 from workspaces import outbound
 
 MOST_MODELS: Final = 500
@@ -105,7 +105,7 @@ async def list_models(
     except outbound.ResponseTooLarge as error:
         raise ProviderBadAnswer(_("The provider's list of models is too long to read.")) from error
     except httpx2.HTTPError as error:
-        raise unreached(spec.base_url, is_platforms=spec.is_platforms) from error
+        raise connection_failure(spec.base_url, is_platforms=spec.is_platforms) from error
     took_ms = round((time.monotonic() - started) * 1000)
     if answer.status_code in _NOTHING_THERE:
         raise ProviderListMissing

@@ -234,7 +234,8 @@ def _allowance(payer: Payer, spec: ProviderSpec, zone: str, row: tuple[Any, ...]
 
 def _limit(cost: Any, tokens: Any) -> MonthLimit:
     return MonthLimit(
-        cost=None if cost is None else exact(cost), tokens=None if tokens is None else int(tokens)
+        cost=None if cost is None else exact_cost(cost),
+        tokens=None if tokens is None else int(tokens),
     )
 
 
@@ -248,14 +249,14 @@ def _sums(cost: Any, tokens: Any, *held: Any) -> LimitUse:
         whose=LimitOwner.WORKSPACE,
         subject=_NOBODY,
         limit=MonthLimit(),
-        cost=exact(cost or 0),
+        cost=exact_cost(cost or 0),
         tokens=int(tokens or 0),
-        held_cost=sum((exact(one or 0) for one in held[::2]), Decimal(0)),
+        held_cost=sum((exact_cost(one or 0) for one in held[::2]), Decimal(0)),
         held_tokens=sum(int(one or 0) for one in held[1::2]),
     )
 
 
-def exact(cost: Any) -> Decimal:
+def exact_cost(cost: Any) -> Decimal:
     """A cost as a driver gives it, with its six decimals."""
     return Decimal(str(cost)).quantize(_SMALLEST)
 
@@ -409,6 +410,6 @@ def _upsert(rows: list[MonthlySpending], now: datetime) -> dict[UUID, tuple[Deci
         cursor.execute(sql, values)
         found = cursor.fetchall()
     return {
-        UUID(str(subject)): (exact(cost), int(tokens), int(told))
+        UUID(str(subject)): (exact_cost(cost), int(tokens), int(told))
         for subject, cost, tokens, told in found
     }

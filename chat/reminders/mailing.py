@@ -28,7 +28,7 @@ _MOST_LOOKED_AT: Final = 8
 def deliver_due() -> int:
     """Send what is due; returns how many were tried."""
     tried = 0
-    for claimed in outbox.rounds(_claim):
+    for claimed in outbox.claim_rounds(_claim):
         for mail in claimed:
             _deliver(mail)
             tried += 1

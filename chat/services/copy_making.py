@@ -41,7 +41,7 @@ from chat.services.data_copies import (
     enter,
     tell_owner,
 )
-from chat.services.person_jobs import RUN_SECONDS, JobKind, held, renewed, work
+from chat.services.person_jobs import RUN_SECONDS, JobKind, held_row, renewed, work
 from chat.values import CopyStatus
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
@@ -193,7 +193,7 @@ def _save(row: DataCopy, kept: list[KeptPart], last: DataCopyPart | None, *, is_
     """Keep what the round has made; False if the row is no longer this process's."""
     row = copy(row)  # where this is rolled back, the caller's still says who works on it
     with transaction.atomic():
-        if not held(_KIND, row).exists():
+        if not held_row(_KIND, row).exists():
             return False
         parts = DataCopyPart.objects.for_workspace(row.workspace_id).filter(copy=row)
         if last is not None:
@@ -247,7 +247,7 @@ def _finish(row: DataCopy) -> None:
 def _fail(row: DataCopy, why: str) -> None:
     actor = actor_for(row.owner, row.workspace, source=Source.TASK)
     with transaction.atomic():
-        if held(_KIND, row).exists() and end_copy(
+        if held_row(_KIND, row).exists() and end_copy(
             row, OPEN_COPIES, CopyStatus.FAILED, actor, error=why
         ):
             row.status, row.error = CopyStatus.FAILED.value, why

@@ -25,7 +25,7 @@ from chat.importing.values import ImportedChat, LeftOut
 from chat.models import OPEN_IMPORTS, ChatImport, Conversation
 from chat.services.import_storing import ImportedContents, check_is_kept, keep_contents, store_chat
 from chat.services.imports import tell
-from chat.services.person_jobs import FORGOTTEN_DAYS, RUN_SECONDS, JobKind, held, renewed, work
+from chat.services.person_jobs import FORGOTTEN_DAYS, RUN_SECONDS, JobKind, held_row, renewed, work
 from chat.values import ImportStatus
 from workspaces.actors import Source
 from workspaces.database import database_now
@@ -134,7 +134,7 @@ def _take(row: ChatImport, raw: RawChat, file: TextFile | PackedCopy) -> bool:
     except LeftOut as error:
         why = str(error)
     with transaction.atomic():
-        if not held(_KIND, row).exists():
+        if not held_row(_KIND, row).exists():
             contents.drop()
             return False
         _note(row, raw, chat, contents, why)

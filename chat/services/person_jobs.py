@@ -79,7 +79,7 @@ def _take_on(kind: JobKind) -> Any:
     return None
 
 
-def held(kind: JobKind, row: Any) -> Any:
+def held_row(kind: JobKind, row: Any) -> Any:
     """Query the row, locked for the caller's transaction, if it is still this process's."""
     rows = kind.model.objects.for_workspace(row.workspace_id).select_for_update(of=("self",))
     return rows.filter(pk=row.pk, alive_until=row.alive_until, status=kind.running)

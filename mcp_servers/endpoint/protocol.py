@@ -24,7 +24,7 @@ from mcp_servers.endpoint import prompts, resources
 from mcp_servers.endpoint.asking import InputReply
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
-from mcp_servers.endpoint.paging import fitting
+from mcp_servers.endpoint.paging import count_fitting
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 from workspaces.product import NAME, VERSION
@@ -154,7 +154,7 @@ async def _list(
     offers = await in_database(offers_for, _exchange_of(context).caller)
     page, following = page_after(offers, _cursor_in(params))
     told = [offer.as_wire() for offer in page]
-    fits = fitting(told)
+    fits = count_fitting(told)
     if fits < len(told):
         following = page[fits - 1].name
     return mcp_types.ListToolsResult(tools=told[:fits], next_cursor=following)

@@ -376,7 +376,7 @@ class GatedCall(ServerOperation[ToolCallOutcome]):
             return None
         request = self.request
         role = call_rules.role_of(request.actor)
-        call = call_rules.called(self.tool, request.arguments, role)
+        call = call_rules.matched_call(self.tool, request.arguments, role)
         return call_rules.decide(call_rules.enabled_rules(request.workspace_id), call)
 
     def _unknown_destinations(self) -> tuple[str, ...]:

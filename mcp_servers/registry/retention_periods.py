@@ -13,7 +13,7 @@ from mcp_servers.registry.elicitation import services as elicitation
 from mcp_servers.registry.trace import sink
 
 
-def kept() -> Sequence[RetentionPeriod]:
+def list_periods() -> Sequence[RetentionPeriod]:
     """Checks, traces, counts, approvals and questions."""
     return (
         RetentionPeriod(what=_("Checks of servers"), how_long=in_days(health.KEPT_DAYS)),

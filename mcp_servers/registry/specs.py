@@ -222,7 +222,7 @@ def _stdio(server: McpServer) -> StdioSpec:
 
 def _check_pin(program: StdioProgram) -> None:
     """Start nothing that is not what the owner put into the catalogue; the next check switches it off there."""
-    reason = version_pins.unpinned(program.command, program.args)
+    reason = version_pins.version_problem(program.command, program.args)
     if reason:
         raise InvalidInput(reason)
     if (

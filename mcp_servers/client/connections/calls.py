@@ -15,7 +15,7 @@ from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.connections.flights import CURRENT, CallRef
 from mcp_servers.client.connections.permits import CallPermit
 from mcp_servers.client.connections.pool import pool
-from mcp_servers.client.connections.requests import continued, perform, send
+from mcp_servers.client.connections.requests import continued_parameters, perform, send
 from mcp_servers.client.connections.tap import is_modern
 from mcp_servers.client.inputs import (
     CallLimits,
@@ -215,4 +215,4 @@ def _continued(connection: Connection, answers: InputAnswers | None) -> dict[str
     facts = connection.facts
     if facts is None:
         raise CallFailed("closed")
-    return continued(answers, is_modern=is_modern(facts.protocol_revision))
+    return continued_parameters(answers, is_modern=is_modern(facts.protocol_revision))

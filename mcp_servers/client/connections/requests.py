@@ -119,7 +119,7 @@ def _reporter(flight: Flight | None) -> ProgressFnT:
     return report
 
 
-def continued(answers: InputAnswers | None, *, is_modern: bool) -> dict[str, Any]:
+def continued_parameters(answers: InputAnswers | None, *, is_modern: bool) -> dict[str, Any]:
     """The parameters that make a request the next round of an earlier one.
 
     In older revisions that is a request like any other: the server knows by itself what was done meanwhile.

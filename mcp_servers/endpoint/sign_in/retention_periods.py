@@ -10,7 +10,7 @@ from audit.retention.periods import RetentionPeriod, in_days
 from mcp_servers.endpoint.sign_in import clients, grants
 
 
-def kept() -> Sequence[RetentionPeriod]:
+def list_periods() -> Sequence[RetentionPeriod]:
     """Sign-ins, their tokens, and clients."""
     return (
         RetentionPeriod(

@@ -50,7 +50,7 @@ class PersonRules:
         # Of a tool that runs actions by name, it depends on the action.
         if not self.rules or tool.facts().is_indirect:
             return None
-        return decide_whatever_arguments(self.rules, called(tool, {}, self.role))
+        return decide_whatever_arguments(self.rules, matched_call(tool, {}, self.role))
 
     def why_blocked(self, tool: McpTool) -> str:
         """Why no call of this tool can run; "": one may."""
@@ -114,7 +114,7 @@ def as_rule(row: CallRule) -> AppliedRule:
     )
 
 
-def called(tool: McpTool, arguments: Mapping[str, Any], role: str) -> MatchedCall:
+def matched_call(tool: McpTool, arguments: Mapping[str, Any], role: str) -> MatchedCall:
     """A call as rules see it: of a tool that runs actions by name, what it really does."""
     server = tool.server
     is_personal = server.owner_id is not None

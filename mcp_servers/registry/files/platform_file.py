@@ -258,7 +258,7 @@ def _definition(entry: Entry) -> ServerDefinition:
         return ServerDefinition(
             entry=entry, digest=digest, problem="Its program is not installed on this machine."
         )
-    warning = version_pins.unpinned(filled.command, filled.args) if filled.is_stdio else ""
+    warning = version_pins.version_problem(filled.command, filled.args) if filled.is_stdio else ""
     return ServerDefinition(entry=filled, digest=digest, warning=warning, secrets=secrets)
 
 

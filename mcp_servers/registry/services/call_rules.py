@@ -67,7 +67,7 @@ def create_call_rule(*, workspace: Workspace, draft: CallRuleDraft, actor: Actor
         refusal=InvalidInput(fields={"name": [told]}),
         workspace_id=workspace.pk,
     )
-    row = CallRule(workspace_id=workspace.pk, **checked(draft))
+    row = CallRule(workspace_id=workspace.pk, **checked_values(draft))
     _check(row)
     row.save(force_insert=True)
     record_created(row, actor=actor)
@@ -85,7 +85,7 @@ def change_call_rule(*, rule: CallRule, draft: CallRuleDraft, actor: Actor) -> C
     require(actor, Permission.MANAGE_SERVERS, workspace_id=rule.workspace_id)
     row = _locked(rule)
     with tracked_change(row, actor=actor):
-        for name, value in checked(draft).items():
+        for name, value in checked_values(draft).items():
             setattr(row, name, value)
         _check(row)
         row.save(update_fields=[*_FIELDS, "updated_at"])
@@ -141,7 +141,7 @@ def draft_of(rule: CallRule) -> CallRuleDraft:
     return CallRuleDraft(**{name: getattr(rule, name) for name in _FIELDS})
 
 
-def checked(draft: CallRuleDraft) -> dict[str, Any]:
+def checked_values(draft: CallRuleDraft) -> dict[str, Any]:
     """What is stored of a draft.
 
     Raises:

@@ -47,7 +47,7 @@ def try_call_rules(
     tools = McpTool.objects.for_workspace(workspace_id).select_related("server")
     known = tools.filter(server__name=server, server__owner=None, name=tool).first()
     if known is not None:
-        call = call_rules.called(known, arguments, role)
+        call = call_rules.matched_call(known, arguments, role)
     else:
         call = MatchedCall(
             server=PossibleNames(known=(server,)),
@@ -84,7 +84,7 @@ def rules_without_tools(*, workspace_id: UUID, rules: Iterable[CallRule]) -> fro
         for server, tool, owner_id in rows
     ]
     with_actions = tools.filter(may_run_actions).select_related("server")[:_MOST_TOOLS]
-    calls += [call_rules.called(tool, {}, "") for tool in with_actions]
+    calls += [call_rules.matched_call(tool, {}, "") for tool in with_actions]
     return frozenset(
         row.pk
         for row in named

@@ -329,7 +329,7 @@ def test_generated_entries_are_sealed_and_counted(tenant: Tenant) -> None:
     now = timezone.now()
     list(generate(tenant.workspace.pk, 250, since=now - timedelta(days=2), until=now))
     assert rollups.rolled_up_to(tenant.workspace.pk) == 250
-    assert rollups.behind() == []
+    assert rollups.uncounted_chains() == []
     report = verify(tenant.workspace.pk, actor=tenant.actor("auditor"))
     assert report.result in {"whole", "incomplete"}, "no checkpoint speaks of it yet"
 

@@ -34,9 +34,9 @@ from audit.rollups.reading import (
     TimeRange,
     UncountedEntries,
     cells,
-    exactly,
     first_hour,
     histograms,
+    read_with_tail,
 )
 from tests.audit.sealed import seal_all
 from tests.extent import IS_FULL
@@ -96,7 +96,9 @@ def counted(workspace_id: UUID, span: TimeRange) -> dict[str, dict[tuple[str, ..
     """Every dimension's counters as the reports read them."""
 
     def of(dimension: Dimension) -> dict[tuple[str, ...], Sums]:
-        found = exactly(workspace_id, lambda tail: cells(workspace_id, dimension, span, tail))
+        found = read_with_tail(
+            workspace_id, lambda tail: cells(workspace_id, dimension, span, tail)
+        )
         return {cell[1:5]: cell.sums for cell in found}
 
     return {dimension.value: of(dimension) for dimension in Dimension}
@@ -126,7 +128,7 @@ def test_counters_and_tail_say_what_a_recount_says(tenant: Tenant, seed: int) ->
         make_entries(workspace_id, 60, chance)
         seal_all(workspace_id, chance.randrange(20, 80))
         rollups.roll_up(workspace_id, chance.choice([1, 7, 40]))
-    first = exactly(workspace_id, lambda tail: first_hour(workspace_id, tail))
+    first = read_with_tail(workspace_id, lambda tail: first_hour(workspace_id, tail))
     assert first is not None
     assert first >= NOON
     for _ in range(6):
@@ -197,9 +199,9 @@ def test_what_an_older_process_counted_is_in_its_month_too(tenant: Tenant) -> No
     RollupCursor.objects.filter(chain_id=workspace_id).update(months_seq=40)
     span = TimeRange.around(NOON, NOON + timedelta(days=120))
     assert counted(workspace_id, span) == recounted(workspace_id, span)
-    assert rollups.behind() == [workspace_id]
+    assert rollups.uncounted_chains() == [workspace_id]
     rollups.roll_up_all()
-    assert rollups.behind() == []
+    assert rollups.uncounted_chains() == []
     assert told() == right
     assert counted(workspace_id, span) == recounted(workspace_id, span)
 
@@ -218,7 +220,7 @@ def test_the_numbers_are_those_of_an_independent_count(tenant: Tenant) -> None:
         got[value, second] += sums.number
     assert got == expected
     durations = sorted(row.duration_ms for row in rows if row.duration_ms is not None)
-    found = exactly(
+    found = read_with_tail(
         tenant.workspace.pk,
         lambda tail: histograms(tenant.workspace.pk, Dimension.ALL, Measure.DURATION, span, tail),
     )[None, "", ""]
@@ -261,7 +263,7 @@ def test_two_workers_at_once_count_each_entry_once() -> None:
         passed = sum(step.result() for step in steps)
     assert passed == rollups.rolled_up_to(tenant.workspace.pk)
     rollups.catch_up(tenant.workspace.pk, 120)
-    assert rollups.behind() == []
+    assert rollups.uncounted_chains() == []
     span = TimeRange.around(NOON, NOON + timedelta(days=12))
     assert counted(tenant.workspace.pk, span) == recounted(tenant.workspace.pk, span)
     total = AuditRollup.objects.for_workspace(tenant.workspace).filter(dimension="all", grain="h")
@@ -302,7 +304,7 @@ def test_a_cursor_that_moves_while_it_is_read_is_noticed(tenant: Tenant) -> None
         found = cells(tenant.workspace.pk, Dimension.ALL, span, tail)  # type: ignore[arg-type]
         return sum(cell.sums.number for cell in found)
 
-    assert exactly(tenant.workspace.pk, read) == 30
+    assert read_with_tail(tenant.workspace.pk, read) == 30
     assert len(seen) == 2
 
 
@@ -321,13 +323,13 @@ def test_a_long_tail_is_read_in_part_and_told(
         found = cells(workspace_id, Dimension.ALL, span, tail)
         return sum(cell.sums.number for cell in found), tail.missing
 
-    assert exactly(workspace_id, read) == (20, 50)
+    assert read_with_tail(workspace_id, read) == (20, 50)
     rollups.count_sealed(workspace_id)
-    assert exactly(workspace_id, read) == (45 + 20, 5)
+    assert read_with_tail(workspace_id, read) == (45 + 20, 5)
     seal_all(workspace_id)
-    assert exactly(workspace_id, read) == (45 + 10, 15)
+    assert read_with_tail(workspace_id, read) == (45 + 10, 15)
     rollups.count_sealed(workspace_id)
-    assert exactly(workspace_id, read) == (70, 0)
+    assert read_with_tail(workspace_id, read) == (70, 0)
 
 
 @pytest.mark.django_db
