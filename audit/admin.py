@@ -13,7 +13,7 @@ from audit.actions import outcome_in_words, title_of
 from audit.models import AuditEntry
 from audit.reports.filter_words import Words, choice_in_words, source_in_words
 from audit.views.words import ended
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import ReadOnly, WorkspaceModelAdmin
 from workspaces.roles import Permission
 
@@ -42,7 +42,7 @@ class CodesInWords(ChoicesFieldListFilter):
 class AuditEntryAdmin(ReadOnly, WorkspaceModelAdmin):
     """Entries of the current workspace, without arguments and results."""
 
-    section = Section.LOG
+    section = AdminSection.LOG
     page_name = _("Entries, all fields")
     manage_permission = Permission.VIEW_AUDIT
     list_display = ["created_at", "what", "who", "through", "server_name", "tool_name", "how"]

@@ -40,7 +40,7 @@ from audit.filters import (
 )
 from audit.models import AuditEntry
 from audit.reports import CallState
-from audit.reports.report import BY, SHARES, Report, report_of
+from audit.reports.report import BY, SHARES, AuditReport, report_of
 from audit.retention.api import AuditSettingsViewSet, ErasureViewSet, LegalHoldViewSet
 from audit.reviews.api import (
     SavedViewViewSet,
@@ -381,14 +381,14 @@ class ReportOutput(serializers.Serializer[Any]):
     )
 
     @extend_schema_field(FigureOutput(many=True))
-    def get_figures(self, report: Report) -> list[dict[str, Any]]:
+    def get_figures(self, report: AuditReport) -> list[dict[str, Any]]:
         return [
             {"name": name, "now": figure.now, "before": figure.before}
             for name, figure in report.figures.items()
         ]
 
     @extend_schema_field(LatencyOutput(many=True))
-    def get_tools(self, report: Report) -> list[dict[str, Any]]:
+    def get_tools(self, report: AuditReport) -> list[dict[str, Any]]:
         return [
             {
                 **{name: getattr(row, name) for name in ("server", "tool", "calls", "failed")},

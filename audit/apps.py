@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
-    from audit.retention.kept import Kept
+    from audit.retention.periods import RetentionPeriod
 
 
 class AuditConfig(AppConfig):
@@ -29,7 +29,7 @@ class AuditConfig(AppConfig):
             OutsideWrite,
             ReportSchedule,
         )
-        from audit.retention.kept import register_kept
+        from audit.retention.periods import register_kept
         from workspaces.audited_tables import audit_table
         from workspaces.bell import tell_with
         from workspaces.database.postgresql.policies import also_allow, keep_for_platform
@@ -75,7 +75,7 @@ class AuditConfig(AppConfig):
         metrics.register()
 
 
-def _kept() -> Sequence[Kept]:
-    from audit.retention_periods import kept
+def _kept() -> Sequence[RetentionPeriod]:
+    from audit.retention_periods import list_periods
 
-    return kept()
+    return list_periods()

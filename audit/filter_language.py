@@ -28,7 +28,7 @@ _NUMBER: Final = re.compile(r"(\d{1,19})(ms|s)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Typed:
+class ParsedFilter:
     """What a text says."""
 
     values: Mapping[str, str]
@@ -37,7 +37,7 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class FilterKey:
     """A filter that can be typed."""
 
     help: str
@@ -118,14 +118,14 @@ def moment(name: str) -> Callable[[str], Mapping[str, str] | str]:
     return lambda value: {"range": "custom", name: value}
 
 
-def read_typed(text: str, keys: Mapping[str, Key], *, words: str) -> Typed:
+def read_typed(text: str, keys: Mapping[str, FilterKey], *, words: str) -> ParsedFilter:
     """Read a text. Never raises: what does not fit is told, each in a sentence of its own.
 
     Args:
         words: the parameter of what is no filter.
     """
     if len(text) > LONGEST:
-        return Typed(
+        return ParsedFilter(
             values={},
             errors=(
                 _("This is too long. It can have %(longest)s characters.")
@@ -160,7 +160,7 @@ def read_typed(text: str, keys: Mapping[str, Key], *, words: str) -> Typed:
             )
         else:
             values[words] = joined
-    return Typed(values=values, errors=tuple(errors))
+    return ParsedFilter(values=values, errors=tuple(errors))
 
 
 def quoted(value: str) -> str:
@@ -211,7 +211,7 @@ def _split(text: str) -> tuple[list[tuple[str | None, str]], str]:
     return terms, ""
 
 
-def _read_term(name: str, value: str, keys: Mapping[str, Key]) -> Mapping[str, str] | str:
+def _read_term(name: str, value: str, keys: Mapping[str, FilterKey]) -> Mapping[str, str] | str:
     key = keys.get(name)
     if key is None:
         return _(

@@ -134,47 +134,51 @@ def _read_outcome(value: str) -> Mapping[str, str] | str:
     return language.one_of("outcome", {*_OUTCOMES, SUCCEEDED} - {Outcome.OK.value})(value)
 
 
-KEYS: Final[Mapping[str, language.Key]] = {
-    "tool": language.Key(help=gettext_noop("Name of the tool"), read=language.plain("tool")),
-    "server": language.Key(help=gettext_noop("Name of the server"), read=language.plain("server")),
-    "outcome": language.Key(
+KEYS: Final[Mapping[str, language.FilterKey]] = {
+    "tool": language.FilterKey(help=gettext_noop("Name of the tool"), read=language.plain("tool")),
+    "server": language.FilterKey(
+        help=gettext_noop("Name of the server"), read=language.plain("server")
+    ),
+    "outcome": language.FilterKey(
         help=gettext_noop("How it ended: succeeded, refused, failed, timeout …"),
         read=_read_outcome,
     ),
-    "person": language.Key(help=gettext_noop("Address, or how it begins"), read=language.person),
-    "since": language.Key(
+    "person": language.FilterKey(
+        help=gettext_noop("Address, or how it begins"), read=language.person
+    ),
+    "since": language.FilterKey(
         help=gettext_noop("7d, 12h, 30m, or a date such as 2026-11-01"),
         read=language.moment("since"),
     ),
-    "until": language.Key(
+    "until": language.FilterKey(
         help=gettext_noop("1d, or a date such as 2026-11-02"), read=language.moment("until")
     ),
-    "action": language.Key(
+    "action": language.FilterKey(
         help=gettext_noop("Kind of entry, such as tool_call.finished"),
         read=language.one_of("action", _ACTIONS),
     ),
     **{
-        _AS_TYPED.get(name, name): language.Key(help=label, read=language.one_of(name, known))
+        _AS_TYPED.get(name, name): language.FilterKey(help=label, read=language.one_of(name, known))
         for name, (label, _, known) in CHOICES.items()
     },
     **{
-        name: language.Key(help=label, read=language.plain(name))
+        name: language.FilterKey(help=label, read=language.plain(name))
         for name, (label, _) in TEXTS.items()
         if name not in _AS_TYPED
     },
     **{
-        _AS_TYPED.get(name, name): language.Key(
+        _AS_TYPED.get(name, name): language.FilterKey(
             help=f"{label}: >500, <500, 100..500",
             read=language.number(name, is_time=column.endswith("_ms")),
         )
         for name, (label, column) in NUMBERS.items()
     },
-    "ip": language.Key(help=gettext_noop("IP address"), read=language.plain("ip")),
+    "ip": language.FilterKey(help=gettext_noop("IP address"), read=language.plain("ip")),
     **{
-        name: language.Key(help=label, read=language.plain(name))
+        name: language.FilterKey(help=label, read=language.plain(name))
         for name, (label, _) in IDS.items()
     },
-    "sort": language.Key(help=gettext_noop("Order by"), read=language.one_of("sort", SORTS)),
+    "sort": language.FilterKey(help=gettext_noop("Order by"), read=language.one_of("sort", SORTS)),
 }
 """What can be typed, by name. Names that stand in addresses are kept in NAMES."""
 _TYPED_AS: Final = {**_AS_TYPED, "user": "person", "label": "person"}
@@ -380,7 +384,7 @@ def _beside(typed: Mapping[str, str]) -> set[str]:
     return {name for names in _TOGETHER if any(one in typed for one in names) for name in names}
 
 
-def _faults_of(read: language.Typed, errors: list[str]) -> tuple[str, ...]:
+def _faults_of(read: language.ParsedFilter, errors: list[str]) -> tuple[str, ...]:
     """Give what was wrong with what was typed: as text, or as the values that it gave."""
     return (*read.errors, *errors) if read.values or read.errors else ()
 

@@ -37,7 +37,7 @@ class LogHealth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class LogFinding:
     """What the last verification found somewhere."""
 
     text: str
@@ -46,7 +46,7 @@ class Finding:
     seq: int | None
 
 
-def findings(chain_id: UUID | None = None) -> list[Finding]:
+def findings(chain_id: UUID | None = None) -> list[LogFinding]:
     """Give what the last verification of the whole log found; the first ones of many.
 
     Args:
@@ -61,14 +61,14 @@ def findings(chain_id: UUID | None = None) -> list[Finding]:
     return [one for one in found if chain_id in (None, one.chain)]
 
 
-def _finding(told: dict[str, Any]) -> Finding:
+def _finding(told: dict[str, Any]) -> LogFinding:
     chain, seq = told.get("chain"), told.get("seq")
     try:
         chain_id = UUID(str(chain))
     except ValueError:
         chain_id = None
     is_place = isinstance(seq, int) and 0 < seq < 2**63
-    return Finding(text=str(told.get("text", "")), chain=chain_id, seq=seq if is_place else None)
+    return LogFinding(text=str(told.get("text", "")), chain=chain_id, seq=seq if is_place else None)
 
 
 def health() -> LogHealth:

@@ -14,8 +14,8 @@ from audit.streams.reading import Lag, lag_of
 from workspaces.process import metrics
 
 _MOST_STREAMS: Final = 50
-_kept_health: Final = metrics.Kept[LogHealth]()
-_kept_lags: Final = metrics.Kept[list[tuple[tuple[str, str], Lag]]]()
+_kept_health: Final = metrics.CachedValue[LogHealth]()
+_kept_lags: Final = metrics.CachedValue[list[tuple[tuple[str, str], Lag]]]()
 
 
 def register() -> None:

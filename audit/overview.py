@@ -48,7 +48,7 @@ _AGES: Final = ((timedelta(hours=1), "new"), (timedelta(days=1), "day"), (None, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class AttentionItem:
     """One thing that somebody should look at, and where."""
 
     text: str
@@ -116,7 +116,7 @@ def overview(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     return render(request, "audit/overview.html", context)
 
 
-def _findings(workspace_id: UUID, slug: str) -> list[Need]:
+def _findings(workspace_id: UUID, slug: str) -> list[AttentionItem]:
     """What the last verification found of the workspace's log, each with its entry where there is one."""
     found = findings(workspace_id)
     places = [one.seq for one in found if one.seq is not None]
@@ -132,7 +132,7 @@ def _findings(workspace_id: UUID, slug: str) -> list[Need]:
         return f"{reverse('audit:overview', args=[slug])}#log-heading"
 
     return [
-        Need(
+        AttentionItem(
             text=_("The log was not whole at place %(seq)s: %(text)s")
             % {"seq": "–" if one.seq is None else whole(one.seq), "text": one.text},
             url=url_of(one.seq),
@@ -141,7 +141,7 @@ def _findings(workspace_id: UUID, slug: str) -> list[Need]:
     ]
 
 
-def _outages(strips: Sequence[providers.Strip]) -> list[Outage]:
+def _outages(strips: Sequence[providers.UptimeStrip]) -> list[Outage]:
     """Those that last first, then the newest."""
     found = [
         Outage(server=strip.server, since=one.since, until=one.until, reason=one.reason)
@@ -151,7 +151,7 @@ def _outages(strips: Sequence[providers.Strip]) -> list[Outage]:
     return sorted(found, key=lambda one: (one.until is None, one.since), reverse=True)
 
 
-def _ages(waiting: Sequence[providers.Waiting], now: datetime) -> dict[str, int]:
+def _ages(waiting: Sequence[providers.WaitingCall], now: datetime) -> dict[str, int]:
     ages = {name: 0 for _limit, name in _AGES}
     for one in waiting:
         age = now - one.since
@@ -198,7 +198,7 @@ def _is_late(job: Job, now: datetime) -> bool:
 
 def _needs(
     slug: str, context: Mapping[str, Any], down: Sequence[str], late_calls: int
-) -> list[Need]:
+) -> list[AttentionItem]:
     """What is not as it should be, the most pressing first."""
     here = reverse("audit:overview", args=[slug])
     alerts_url, streams_url = (
@@ -212,21 +212,21 @@ def _needs(
     return [
         *context["findings"],
         *(
-            Need(text=_("Alert: %(name)s") % {"name": alert.rule.name}, url=alerts_url)
+            AttentionItem(text=_("Alert: %(name)s") % {"name": alert.rule.name}, url=alerts_url)
             for alert in context["open_alerts"]
         ),
-        *(Need(text=told, url=f"{here}#servers") for told in _down_in_words(down)),
+        *(AttentionItem(text=told, url=f"{here}#servers") for told in _down_in_words(down)),
         *(
-            Need(
+            AttentionItem(
                 text=_("The stream “%(name)s” cannot send.") % {"name": row.stream.name},
                 url=streams_url,
             )
             for row in context["streams"]
             if row.tone == "bad"
         ),
-        *([Need(text=waiting, url=f"{here}#approvals")] if late_calls else []),
+        *([AttentionItem(text=waiting, url=f"{here}#approvals")] if late_calls else []),
         *(
-            Need(text=_job_in_words(job), url=f"{here}#jobs")
+            AttentionItem(text=_job_in_words(job), url=f"{here}#jobs")
             for job, is_late in context["jobs"]
             if job.failed or is_late
         ),

@@ -16,7 +16,7 @@ from audit.actions import Action
 from audit.health import health
 from audit.models import PLATFORM_CHAIN, AuditEntry
 from audit.reports.overview import PLATFORM_DAYS, platform_entries, platform_rows
-from audit.rollups.reading import Span
+from audit.rollups.reading import TimeRange
 from audit.streams.api import PlatformStreamViewSet
 from workspaces.api import ListRows, PlatformViewSet, RowFilterSet
 from workspaces.api.filtering import MomentFilter
@@ -66,9 +66,9 @@ class PlatformLogOutput(serializers.Serializer[Any]):
     platform = LogNumbersOutput()
 
 
-def _span() -> Span:
+def _span() -> TimeRange:
     now = timezone.now()
-    return Span.around(now - timedelta(days=PLATFORM_DAYS), now)
+    return TimeRange.around(now - timedelta(days=PLATFORM_DAYS), now)
 
 
 class PlatformLogViewSet(PlatformViewSet):

@@ -22,7 +22,7 @@ _MOST_KEPT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class RecordingPolicy:
     """How a workspace wants its log written."""
 
     body_bytes: int = DEFAULT_BODY_BYTES
@@ -35,12 +35,12 @@ class Policy:
         return Masking(workspace_id=workspace_id, paths=paths, detectors=self.detectors)
 
 
-DEFAULT: Final = Policy()
-_kept: dict[UUID, tuple[float, Policy]] = {}
+DEFAULT: Final = RecordingPolicy()
+_kept: dict[UUID, tuple[float, RecordingPolicy]] = {}
 _lock = threading.Lock()
 
 
-def policy_of(workspace_id: UUID | None) -> Policy:
+def policy_of(workspace_id: UUID | None) -> RecordingPolicy:
     """The settings of a workspace, at most KEEP_SECONDS old.
 
     Raises:
@@ -62,7 +62,7 @@ def policy_of(workspace_id: UUID | None) -> Policy:
     return policy
 
 
-def last_policy_of(workspace_id: UUID | None) -> Policy | None:
+def last_policy_of(workspace_id: UUID | None) -> RecordingPolicy | None:
     """The settings last seen, however old: for when the database is away."""
     if workspace_id is None:
         return DEFAULT
@@ -77,8 +77,8 @@ def forget_policy(workspace_id: UUID) -> None:
         _kept.pop(workspace_id, None)
 
 
-def _read(row: AuditPolicy) -> Policy:
-    return Policy(
+def _read(row: AuditPolicy) -> RecordingPolicy:
+    return RecordingPolicy(
         body_bytes=row.body_bytes,
         paths=tuple(_read_path(str(line)) for line in row.masked_paths),
         detectors=tuple(name for name in row.detectors if name in DETECTORS),

@@ -7,28 +7,30 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 
 from audit.alerts import delivery, evaluation, notices
-from audit.retention.kept import Kept, in_days, in_hours
+from audit.retention.periods import RetentionPeriod, in_days, in_hours
 from audit.reviews import sent_files
 from workspaces import tasks
 
 
-def kept() -> Sequence[Kept]:
+def list_periods() -> Sequence[RetentionPeriod]:
     """Alerts, the bell, repeated requests, sessions and the admin's own history."""
     return (
-        Kept(what=_("Alerts that have ended"), how_long=in_days(evaluation.KEEP_DAYS)),
-        Kept(what=_("Messages sent for alerts"), how_long=in_days(delivery.KEEP_DAYS)),
-        Kept(
+        RetentionPeriod(what=_("Alerts that have ended"), how_long=in_days(evaluation.KEEP_DAYS)),
+        RetentionPeriod(what=_("Messages sent for alerts"), how_long=in_days(delivery.KEEP_DAYS)),
+        RetentionPeriod(
             what=_("What schedules have sent"),
             how_long=_("%(days)s, or as long as the log itself if that is shorter")
             % {"days": in_days(sent_files.KEEP_DAYS)},
         ),
-        Kept(what=_("Notices in the bell"), how_long=in_days(notices.KEEP_DAYS)),
-        Kept(
+        RetentionPeriod(what=_("Notices in the bell"), how_long=in_days(notices.KEEP_DAYS)),
+        RetentionPeriod(
             what=_("Answers to repeated API requests"),
             how_long=in_hours(tasks.KEEP_ANSWERS),
         ),
-        Kept(
+        RetentionPeriod(
             what=_("History of pages in the admin"), how_long=in_days(tasks.KEEP_ADMIN_HISTORY.days)
         ),
-        Kept(what=_("Sessions"), how_long=_("Until they run out or the person signs out")),
+        RetentionPeriod(
+            what=_("Sessions"), how_long=_("Until they run out or the person signs out")
+        ),
     )

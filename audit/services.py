@@ -19,7 +19,7 @@ from audit.bodies.storing import clean, keep, make_body
 from audit.counting import count_entry
 from audit.errors import AuditUnavailable
 from audit.models import AuditBody, AuditEntry
-from audit.policies import Policy, policy_of
+from audit.policies import RecordingPolicy, policy_of
 from audit.proof.marks import mark_of
 from audit.storable import storable
 from workspaces.actors import Actor
@@ -146,7 +146,7 @@ _ENDS = {
 }
 
 
-def drafted(draft: EntryDraft, policy: Policy) -> tuple[AuditEntry, AuditBody | None]:
+def drafted(draft: EntryDraft, policy: RecordingPolicy) -> tuple[AuditEntry, AuditBody | None]:
     """The rows of a draft, masked as the workspace wishes; nothing is written."""
     actor = draft.actor
     masked = partial(redact, workspace_id=draft.workspace_id)

@@ -36,7 +36,7 @@ from audit.proof.marks import mark_of
 from audit.proof.records import record_of
 from audit.proof.trellis_verify import entry_hash
 from audit.rollups.counting import add, tally_of
-from audit.rollups.folding import Fact
+from audit.rollups.folding import CountedEntry
 from audit.sealing.reading import head_of
 from audit.sealing.sealer import sealing_lock
 from bench.words import WORDS
@@ -178,11 +178,14 @@ def generate(workspace_id: UUID, number: int, *, since: datetime, until: datetim
     """
     source = Inventor(workspace_id, since, until, number).entries()
     written = 0
-    facts: list[Fact] = []
+    facts: list[CountedEntry] = []
     while written < number:
         batch = [next(source) for _ in range(min(BATCH, number - written))]
         written += len(batch)
-        facts += (Fact(*(getattr(entry, name) for name in Fact._fields)) for entry in batch)
+        facts += (
+            CountedEntry(*(getattr(entry, name) for name in CountedEntry._fields))
+            for entry in batch
+        )
         head = head_of(workspace_id)
         seals = _sealed(workspace_id, batch, head)
         is_counted = len(facts) >= COUNTED_TOGETHER or written == number
@@ -211,7 +214,9 @@ def generate_counters(
     source = Inventor(workspace_id, since, until, number).entries()
     for written in range(0, number, COUNTED_TOGETHER):
         some = islice(source, min(COUNTED_TOGETHER, number - written))
-        facts = [Fact(*(getattr(entry, name) for name in Fact._fields)) for entry in some]
+        facts = [
+            CountedEntry(*(getattr(entry, name) for name in CountedEntry._fields)) for entry in some
+        ]
         with transaction.atomic():
             add(workspace_id, tally_of(facts))
         yield written + len(facts)

@@ -11,14 +11,14 @@ from django.apps import AppConfig
 if TYPE_CHECKING:
     from audit.models import AuditEntry
     from audit.reports.providers import CallAction
-    from audit.retention.kept import Kept
+    from audit.retention.periods import RetentionPeriod
     from chat.engine.waking import Runner
     from mcp_servers.models import InputRequest, McpServer
     from mcp_servers.registry.bud_choices import BudChoice
     from mcp_servers.registry.sampling import SamplingResult, SamplingTask
     from workspaces.actors import Actor
     from workspaces.models import Membership, User
-    from workspaces.people.access import Access, Mark
+    from workspaces.people.access import AccessCursor, AccessItem
 
 
 class ChatConfig(AppConfig):
@@ -27,7 +27,7 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from audit.reports.providers import register_call_actions
-        from audit.retention.kept import register_kept
+        from audit.retention.periods import register_kept
         from chat import metrics, reporting
         from chat.engine.waking import run_with
         from chat.models import SharedProvider, SharedProviderList
@@ -137,10 +137,10 @@ def _runner() -> Runner:
     return runner
 
 
-def _kept() -> Sequence[Kept]:
-    from chat.retention_periods import kept
+def _kept() -> Sequence[RetentionPeriod]:
+    from chat.retention_periods import list_periods
 
-    return kept()
+    return list_periods()
 
 
 def _providers_of(workspace_id: UUID) -> list[tuple[UUID, str]]:
@@ -163,7 +163,7 @@ def _buds_of(workspace_id: UUID) -> list[BudChoice]:
     ]
 
 
-def _read_buds(membership: Membership, after: Mark | None, most: int) -> list[Access]:
+def _read_buds(membership: Membership, after: AccessCursor | None, most: int) -> list[AccessItem]:
     from chat.services.access import read_buds
 
     return read_buds(membership, after, most)

@@ -81,7 +81,7 @@ def is_tool(name: str, *, server: str, tool: str) -> bool:
     return name in (tool, f"{server}.{tool}" if server else tool)
 
 
-def differing(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+def differing_arguments(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
     """Give the names of the arguments that are not as expected; others may be there."""
     return [name for name, value in expected.items() if name not in given or given[name] != value]
 
@@ -93,6 +93,7 @@ def recording_for(
     fitting = [
         one
         for one in recordings
-        if is_tool(one.tool, server=server, tool=tool) and not differing(one.arguments, arguments)
+        if is_tool(one.tool, server=server, tool=tool)
+        and not differing_arguments(one.arguments, arguments)
     ]
     return max(fitting, key=lambda one: len(one.arguments), default=None)

@@ -17,7 +17,7 @@ from typing import Final
 from chat.archives import FAULTS, lists_more_than
 from chat.charsets import WIDE_MARKS, decoded
 from chat.file_names import ending_of
-from workspaces.pictures import Unshowable, clean_picture
+from workspaces.pictures import UnshowablePicture, clean_picture
 
 BINARY: Final = "application/octet-stream"
 PLAIN: Final = "text/plain"
@@ -52,7 +52,7 @@ _SVG: Final = re.compile(
 )
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     """How a file is shown."""
 
     TEXT = "text"
@@ -77,14 +77,14 @@ _ARCHIVES: Final = {
 }
 """By the entry that only they have."""
 _KINDS: Final = {
-    **dict.fromkeys(_ARCHIVES.values(), Kind.DOCUMENT),
-    "text/markdown": Kind.MARKDOWN,
-    "text/html": Kind.HTML,
-    "image/svg+xml": Kind.SVG,
-    "text/csv": Kind.CSV,
-    "text/tab-separated-values": Kind.CSV,
-    "application/json": Kind.JSON,
-    "application/pdf": Kind.PDF,
+    **dict.fromkeys(_ARCHIVES.values(), FileKind.DOCUMENT),
+    "text/markdown": FileKind.MARKDOWN,
+    "text/html": FileKind.HTML,
+    "image/svg+xml": FileKind.SVG,
+    "text/csv": FileKind.CSV,
+    "text/tab-separated-values": FileKind.CSV,
+    "application/json": FileKind.JSON,
+    "application/pdf": FileKind.PDF,
 }
 _MOST_NAMES: Final = 10_000
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -106,18 +106,23 @@ def find_type(content: bytes, name: str) -> str:
     return BINARY if text is None else _text_type(text, name)
 
 
-def kind_of(content_type: str, name: str) -> Kind:
+def kind_of(content_type: str, name: str) -> FileKind:
     """How a file of this type and name is shown."""
     if content_type in _PICTURES:
-        return Kind.IMAGE
+        return FileKind.IMAGE
     if content_type == PLAIN:
-        return Kind.CODE if ending_of(name) in _CODE else Kind.TEXT
-    return _KINDS.get(content_type, Kind.BINARY)
+        return FileKind.CODE if ending_of(name) in _CODE else FileKind.TEXT
+    return _KINDS.get(content_type, FileKind.BINARY)
 
 
 def is_text(content_type: str) -> bool:
     """Whether a model or an editor can read it."""
-    return kind_of(content_type, "") not in (Kind.IMAGE, Kind.PDF, Kind.DOCUMENT, Kind.BINARY)
+    return kind_of(content_type, "") not in (
+        FileKind.IMAGE,
+        FileKind.PDF,
+        FileKind.DOCUMENT,
+        FileKind.BINARY,
+    )
 
 
 def as_text(content: bytes) -> str | None:
@@ -186,7 +191,7 @@ def _is_whole_picture(content: bytes, content_type: str) -> bool:
         return False
     try:
         clean_picture(base64.b64encode(content).decode())
-    except Unshowable:
+    except UnshowablePicture:
         return False
     return True
 

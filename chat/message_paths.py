@@ -73,7 +73,7 @@ SELECT id FROM down WHERE id IS NOT NULL ORDER BY depth DESC LIMIT 1"""
 
 def path_to(workspace_id: UUID, end: UUID | None, most: int = LONGEST_PATH) -> Any:
     """Query the last messages of the path from the first message to this one, in their order; none without one."""
-    ids = walked(_IDS, (as_param(end), most))
+    ids = ids_of_walk(_IDS, (as_param(end), most))
     rows = Message.objects.for_workspace(workspace_id).order_by("order_key", "pk")
     return rows.filter(pk__in=ids)
 
@@ -81,7 +81,7 @@ def path_to(workspace_id: UUID, end: UUID | None, most: int = LONGEST_PATH) -> A
 def path_from(workspace_id: UUID, start: UUID, end: UUID, most: int) -> list[Message]:
     """Read the first messages of the path from one message down to another; none where it does not lead there."""
     params = (as_param(end), as_param(start), LONGEST_PATH, most)
-    ids = walked(_IDS_FROM, params)
+    ids = ids_of_walk(_IDS_FROM, params)
     rows = Message.objects.for_workspace(workspace_id).order_by("order_key", "pk")
     found = list(rows.filter(pk__in=ids))
     return found if found and found[0].pk == start else []
@@ -90,20 +90,20 @@ def path_from(workspace_id: UUID, start: UUID, end: UUID, most: int) -> list[Mes
 def beside_path(workspace_id: UUID, end: UUID, *, most: int, siblings: int) -> Any:
     """Query the messages beside those of `path_to` that are among so many newest children of one parent."""
     params = (as_param(end), most, siblings, siblings)
-    ids = walked(_BESIDE, params)
+    ids = ids_of_walk(_BESIDE, params)
     rows = Message.objects.for_workspace(workspace_id).order_by("order_key", "pk")
     return rows.filter(pk__in=ids)
 
 
 def newest_leaf(workspace_id: UUID, start: UUID) -> UUID:
     """Find the end of the path through a message of this workspace that always takes the newest branch below it."""
-    ids = walked(_NEWEST_LEAF, (as_param(start), LONGEST_PATH))
+    ids = ids_of_walk(_NEWEST_LEAF, (as_param(start), LONGEST_PATH))
     rows = Message.objects.for_workspace(workspace_id).filter(pk__in=ids)
     found: UUID = rows.order_by().values_list("pk", flat=True).get()
     return found
 
 
-def walked(sql: str, params: Sequence[Any]) -> RawSQL:
+def ids_of_walk(sql: str, params: Sequence[Any]) -> RawSQL:
     """The ids that a walk finds, for `pk__in`.
 
     PostgreSQL is told to walk once, before it reads, and each step by the key. With statistics of another time, when the

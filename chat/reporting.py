@@ -18,7 +18,7 @@ from audit.reports.providers import (
     Spending,
     SpendingLimit,
     Usage,
-    Waiting,
+    WaitingCall,
     register_approvals,
     register_jobs,
     register_rules,
@@ -137,7 +137,7 @@ def spending_report(workspace_id: UUID) -> Spending:
     )
 
 
-def approvals(workspace_id: UUID, most: int) -> Sequence[Waiting]:
+def approvals(workspace_id: UUID, most: int) -> Sequence[WaitingCall]:
     """Give the calls that wait for approval; what they would do is for those who decide."""
     rows = (
         ToolCall.objects.for_workspace(workspace_id)
@@ -148,7 +148,7 @@ def approvals(workspace_id: UUID, most: int) -> Sequence[Waiting]:
         )
     )
     return [
-        Waiting(call_id=pk, server=server, tool=tool, person=person, since=since)
+        WaitingCall(call_id=pk, server=server, tool=tool, person=person, since=since)
         for pk, server, tool, person, since in rows[:most]
     ]
 

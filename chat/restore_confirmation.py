@@ -9,7 +9,7 @@ import asyncio
 import logging
 
 from audit.actions import Action
-from audit.sealing.checkpoint_misfits import confirm_restores
+from audit.sealing.checkpoint_mismatches import confirm_restores
 from audit.services import EntryDraft, record
 from chat.engine import runner
 from chat.engine.endings import end_turn

@@ -16,7 +16,7 @@ from chat.events import Snapshot
 from chat.message_paths import beside_path, path_from, path_to
 from chat.models import Attachment, Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import most_urgent
-from chat.streaming_text import Said, live_said
+from chat.streaming_text import TextSoFar, live_said
 from chat.values import MessageRole, MessageStatus
 from chat.wire import (
     OUTLINE,
@@ -79,7 +79,7 @@ def read_snapshot(conversation: Conversation, ref: str | None = None) -> Snapsho
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SnapshotPart:
     """Rows of some messages of a conversation, as the wire has them."""
 
     messages: list[dict[str, Any]]
@@ -87,21 +87,21 @@ class Part:
     tool_calls: list[dict[str, Any]]
 
 
-def read_older(message: Message) -> Part:
+def read_older(message: Message) -> SnapshotPart:
     """The part of the path that ends right above a message."""
     if message.parent_id is None:
-        return Part([], [], [])
+        return SnapshotPart([], [], [])
     workspace_id = message.workspace_id
     return _read_part(workspace_id, *_part_of(workspace_id, message.parent_id, MOST_OF_PATH))
 
 
-def read_newer(message: Message) -> Part:
+def read_newer(message: Message) -> SnapshotPart:
     """The part of the shown path that begins with a message; empty where that is on another branch."""
     workspace_id = message.workspace_id
     end = _end_of(message.conversation)
     whole = path_from(workspace_id, message.pk, end, MOST_OF_PATH)
     if not whole:
-        return Part([], [], [])
+        return SnapshotPart([], [], [])
     return _read_part(workspace_id, whole, _beside(workspace_id, whole[-1].pk, len(whole)))
 
 
@@ -109,11 +109,11 @@ Read = tuple[list[Message], list[dict[str, Any]]]
 """Messages as they are, and those beside them as outlines."""
 
 
-def _all_of(conversation: Conversation) -> Part:
+def _all_of(conversation: Conversation) -> SnapshotPart:
     workspace_id = conversation.workspace_id
     messages = _MESSAGES.all(workspace_id, conversation.pk)
     if not messages:
-        return Part([], [], [])
+        return SnapshotPart([], [], [])
     return _part(
         messages,
         by_message(workspace_id, _ATTACHED.all(workspace_id, conversation.pk)),
@@ -122,7 +122,7 @@ def _all_of(conversation: Conversation) -> Part:
     )
 
 
-def _shown_end(conversation: Conversation) -> Part:
+def _shown_end(conversation: Conversation) -> SnapshotPart:
     read = _part_of(conversation.workspace_id, _end_of(conversation), MOST_AT_FIRST)
     if conversation.comparison is not None:
         read = _with_compared(conversation, *read)
@@ -167,7 +167,9 @@ def _beside(workspace_id: UUID, end: UUID, most: int) -> list[dict[str, Any]]:
     return [outline_json(row) for row in beside.values(*OUTLINE)]
 
 
-def _read_part(workspace_id: UUID, whole: list[Message], outlines: list[dict[str, Any]]) -> Part:
+def _read_part(
+    workspace_id: UUID, whole: list[Message], outlines: list[dict[str, Any]]
+) -> SnapshotPart:
     turns = (
         Turn.objects.for_workspace(workspace_id)
         .filter(
@@ -192,8 +194,8 @@ def _part(
     attached: Mapping[UUID, list[Attachment]],
     turns: Iterable[Turn],
     calls: Iterable[ToolCall],
-) -> Part:
-    return Part(
+) -> SnapshotPart:
+    return SnapshotPart(
         messages=[
             message_json(message, said=_said(message), attachments=attached.get(message.pk, ()))
             for message in messages
@@ -230,7 +232,7 @@ def read_turn(turn: Turn) -> dict[str, Any] | None:
     }
 
 
-def _said(message: Message) -> Said | None:
+def _said(message: Message) -> TextSoFar | None:
     """What is newer than the row's, where the message streams in this process."""
     if message.status != MessageStatus.STREAMING:
         return None

@@ -22,20 +22,20 @@ ACROSS_WINDOW_SECONDS = 0.1
 _live: dict[UUID, LiveText] = {}
 
 
-class Said(NamedTuple):
+class TextSoFar(NamedTuple):
     """All that a message holds so far."""
 
     text: str
     reasoning: str
 
 
-def live_said(message_id: UUID) -> Said | None:
+def live_said(message_id: UUID) -> TextSoFar | None:
     """What a message says right now, if it streams in this process."""
     live = _live.get(message_id)
     return live.said if live is not None else None
 
 
-def missed_deltas(conversation_id: UUID, message_id: UUID, known: Said) -> list[Delta]:
+def missed_deltas(conversation_id: UUID, message_id: UUID, known: TextSoFar) -> list[Delta]:
     """What has been said since this much was known, by a message that streams in this process."""
     live = _live.get(message_id)
     if live is None:
@@ -107,9 +107,9 @@ class LiveText:
         return self._said.text
 
     @property
-    def said(self) -> Said:
+    def said(self) -> TextSoFar:
         """The same, with what it has thought."""
-        return Said(self._said.text, self._thought.text)
+        return TextSoFar(self._said.text, self._thought.text)
 
     def append(self, piece: str) -> None:
         """Add what the model has just said."""
@@ -150,7 +150,7 @@ class LiveText:
                 self._last_sent = self._loop.time()
                 hub.publish_here(self.conversation_id, delta)
 
-    def mark_saved(self, said: Said) -> None:
+    def mark_saved(self, said: TextSoFar) -> None:
         """The row now holds this much; watchers elsewhere surely have what it held before."""
         self._said.mark_saved(said.text)
         self._thought.mark_saved(said.reasoning)

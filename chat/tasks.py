@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from chat.artifacts import cleaning_up
 from chat.engine import runner, summarising, titles
 from chat.providers import limits
-from chat.reminders import finding, mailing, pushing
+from chat.reminders import mailing, pushing, recipients
 from chat.services import (
     approvals,
     bud_drafts,
@@ -75,7 +75,7 @@ def trim_deliveries() -> None:
 def remind_by_mail() -> None:
     """Mail people what waits for them; not after a restore, before somebody has looked at it."""
     if not restore_detection.is_unconfirmed():
-        finding.find_reminders()
+        recipients.find_reminders()
         mailing.deliver_due()
 
 

@@ -21,14 +21,14 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedVector:
     """A vector as it is stored."""
 
     signs: bytes
     numbers: bytes
 
 
-def pack(vector: Sequence[float]) -> Packed:
+def pack(vector: Sequence[float]) -> PackedVector:
     """Pack a vector; its length does not matter, only where it points.
 
     Raises:
@@ -38,7 +38,7 @@ def pack(vector: Sequence[float]) -> Packed:
     if not math.isfinite(largest) or largest <= 0.0 or any(map(math.isnan, vector)):
         raise ValueError("not a vector")
     factor = _LARGEST / largest
-    return Packed(
+    return PackedVector(
         signs=_signs(vector),
         numbers=array("b", [round(number * factor) for number in vector]).tobytes(),
     )

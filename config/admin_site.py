@@ -23,7 +23,7 @@ from unfold.dataclasses import SearchResult
 from unfold.sites import UnfoldAdminSite
 
 from config import dashboard
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.restore_detection import is_unconfirmed
 from workspaces.roles import Permission, has_permission
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import Workspace
 
-TITLES: Final[dict[Section, Promise]] = {
-    Section.PEOPLE: _("People"),
-    Section.BUDS: _("Buds and models"),
-    Section.TOOLS: _("Tools"),
-    Section.RULES: _("Rules"),
-    Section.LOG: _("Log"),
-    Section.PLATFORM: _("Platform"),
+TITLES: Final[dict[AdminSection, Promise]] = {
+    AdminSection.PEOPLE: _("People"),
+    AdminSection.BUDS: _("Buds and models"),
+    AdminSection.TOOLS: _("Tools"),
+    AdminSection.RULES: _("Rules"),
+    AdminSection.LOG: _("Log"),
+    AdminSection.PLATFORM: _("Platform"),
 }
 """In the order in which they are shown."""
 
@@ -122,7 +122,7 @@ class TrellisAdminSite(UnfoldAdminSite):
 
     def _list_sections(self, request: HttpRequest) -> Sequence[Any]:
         apps = super().get_app_list(request)
-        pages: dict[Section, list[Any]] = {section: [] for section in TITLES}
+        pages: dict[AdminSection, list[Any]] = {section: [] for section in TITLES}
         for app in apps:
             for page in app["models"]:
                 shown = self._registry[page["model"]]
@@ -172,50 +172,56 @@ class TrellisAdminSite(UnfoldAdminSite):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ProductPage:
     """A page of the product outside the admin."""
 
     title: str
     url: str
 
 
-def product_pages(workspace: Workspace, actor: Actor) -> dict[Section, list[Page]]:
+def product_pages(workspace: Workspace, actor: Actor) -> dict[AdminSection, list[ProductPage]]:
     """Where the workspace's daily work is done, as far as the person may go there."""
-    found: dict[Section, list[Page]] = {}
+    found: dict[AdminSection, list[ProductPage]] = {}
     if has_permission(actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk):
-        found[Section.PEOPLE] = [
-            Page(_now("People"), reverse("workspaces:members", args=[workspace.slug])),
-            Page(_now("Invite people"), reverse("workspaces:invite", args=[workspace.slug])),
-            Page(_now("Spending limits"), reverse("chat:spending", args=[workspace.slug])),
+        found[AdminSection.PEOPLE] = [
+            ProductPage(_now("People"), reverse("workspaces:members", args=[workspace.slug])),
+            ProductPage(_now("Invite people"), reverse("workspaces:invite", args=[workspace.slug])),
+            ProductPage(_now("Spending limits"), reverse("chat:spending", args=[workspace.slug])),
         ]
     if has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk):
-        found[Section.TOOLS] = [
-            Page(_now("Servers"), reverse("mcp_servers:servers", args=[workspace.slug])),
-            Page(_now("Catalogue"), reverse("mcp_servers:catalogue", args=[workspace.slug])),
-            Page(_now("Other MCP clients"), reverse("mcp_servers:clients", args=[workspace.slug])),
+        found[AdminSection.TOOLS] = [
+            ProductPage(_now("Servers"), reverse("mcp_servers:servers", args=[workspace.slug])),
+            ProductPage(_now("Catalogue"), reverse("mcp_servers:catalogue", args=[workspace.slug])),
+            ProductPage(
+                _now("Other MCP clients"), reverse("mcp_servers:clients", args=[workspace.slug])
+            ),
         ]
-        found[Section.RULES] = [
-            Page(_now("Call rules"), reverse("mcp_servers:call_rules", args=[workspace.slug]))
+        found[AdminSection.RULES] = [
+            ProductPage(
+                _now("Call rules"), reverse("mcp_servers:call_rules", args=[workspace.slug])
+            )
         ]
     if has_permission(actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk):
-        found[Section.LOG] = [
-            Page(_now("Audit log"), reverse("audit:entries", args=[workspace.slug])),
-            Page(_now("Reports"), reverse("audit:reports", args=[workspace.slug])),
-            Page(_now("Alerts"), reverse("audit:alerts", args=[workspace.slug])),
+        found[AdminSection.LOG] = [
+            ProductPage(_now("Audit log"), reverse("audit:entries", args=[workspace.slug])),
+            ProductPage(_now("Reports"), reverse("audit:reports", args=[workspace.slug])),
+            ProductPage(_now("Alerts"), reverse("audit:alerts", args=[workspace.slug])),
         ]
     if has_permission(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk):
-        found[Section.RULES] = [
-            *found.get(Section.RULES, ()),
-            Page(
+        found[AdminSection.RULES] = [
+            *found.get(AdminSection.RULES, ()),
+            ProductPage(
                 _now("Rules of this workspace"), reverse("mcp_servers:rules", args=[workspace.slug])
             ),
-            Page(_now("Settings as a file"), reverse("workspace_file", args=[workspace.slug])),
+            ProductPage(
+                _now("Settings as a file"), reverse("workspace_file", args=[workspace.slug])
+            ),
         ]
     if actor.is_superuser:
-        found[Section.PLATFORM] = [
-            Page(_now("State of the installation"), reverse("platform_state")),
-            Page(_now("Shared model providers"), reverse("chat:shared_providers")),
-            Page(_now("Audit of the platform"), reverse("audit:platform")),
+        found[AdminSection.PLATFORM] = [
+            ProductPage(_now("State of the installation"), reverse("platform_state")),
+            ProductPage(_now("Shared model providers"), reverse("chat:shared_providers")),
+            ProductPage(_now("Audit of the platform"), reverse("audit:platform")),
         ]
     return found
 

@@ -42,7 +42,7 @@ from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.database import drop_dead_connections, is_unavailable
 from workspaces.errors import DomainError, InvalidInput
-from workspaces.overtaken import as_conflict
+from workspaces.write_conflicts import as_conflict
 
 
 class DomainValidationError(exceptions.ValidationError):
@@ -51,7 +51,7 @@ class DomainValidationError(exceptions.ValidationError):
     status_code = 422
 
 
-class Unavailable(exceptions.APIException):
+class ServiceUnavailable(exceptions.APIException):
     """503, with the time after which to ask again."""
 
     status_code = 503
@@ -84,14 +84,14 @@ class ApiExceptionHandler(ExceptionHandler):
         if isinstance(exc, InvalidInput) and exc.fields:
             return DomainValidationError(exc.fields, code=exc.code)
         if isinstance(exc, DomainError):
-            if exc.status == Unavailable.status_code:
-                return Unavailable(exc.message, code=exc.code)
+            if exc.status == ServiceUnavailable.status_code:
+                return ServiceUnavailable(exc.message, code=exc.code)
             error = exceptions.APIException(exc.message, code=exc.code)
             error.status_code = exc.status
             return error
         if is_unavailable(exc):
             drop_dead_connections()
-            return Unavailable()
+            return ServiceUnavailable()
         if isinstance(exc, RequestDataTooBig):
             return BodyTooLarge()
         if isinstance(exc, ValidationError):

@@ -20,13 +20,13 @@ from django.utils.translation import ngettext
 
 from audit.actions import Action
 from audit.models import Alert
+from audit.reports.call_totals import calls_between
 from audit.reports.providers import usage_of
-from audit.reports.today import calls_between
 from chat.models import Bud, ModelProvider, ToolCall
 from chat.pages.gone_models import buds_address, told_gone
 from chat.providers.choosing import platform_provider
 from chat.reporting import spending_report
-from chat.services.changed_models import UsedModel, ending, gone, used_models
+from chat.services.changed_models import UsedModel, ending_models, gone_models, used_models
 from chat.values import ToolCallStatus
 from mcp_servers.models import McpServer, McpTool, ServerStatus
 from workspaces.formats import day, money, whole
@@ -68,7 +68,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class Dashboard:
     """What the page shows."""
 
     tiles: Sequence[Tile]
@@ -78,11 +78,11 @@ class Overview:
     """How many are."""
 
 
-def read(workspace: Workspace, actor: Actor) -> Overview:
+def read(workspace: Workspace, actor: Actor) -> Dashboard:
     """Look once, with the rights of whoever looks."""
     steps = _steps(workspace, actor)
     done = sum(step.is_done for step in steps)
-    return Overview(
+    return Dashboard(
         # In an empty workspace every number is 0, and the list of first steps stands in their place.
         tiles=_tiles(workspace, actor) if done or not steps else (),
         steps=steps if done < len(steps) else (),
@@ -277,8 +277,8 @@ def _spending(workspace: Workspace) -> Tile:
 def _changed_models(workspace: Workspace) -> list[Tile]:
     """Only while a model that buds use ends soon, has ended, or is missing in its provider's list."""
     used = used_models(workspace.pk)
-    tiles = [_gone_model(one) for one in gone(used)[:_MOST_GONE]]
-    if found := ending(used):
+    tiles = [_gone_model(one) for one in gone_models(used)[:_MOST_GONE]]
+    if found := ending_models(used):
         names = ", ".join(f"{name} ({day(ends_on)})" for name, ends_on in found)
         tiles.append(
             Tile(

@@ -19,7 +19,7 @@ _ENDING_SECONDS: Final = 2.0
 """How long a process that ends waits until what it said is written."""
 
 
-class LinesBeside(io.TextIOBase):
+class BackgroundLineWriter(io.TextIOBase):
     """A stream whose lines a thread of its own writes. Those that find no room are left out, and it says how many."""
 
     def __init__(self, fd: int) -> None:
@@ -65,7 +65,7 @@ def write_the_rest(seconds: float = _ENDING_SECONDS) -> None:
     """Wait until all that was said is written, or for so long: before a process ends."""
     for handler in logging.getLogger().handlers:
         stream = getattr(handler, "stream", None)
-        if isinstance(stream, LinesBeside):
+        if isinstance(stream, BackgroundLineWriter):
             stream.drain(seconds)
 
 
@@ -75,9 +75,9 @@ def write_beside() -> None:
         if (
             not isinstance(handler, logging.StreamHandler)
             or isinstance(handler, logging.FileHandler)  # opens and closes its file itself
-            or isinstance(handler.stream, LinesBeside)
+            or isinstance(handler.stream, BackgroundLineWriter)
         ):
             continue
         with contextlib.suppress(OSError):  # it stands for no file, as in tests
-            handler.setStream(LinesBeside(handler.stream.fileno()))
+            handler.setStream(BackgroundLineWriter(handler.stream.fileno()))
             atexit.register(write_the_rest)

@@ -39,7 +39,7 @@ def add_trace(logger: object, method: str, event: EventDict) -> EventDict:
     return event
 
 
-class Sparing(logging.Filter):
+class RateLimitFilter(logging.Filter):
     """Lets few lines a minute through of libraries that write one whenever a stranger's server wants them to."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                     "foreign_pre_chain": [*shared, structlog.stdlib.ExtraAdder()],
                 }
             },
-            "filters": {"sparing": {"()": Sparing}},
+            "filters": {"sparing": {"()": RateLimitFilter}},
             "handlers": {
                 "stderr": {
                     "class": "logging.StreamHandler",

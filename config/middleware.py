@@ -27,7 +27,7 @@ from config import errors
 from workspaces.database import give_back_connections
 from workspaces.errors import DomainError
 from workspaces.middleware import client_address
-from workspaces.overtaken import as_conflict
+from workspaces.write_conflicts import as_conflict
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

@@ -12,7 +12,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from chat import restore_confirmation
-from config.doctor import State, examine
+from config.doctor import FindingState, examine
 from config.installation.jobs import JobState, read_jobs, run_now
 from config.installation.storage import read_storage
 from config.installation.versions import read_versions
@@ -28,7 +28,7 @@ class FindingOutput(serializers.Serializer[Any]):
     """How one part is."""
 
     part = serializers.CharField()
-    state = serializers.ChoiceField([one.value for one in State])
+    state = serializers.ChoiceField([one.value for one in FindingState])
     text = serializers.CharField()
     advice = serializers.CharField(help_text="What to do. Empty: nothing has to be done.")
 
@@ -68,7 +68,7 @@ class StateViewSet(PlatformViewSet):
         found = examine()
         shown = {
             "restored_at": restored_at(),
-            "unwell": sum(one.state is not State.OK for one in found),
+            "unwell": sum(one.state is not FindingState.OK for one in found),
             "findings": found,
         }
         return Response(StateOutput(shown).data)

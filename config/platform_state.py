@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 
 from chat import restore_confirmation
-from config.doctor import State, examine
+from config.doctor import FindingState, examine
 from config.installation.jobs import JobState, duration, read_jobs, run_now
 from config.installation.storage import read_storage
 from config.installation.tables import DatabaseSize
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 WORDS = {
-    State.OK: ("ok", _("fine")),
-    State.LOOK: ("warn", _("look at it")),
-    State.FAILED: ("bad", _("failed")),
+    FindingState.OK: ("ok", _("fine")),
+    FindingState.LOOK: ("warn", _("look at it")),
+    FindingState.FAILED: ("bad", _("failed")),
 }
 """Tone and word of each state."""
 JOB_WORDS: Final = {
@@ -57,7 +57,7 @@ def platform_state(request: WorkspaceRequest) -> HttpResponse:
     context = {
         **_header("state"),
         "findings": [(one, *WORDS[one.state]) for one in found],
-        "unwell": sum(one.state is not State.OK for one in found),
+        "unwell": sum(one.state is not FindingState.OK for one in found),
         "restored_at": restored_at(),
     }
     return render(request, "config/platform_state.html", context)

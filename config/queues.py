@@ -20,7 +20,7 @@ _SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class QueueBacklog:
     """Tasks that no worker has taken."""
 
     tasks: int
@@ -33,14 +33,14 @@ class Waiting:
         return max(0.0, time.time() - self.since.timestamp()) if self.since else 0.0
 
 
-def read_queue() -> Waiting:
+def read_queue() -> QueueBacklog:
     """Look once.
 
     Raises:
         redis.RedisError: it does not answer.
     """
     tasks, oldest = _of_redis() if settings.TRELLIS.redis_url is not None else _of_process()
-    return Waiting(tasks=tasks, since=_since(oldest) if tasks else None)
+    return QueueBacklog(tasks=tasks, since=_since(oldest) if tasks else None)
 
 
 def _of_redis() -> tuple[int, Mapping[str, Any]]:

@@ -9,7 +9,7 @@ from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
-    from audit.retention.kept import Kept
+    from audit.retention.periods import RetentionPeriod
 
 
 class McpServersConfig(AppConfig):
@@ -18,7 +18,7 @@ class McpServersConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from audit.retention.kept import register_kept
+        from audit.retention.periods import register_kept
         from mcp_servers.client import metrics
         from mcp_servers.endpoint.sign_in import ending
         from mcp_servers.models import (
@@ -31,7 +31,7 @@ class McpServersConfig(AppConfig):
         )
         from mcp_servers.registry import reporting, services
         from mcp_servers.registry.access import read_servers, read_sign_ins, read_tools
-        from mcp_servers.registry.catalogue.own import PlatformSource
+        from mcp_servers.registry.catalogue.platform_source import PlatformSource
         from mcp_servers.registry.catalogue.sources import register_source
         from mcp_servers.registry.services.membership_end import listen_to_leaving
         from mcp_servers.registry.trace.sink import listen_to_traces
@@ -66,8 +66,8 @@ class McpServersConfig(AppConfig):
         metrics.register()
 
 
-def _kept() -> Sequence[Kept]:
+def _kept() -> Sequence[RetentionPeriod]:
     from mcp_servers.endpoint.sign_in import retention_periods as of_clients
     from mcp_servers.registry import retention_periods
 
-    return (*retention_periods.kept(), *of_clients.kept())
+    return (*retention_periods.list_periods(), *of_clients.list_periods())

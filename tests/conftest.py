@@ -245,10 +245,10 @@ def empty_spool() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_checkpoint_file() -> Iterator[None]:
     """A test's newest checkpoint is not held against the next one's database, nor what it left in its place."""
-    from audit.sealing import external
+    from audit.sealing import external_checkpoint
 
     yield
-    path = external.file_path()
+    path = external_checkpoint.file_path()
     for kept in path.parent.glob(f"{path.name}*"):
         kept.unlink(missing_ok=True)
 

@@ -21,7 +21,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils import dateformat
 
 
-class Choice(Protocol):
+class FormatPreferences(Protocol):
     """What a person chose. An empty part says that they did not."""
 
     @property
@@ -44,7 +44,7 @@ class Formats:
     number_format: str = ""
 
     @classmethod
-    def of(cls, person: Choice | None) -> Formats:
+    def of(cls, person: FormatPreferences | None) -> Formats:
         """Take what a person chose; of nobody, nothing."""
         if person is None:
             return cls()
@@ -103,7 +103,7 @@ _current: ContextVar[Formats] = ContextVar("formats", default=Formats())  # noqa
 
 
 @contextmanager
-def written_for(person: Choice | None) -> Iterator[None]:
+def written_for(person: FormatPreferences | None) -> Iterator[None]:
     """Write everything inside for this person; for nobody, the usual way."""
     token = _current.set(Formats.of(person))
     try:

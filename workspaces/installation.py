@@ -9,7 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
-class Fault(models.TextChoices):
+class JobFault(models.TextChoices):
     """Why a job failed. Texts of exceptions may quote addresses and values, so none is kept."""
 
     DATABASE = "database", _("The database did not answer, or refused.")
@@ -27,7 +27,7 @@ class BackgroundJob(models.Model):
     ended_at = models.DateTimeField(null=True, help_text=_("Of the last run that ended."))
     seconds = models.FloatField(null=True, help_text=_("How long that run took."))
     failed_at = models.DateTimeField(null=True, help_text=_("End of the last run that failed."))
-    fault = models.CharField(max_length=10, blank=True, choices=Fault.choices)
+    fault = models.CharField(max_length=10, blank=True, choices=JobFault.choices)
     error = models.CharField(max_length=100, blank=True, help_text=_("Kind of the exception."))
     failures = models.JSONField(
         default=dict, help_text=_("How many runs failed in each hour of the last day.")

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from workspaces.database import is_unavailable, leave_database
 from workspaces.database.row_security import everywhere
-from workspaces.installation import BackgroundJob, Fault, InstalledVersion, WorkerSeen
+from workspaces.installation import BackgroundJob, InstalledVersion, JobFault, WorkerSeen
 from workspaces.process.schedules import DAY, JOBS
 from workspaces.product import VERSION
 
@@ -165,16 +165,16 @@ def _store_failure(name: str, ran: _Ran, error: BaseException) -> None:
         row.save(update_fields=["failures", "failed_at", "fault", "error"])
 
 
-def fault_of(error: BaseException) -> Fault:
+def fault_of(error: BaseException) -> JobFault:
     """Say in general why a job failed."""
     package = type(error).__module__.partition(".")[0]
     if isinstance(error, Error):
-        return Fault.DATABASE
+        return JobFault.DATABASE
     if type(error).__name__ in _TIME:
-        return Fault.TIME
+        return JobFault.TIME
     if package in _NETWORK or isinstance(error, ConnectionError):
-        return Fault.NETWORK
-    return Fault.DISK if isinstance(error, OSError) else Fault.UNEXPECTED
+        return JobFault.NETWORK
+    return JobFault.DISK if isinstance(error, OSError) else JobFault.UNEXPECTED
 
 
 def _of_last_day(failures: dict[str, int], now: datetime) -> dict[str, int]:

@@ -32,8 +32,8 @@ from workspaces.database.row_security import (
 from workspaces.database.streamed_reach import keep_reach
 from workspaces.formats import time_zone_of, written_for
 from workspaces.models import Membership, User, Workspace, WorkspaceQuery
+from workspaces.people.browser_sessions import note_visit
 from workspaces.people.suspending import find_suspension
-from workspaces.people.visits import note_visit
 
 if TYPE_CHECKING:
 
@@ -73,7 +73,7 @@ class Credential(Protocol):
     def scopes(self) -> Any: ...
 
 
-class Entered(NamedTuple):
+class EnteredWorkspace(NamedTuple):
     """Where a request goes, and as what."""
 
     workspace: Workspace | None
@@ -81,7 +81,7 @@ class Entered(NamedTuple):
     """None: it was not read beside it."""
 
 
-_NOWHERE = Entered(None, None)
+_NOWHERE = EnteredWorkspace(None, None)
 
 
 class WorkspaceMiddleware:
@@ -139,7 +139,7 @@ def _written_for(request: WorkspaceRequest) -> Iterator[None]:
         yield
 
 
-def _entered_at(request: WorkspaceRequest) -> Entered:
+def _entered_at(request: WorkspaceRequest) -> EnteredWorkspace:
     """The workspace that the address names, else the person's own choice: also where a page says "not found"."""
     named = _ADDRESS.match(request.path_info)
     entered = _enter(request, slug=named[1]) if named else _NOWHERE
@@ -151,13 +151,13 @@ def find_workspace(request: WorkspaceRequest, *, slug: str | None) -> Workspace 
     return _enter(request, slug=slug).workspace
 
 
-def _enter(request: WorkspaceRequest, *, slug: str | None) -> Entered:
+def _enter(request: WorkspaceRequest, *, slug: str | None) -> EnteredWorkspace:
     user = signed_in_user(request)
     if user is None:
         return _NOWHERE
     slug = slug or request.headers.get(_HEADER)
     if user.is_superuser:
-        return Entered(_any_workspace(request, enterable_workspaces(user), slug), None)
+        return EnteredWorkspace(_any_workspace(request, enterable_workspaces(user), slug), None)
     if slug is not None:
         return _as_entered(_JOINED_BY_SLUG.first(user.pk, slug))
     stored = _stored_choice(request)
@@ -181,11 +181,11 @@ def _stored_choice(request: WorkspaceRequest) -> UUID | None:
     return UUID(stored) if stored is not None else None
 
 
-def _as_entered(membership: Membership | None) -> Entered:
+def _as_entered(membership: Membership | None) -> EnteredWorkspace:
     if membership is None:
         return _NOWHERE
     role = MemberRole(membership.role, membership.is_auditor)
-    return Entered(membership.workspace, role)
+    return EnteredWorkspace(membership.workspace, role)
 
 
 def signed_in_user(request: HttpRequest) -> User | None:

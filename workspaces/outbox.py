@@ -83,7 +83,7 @@ def state_of(rows: models.QuerySet[Any]) -> OutboxState:
     return OutboxState(found["waiting"], found["oldest"], found["given_up"], fault or "")
 
 
-def rounds(claim_some: Callable[[], list[_Row]]) -> Iterator[list[_Row]]:
+def claim_rounds(claim_some: Callable[[], list[_Row]]) -> Iterator[list[_Row]]:
     """Claim again and again, for as long as one task goes on."""
     until = time.monotonic() + ROUND_SECONDS
     while time.monotonic() < until and (claimed := claim_some()):

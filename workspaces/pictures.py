@@ -27,7 +27,7 @@ _QUALITY: Final = 88
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 
-class Unshowable(ValueError):
+class UnshowablePicture(ValueError):
     """A picture that is not shown, with the reason in plain words."""
 
 
@@ -58,12 +58,12 @@ def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
     """Decode a base64 picture and encode it anew. Takes up to some hundred milliseconds: not for an event loop.
 
     Raises:
-        Unshowable: damaged, too large, or of a kind that is not shown.
+        UnshowablePicture: damaged, too large, or of a kind that is not shown.
     """
     try:
         raw = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Unshowable(_("it is damaged")) from error
+        raise UnshowablePicture(_("it is damaged")) from error
     from PIL import Image, UnidentifiedImageError  # heavy, and few results hold pictures
 
     try:
@@ -71,14 +71,14 @@ def clean_picture(data: str, *, max_pixels: int = MAX_PIXELS) -> Picture:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(io.BytesIO(_without_broken_asides(raw)), formats=_FORMATS) as image:
                 return _encode(image, max_pixels)
-    except Unshowable:
+    except UnshowablePicture:
         raise
     except UnidentifiedImageError as error:
-        raise Unshowable(_("it is of no known kind")) from error
+        raise UnshowablePicture(_("it is of no known kind")) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise Unshowable(_too_many()) from error
+        raise UnshowablePicture(_too_many()) from error
     except (*_DAMAGED, MemoryError) as error:
-        raise Unshowable(_("it is damaged")) from error
+        raise UnshowablePicture(_("it is damaged")) from error
 
 
 def _without_broken_asides(raw: bytes) -> bytes:
@@ -105,9 +105,9 @@ def _too_many() -> str:
 def _encode(image: Image.Image, max_pixels: int) -> Picture:
     width, height = image.size
     if width * height > MAX_PIXELS:
-        raise Unshowable(_too_many())
+        raise UnshowablePicture(_too_many())
     if width * height > max_pixels:
-        raise Unshowable(_("the pictures of this result are too large together"))
+        raise UnshowablePicture(_("the pictures of this result are too large together"))
     image.draft("RGB", (MAX_SIDE, MAX_SIDE))
     image.load()
     is_photo = image.format == "JPEG"

@@ -116,8 +116,13 @@ def page_in_address(
     return RowPage(rows=first.rows, following=first.following, fault=fault)
 
 
+def page_faults(*pages: RowPage[Any]) -> list[str]:
+    """What is wrong with the address of these lists, in words; empty if nothing is."""
+    return [page.fault for page in pages if page.fault]
+
+
 @dataclass(frozen=True, slots=True)
-class Ways:
+class PageLinks:
     """Where the links below a list lead; empty where there is nothing."""
 
     first: str = ""
@@ -131,7 +136,7 @@ def ways_from(
     *,
     path: str = "",
     anchor: str = "",
-) -> Ways:
+) -> PageLinks:
     """The links to the first and to the next page, which keep what else is in the address.
 
     Args:
@@ -143,7 +148,7 @@ def ways_from(
         others = {key: value for key, value in asked.items() if key != name}
         return f"{path}?{urlencode({**others, **({name: mark} if mark else {})})}{anchor}"
 
-    return Ways(
+    return PageLinks(
         first="" if page.is_first else to(""),
         following=to(page.following) if page.following else "",
     )

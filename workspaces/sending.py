@@ -36,12 +36,12 @@ _MOST_IN_LINE: Final = 8
 _CRASHED: Final = "It could not be sent."
 
 _Row = TypeVar("_Row", bound=Delivery)
-Failure = webhooks.NotTaken | None
+Failure = webhooks.DeliveryRefused | None
 Send = Callable[[webhooks.Client], Coroutine[Any, Any, Failure]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way(Generic[_Row]):
+class DeliveryMethod(Generic[_Row]):
     """How messages of one kind are sent. Rows are read and written in `due`, `begin` and `note` alone."""
 
     due: Callable[[], WorkspaceQuerySet[_Row]]
@@ -54,7 +54,7 @@ class Way(Generic[_Row]):
     """To one destination."""
 
 
-def send_due(way: Way[Any]) -> int:
+def send_due(way: DeliveryMethod[Any]) -> int:
     """Send what is due, for as long as one task goes on; returns how many were taken up."""
     with asyncio.Runner() as runner:
         client = runner.run(_opened())
@@ -71,7 +71,9 @@ async def _opened() -> webhooks.Client:
 class _Round(Generic[_Row]):
     """One round of sending. The loop stands while rows are read and written, all on one thread."""
 
-    def __init__(self, way: Way[_Row], runner: asyncio.Runner, client: webhooks.Client) -> None:
+    def __init__(
+        self, way: DeliveryMethod[_Row], runner: asyncio.Runner, client: webhooks.Client
+    ) -> None:
         self._way = way
         self._runner = runner
         self._client = client

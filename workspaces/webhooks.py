@@ -31,7 +31,7 @@ _PREFIX: Final = "whsec_"
 _MOST_PAUSE_SECONDS: Final = 3600.0
 
 
-class NotTaken(Exception):
+class DeliveryRefused(Exception):
     """The other side did not take what it was sent; the words are for people, and tell nothing of a network.
 
     Args:
@@ -91,21 +91,21 @@ async def post_message(
     """Post one signed message, with its id.
 
     Raises:
-        NotTaken: the program did not say yes in time.
+        DeliveryRefused: the program did not say yes in time.
     """
     body = json.dumps({"id": str(message_id), **payload}, separators=(",", ":")).encode()
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             await post_signed(client, url, body, event_id=str(message_id), secret=secret)
     except TimeoutError as error:
-        raise NotTaken("There was no answer in time.") from error
+        raise DeliveryRefused("There was no answer in time.") from error
 
 
 async def post_signed(client: Client, url: str, body: bytes, *, event_id: str, secret: str) -> None:
     """Post JSON with its signature.
 
     Raises:
-        NotTaken: the program did not say yes.
+        DeliveryRefused: the program did not say yes.
     """
     signed = signed_headers(secret=secret, event_id=event_id, timestamp=int(time.time()), body=body)
     await post(client, url, body, {**signed, "content-type": "application/json"})
@@ -117,18 +117,18 @@ async def post(
     """Post a body; the answer, if it is a yes.
 
     Raises:
-        NotTaken: it is none, or there was none.
+        DeliveryRefused: it is none, or there was none.
     """
     try:
         answer = await client.post(url, content=body, headers=dict(headers))
     except httpx2.TimeoutException as error:
-        raise NotTaken("There was no answer in time.") from error
+        raise DeliveryRefused("There was no answer in time.") from error
     except outbound.NetworkRefused as error:
-        raise NotTaken(outbound.NETWORK_REFUSED) from error
+        raise DeliveryRefused(outbound.NETWORK_REFUSED) from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise NotTaken("It could not be reached.") from error
+        raise DeliveryRefused("It could not be reached.") from error
     if not 200 <= answer.status_code < 300:
-        raise NotTaken(
+        raise DeliveryRefused(
             f"It answered with status {answer.status_code}.",
             status=answer.status_code,
             retry_after=_pause(answer.headers.get("retry-after", "")),

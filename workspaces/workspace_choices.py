@@ -17,22 +17,24 @@ _ADMINISTERING: Final = (Role.ADMIN.value, Role.OWNER.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
+class WorkspaceMenu:
     """The workspaces that a menu offers."""
 
     shown: list[Workspace]
     has_more: bool
 
 
-def choices_of(user: User, current: Workspace | None) -> Choices:
+def choices_of(user: User, current: Workspace | None) -> WorkspaceMenu:
     """Those a person may enter, by name. The current one is among them wherever its name stands."""
     choices = _first(enterable_workspaces(user))
     if current is None or current in choices.shown:
         return choices
-    return Choices(shown=[current, *choices.shown[: MOST_IN_MENU - 1]], has_more=choices.has_more)
+    return WorkspaceMenu(
+        shown=[current, *choices.shown[: MOST_IN_MENU - 1]], has_more=choices.has_more
+    )
 
 
-def other_admins_of(user: User, current: Workspace) -> Choices:
+def other_admins_of(user: User, current: Workspace) -> WorkspaceMenu:
     """The other workspaces whose admin a person may enter, by name."""
     others = enterable_workspaces(user).exclude(pk=current.pk)
     if not user.is_superuser:
@@ -70,6 +72,6 @@ def _entrance(workspace: Workspace, membership: Membership | None, user: User) -
     )
 
 
-def _first(rows: WorkspaceQuery) -> Choices:
+def _first(rows: WorkspaceQuery) -> WorkspaceMenu:
     found = list(rows[: MOST_IN_MENU + 1])
-    return Choices(shown=found[:MOST_IN_MENU], has_more=len(found) > MOST_IN_MENU)
+    return WorkspaceMenu(shown=found[:MOST_IN_MENU], has_more=len(found) > MOST_IN_MENU)

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from audit.alerts.services import (
     MOST_ADDRESSES,
-    RuleDraft,
+    AlertRuleDraft,
     add_recommended,
     create_rule,
     delete_rule,
@@ -74,7 +74,7 @@ class RuleOutput(serializers.ModelSerializer[AlertRule]):
         model = AlertRule
         fields: ClassVar[Any] = [
             "id",
-            *(field.name for field in fields(RuleDraft)),
+            *(field.name for field in fields(AlertRuleDraft)),
             "is_active",
             "created_at",
         ]
@@ -115,7 +115,7 @@ class AlertRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @extend_schema(request=RuleInput, responses={201: RuleSecretOutput})
     def create(self, request: Request) -> Response:
         """Watch for something from now on."""
-        draft = RuleDraft(**self.read(RuleInput))
+        draft = AlertRuleDraft(**self.read(RuleInput))
         rule, secret = create_rule(workspace_id=self.workspace.pk, actor=self.actor, draft=draft)
         return Response(RuleSecretOutput({"rule": rule, "secret": secret or None}).data, status=201)
 
@@ -129,8 +129,8 @@ class AlertRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         with transaction.atomic():
             hold(rule)
             if values:
-                now = {field.name: getattr(rule, field.name) for field in fields(RuleDraft)}
-                draft = RuleDraft(**(now | values))
+                now = {field.name: getattr(rule, field.name) for field in fields(AlertRuleDraft)}
+                draft = AlertRuleDraft(**(now | values))
                 secret = update_rule(rule=rule, actor=self.actor, draft=draft)
             if is_active is not None:
                 switch_rule(rule=rule, actor=self.actor, is_active=is_active)
@@ -142,7 +142,7 @@ class AlertRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @action(detail=False, methods=["post"], pagination_class=None)
     def preview(self, request: Request) -> Response:
         """Count as such a rule would, now. Nothing is kept, and nobody is told."""
-        draft = RuleDraft(**self.read(RuleInput))
+        draft = AlertRuleDraft(**self.read(RuleInput))
         shown = preview_rule(workspace=self.workspace, actor=self.actor, draft=draft)
         told = {
             "value": shown.value,

@@ -98,7 +98,7 @@ def _hand_over(mail: EmailMultiAlternatives, delivery: str) -> sending.Failure:
         mail.send()
     except OSError:  # SMTP's errors are some of these
         logger.warning("alert_mail_failed", extra={"delivery": delivery}, exc_info=True)
-        return webhooks.NotTaken(_("The mail could not be handed over."))
+        return webhooks.DeliveryRefused(_("The mail could not be handed over."))
     return None
 
 
@@ -115,10 +115,10 @@ def _posting(delivery: AlertDelivery) -> sending.Send:
                 payload=delivery.payload,
                 secret=secret,
             )
-        except webhooks.NotTaken as failure:
+        except webhooks.DeliveryRefused as failure:
             return failure
         except DomainError as error:
-            return webhooks.NotTaken(error.message)
+            return webhooks.DeliveryRefused(error.message)
         return None
 
     return send
@@ -128,4 +128,6 @@ def _note(delivery: AlertDelivery, failure: sending.Failure) -> None:
     outbox.note(delivery, failure.message if failure else "")
 
 
-_WAY: Final = sending.Way(due=_due, destination=("channel", "target"), begin=_begin, note=_note)
+_WAY: Final = sending.DeliveryMethod(
+    due=_due, destination=("channel", "target"), begin=_begin, note=_note
+)

@@ -78,7 +78,7 @@ def read_rule_filter(
     if wanted.is_narrowed and condition in UNFILTERED:
         errors.append(_("A rule of this kind takes no filter."))
     elif condition in _COUNTED:
-        errors += _misfits(wanted, condition)
+        errors += _mismatches(wanted, condition)
     for name, typed, named in (("server", wanted.server, server), ("tool", wanted.tool, tool)):
         if typed and named and typed != named:
             told = _("Leave %(filter)s: out. The rule is for “%(name)s” already.")
@@ -93,7 +93,7 @@ def read_rule_filter(
     )
 
 
-def _misfits(wanted: EntryFilter, condition: str) -> list[str]:
+def _mismatches(wanted: EntryFilter, condition: str) -> list[str]:
     """What the kind of rule says itself, or can't look at."""
     found = []
     if wanted.words:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from audit.alerts.filtering import as_typed
-from audit.alerts.services import RuleDraft
+from audit.alerts.services import AlertRuleDraft
 from audit.models import AlertRule
 from audit.models.alerts import MOST_WINDOW_MINUTES
 from audit.reviews.stored_filters import LONGEST
@@ -95,6 +95,6 @@ class RuleForm(NoticesOthers, forms.Form):
         """One address per line."""
         return str(self.cleaned_data["emails"]).replace(",", " ").split()
 
-    def draft(self) -> RuleDraft:
+    def draft(self) -> AlertRuleDraft:
         """What was entered, once it is valid."""
-        return RuleDraft(**self.cleaned_data)
+        return AlertRuleDraft(**self.cleaned_data)

@@ -11,7 +11,7 @@ from django.utils.translation import override
 
 from audit.alerts.filtering import log_path_of
 from audit.alerts.notices import notify, readers_of
-from audit.alerts.words import condition_of, told
+from audit.alerts.words import alert_message, condition_of
 from audit.models import Alert, AlertDelivery, AlertRule
 from audit.models.alerts import LONGEST_URL
 from workspaces.database import database_now
@@ -30,7 +30,7 @@ def tell(rule: AlertRule, alert: Alert, *, kind: str) -> None:
         override(settings.LANGUAGE_CODE),
         written_for(None),
     ):  # others read it, whoever's change it came of
-        message = told(rule, workspace.name, kind=kind, value=alert.value)
+        message = alert_message(rule, workspace.name, kind=kind, value=alert.value)
         change = _("To change this rule, or whom it tells:")
     path = log_path_of(alert, rule, is_told=True)
     url = public_url(path)

@@ -39,7 +39,7 @@ _WATCHED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleDraft:
+class AlertRuleDraft:
     """A rule's settings."""
 
     name: str
@@ -58,7 +58,7 @@ class RuleDraft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class AlertPreview:
     """What a rule counts at this moment."""
 
     value: float
@@ -70,24 +70,32 @@ class Preview:
 
 _C = AlertRule.Condition
 RECOMMENDED: Final = (
-    RuleDraft(name="The log itself", condition=_C.TAMPERING, threshold=1, window_minutes=1440),
-    RuleDraft(name="Connections fail", condition=_C.CONNECTION, threshold=5, window_minutes=15),
-    RuleDraft(name="Calls time out", condition=_C.TIMEOUT, threshold=5, window_minutes=15),
-    RuleDraft(name="Many calls fail", condition=_C.ERROR_RATE, threshold=25, window_minutes=30),
-    RuleDraft(name="Many calls are refused", condition=_C.REFUSAL, threshold=20, window_minutes=60),
-    RuleDraft(name="A quota is used up", condition=_C.QUOTA, threshold=1, window_minutes=60),
-    RuleDraft(
+    AlertRuleDraft(name="The log itself", condition=_C.TAMPERING, threshold=1, window_minutes=1440),
+    AlertRuleDraft(
+        name="Connections fail", condition=_C.CONNECTION, threshold=5, window_minutes=15
+    ),
+    AlertRuleDraft(name="Calls time out", condition=_C.TIMEOUT, threshold=5, window_minutes=15),
+    AlertRuleDraft(
+        name="Many calls fail", condition=_C.ERROR_RATE, threshold=25, window_minutes=30
+    ),
+    AlertRuleDraft(
+        name="Many calls are refused", condition=_C.REFUSAL, threshold=20, window_minutes=60
+    ),
+    AlertRuleDraft(name="A quota is used up", condition=_C.QUOTA, threshold=1, window_minutes=60),
+    AlertRuleDraft(
         name="A spending limit is nearly used",
         condition=_C.SPENDING,
         threshold=80,
         window_minutes=60,
     ),
-    RuleDraft(name="Approvals wait", condition=_C.APPROVAL, threshold=1, window_minutes=60),
+    AlertRuleDraft(name="Approvals wait", condition=_C.APPROVAL, threshold=1, window_minutes=60),
 )
 
 
 @transaction.atomic
-def create_rule(*, workspace_id: UUID, actor: Actor, draft: RuleDraft) -> tuple[AlertRule, str]:
+def create_rule(
+    *, workspace_id: UUID, actor: Actor, draft: AlertRuleDraft
+) -> tuple[AlertRule, str]:
     """Watch for something from now on.
 
     Returns:
@@ -111,7 +119,7 @@ def create_rule(*, workspace_id: UUID, actor: Actor, draft: RuleDraft) -> tuple[
     return rule, secret
 
 
-def update_rule(*, rule: AlertRule, actor: Actor, draft: RuleDraft) -> str:
+def update_rule(*, rule: AlertRule, actor: Actor, draft: AlertRuleDraft) -> str:
     """Change it; gives the new signing secret where the webhook's address is another now.
 
     Raises:
@@ -143,7 +151,7 @@ def switch_rule(*, rule: AlertRule, actor: Actor, is_active: bool) -> None:
             evaluation.end_by_hand(rule, by="switched_off")
 
 
-def preview_rule(*, workspace: Workspace, actor: Actor, draft: RuleDraft) -> Preview:
+def preview_rule(*, workspace: Workspace, actor: Actor, draft: AlertRuleDraft) -> AlertPreview:
     """Count as such a rule would, now. Nothing is kept, and nobody is told.
 
     Raises:
@@ -156,7 +164,7 @@ def preview_rule(*, workspace: Workspace, actor: Actor, draft: RuleDraft) -> Pre
     rule = AlertRule(workspace=workspace, **{name: getattr(draft, name) for name in _WATCHED})
     now = database_now()
     value = measure(rule, now)
-    return Preview(
+    return AlertPreview(
         value=value, is_over=value >= rule.threshold, log_path=log_path(rule, since=now, until=now)
     )
 
@@ -182,7 +190,7 @@ def add_recommended(*, workspace_id: UUID, actor: Actor) -> int:
     return len(wanted)
 
 
-def _fill(rule: AlertRule, draft: RuleDraft) -> str:
+def _fill(rule: AlertRule, draft: AlertRuleDraft) -> str:
     faults = _faults(draft)
     if faults:
         raise InvalidInput(fields=faults)
@@ -197,7 +205,7 @@ def _fill(rule: AlertRule, draft: RuleDraft) -> str:
     return secret
 
 
-def _faults(draft: RuleDraft) -> dict[str, list[str]]:
+def _faults(draft: AlertRuleDraft) -> dict[str, list[str]]:
     faults: dict[str, list[str]] = {}
     if draft.condition not in AlertRule.Condition.values:
         faults["condition"] = [_("There is no such condition.")]

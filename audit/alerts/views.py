@@ -27,7 +27,7 @@ from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.pages.parts import id_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission, has_permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -168,7 +168,7 @@ def all_notices(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "notices": page.rows,
         "kept_days": notices.KEEP_DAYS,
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
     return render(request, "audit/alerts/notices.html", context)
 
@@ -280,7 +280,7 @@ def _page(
         ],
         "past": [(alert, log_path_of(alert, alert.rule)) for alert in past.rows],
         "ways": ways_from(past, request.GET, path=_url(workspace), anchor="#past-heading"),
-        "address_faults": [past.fault] if past.fault else [],
+        "address_faults": page_faults(past),
         "form": form or RuleForm(),
         "is_form_open": form is not None,
         "new_secret": secret,

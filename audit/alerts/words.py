@@ -13,7 +13,7 @@ from audit.models import AlertRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class AlertMessage:
     """One message."""
 
     subject: str
@@ -43,7 +43,7 @@ def condition_of(rule: AlertRule) -> str:
     return text % values
 
 
-def told(rule: AlertRule, workspace: str, *, kind: str, value: float) -> Told:
+def alert_message(rule: AlertRule, workspace: str, *, kind: str, value: float) -> AlertMessage:
     """The message for "raised", "reminder" or "ended"."""
     values = {
         "rule": _line(rule.name),
@@ -52,7 +52,7 @@ def told(rule: AlertRule, workspace: str, *, kind: str, value: float) -> Told:
         "condition": condition_of(rule),
     }
     if kind == "ended":
-        return Told(
+        return AlertMessage(
             subject=_("Back to normal: %(rule)s (%(workspace)s)") % values,
             text=_("%(rule)s in %(workspace)s is back to normal.\nNow: %(amount)s.") % values,
             short=_("Now: %(amount)s.") % values,
@@ -63,7 +63,7 @@ def told(rule: AlertRule, workspace: str, *, kind: str, value: float) -> Told:
         subject = _("Alert: %(rule)s (%(workspace)s)") % values
     text = _("%(rule)s in %(workspace)s: %(amount)s.\nThe rule: %(condition)s.") % values
     short = _("%(amount)s. The rule: %(condition)s.") % values
-    return Told(subject=subject, text=text, short=short)
+    return AlertMessage(subject=subject, text=text, short=short)
 
 
 def amount_of(rule: AlertRule, value: float) -> str:

@@ -21,7 +21,7 @@ from workspaces.redaction import MASK, redact
 if TYPE_CHECKING:
     import jsonpath
 
-__all__ = ["DETECTORS", "Mark", "MaskedPath", "Masking", "read_masked_path"]
+__all__ = ["DETECTORS", "MaskedPath", "MaskedValue", "Masking", "read_masked_path"]
 
 MOST_MARKS: Final = 50
 MOST_PATHS: Final = 100
@@ -31,7 +31,7 @@ _LINE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MaskedValue:
     """One masked value."""
 
     path: str
@@ -101,7 +101,7 @@ class Masking:
     paths: Sequence[MaskedPath] = ()
     detectors: Sequence[str] = ()
 
-    def apply(self, value: Any, *, root: str) -> tuple[Any, list[Mark]]:
+    def apply(self, value: Any, *, root: str) -> tuple[Any, list[MaskedValue]]:
         """Mask a JSON value; gives a copy, and what was masked.
 
         Args:
@@ -142,11 +142,11 @@ class _Marks:
     """Collects a bounded number of marks."""
 
     root: str
-    found: list[Mark] = field(default_factory=list)
+    found: list[MaskedValue] = field(default_factory=list)
 
     def note(self, place: tuple[str | int, ...], rule: str) -> None:
         if len(self.found) < MOST_MARKS:
-            self.found.append(Mark(_normalized((self.root, *place)), rule))
+            self.found.append(MaskedValue(_normalized((self.root, *place)), rule))
 
 
 def _normalized(place: tuple[str | int, ...]) -> str:

@@ -18,7 +18,7 @@ from audit.models import AuditBody
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
-    from audit.bodies.masking import Mark, Masking
+    from audit.bodies.masking import MaskedValue, Masking
     from audit.models import AuditEntry
 
 PREVIEW_CHARACTERS: Final = 4_000
@@ -30,7 +30,7 @@ _write: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class RecordedContent:
     """What is kept of arguments or of a result."""
 
     preview: str = ""
@@ -41,7 +41,7 @@ class Kept:
     text: str | None = None
     """For the body: masked, up to the workspace's limit."""
     is_cut: bool = False
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[MaskedValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class StoredBody:
     is_cut: bool = False
 
 
-def keep(raw: bytes | None, *, root: str, masking: Masking, most_bytes: int) -> Kept:
+def keep(raw: bytes | None, *, root: str, masking: Masking, most_bytes: int) -> RecordedContent:
     """Work out what is kept of a body. Masking by name needs the parsed value, so what does not parse is not shown.
 
     Args:
@@ -61,7 +61,7 @@ def keep(raw: bytes | None, *, root: str, masking: Masking, most_bytes: int) -> 
         most_bytes: how much of it the body may hold.
     """
     if raw is None:
-        return Kept()
+        return RecordedContent()
     size, commitment = len(raw), commit_to(raw)
     is_cut = size > most_bytes
     try:
@@ -72,9 +72,11 @@ def keep(raw: bytes | None, *, root: str, masking: Masking, most_bytes: int) -> 
             root=root,
         )
     except (ValueError, RecursionError):
-        return Kept(preview=f"(not JSON, {size} bytes)", size_bytes=size, commitment=commitment)
+        return RecordedContent(
+            preview=f"(not JSON, {size} bytes)", size_bytes=size, commitment=commitment
+        )
     text = _write(shown)
-    return Kept(
+    return RecordedContent(
         preview=_preview(text, size),
         size_bytes=size,
         commitment=commitment,

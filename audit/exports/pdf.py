@@ -38,7 +38,7 @@ _CHART_HEIGHT, _LABEL_WIDTH = 48.0, 16.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class PdfFigure:
     """A number at the head."""
 
     label: str
@@ -47,7 +47,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class PdfSeries:
     """One line or one part of the bars."""
 
     label: str
@@ -57,18 +57,18 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chart:
+class PdfChart:
     """Numbers over time."""
 
     title: str
     labels: Sequence[str]
-    series: Sequence[Series]
+    series: Sequence[PdfSeries]
     is_stacked: bool
     unit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class PdfTable:
     """Rows of text; `widths` are the columns' shares, and `right` those that hold numbers."""
 
     title: str
@@ -93,9 +93,9 @@ class Document:
     made_at: datetime
     zone: tzinfo = UTC
     """In which the times of the file are written."""
-    figures: Sequence[Figure] = ()
-    charts: Sequence[Chart] = ()
-    tables: Sequence[Table] = ()
+    figures: Sequence[PdfFigure] = ()
+    charts: Sequence[PdfChart] = ()
+    tables: Sequence[PdfTable] = ()
 
 
 def as_pdf(document: Document) -> bytes:
@@ -257,10 +257,10 @@ class _Writer:
         if rows:
             head = (_("Number"), _("In this time"), _("Compared with the period before"))
             self._table(
-                Table(title="", head=head, rows=rows, widths=(3, 2, 4), right=frozenset({1}))
+                PdfTable(title="", head=head, rows=rows, widths=(3, 2, 4), right=frozenset({1}))
             )
 
-    def _table(self, table: Table) -> None:
+    def _table(self, table: PdfTable) -> None:
         from fpdf.fonts import FontFace
 
         pdf = self.pdf
@@ -291,7 +291,7 @@ class _Writer:
             told = _("%(number)s more are not in this file.") % {"number": whole(left_out)}
             self._text(told, 8.5, _QUIET)
 
-    def _chart(self, chart: Chart) -> None:
+    def _chart(self, chart: PdfChart) -> None:
         pdf = self.pdf
         self._heading(chart.title, _CHART_HEIGHT + 30)
         columns = list(zip(*(one.values for one in chart.series), strict=True))
@@ -321,7 +321,7 @@ class _Writer:
             pdf.cell(pdf.get_string_width(label) + 6, 5, label)
         pdf.set_xy(pdf.l_margin, pdf.get_y() + 7)
 
-    def _axes(self, chart: Chart, most: int, box: tuple[float, float, float]) -> None:
+    def _axes(self, chart: PdfChart, most: int, box: tuple[float, float, float]) -> None:
         pdf = self.pdf
         left, top, width = box
         pdf.set_font(self._font, size=7.5)
@@ -340,7 +340,7 @@ class _Writer:
             pdf.set_xy(left + at * step, top + _CHART_HEIGHT + 1)
             pdf.cell(0, 4, self.letters.clean(chart.labels[at]))
 
-    def _bars(self, chart: Chart, most: int, box: tuple[float, float, float]) -> None:
+    def _bars(self, chart: PdfChart, most: int, box: tuple[float, float, float]) -> None:
         left, top, step = box
         for at in range(len(chart.labels)):
             y = top + _CHART_HEIGHT
@@ -351,7 +351,7 @@ class _Writer:
                     self.pdf.set_fill_color(*_colour(one, number))
                     self.pdf.rect(left + at * step + step * 0.1, y, step * 0.8, height, style="F")
 
-    def _lines(self, chart: Chart, most: int, box: tuple[float, float, float]) -> None:
+    def _lines(self, chart: PdfChart, most: int, box: tuple[float, float, float]) -> None:
         left, top, step = box
         self.pdf.set_line_width(0.4)
         for number, one in enumerate(chart.series):
@@ -368,5 +368,5 @@ class _Writer:
         self.pdf.set_line_width(0.2)
 
 
-def _colour(one: Series, at: int) -> tuple[int, int, int]:
+def _colour(one: PdfSeries, at: int) -> tuple[int, int, int]:
     return _KINDS.get(one.kind, _COLOURS[at % len(_COLOURS)])

@@ -13,20 +13,20 @@ from django.utils.translation import gettext as _
 
 from audit.actions import layer_name
 from audit.exports.formats import FORMATS
-from audit.exports.pdf import MEDIA_TYPE, Chart, Document, Figure, Series, Table, as_pdf
+from audit.exports.pdf import MEDIA_TYPE, Document, PdfChart, PdfFigure, PdfSeries, PdfTable, as_pdf
 from audit.filters import EntryFilter
 from audit.reports import facts, providers
 from audit.reports.charts import labels_of, unit_in_words
 from audit.reports.entries import entries_of
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
 from audit.reports.filter_words import names_in, set_filters
-from audit.reports.report import BY, Line, Report, report_of
+from audit.reports.report import BY, AuditReport, ReportSeries, report_of
 from audit.reports.searching import matching
 from workspaces.formats import decimal, moment_in, whole
 
 if TYPE_CHECKING:
     from audit.models import AuditEntry
-    from audit.rollups.reading import Span
+    from audit.rollups.reading import TimeRange
     from workspaces.actors import Actor
     from workspaces.models import Workspace
     from workspaces.scoping import WorkspaceQuerySet
@@ -110,7 +110,7 @@ def report_document(
     )
 
 
-def _period(report: Report, zone: tzinfo) -> str:
+def _period(report: AuditReport, zone: tzinfo) -> str:
     span = report.span
     told = _("%(since)s to %(until)s, time zone %(zone)s, whole hours")
     if span.unit == "minute":
@@ -126,9 +126,9 @@ def _period(report: Report, zone: tzinfo) -> str:
     return period
 
 
-def _figures(report: Report) -> list[Figure]:
+def _figures(report: AuditReport) -> list[PdfFigure]:
     return [
-        Figure(
+        PdfFigure(
             label=gettext(label),
             value=value_of(name, report.figures[name]),
             change=change_of(report.figures[name], is_bad=name in MORE_IS_BAD)["words"],
@@ -137,7 +137,7 @@ def _figures(report: Report) -> list[Figure]:
     ]
 
 
-def _charts(report: Report, by: str) -> list[Chart]:
+def _charts(report: AuditReport, by: str) -> list[PdfChart]:
     span = report.span
     drawn_by = unit_in_words(span.unit, span.zone)
     labels = labels_of(report.pieces, span.unit, span.zone)
@@ -160,14 +160,19 @@ def _charts(report: Report, by: str) -> list[Chart]:
 
 
 def _chart(
-    title: str, labels: Sequence[str], lines: Sequence[Line], *, is_stacked: bool, unit: str = ""
-) -> Chart:
-    series = [Series(label=line.label, values=line.values, kind=line.kind) for line in lines]
-    return Chart(title=title, labels=labels, series=series, is_stacked=is_stacked, unit=unit)
+    title: str,
+    labels: Sequence[str],
+    lines: Sequence[ReportSeries],
+    *,
+    is_stacked: bool,
+    unit: str = "",
+) -> PdfChart:
+    series = [PdfSeries(label=line.label, values=line.values, kind=line.kind) for line in lines]
+    return PdfChart(title=title, labels=labels, series=series, is_stacked=is_stacked, unit=unit)
 
 
-def _most_used(report: Report) -> Table:
-    return Table(
+def _most_used(report: AuditReport) -> PdfTable:
+    return PdfTable(
         title=_("Most used tools"),
         head=(_("Tool"), _("Server"), _("Calls"), _("Failed"), "p50", "p95", "p99"),
         rows=[
@@ -186,8 +191,8 @@ def _most_used(report: Report) -> Table:
     )
 
 
-def _slowest(rows: WorkspaceQuerySet[AuditEntry], span: Span, zone: tzinfo) -> Table:
-    return Table(
+def _slowest(rows: WorkspaceQuerySet[AuditEntry], span: TimeRange, zone: tzinfo) -> PdfTable:
+    return PdfTable(
         title=_("Slowest calls"),
         head=(_("Tool"), _("Server"), _when(zone), _("Took")),
         rows=[
@@ -205,8 +210,8 @@ def _slowest(rows: WorkspaceQuerySet[AuditEntry], span: Span, zone: tzinfo) -> T
     )
 
 
-def _refusals(report: Report) -> Table:
-    return Table(
+def _refusals(report: AuditReport) -> PdfTable:
+    return PdfTable(
         title=_("Refusals by reason"),
         head=(_("Reason"), _("Rule"), _("Refused"), _("Before")),
         rows=[
@@ -224,7 +229,7 @@ def _refusals(report: Report) -> Table:
     )
 
 
-def _approvals(report: Report) -> Table:
+def _approvals(report: AuditReport) -> PdfTable:
     numbers = (
         ("asked", _("Asked for")),
         ("granted", _("Given")),
@@ -235,7 +240,7 @@ def _approvals(report: Report) -> Table:
         ("wait_p50", _("Half were answered within")),
         ("wait_p95", _("95 % were answered within")),
     )
-    return Table(
+    return PdfTable(
         title=_("Approvals and their waits"),
         head=(_("Approvals"), _("In this time"), _("Before")),
         rows=[
@@ -257,9 +262,9 @@ def _approvals(report: Report) -> Table:
     )
 
 
-def _definitions(rows: WorkspaceQuerySet[AuditEntry], span: Span, zone: tzinfo) -> Table:
+def _definitions(rows: WorkspaceQuerySet[AuditEntry], span: TimeRange, zone: tzinfo) -> PdfTable:
     definitions = facts.definition_changes(rows, span)
-    return Table(
+    return PdfTable(
         title=_("Definitions of tools, changed or accepted"),
         head=(_("Tool"), _("What"), _("Who"), _when(zone)),
         rows=[
@@ -277,9 +282,9 @@ def _definitions(rows: WorkspaceQuerySet[AuditEntry], span: Span, zone: tzinfo) 
     )
 
 
-def _models(workspace_id: UUID, span: Span) -> Table:
+def _models(workspace_id: UUID, span: TimeRange) -> PdfTable:
     usage = providers.usage_of(workspace_id, span.since, span.until)
-    return Table(
+    return PdfTable(
         title=_("Models and cost, whole workspace"),
         head=(_("Model"), _("Turns"), _("Tokens"), _("Cost")),
         rows=[

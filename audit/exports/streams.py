@@ -9,7 +9,7 @@ from uuid import UUID
 
 from audit.actions import Action
 from audit.models import AuditEntry
-from audit.reports.searching import beyond
+from audit.reports.searching import key_condition
 from workspaces.database import in_database
 
 if TYPE_CHECKING:
@@ -87,5 +87,5 @@ def _next_batch(
     rows: WorkspaceQuerySet[AuditEntry], last: _Key | None, number: int | None = None
 ) -> list[AuditEntry]:
     columns = ("created_at", "id")
-    following = rows if last is None else rows.filter(beyond(">", columns, last))
+    following = rows if last is None else rows.filter(key_condition(">", columns, last))
     return list(following.order_by(*columns)[: number or BATCH])

@@ -168,7 +168,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Report:
+class VerificationReport:
     """What a verification found."""
 
     result: str = WHOLE
@@ -263,7 +263,7 @@ class _Tombstones:
         return index > 0 and seq <= self._reach[index - 1][1]
 
 
-class Malformed(ValueError):
+class MalformedRecord(ValueError):
     """A record that lacks what it must have, or has it in another form."""
 
 
@@ -288,7 +288,7 @@ class Verifier:
         checkpoint: tuple[int, str] | None = None,
         key: tuple[str, str] | None = None,
     ) -> None:
-        self.report = Report(checkpoint=checkpoint)
+        self.report = VerificationReport(checkpoint=checkpoint)
         self._trusted = [text.lower().replace(":", "") for text in trusted]
         self._chains = {
             name: _Chain(seq, hash_, stated=(seq, hash_))
@@ -312,7 +312,7 @@ class Verifier:
         """Take the next record.
 
         Raises:
-            Malformed: it is none.
+            MalformedRecord: it is none.
         """
         try:
             kind = record["record"]
@@ -329,9 +329,9 @@ class Verifier:
             elif kind == "end":
                 self._end(record)
             else:
-                raise Malformed(f"a record of unknown kind {str(kind)[:40]!r}")
+                raise MalformedRecord(f"a record of unknown kind {str(kind)[:40]!r}")
         except (KeyError, TypeError, AttributeError) as error:
-            raise Malformed(f"a record without what it must have ({error})") from error
+            raise MalformedRecord(f"a record without what it must have ({error})") from error
 
     def limit_to(self, chain: str) -> None:
         """Expect one chain only, as in an export of a workspace."""
@@ -345,7 +345,7 @@ class Verifier:
         """Ask for no known key: for a log so young that nothing of it is signed."""
         self._trusted = []
 
-    def finish(self, *, needs_end: bool) -> Report:
+    def finish(self, *, needs_end: bool) -> VerificationReport:
         """Say what was found; `needs_end` for an export, which is complete only with its last line."""
         report = self.report
         if needs_end and not self._has_header:
@@ -376,7 +376,7 @@ class Verifier:
             return
         name, seq, hash_, entry = record["chain"], record["seq"], record["hash"], record["entry"]
         if type(seq) is not int or type(name) is not str or type(hash_) is not str:
-            raise Malformed("an entry whose place is not written as it must be")
+            raise MalformedRecord("an entry whose place is not written as it must be")
         self.report.entries += 1
         if self._scope is not None and name not in self._scope:
             self.report.add(ALTERED, "An entry of a chain that is not part of this.", name, seq)
@@ -481,7 +481,7 @@ class Verifier:
 
     def _header(self, record: Record) -> None:
         if record["format"] != EXPORT_FORMAT:
-            raise Malformed(f"an export in the form {str(record['format'])[:40]!r}")
+            raise MalformedRecord(f"an export in the form {str(record['format'])[:40]!r}")
         if self._has_header:
             self.report.add(ALTERED, "There are two first lines.")
         self._has_header = True
@@ -726,7 +726,7 @@ def read_export(file: IO[bytes]) -> Iterator[Record]:
     """The records of an export.
 
     Raises:
-        Malformed: a line is no JSON object.
+        MalformedRecord: a line is no JSON object.
     """
     number = 0
     loads = json.JSONDecoder(object_pairs_hook=_once).decode
@@ -735,9 +735,9 @@ def read_export(file: IO[bytes]) -> Iterator[Record]:
         try:
             record = loads(line.decode())
         except (ValueError, RecursionError) as error:
-            raise Malformed(f"line {number} is no JSON object ({error})") from error
+            raise MalformedRecord(f"line {number} is no JSON object ({error})") from error
         if not isinstance(record, dict):
-            raise Malformed(f"line {number} is no JSON object")
+            raise MalformedRecord(f"line {number} is no JSON object")
         yield record
 
 
@@ -747,7 +747,7 @@ def verify_export(
     trusted: Iterable[str] = (),
     external: Record | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Report:
+) -> VerificationReport:
     """Check an export from beginning to end."""
     verifier = Verifier(trusted=trusted, external=external)
     try:
@@ -755,7 +755,7 @@ def verify_export(
             verifier.feed(record)
             if progress and verifier.report.entries % 100_000 == 0:
                 progress(verifier.report.entries)
-    except (Malformed, ValueError) as error:
+    except (MalformedRecord, ValueError) as error:
         verifier.report.add(UNREADABLE, f"The export cannot be read: {error}.")
     return verifier.finish(needs_end=verifier.report.result != UNREADABLE)
 
@@ -773,7 +773,7 @@ def read_external(path: Path) -> Record:
     return found
 
 
-def lines_of(report: Report) -> Iterator[str]:
+def lines_of(report: VerificationReport) -> Iterator[str]:
     """The report for people."""
     yield f"{report.result.upper()}: {report.entries} entries, {report.checkpoints} checkpoints, {report.tombstones} tombstones."
     for finding in report.findings:
@@ -817,7 +817,7 @@ def main(arguments: list[str] | None = None) -> int:
         with options.export.open("rb", buffering=1024 * 1024) as file:
             report = verify_export(file, trusted=options.key, external=external, progress=progress)
     except (OSError, ValueError) as error:
-        report = Report()
+        report = VerificationReport()
         report.add(UNREADABLE, f"Cannot be read: {error}.")
     if options.json:
         print(json.dumps(report.as_json(), indent=1))

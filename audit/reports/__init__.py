@@ -1,10 +1,10 @@
 """The read side of the log: queries into typed values. Every one begins at the workspace's door."""
 
 from audit.reports.calls import CallRow, CallState, call_of, rows_of
-from audit.reports.charts import Chart, Series, Totals, chart_of, totals_of
+from audit.reports.charts import Chart, ChartSeries, Totals, chart_of, totals_of
 from audit.reports.entries import (
     MAX_CHOICES,
-    Choices,
+    FilterChoices,
     choices_of,
     entries_of,
     may_see_bodies,
@@ -14,7 +14,7 @@ from audit.reports.entries import (
 from audit.reports.overview import Overview, overview_of
 from audit.reports.searching import (
     PAGE_SIZE,
-    Page,
+    EntryPage,
     first_of_calls,
     matching,
     may_search,
@@ -27,10 +27,10 @@ __all__ = [
     "CallRow",
     "CallState",
     "Chart",
-    "Choices",
+    "ChartSeries",
+    "EntryPage",
+    "FilterChoices",
     "Overview",
-    "Page",
-    "Series",
     "Totals",
     "call_of",
     "chart_of",

@@ -40,7 +40,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class ChartSeries:
     """One line of a chart."""
 
     key: str
@@ -60,7 +60,7 @@ class Chart:
     unit: Unit
     drawn_by: str
     """The unit and the time zone in words."""
-    series: Sequence[Series]
+    series: Sequence[ChartSeries]
 
     def as_json(self) -> dict[str, Any]:
         """For the page's script."""
@@ -73,7 +73,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class EntryCounts:
     """What was read of entries at once."""
 
     entries: int
@@ -82,7 +82,7 @@ class Counted:
     totals: Totals
 
 
-def totals_of(rows: WorkspaceQuerySet[AuditEntry], most: int) -> Counted | None:
+def totals_of(rows: WorkspaceQuerySet[AuditEntry], most: int) -> EntryCounts | None:
     """Count tool calls that ended, and approvals asked for; None if there are more than `most` entries."""
     timed = Q(action=Action.TOOL_CALL_FINISHED.value, duration_ms__isnull=False)
     counts = rows.order_by()[: most + 1].aggregate(
@@ -102,7 +102,7 @@ def totals_of(rows: WorkspaceQuerySet[AuditEntry], most: int) -> Counted | None:
         position = int(0.95 * (number - 1))
         durations = rows.filter(timed).order_by("duration_ms").values_list("duration_ms", flat=True)
         p95 = durations[position : position + 1].get()
-    return Counted(entries=entries, first=first, totals=Totals(**counts, p95_ms=p95))
+    return EntryCounts(entries=entries, first=first, totals=Totals(**counts, p95_ms=p95))
 
 
 def chart_of(
@@ -153,7 +153,9 @@ def chart_from(
         unit=unit,
         drawn_by=unit_in_words(unit, zone),
         series=[
-            Series(key=key, label=label, values=[numbers.get((piece, key), 0) for piece in pieces])
+            ChartSeries(
+                key=key, label=label, values=[numbers.get((piece, key), 0) for piece in pieces]
+            )
             for key, label in ends_in_words().items()
         ],
     )

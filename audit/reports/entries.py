@@ -11,7 +11,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from audit.models import AuditEntry, Dimension
-from audit.rollups.reading import Span, Tail, exactly, values_of
+from audit.rollups.reading import TimeRange, UncountedEntries, read_with_tail, values_of
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
+class FilterChoices:
     """Values that occur, as (value, label), for the filters."""
 
     servers: Sequence[tuple[str, str]]
@@ -48,11 +48,11 @@ def entries_of(workspace_id: UUID, *, actor: Actor) -> WorkspaceQuerySet[AuditEn
     return rows
 
 
-def choices_of(workspace_id: UUID, since: datetime | None) -> Choices:
+def choices_of(workspace_id: UUID, since: datetime | None) -> FilterChoices:
     """Give the servers, tools and people that occur since then, at most MAX_CHOICES of each."""
-    span = Span.around(since or _LONG_AGO, timezone.now())
+    span = TimeRange.around(since or _LONG_AGO, timezone.now())
 
-    def read(tail: Tail) -> Choices:
+    def read(tail: UncountedEntries) -> FilterChoices:
         is_cut = False
 
         def of(dimension: Dimension) -> list[tuple[str, str]]:
@@ -62,7 +62,7 @@ def choices_of(workspace_id: UUID, since: datetime | None) -> Choices:
             return sorted(found.items())[:MAX_CHOICES]
 
         people = of(Dimension.ACTOR)
-        return Choices(
+        return FilterChoices(
             servers=[(value, value) for value, _ in of(Dimension.SERVER)],
             tools=[(value, value) for value, _ in of(Dimension.TOOL)],
             buds=[value for value, _ in of(Dimension.BUD) if value],
@@ -71,7 +71,7 @@ def choices_of(workspace_id: UUID, since: datetime | None) -> Choices:
             is_cut=is_cut,
         )
 
-    return exactly(workspace_id, read)
+    return read_with_tail(workspace_id, read)
 
 
 def person_named(workspace_id: UUID, user_id: UUID) -> str:
@@ -82,19 +82,19 @@ def person_named(workspace_id: UUID, user_id: UUID) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Related:
+class CallEntries:
     """Entries of one call, oldest first."""
 
     entries: Sequence[AuditEntry] = ()
     has_more: bool = False
 
 
-def related_to(entry: AuditEntry, rows: WorkspaceQuerySet[AuditEntry]) -> Related:
+def related_to(entry: AuditEntry, rows: WorkspaceQuerySet[AuditEntry]) -> CallEntries:
     """Give the entries of the entry's call, at most MOST_RELATED; nothing for what is no call."""
     if entry.call_id is None:
-        return Related()
+        return CallEntries()
     found = list(rows.filter(call_id=entry.call_id).order_by("id")[: MOST_RELATED + 1])
-    return Related(entries=found[:MOST_RELATED], has_more=len(found) > MOST_RELATED)
+    return CallEntries(entries=found[:MOST_RELATED], has_more=len(found) > MOST_RELATED)
 
 
 def may_see_bodies(entry: AuditEntry, *, actor: Actor) -> bool:

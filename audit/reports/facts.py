@@ -16,7 +16,7 @@ from audit.actions import Action
 from audit.health import LogHealth, health
 from audit.models import AuditEntry, AuditHead, AuditRollup, Dimension, Grain, PendingSeal
 from audit.reports.providers import KnownTool, tools_of
-from audit.rollups.reading import Span
+from audit.rollups.reading import TimeRange
 from workspaces.actors import Role
 from workspaces.models import ApiToken, Membership
 
@@ -49,7 +49,7 @@ class DefinitionChanges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class PersonAccess:
     """What one person may do here, and when they last did."""
 
     email: str
@@ -68,7 +68,7 @@ class Access:
 class AccessReview:
     """Who may enter."""
 
-    people: Sequence[Access]
+    people: Sequence[PersonAccess]
     left_out: int
     """How many more there are."""
 
@@ -86,7 +86,7 @@ class LogState:
     """How many of them the counters do not hold yet."""
 
 
-def slowest_calls(rows: WorkspaceQuerySet[AuditEntry], span: Span) -> Sequence[AuditEntry]:
+def slowest_calls(rows: WorkspaceQuerySet[AuditEntry], span: TimeRange) -> Sequence[AuditEntry]:
     """Give the calls that took longest."""
     found = rows.filter(
         action=Action.TOOL_CALL_FINISHED.value,
@@ -103,7 +103,7 @@ def never_used(workspace_id: UUID, used: frozenset[tuple[str, str]]) -> Sequence
     return sorted(known, key=lambda tool: (tool.server, tool.name))
 
 
-def definition_changes(rows: WorkspaceQuerySet[AuditEntry], span: Span) -> DefinitionChanges:
+def definition_changes(rows: WorkspaceQuerySet[AuditEntry], span: TimeRange) -> DefinitionChanges:
     """Give the newest changes of tools' definitions, at most MOST_CHANGES, and who accepted them."""
     found = rows.filter(
         action=Action.CONFIG_CHANGED.value,
@@ -157,7 +157,7 @@ def access_review(workspace_id: UUID) -> AccessReview:
     )
     last = {value: (seen, signed_in) for value, seen, signed_in in days}
     people = [
-        Access(
+        PersonAccess(
             email=member.user.email,
             user_id=member.user_id,
             role=member.get_role_display(),

@@ -18,16 +18,24 @@ from audit.rollups.counting import tally_of
 from audit.rollups.folding import APPROVAL_ENDS, Sums, Tally, facts_of
 from audit.rollups.histogram import bucket_of
 from audit.rollups.pieces import Unit
-from audit.rollups.reading import Cell, Place, Span, Tail, cells, histograms, values_of
+from audit.rollups.reading import (
+    Cell,
+    Place,
+    TimeRange,
+    UncountedEntries,
+    cells,
+    histograms,
+    values_of,
+)
 
 MOST_WAITS = 20_000
 
 
-class Numbers(Protocol):
+class Statistics(Protocol):
     """Counters and histograms over a range."""
 
     @property
-    def span(self) -> Span:
+    def span(self) -> TimeRange:
         """The range."""
         ...
 
@@ -58,8 +66,8 @@ class Counters:
     """From the counters and the tail."""
 
     workspace_id: UUID
-    span: Span
-    tail: Tail
+    span: TimeRange
+    tail: UncountedEntries
 
     def cells(
         self, dimension: Dimension, *, by_time: bool = False, of_actions: Collection[str] = ()
@@ -127,7 +135,7 @@ class Entries:
     """Counted from entries that a filter has narrowed."""
 
     rows: QuerySet[AuditEntry]
-    span: Span
+    span: TimeRange
     _counted: dict[tuple[str, ...], Sequence[tuple[Any, ...]]] = field(default_factory=dict)
 
     def cells(

@@ -18,7 +18,14 @@ from audit.reports.charts import Chart, Totals, chart_from, chart_of, totals_of
 from audit.reports.searching import FREQUENT, few_of, is_frequent, matching, may_search
 from audit.rollups.histogram import bucket_of, percentile
 from audit.rollups.pieces import MINUTES, unit_of, whole_hours_zone
-from audit.rollups.reading import Span, Tail, cells, exactly, first_hour, histograms
+from audit.rollups.reading import (
+    TimeRange,
+    UncountedEntries,
+    cells,
+    first_hour,
+    histograms,
+    read_with_tail,
+)
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -72,7 +79,7 @@ def overview_of(
         return _from_entries(rows, wanted, actor, now=now, zone=zone)
     dimension, value = place
 
-    def read(tail: Tail) -> Overview:
+    def read(tail: UncountedEntries) -> Overview:
         since = wanted.since or first_hour(workspace_id, tail) or until
         inner = _whole_hours(since, until, zone)
         if inner is None:
@@ -110,7 +117,7 @@ def overview_of(
         told = _put_together(found, buckets, since, until, inner, has_p95=not wanted.outcome)
         return replace(told, missing=tail.missing)
 
-    return exactly(workspace_id, read)
+    return read_with_tail(workspace_id, read)
 
 
 def _is_too_much(workspace_id: UUID, wanted: EntryFilter, until: datetime, actor: Actor) -> bool:
@@ -161,7 +168,7 @@ def _fits(action: str, outcome: str, wanted: EntryFilter) -> bool:
     return not wanted.outcome or outcome == wanted.outcome
 
 
-def _whole_hours(since: datetime, until: datetime, zone: tzinfo) -> Span | None:
+def _whole_hours(since: datetime, until: datetime, zone: tzinfo) -> TimeRange | None:
     first = since.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     if first < since:
         first += timedelta(hours=1)
@@ -170,10 +177,10 @@ def _whole_hours(since: datetime, until: datetime, zone: tzinfo) -> Span | None:
         return None
     unit = unit_of(until - since)
     zone = whole_hours_zone(since, until, unit, zone)
-    return Span(since=first, until=last, unit=unit, zone=zone)
+    return TimeRange(since=first, until=last, unit=unit, zone=zone)
 
 
-def _counted(rows: WorkspaceQuerySet[AuditEntry], span: Span) -> list[_Row]:
+def _counted(rows: WorkspaceQuerySet[AuditEntry], span: TimeRange) -> list[_Row]:
     found = (
         rows.order_by()
         .annotate(piece=Trunc("created_at", "hour", tzinfo=UTC))
@@ -202,7 +209,7 @@ def _put_together(
     buckets: dict[int, int],
     since: datetime,
     until: datetime,
-    span: Span,
+    span: TimeRange,
     *,
     has_p95: bool,
 ) -> Overview:
@@ -279,7 +286,7 @@ def platform_entries() -> WorkspaceQuerySet[AuditEntry]:
     return AuditEntry.objects.across_workspaces().filter(workspace_id=None)
 
 
-def platform_rows(span: Span) -> dict[UUID, PlatformRow]:
+def platform_rows(span: TimeRange) -> dict[UUID, PlatformRow]:
     """Count every workspace's sealed entries of a range, by chain."""
     ended = Q(action__in=[_FINISHED, _REFUSED])
     found = (

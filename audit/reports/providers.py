@@ -27,7 +27,7 @@ class Incident:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strip:
+class UptimeStrip:
     """How a server was in each piece of a range: the share of checks it answered, None without any."""
 
     server: str
@@ -113,7 +113,7 @@ class KnownTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WaitingCall:
     """A call that waits for somebody's approval."""
 
     call_id: UUID
@@ -136,12 +136,12 @@ class Job:
     note: str = ""
 
 
-Uptime = Callable[[UUID, datetime, datetime, int], Sequence[Strip]]
+Uptime = Callable[[UUID, datetime, datetime, int], Sequence[UptimeStrip]]
 """Workspace, since, until, number of pieces → a strip for each server."""
 Models = Callable[[UUID, datetime, datetime], Sequence[Usage]]
 Quotas = Callable[[UUID], Sequence[Quota]]
 Tools = Callable[[UUID], Sequence[KnownTool]]
-Approvals = Callable[[UUID, int], Sequence[Waiting]]
+Approvals = Callable[[UUID, int], Sequence[WaitingCall]]
 """Workspace, at most how many → the calls that wait, the oldest first."""
 Jobs = Callable[[UUID], Sequence[Job]]
 Spendings = Callable[[UUID], Spending]
@@ -224,7 +224,9 @@ def rule_in_words(rule: str) -> str:
     return gettext(told) if told else ""
 
 
-def strips_of(workspace_id: UUID, since: datetime, until: datetime, pieces: int) -> Sequence[Strip]:
+def strips_of(
+    workspace_id: UUID, since: datetime, until: datetime, pieces: int
+) -> Sequence[UptimeStrip]:
     """Give each server's strip."""
     return [strip for ask in _uptime for strip in ask(workspace_id, since, until, pieces)]
 
@@ -249,7 +251,7 @@ def tools_of(workspace_id: UUID) -> Sequence[KnownTool]:
     return [tool for ask in _tools for tool in ask(workspace_id)]
 
 
-def approvals_of(workspace_id: UUID, most: int) -> Sequence[Waiting]:
+def approvals_of(workspace_id: UUID, most: int) -> Sequence[WaitingCall]:
     """Give the calls that wait for approval, the oldest first."""
     found = [one for ask in _approvals for one in ask(workspace_id, most)]
     return sorted(found, key=lambda one: one.since)[:most]

@@ -15,11 +15,18 @@ from audit.actions import Action
 from audit.filters import EntryFilter
 from audit.models import AuditEntry, Dimension, Measure
 from audit.reports.charts import ends_in_words
-from audit.reports.numbers import Counters, Entries, Numbers
+from audit.reports.numbers import Counters, Entries, Statistics
 from audit.reports.searching import few_of
 from audit.rollups.histogram import percentile
 from audit.rollups.pieces import begin_of
-from audit.rollups.reading import Cell, Place, Span, Tail, exactly, first_hour
+from audit.rollups.reading import (
+    Cell,
+    Place,
+    TimeRange,
+    UncountedEntries,
+    first_hour,
+    read_with_tail,
+)
 
 if TYPE_CHECKING:
     from workspaces.scoping import WorkspaceQuerySet
@@ -50,7 +57,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ReportSeries:
     """One series over the pieces of the range."""
 
     label: str
@@ -81,14 +88,14 @@ class Refusals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class AuditReport:
     """Everything that is counted."""
 
-    span: Span
+    span: TimeRange
     pieces: Sequence[datetime]
     figures: Mapping[str, Figure]
-    over_time: Sequence[Line]
-    latency: Sequence[Line]
+    over_time: Sequence[ReportSeries]
+    latency: Sequence[ReportSeries]
     tools: Sequence[Latency]
     refusals: Sequence[Refusals]
     used: frozenset[tuple[str, str]]
@@ -105,7 +112,7 @@ def report_of(
     by: str,
     now: datetime,
     zone: tzinfo = UTC,
-) -> Report:
+) -> AuditReport:
     """Count a report. No counter knows what a filter finds, or single minutes: then it is counted from entries.
 
     Args:
@@ -113,7 +120,7 @@ def report_of(
         zone: where days, weeks and months begin at midnight.
     """
 
-    def read(tail: Tail) -> Report:
+    def read(tail: UncountedEntries) -> AuditReport:
         span = _span(workspace_id, wanted, tail, now, zone)
         is_of_entries = wanted.is_narrowed or span.unit == "minute"
         if is_of_entries:
@@ -121,27 +128,29 @@ def report_of(
             few = few_of(rows.filter(created_at__gte=since, created_at__lt=span.until))
             entries = AuditEntry.objects.for_workspace(workspace_id)
             found = rows if few is None else entries.filter(pk__in=few)
-            current: Numbers = Entries(found, span)
-            before: Numbers = Entries(found, span.before())
+            current: Statistics = Entries(found, span)
+            before: Statistics = Entries(found, span.before())
         else:
             current = Counters(workspace_id, span, tail)
             before = Counters(workspace_id, span.before(), tail)
         report = _report(current, before, by)
         return report if is_of_entries else replace(report, missing=tail.missing)
 
-    return exactly(workspace_id, read)
+    return read_with_tail(workspace_id, read)
 
 
-def _span(workspace_id: UUID, wanted: EntryFilter, tail: Tail, now: datetime, zone: tzinfo) -> Span:
+def _span(
+    workspace_id: UUID, wanted: EntryFilter, tail: UncountedEntries, now: datetime, zone: tzinfo
+) -> TimeRange:
     until = min(wanted.until or now, now)
     since = wanted.since or first_hour(workspace_id, tail) or until - timedelta(days=1)
-    span = Span.drawn(min(since, until), until, zone)
+    span = TimeRange.drawn(min(since, until), until, zone)
     if span.unit == "minute" and _has_lost_entries(workspace_id, span.before().since, tail):
-        return Span.around(span.since, span.until)
+        return TimeRange.around(span.since, span.until)
     return span
 
 
-def _has_lost_entries(workspace_id: UUID, since: datetime, tail: Tail) -> bool:
+def _has_lost_entries(workspace_id: UUID, since: datetime, tail: UncountedEntries) -> bool:
     """Whether counters know of entries from then on that are no longer kept. Only they know, and only by hours."""
     kept = AuditEntry.objects.for_workspace(workspace_id).order_by("created_at", "id")
     oldest = kept.values_list("created_at", flat=True).first()
@@ -151,7 +160,7 @@ def _has_lost_entries(workspace_id: UUID, since: datetime, tail: Tail) -> bool:
     return oldest is None or counted < begin_of(oldest, "hour", UTC)
 
 
-def _report(current: Numbers, before: Numbers, by: str) -> Report:
+def _report(current: Statistics, before: Statistics, by: str) -> AuditReport:
     span = current.span
     now_cells, old_cells = current.cells(Dimension.ALL), before.cells(Dimension.ALL)
     buckets = current.histograms(Dimension.ALL, Measure.DURATION, by_time=True)
@@ -172,13 +181,13 @@ def _report(current: Numbers, before: Numbers, by: str) -> Report:
             now=percentile(_joined(waits), share), before=percentile(_joined(old_waits), share)
         )
     figures["people"] = Figure(now=current.people(), before=before.people())
-    return Report(
+    return AuditReport(
         span=span,
         pieces=pieces,
         figures=figures,
         over_time=_over_time(current, by, pieces),
         latency=[
-            Line(
+            ReportSeries(
                 label=name,
                 values=[percentile(buckets.get((piece, "", ""), {}), share) for piece in pieces],
             )
@@ -226,7 +235,7 @@ def _joined(found: Mapping[Place, Mapping[int, int]]) -> dict[int, int]:
     return total
 
 
-def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Line]:
+def _over_time(numbers: Statistics, by: str, pieces: Sequence[datetime]) -> list[ReportSeries]:
     """Ended calls, stacked by what they were, or by the greatest of a dimension."""
     if by == "outcome":
         found = [
@@ -241,7 +250,9 @@ def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Li
             )
             sums[kind, cell.start] = sums.get((kind, cell.start), 0) + cell.sums.number
         return [
-            Line(label=label, kind=kind, values=[sums.get((kind, piece), 0) for piece in pieces])
+            ReportSeries(
+                label=label, kind=kind, values=[sums.get((kind, piece), 0) for piece in pieces]
+            )
             for kind, label in ends_in_words().items()
         ]
     labels: dict[str, str] = {}
@@ -256,7 +267,7 @@ def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Li
         name = cell.value if cell.value in top else ""
         numbers_of[name, cell.start] = numbers_of.get((name, cell.start), 0) + cell.sums.number
     lines = [
-        Line(
+        ReportSeries(
             label=labels[value] or value,
             values=[numbers_of.get((value, piece), 0) for piece in pieces],
         )
@@ -264,11 +275,11 @@ def _over_time(numbers: Numbers, by: str, pieces: Sequence[datetime]) -> list[Li
     ]
     if len(totals) > len(top):
         values = [numbers_of.get(("", piece), 0) for piece in pieces]
-        lines.append(Line(label=_(OTHERS), values=values))
+        lines.append(ReportSeries(label=_(OTHERS), values=values))
     return lines
 
 
-def _latencies(numbers: Numbers, found: Sequence[Cell]) -> list[Latency]:
+def _latencies(numbers: Statistics, found: Sequence[Cell]) -> list[Latency]:
     calls: dict[tuple[str, str], list[int]] = {}
     for cell in found:
         if cell.action in {FINISHED, REFUSED}:
@@ -293,7 +304,7 @@ def _latencies(numbers: Numbers, found: Sequence[Cell]) -> list[Latency]:
     ]
 
 
-def _refusals(current: Numbers, before: Numbers) -> list[Refusals]:
+def _refusals(current: Statistics, before: Statistics) -> list[Refusals]:
     old: dict[tuple[str, str], int] = {}
     for cell in before.cells(Dimension.LAYER):
         old[cell.value, cell.second] = old.get((cell.value, cell.second), 0) + cell.sums.number

@@ -46,7 +46,7 @@ _WORDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class EntryPage:
     """Some entries, and the keys of the neighbouring pages, for addresses."""
 
     entries: Sequence[AuditEntry]
@@ -93,7 +93,7 @@ def first_of_calls(
     fits = _fits(wanted, actor) & (also or Q())
     of_call = rows.filter(call_id=OuterRef("call_id"))
     moment = ("created_at", "id")
-    earlier = of_call.filter(beyond("<", moment, [OuterRef(name) for name in moment]))
+    earlier = of_call.filter(key_condition("<", moment, [OuterRef(name) for name in moment]))
     if fits:
         # In a CASE no index serves it, so that the few entries of the call are read, and not all others that fit.
         earlier = earlier.filter(Case(When(fits, then=True), default=False))
@@ -247,7 +247,7 @@ class _Beyond(Func):
         return f"({left}) {self.sign} ({right})", values
 
 
-def beyond(sign: str, columns: Sequence[str], key: Sequence[Any]) -> _Beyond:
+def key_condition(sign: str, columns: Sequence[str], key: Sequence[Any]) -> _Beyond:
     """Give the condition that an entry stands behind (">") or before ("<") a key of those columns."""
     fields: list[Any] = [AuditEntry._meta.get_field(name) for name in columns]
     values = [
@@ -265,7 +265,7 @@ def page_of(
     before: str | None = None,
     after: str | None = None,
     size: int = PAGE_SIZE,
-) -> Page:
+) -> EntryPage:
     """Give one page, found by key: entries that arrive meanwhile shift nothing. A key that is none is ignored."""
     columns = ("created_at", "id") if sort == "created_at" else (sort, "created_at", "id")
     key = _read_key(before or after, columns)
@@ -273,7 +273,7 @@ def page_of(
     is_up = is_ascending != is_backwards
     if key is not None:
         sign = ">" if is_up else "<"
-        rows = rows.filter(beyond(sign, columns, key))
+        rows = rows.filter(key_condition(sign, columns, key))
     order = [name if is_up else f"-{name}" for name in columns]
     found = list(rows.order_by(*order)[: size + 1])
     has_more = len(found) > size
@@ -282,7 +282,7 @@ def page_of(
         entries.reverse()
     has_before = has_more if is_backwards else key is not None
     has_after = True if is_backwards else has_more
-    return Page(
+    return EntryPage(
         entries=entries,
         before=_key_of(entries[0], columns) if entries and has_before else None,
         after=_key_of(entries[-1], columns) if entries and has_after else None,

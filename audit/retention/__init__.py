@@ -9,12 +9,12 @@ from audit.retention.erasing import (
 )
 from audit.retention.holds import active_hold, place_hold, release_hold
 from audit.retention.policies import PolicyChange, change_policy, policy_row
-from audit.retention.removing import Removed, apply_retention, what_would_go
+from audit.retention.removing import RemovalCounts, apply_retention, what_would_go
 
 __all__ = [
     "Erasure",
     "PolicyChange",
-    "Removed",
+    "RemovalCounts",
     "active_hold",
     "apply_retention",
     "change_policy",

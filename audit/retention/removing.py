@@ -31,7 +31,7 @@ _STEP: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Removed:
+class RemovalCounts:
     """How much went, or would go."""
 
     entries: int = 0
@@ -39,21 +39,21 @@ class Removed:
     """Places whose bodies and previews went while their entries stay."""
     is_held: bool = False
 
-    def __add__(self, other: Removed) -> Removed:
-        return Removed(
+    def __add__(self, other: RemovalCounts) -> RemovalCounts:
+        return RemovalCounts(
             entries=self.entries + other.entries,
             bodies=self.bodies + other.bodies,
             is_held=self.is_held or other.is_held,
         )
 
 
-def apply_retention(workspace_id: UUID, *, now: datetime, seconds: float = 60.0) -> Removed:
+def apply_retention(workspace_id: UUID, *, now: datetime, seconds: float = 60.0) -> RemovalCounts:
     """Remove what the workspace does not want to keep; goes on from there at the next run.
 
     Args:
         seconds: after which no further range is begun.
     """
-    removed = Removed()
+    removed = RemovalCounts()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with transaction.atomic():
@@ -64,7 +64,7 @@ def apply_retention(workspace_id: UUID, *, now: datetime, seconds: float = 60.0)
     return removed
 
 
-def what_would_go(workspace_id: UUID, *, now: datetime, most: int = 100_000) -> Removed:
+def what_would_go(workspace_id: UUID, *, now: datetime, most: int = 100_000) -> RemovalCounts:
     """Count what the next runs would remove, up to a bound."""
     chain_id = chain_of(workspace_id)
     first, last = _range_of_entries(workspace_id, now, most)
@@ -72,13 +72,15 @@ def what_would_go(workspace_id: UUID, *, now: datetime, most: int = 100_000) -> 
     first, last = _range_of_bodies(workspace_id, now, most)
     bodies = AuditBody.objects.for_workspace(workspace_id)
     number = bodies.filter(entry_id__in=_ids(chain_id, first, last)).count()
-    return Removed(entries=entries, bodies=number, is_held=active_hold(workspace_id) is not None)
+    return RemovalCounts(
+        entries=entries, bodies=number, is_held=active_hold(workspace_id) is not None
+    )
 
 
-def _remove_some(workspace_id: UUID, now: datetime) -> Removed:
+def _remove_some(workspace_id: UUID, now: datetime) -> RemovalCounts:
     lock_removal(workspace_id)
     if active_hold(workspace_id) is not None:
-        return Removed(is_held=True)
+        return RemovalCounts(is_held=True)
     most = min(MOST_AT_ONCE, MOST_ALONE) if connection.vendor == "sqlite" else MOST_AT_ONCE
     first, last = _range_of_entries(workspace_id, now, most)
     if first <= last:
@@ -87,8 +89,8 @@ def _remove_some(workspace_id: UUID, now: datetime) -> Removed:
     if first <= last:
         remove_bodies(workspace_id, first, last, reason=REASON)
         _record(workspace_id, "bodies", first, last)
-        return Removed(bodies=last - first + 1)
-    return Removed()
+        return RemovalCounts(bodies=last - first + 1)
+    return RemovalCounts()
 
 
 def _range_of_entries(workspace_id: UUID, now: datetime, most: int) -> tuple[int, int]:
@@ -143,12 +145,12 @@ def _last_before(chain_id: UUID, first: int, cutoff: datetime, most: int) -> int
     return last
 
 
-def _remove_entries(workspace_id: UUID, first: int, last: int) -> Removed:
+def _remove_entries(workspace_id: UUID, first: int, last: int) -> RemovalCounts:
     chain_id = chain_of(workspace_id)
     seals = AuditSeal.objects.filter(chain_id=chain_id, seq__range=(first, last))
     if gap := gap_in(chain_id, first, last):
         declare_gap(workspace_id, gap)
-        return Removed()
+        return RemovalCounts()
     number = seals.count()
     rollups.catch_up(workspace_id, last)  # what is removed stays counted
     make_tombstone(
@@ -163,7 +165,7 @@ def _remove_entries(workspace_id: UUID, first: int, last: int) -> Removed:
     _delete(AuditEntry.unscoped.filter(pk__in=ids))
     _delete(seals)
     _record(workspace_id, "entries", first, last)
-    return Removed(entries=number)
+    return RemovalCounts(entries=number)
 
 
 def remove_bodies(workspace_id: UUID, first: int, last: int, *, reason: str) -> None:

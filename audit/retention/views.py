@@ -18,14 +18,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 from audit import retention
 from audit.models import LegalHold
 from audit.retention.forms import ErasureForm, HoldForm, PolicyForm, policy_in_words
-from audit.retention.kept import everything_kept
+from audit.retention.periods import everything_kept
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.formats import whole
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission, has_permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -159,7 +159,7 @@ def _page(request: WorkspaceRequest, **forms: Form) -> HttpResponse:
         "erasure_form": forms.get("erasure_form") or ErasureForm(),
         "holds": holds.rows,
         "ways": ways_from(holds, request.GET, path=settings_url, anchor="#holds-heading"),
-        "address_faults": [holds.fault] if holds.fault else [],
+        "address_faults": page_faults(holds),
         "hold": retention.active_hold(workspace.pk),
         "everything_kept": everything_kept(),
         "next_removal": retention.what_would_go(workspace.pk, now=timezone.now()),

@@ -13,7 +13,7 @@ from django.utils.translation import ngettext, override
 
 from audit.actions import Action
 from audit.exports.formats import FORMATS, Sample
-from audit.exports.pdf import Figure
+from audit.exports.pdf import PdfFigure
 from audit.exports.report_files import PDF, filter_lines, report_document, report_pdf
 from audit.exports.streams import removals_since
 from audit.models import AuditEntry, ReportSchedule, SentFile
@@ -38,7 +38,7 @@ _ENDED: Final = (Action.TOOL_CALL_FINISHED.value, Action.TOOL_CALL_REFUSED.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
+class FileCounts:
     """What a file holds."""
 
     entries: int
@@ -48,7 +48,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mail:
+class ReportMail:
     """What people read."""
 
     subject: str
@@ -86,7 +86,7 @@ def rows_of(sent: SentFile, *, actor: Actor) -> WorkspaceQuerySet[AuditEntry]:
     return matching(entries_of(sent.workspace_id, actor=actor), wanted, actor=actor)
 
 
-def count(rows: WorkspaceQuerySet[AuditEntry], *, most: int | None = None) -> Numbers:
+def count(rows: WorkspaceQuerySet[AuditEntry], *, most: int | None = None) -> FileCounts:
     """Count what a file holds.
 
     Args:
@@ -95,8 +95,8 @@ def count(rows: WorkspaceQuerySet[AuditEntry], *, most: int | None = None) -> Nu
     plain = rows.order_by().values("pk")
     entries = plain[: most + 1 if most else None].count()
     if most and entries > most:
-        return Numbers(entries=most, calls=None, is_more=True)
-    return Numbers(entries=entries, calls=plain.filter(action__in=_ENDED).count())
+        return FileCounts(entries=most, calls=None, is_more=True)
+    return FileCounts(entries=entries, calls=plain.filter(action__in=_ENDED).count())
 
 
 def write(sent: SentFile, *, actor: Actor) -> Iterator[bytes]:
@@ -121,7 +121,7 @@ def begin(sent: SentFile, *, actor: Actor, number: int) -> Sample:
     return FORMATS[sent.format].sample(rows_of(sent, actor=actor), number)
 
 
-def figures_of(sent: SentFile, *, actor: Actor) -> list[Figure]:
+def figures_of(sent: SentFile, *, actor: Actor) -> list[PdfFigure]:
     """Give the numbers at the head of a report; nothing for a file of entries."""
     if sent.format != PDF:
         return []
@@ -131,8 +131,8 @@ def figures_of(sent: SentFile, *, actor: Actor) -> list[Figure]:
 
 
 def mail_of(
-    sent: SentFile, draft: ScheduleDraft, numbers: Numbers, *, link: str, made_by: str
-) -> Mail:
+    sent: SentFile, draft: ScheduleDraft, numbers: FileCounts, *, link: str, made_by: str
+) -> ReportMail:
     """Say what the mail with a file says, in the installation's language.
 
     Args:
@@ -159,7 +159,7 @@ def mail_of(
             told.append(_("You sent this to yourself, to see what “%(name)s” sends.") % values)
         else:
             told.append(_("%(person)s scheduled “%(name)s”: %(time)s.") % values)
-        return Mail(
+        return ReportMail(
             subject=_("Audit log: %(name)s, %(period)s") % values, text="\n\n".join(told) + "\n"
         )
 
@@ -184,7 +184,7 @@ def time_in_words(draft: ScheduleDraft) -> str:
     }
 
 
-def numbers_in_words(numbers: Numbers) -> str:
+def numbers_in_words(numbers: FileCounts) -> str:
     """Say in a sentence how much a file holds."""
     if not numbers.entries:
         return _("Nothing in the log fits, so the file holds no entries.")

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from audit.exports.formats import Sample
-from audit.exports.pdf import Figure
+from audit.exports.pdf import PdfFigure
 from audit.reviews import making
 from audit.reviews.schedules import ScheduleDraft, faults_of
 from audit.reviews.stored_filters import log_query
@@ -36,7 +36,7 @@ _NOT_YET = frozenset({"name", "recipients"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class ReportPreview:
     """The file that would have been made last, and its mail."""
 
     since: datetime
@@ -51,7 +51,7 @@ class Preview:
     in_words: str
     file_name: str
     sample: Sample
-    figures: Sequence[Figure]
+    figures: Sequence[PdfFigure]
     """At the head of a report, which has no rows."""
     size: int | None
     """In bytes, guessed from the first entries; None where that says nothing."""
@@ -74,7 +74,7 @@ class Preview:
 
 def preview_schedule(
     *, workspace: Workspace, actor: Actor, draft: ScheduleDraft, now: datetime
-) -> Preview:
+) -> ReportPreview:
     """Say what the newest file of such a schedule would hold. Nothing is made or sent.
 
     Raises:
@@ -103,7 +103,7 @@ def preview_schedule(
     size = None
     if sample.size and shown:
         size = sample.head_size + sample.size * numbers.entries // shown
-    return Preview(
+    return ReportPreview(
         since=sent.since,
         until=sent.until,
         days=making.days_of(sent),

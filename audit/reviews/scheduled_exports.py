@@ -325,7 +325,7 @@ def _mail(
     draft: ScheduleDraft,
     path: Path,
     to: list[str],
-    numbers: making.Numbers,
+    numbers: making.FileCounts,
     *,
     made_by: str,
 ) -> None:

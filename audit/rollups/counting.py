@@ -23,7 +23,7 @@ from audit.models import (
     Grain,
     RollupCursor,
 )
-from audit.rollups.folding import Fact, Tally, facts_of, fold, next_month, waits_of
+from audit.rollups.folding import CountedEntry, Tally, facts_of, fold, next_month, waits_of
 from workspaces.errors import Conflict
 
 MOST = 2_000
@@ -90,7 +90,7 @@ def roll_up_all(run: timedelta = RUN) -> int:
     """Count what is behind in all chains, in turn, for a limited time; gives how many entries."""
     until = monotonic() + run.total_seconds()
     total = 0
-    waiting = behind()
+    waiting = uncounted_chains()
     while waiting and monotonic() < until:
         left = []
         for chain_id in waiting:
@@ -104,7 +104,7 @@ def roll_up_all(run: timedelta = RUN) -> int:
     return total
 
 
-def behind() -> list[UUID]:
+def uncounted_chains() -> list[UUID]:
     """Give the chains that have sealed entries which are not counted, or not in their months."""
     cursor = RollupCursor.objects.filter(chain_id=OuterRef("chain_id"))
     number = models.BigIntegerField()
@@ -163,7 +163,7 @@ def _make_months(chain_id: UUID) -> None:
             )
 
 
-def tally_of(facts: Iterable[Fact]) -> Tally:
+def tally_of(facts: Iterable[CountedEntry]) -> Tally:
     """Count entries, with their waits."""
     read = list(facts)
     return fold(read, waits_of(read))

@@ -24,7 +24,7 @@ APPROVAL_ENDS = frozenset(
 )
 
 
-class Fact(NamedTuple):
+class CountedEntry(NamedTuple):
     """What of an entry is counted."""
 
     created_at: datetime
@@ -43,7 +43,7 @@ class Fact(NamedTuple):
     call_id: UUID | None
 
 
-class Key(NamedTuple):
+class CounterKey(NamedTuple):
     """Which counter."""
 
     dimension: str
@@ -85,16 +85,16 @@ class Sums(NamedTuple):
 class Tally:
     """Counters and histograms of some entries."""
 
-    counts: dict[Key, Sums] = field(default_factory=dict)
+    counts: dict[CounterKey, Sums] = field(default_factory=dict)
     buckets: dict[Bucket, int] = field(default_factory=dict)
 
 
-def facts_of(rows: QuerySet[AuditEntry]) -> Iterator[Fact]:
+def facts_of(rows: QuerySet[AuditEntry]) -> Iterator[CountedEntry]:
     """Read what is counted of some entries."""
-    return (Fact(*row) for row in rows.values_list(*Fact._fields))
+    return (CountedEntry(*row) for row in rows.values_list(*CountedEntry._fields))
 
 
-def waits_of(facts: Iterable[Fact]) -> Mapping[UUID, datetime]:
+def waits_of(facts: Iterable[CountedEntry]) -> Mapping[UUID, datetime]:
     """Give when approval was asked for, of each call whose wait ended here."""
     read = list(facts)
     calls = {fact.call_id for fact in read if fact.action in APPROVAL_ENDS and fact.call_id}
@@ -111,9 +111,9 @@ def waits_of(facts: Iterable[Fact]) -> Mapping[UUID, datetime]:
     return asked
 
 
-def fold(facts: Iterable[Fact], asked: Mapping[UUID, datetime]) -> Tally:
+def fold(facts: Iterable[CountedEntry], asked: Mapping[UUID, datetime]) -> Tally:
     """Count. `asked` is what `waits_of` says of the same facts."""
-    hours: dict[Key, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
+    hours: dict[CounterKey, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
     buckets: dict[Bucket, int] = defaultdict(int)
     for fact in facts:
         start = fact.created_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
@@ -122,7 +122,7 @@ def fold(facts: Iterable[Fact], asked: Mapping[UUID, datetime]) -> Tally:
         is_call = duration is not None and fact.action == Action.TOOL_CALL_FINISHED
         for dimension, value, second in _places(fact):
             sums = hours[
-                Key(dimension, Grain.HOUR, start, value, second, fact.action, fact.outcome)
+                CounterKey(dimension, Grain.HOUR, start, value, second, fact.action, fact.outcome)
             ]
             sums[0] += 1
             if duration is not None:
@@ -157,7 +157,7 @@ def fold(facts: Iterable[Fact], asked: Mapping[UUID, datetime]) -> Tally:
 _WITH_HISTOGRAM = frozenset({Dimension.ALL, Dimension.SERVER, Dimension.TOOL})
 
 
-def _places(fact: Fact) -> Iterator[tuple[str, str, str]]:
+def _places(fact: CountedEntry) -> Iterator[tuple[str, str, str]]:
     """Every (dimension, value, second) in which the entry counts."""
     yield Dimension.ALL, "", ""
     yield Dimension.SOURCE, fact.source, ""
@@ -174,13 +174,15 @@ def _places(fact: Fact) -> Iterator[tuple[str, str, str]]:
         yield Dimension.LAYER, fact.refused_by, fact.rule
 
 
-def _wait(fact: Fact, asked: Mapping[UUID, datetime]) -> int | None:
+def _wait(fact: CountedEntry, asked: Mapping[UUID, datetime]) -> int | None:
     if fact.action not in APPROVAL_ENDS or fact.call_id is None or fact.call_id not in asked:
         return None
     return max(0, round((fact.created_at - asked[fact.call_id]).total_seconds() * 1000))
 
 
-def _with_days_and_months(hours: Mapping[Key, list[int]], buckets: Mapping[Bucket, int]) -> Tally:
+def _with_days_and_months(
+    hours: Mapping[CounterKey, list[int]], buckets: Mapping[Bucket, int]
+) -> Tally:
     """Add the counters of days and months, which are sums of hours."""
     tally = Tally({key: Sums(*sums) for key, sums in hours.items()}, dict(buckets))
     for key, sums in list(tally.counts.items()):

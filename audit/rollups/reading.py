@@ -25,7 +25,7 @@ from audit.models import (
     RollupCursor,
 )
 from audit.rollups.counting import tally_of
-from audit.rollups.folding import Bucket, Key, Sums, Tally, facts_of, next_month
+from audit.rollups.folding import Bucket, CounterKey, Sums, Tally, facts_of, next_month
 from audit.rollups.pieces import (
     Unit,
     begin_of,
@@ -46,7 +46,7 @@ _SUMS = ("count", "timed", "duration_ms", "waited", "wait_ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class TimeRange:
     """A range of whole hours in UTC; `until` is exclusive. Drawn by minutes, it is one of whole minutes."""
 
     since: datetime
@@ -57,14 +57,14 @@ class Span:
     """Where its days, weeks and months begin at midnight."""
 
     @classmethod
-    def around(cls, since: datetime, until: datetime) -> Span:
+    def around(cls, since: datetime, until: datetime) -> TimeRange:
         """Give the whole hours that hold both moments."""
         first = _floor(since)
         last = _floor(until)
         return cls(since=first, until=last if last == until and last > first else last + _HOUR)
 
     @classmethod
-    def drawn(cls, since: datetime, until: datetime, zone: tzinfo) -> Span:
+    def drawn(cls, since: datetime, until: datetime, zone: tzinfo) -> TimeRange:
         """Give the whole hours or minutes that hold both moments, to be drawn by what fits their distance."""
         unit = unit_of(until - since)
         if unit == "minute":
@@ -80,7 +80,7 @@ class Span:
     def is_long(self) -> bool:
         return self.until - self.since > LONG
 
-    def before(self) -> Span:
+    def before(self) -> TimeRange:
         """Give the range of the same length just before."""
         return replace(self, since=self.since - (self.until - self.since), until=self.since)
 
@@ -197,7 +197,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tail:
+class UncountedEntries:
     """Entries that no counter holds yet: sealed a moment ago, or not sealed yet."""
 
     tally: Tally = field(default_factory=Tally)
@@ -206,12 +206,14 @@ class Tail:
     missing: int = 0
     """More entries than a reader counts wait for their counters: whoever shows numbers has to say so."""
 
-    def counts(self, dimension: str, span: Span) -> Iterator[tuple[Key, Sums]]:
+    def counts(self, dimension: str, span: TimeRange) -> Iterator[tuple[CounterKey, Sums]]:
         for key, sums in self.tally.counts.items():
             if key.dimension == dimension and key.grain == Grain.HOUR and span.holds(key.start):
                 yield key, sums
 
-    def buckets(self, dimension: str, measure: str, span: Span) -> Iterator[tuple[Bucket, int]]:
+    def buckets(
+        self, dimension: str, measure: str, span: TimeRange
+    ) -> Iterator[tuple[Bucket, int]]:
         for place, number in self.tally.buckets.items():
             if (
                 (place.dimension, place.measure) == (dimension, measure)
@@ -221,7 +223,7 @@ class Tail:
                 yield place, number
 
 
-def exactly(workspace_id: UUID, read: Callable[[Tail], T]) -> T:
+def read_with_tail(workspace_id: UUID, read: Callable[[UncountedEntries], T]) -> T:
     """Call `read` with the tail that belongs to the counters it reads.
 
     A worker may move the cursor meanwhile: then it is read again, at last under the cursor's lock.
@@ -236,7 +238,7 @@ def exactly(workspace_id: UUID, read: Callable[[Tail], T]) -> T:
         return read(tail_of(workspace_id, _place(workspace_id)))
 
 
-def tail_of(workspace_id: UUID, place: tuple[int, int]) -> Tail:
+def tail_of(workspace_id: UUID, place: tuple[int, int]) -> UncountedEntries:
     """Count the entries behind a place of the chain, and those that wait for theirs."""
     seq, months_seq = place
     last = seq + MOST_LIVE
@@ -252,14 +254,14 @@ def tail_of(workspace_id: UUID, place: tuple[int, int]) -> Tail:
         missing = max(0, (head or 0) - last)
     if len(facts) == 2 * MOST_LIVE:
         missing += max(0, rows.count() - len(facts))
-    return Tail(tally_of(facts), has_months=months_seq == seq, missing=missing)
+    return UncountedEntries(tally_of(facts), has_months=months_seq == seq, missing=missing)
 
 
 def cells(
     workspace_id: UUID,
     dimension: Dimension,
-    span: Span,
-    tail: Tail,
+    span: TimeRange,
+    tail: UncountedEntries,
     *,
     by_time: bool = False,
     value: str = "",
@@ -301,8 +303,8 @@ def cells(
 
 def in_pieces(
     rows: QuerySet[Any],
-    span: Span,
-    tail: Tail,
+    span: TimeRange,
+    tail: UncountedEntries,
     names: Sequence[str],
     *sums: Aggregate,
     by_time: bool = False,
@@ -325,8 +327,8 @@ def histograms(
     workspace_id: UUID,
     dimension: Dimension,
     measure: str,
-    span: Span,
-    tail: Tail,
+    span: TimeRange,
+    tail: UncountedEntries,
     *,
     by_time: bool = False,
     values: Collection[str] | None = None,
@@ -357,7 +359,7 @@ def histograms(
     return found
 
 
-def first_hour(workspace_id: UUID, tail: Tail) -> datetime | None:
+def first_hour(workspace_id: UUID, tail: UncountedEntries) -> datetime | None:
     """Give when counting begins; None if there is nothing."""
     row = (
         AuditRollup.objects.for_workspace(workspace_id)
@@ -380,7 +382,9 @@ def _floor(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def values_of(workspace_id: UUID, dimension: Dimension, span: Span, tail: Tail) -> dict[str, str]:
+def values_of(
+    workspace_id: UUID, dimension: Dimension, span: TimeRange, tail: UncountedEntries
+) -> dict[str, str]:
     """Give the values of a dimension that occur in a range, each with its second name."""
     rows = AuditRollup.objects.for_workspace(workspace_id).filter(dimension=dimension)
     found: dict[str, str] = {}

@@ -23,7 +23,7 @@ from audit.proof.trellis_verify import (
     head_digest,
     head_label,
 )
-from audit.sealing import checkpoint_misfits, external
+from audit.sealing import checkpoint_mismatches, external_checkpoint
 from audit.sealing.rotation import key_id_after, key_in_use, newest_checkpoint, record_key_change
 from audit.sealing.sealer import sealing_lock
 from workspaces.database import commit_durably, database_now
@@ -77,11 +77,13 @@ def make_checkpoint(
         if not has_lock or (only_if_due and not is_due()):
             return None
         commit_durably()
-        misfit = checkpoint_misfits.find_misfit()
-        if misfit is not None:
-            checkpoint_misfits.declare(misfit)
-    if misfit is not None:
-        checkpoint_misfits.keep(misfit)  # only now: what was entered must not be undone any more
+        mismatch = checkpoint_mismatches.find_mismatch()
+        if mismatch is not None:
+            checkpoint_mismatches.declare(mismatch)
+    if mismatch is not None:
+        checkpoint_mismatches.keep(
+            mismatch
+        )  # only now: what was entered must not be undone any more
     with sealing_lock() as has_lock:
         if not has_lock or (only_if_due and not is_due()):
             return None
@@ -91,10 +93,12 @@ def make_checkpoint(
         made = _write(kind)
         file = _file_of(made)
     for aside in explained:
-        external.explain(aside)
-    present = external.read()
-    if present is None or (present.number < file.number and not external.is_foreign(present)):
-        external.write(file.statement, file.signature)
+        external_checkpoint.explain(aside)
+    present = external_checkpoint.read()
+    if present is None or (
+        present.number < file.number and not external_checkpoint.is_foreign(present)
+    ):
+        external_checkpoint.write(file.statement, file.signature)
     return made
 
 
@@ -174,14 +178,14 @@ def _file_of(made: AuditCheckpoint) -> _File:
         "checkpoint": made.hash,
         "made_at": moment(made.made_at),
         "heads": heads,
-        "installation": external.installation(),
+        "installation": external_checkpoint.installation(),
     }
     return _File(*signed(content, key_in_use(made)), number=made.number)
 
 
 def _explain_restores() -> list[Path]:
     """Say in a statement what was lost by each restore that a person has confirmed; the files of those."""
-    confirmed = checkpoint_misfits.confirmed()
+    confirmed = checkpoint_mismatches.confirmed()
     if not confirmed:
         return []
     rows = AuditCheckpoint.objects.filter(kind=Kind.RESTORED).values_list("statement", flat=True)

@@ -20,7 +20,7 @@ UNREADABLE: Final = (ValueError, TypeError, OverflowError, DataError)
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedEntry:
     """An entry in its place."""
 
     seq: int
@@ -35,11 +35,13 @@ def chain_of(workspace_id: UUID | None) -> UUID:
     return workspace_id or PLATFORM_CHAIN
 
 
-def sealed_after(chain_id: UUID, seq: int, most: int = 1_000) -> list[Sealed]:
+def sealed_after(chain_id: UUID, seq: int, most: int = 1_000) -> list[SealedEntry]:
     """The entries of a chain behind a place, in order; numbers are missing only where retention removed them."""
     seals = list(AuditSeal.objects.filter(chain_id=chain_id, seq__gt=seq).order_by("seq")[:most])
     found = entries_by_id(seal.entry_id for seal in seals)
-    return [Sealed(seal.seq, seal.hash, seal.entry_id, found.get(seal.entry_id)) for seal in seals]
+    return [
+        SealedEntry(seal.seq, seal.hash, seal.entry_id, found.get(seal.entry_id)) for seal in seals
+    ]
 
 
 def entries_by_id(ids: Iterable[UUID]) -> dict[UUID, AuditEntry]:

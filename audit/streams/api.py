@@ -19,8 +19,8 @@ from rest_framework.response import Response
 from audit.models import AuditStream
 from audit.streams.reading import lag_of
 from audit.streams.services import (
-    Start,
     StreamDraft,
+    StreamStart,
     create_stream,
     delete_stream,
     find_faults,
@@ -45,7 +45,7 @@ from workspaces.roles import Permission, require, require_platform_owner
 from workspaces.scoping import WorkspaceQuerySet
 
 _KINDS = AuditStream.Kind.values
-_STARTS = [one.value for one in Start]
+_STARTS = [one.value for one in StreamStart]
 _ONLY_OF_SYSLOG = ("ca_certificates", "client_certificate", "client_key")
 
 
@@ -76,7 +76,7 @@ class StreamChanges(serializers.Serializer[Any]):
 
 class StreamInput(StreamChanges):
     kind = serializers.ChoiceField(_KINDS)
-    start = serializers.ChoiceField(_STARTS, required=False, default=Start.NOW.value)
+    start = serializers.ChoiceField(_STARTS, required=False, default=StreamStart.NOW.value)
 
 
 class StreamRestart(serializers.Serializer[Any]):
@@ -148,7 +148,7 @@ class StreamViewSet(ListRows, RetrieveRow, ApiViewSet, ABC):
         """Send the log there from now on, or from its beginning."""
         self.require_management()
         values = self._read_settings(StreamInput)
-        kind, start = values.pop("kind"), Start(values.pop("start"))
+        kind, start = values.pop("kind"), StreamStart(values.pop("start"))
         is_paused = values.pop("is_paused", False)
         with transaction.atomic():
             stream, secret = create_stream(
@@ -199,7 +199,7 @@ class StreamViewSet(ListRows, RetrieveRow, ApiViewSet, ABC):
     @action(detail=True, methods=["post"])
     def restart(self, request: Request, pk: str) -> Response:
         """Send everything once more, or only what comes from now on."""
-        start = Start(self.read(StreamRestart)["start"])
+        start = StreamStart(self.read(StreamRestart)["start"])
         start_over(stream=self.get_object(), actor=self.actor, start=start)
         return self.answer(self.get_object())
 

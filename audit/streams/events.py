@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action, title_of
 from audit.models import AuditEntry
 from audit.proof.records import record_of
-from audit.sealing.reading import Sealed
+from audit.sealing.reading import SealedEntry
 
 TEST_ACTION = "stream.test"
 _FAILED = frozenset({"tool_error", "transport_error", "timeout", "outcome_unknown"})
@@ -22,7 +22,7 @@ _GRAVE = frozenset({Action.LOG_LOSS.value, Action.ALERT_RAISED.value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class StreamedEntry:
     """What every kind of sink makes its own form of."""
 
     uid: UUID
@@ -53,12 +53,12 @@ class Event:
         return json.dumps(self.as_json(), separators=(",", ":")).replace("\x7f", "\\u007f")
 
 
-def event_of(sealed: Sealed, chain_id: UUID) -> Event | None:
+def event_of(sealed: SealedEntry, chain_id: UUID) -> StreamedEntry | None:
     """The event of a sealed entry; None where retention has removed it."""
     entry = sealed.entry
     if entry is None:
         return None
-    return Event(
+    return StreamedEntry(
         uid=entry.pk,
         chain_id=chain_id,
         seq=sealed.seq,
@@ -72,9 +72,9 @@ def event_of(sealed: Sealed, chain_id: UUID) -> Event | None:
     )
 
 
-def event_for_test(chain_id: UUID) -> Event:
+def event_for_test(chain_id: UUID) -> StreamedEntry:
     """An event that tells of nothing, to see whether it arrives."""
-    return Event(
+    return StreamedEntry(
         uid=uuid7(),
         chain_id=chain_id,
         seq=0,

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from audit.models import AuditStream
-from audit.streams.services import Start, StreamDraft, find_faults
+from audit.streams.services import StreamDraft, StreamStart, find_faults
 from workspaces.pages.seen_values import NoticesOthers
 
 _SYSLOG_ONLY: Final = ("ca_certificates", "client_certificate", "client_key")
@@ -68,8 +68,8 @@ class StreamForm(NoticesOthers, forms.Form):
     start = forms.ChoiceField(
         label=_("Send"),
         choices=[
-            (Start.NOW.value, _("from now on")),
-            (Start.BEGINNING.value, _("everything so far as well")),
+            (StreamStart.NOW.value, _("from now on")),
+            (StreamStart.BEGINNING.value, _("everything so far as well")),
         ],
     )
 
@@ -141,6 +141,6 @@ class StreamForm(NoticesOthers, forms.Form):
         return entered | ({"target": values["target"]} if "target" in values else {})
 
     @property
-    def start_chosen(self) -> Start:
+    def start_chosen(self) -> StreamStart:
         """From where to send."""
-        return Start(self.cleaned_data["start"])
+        return StreamStart(self.cleaned_data["start"])

@@ -18,12 +18,12 @@ from uuid import UUID
 from audit.models import PLATFORM_CHAIN, AuditStream, StreamState
 from audit.streams import claims
 from audit.streams.building import sink_of
-from audit.streams.events import Event, event_for_test
-from audit.streams.reading import Batch, behind, current_heads, cursors_of, next_batch
-from audit.streams.sinks import SEND_SECONDS, Sink, Taken
+from audit.streams.events import StreamedEntry, event_for_test
+from audit.streams.reading import Batch, chains_to_send, current_heads, cursors_of, next_batch
+from audit.streams.sinks import SEND_SECONDS, Sink, SinkReceipt
 from workspaces.database import database_now, is_unavailable, leave_database, wait_for
 from workspaces.errors import DomainError
-from workspaces.webhooks import NotTaken
+from workspaces.webhooks import DeliveryRefused
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def send_due(*, seconds: float = ROUND_SECONDS) -> int:
 
 def _waiting(most: int) -> list[AuditStream]:
     """Streams that are due and have something to send: others must not keep them from their turn."""
-    waiting = (s for s in claims.due_streams() if behind(current_heads(s), cursors_of(s)))
+    waiting = (s for s in claims.due_streams() if chains_to_send(current_heads(s), cursors_of(s)))
     return list(islice(waiting, most))
 
 
@@ -70,7 +70,7 @@ def send_test(stream: AuditStream) -> str:
     async def send() -> str:
         try:
             await _send(sink, [event_for_test(stream.workspace_id or PLATFORM_CHAIN)])
-        except NotTaken as error:
+        except DeliveryRefused as error:
             return error.message
         finally:
             await sink.aclose()
@@ -85,7 +85,7 @@ def send_test(stream: AuditStream) -> str:
 
 def _send_all(runner: asyncio.Runner, streams: Iterable[AuditStream], until: float) -> int:
     """Rows are read and written here, on one thread; meanwhile the loop stands, and sockets wait."""
-    tasks: dict[asyncio.Task[Taken], _Sending] = {}
+    tasks: dict[asyncio.Task[SinkReceipt], _Sending] = {}
     confirmed = 0
     looked_at = time.monotonic()
     try:
@@ -112,7 +112,7 @@ def _send_all(runner: asyncio.Runner, streams: Iterable[AuditStream], until: flo
 
 def _take_on(
     runner: asyncio.Runner,
-    tasks: dict[asyncio.Task[Taken], _Sending],
+    tasks: dict[asyncio.Task[SinkReceipt], _Sending],
     streams: Iterable[AuditStream],
 ) -> None:
     for stream in streams:
@@ -123,7 +123,7 @@ def _take_on(
 
 @contextmanager
 def _letting_go(
-    runner: asyncio.Runner, tasks: dict[asyncio.Task[Taken], _Sending], one: _Sending
+    runner: asyncio.Runner, tasks: dict[asyncio.Task[SinkReceipt], _Sending], one: _Sending
 ) -> Iterator[None]:
     """Let a stream go at once if nothing is under way for it any more, however long others take."""
     try:
@@ -138,7 +138,7 @@ def _let_go(runner: asyncio.Runner, one: _Sending) -> None:
     claims.release(one.stream, one.claim)
 
 
-async def _first_of(tasks: Iterable[asyncio.Task[Taken]]) -> set[asyncio.Task[Taken]]:
+async def _first_of(tasks: Iterable[asyncio.Task[SinkReceipt]]) -> set[asyncio.Task[SinkReceipt]]:
     done, _ = await asyncio.wait(tasks, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
     return done
 
@@ -156,7 +156,7 @@ def _take(stream: AuditStream) -> _Sending | None:
 
 
 def _go_on(
-    runner: asyncio.Runner, tasks: dict[asyncio.Task[Taken], _Sending], one: _Sending
+    runner: asyncio.Runner, tasks: dict[asyncio.Task[SinkReceipt], _Sending], one: _Sending
 ) -> None:
     """Begin with the next batch, if there is one and the stream is still ours."""
     try:
@@ -166,7 +166,7 @@ def _go_on(
 
 
 def _begin_next(
-    runner: asyncio.Runner, tasks: dict[asyncio.Task[Taken], _Sending], one: _Sending
+    runner: asyncio.Runner, tasks: dict[asyncio.Task[SinkReceipt], _Sending], one: _Sending
 ) -> None:
     while claims.renew(one.stream, one.claim):
         one.batch = _next_of(one)
@@ -188,7 +188,7 @@ def _begin_next(
 def _next_of(one: _Sending) -> Batch | None:
     """A batch of the next chain in turn: none holds up the others."""
     if not one.chains:
-        one.chains = behind(current_heads(one.stream), cursors_of(one.stream))
+        one.chains = chains_to_send(current_heads(one.stream), cursors_of(one.stream))
     while one.chains:
         batch = next_batch(one.stream, one.chains.pop(0))
         if batch is not None:
@@ -196,15 +196,15 @@ def _next_of(one: _Sending) -> Batch | None:
     return None
 
 
-async def _send(sink: Sink, events: list[Event]) -> Taken:
+async def _send(sink: Sink, events: list[StreamedEntry]) -> SinkReceipt:
     try:
         async with asyncio.timeout(SEND_SECONDS):
             return await sink.send(events)
     except TimeoutError as error:
-        raise NotTaken("There was no answer in time.") from error
+        raise DeliveryRefused("There was no answer in time.") from error
 
 
-def _note(one: _Sending, task: asyncio.Task[Taken]) -> bool:
+def _note(one: _Sending, task: asyncio.Task[SinkReceipt]) -> bool:
     """Note how a batch went; whether to go on with the stream."""
     assert one.batch is not None
     error = task.exception()
@@ -239,7 +239,7 @@ def _fail(stream: AuditStream, claim: UUID, error: BaseException) -> None:
     message, pause = _CRASHED, None
     if isinstance(error, DomainError):
         message = error.message
-    if isinstance(error, NotTaken):
+    if isinstance(error, DeliveryRefused):
         message, pause = error.message, error.retry_after
     if message == _CRASHED:
         logger.error("stream_crashed", extra={"stream": str(stream.pk)}, exc_info=error)

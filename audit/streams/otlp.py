@@ -16,8 +16,8 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, SeverityNumber
 
-from audit.streams.events import Event
-from audit.streams.sinks import HTTP_BOUNDS, Taken
+from audit.streams.events import StreamedEntry
+from audit.streams.sinks import HTTP_BOUNDS, SinkReceipt
 from workspaces import outbound
 from workspaces.webhooks import post
 
@@ -29,18 +29,18 @@ class OtlpSink:
         self._url = url
         self._client = outbound.client(bounds=HTTP_BOUNDS, headers=headers)
 
-    async def send(self, events: Sequence[Event]) -> Taken:
+    async def send(self, events: Sequence[StreamedEntry]) -> SinkReceipt:
         body = otlp_request(events).SerializeToString()
         answer = await post(
             self._client, self._url, body, {"content-type": "application/x-protobuf"}
         )
-        return Taken(refused=_refused(answer))
+        return SinkReceipt(refused=_refused(answer))
 
     async def aclose(self) -> None:
         await self._client.aclose()
 
 
-def otlp_request(events: Iterable[Event]) -> ExportLogsServiceRequest:
+def otlp_request(events: Iterable[StreamedEntry]) -> ExportLogsServiceRequest:
     """The events as log records of one scope, each with its entry's fields as attributes."""
     request = ExportLogsServiceRequest()
     resource = request.resource_logs.add()

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from audit.models import PLATFORM_CHAIN, AuditStream, StreamCursor
 from audit.sealing.reading import head_of, heads, sealed_after
-from audit.streams.events import Event, event_of
+from audit.streams.events import StreamedEntry, event_of
 
 MOST_ENTRIES: Final = 500
 MOST_BYTES: Final = 2 * 2**20
@@ -24,7 +24,7 @@ class Batch:
     """Entries of one chain, in the order of their seals; empty where retention has removed them all."""
 
     chain_id: UUID
-    events: list[Event]
+    events: list[StreamedEntry]
     upto: int
     """The cursor once the sink has said yes."""
 
@@ -51,7 +51,7 @@ def cursors_of(stream: AuditStream) -> dict[UUID, int]:
     return dict(rows.values_list("chain_id", "seq"))
 
 
-def behind(ends: Mapping[UUID, int], cursors: Mapping[UUID, int]) -> list[UUID]:
+def chains_to_send(ends: Mapping[UUID, int], cursors: Mapping[UUID, int]) -> list[UUID]:
     """The chains that have something to send, the platform's own first."""
     found = [chain for chain, end in ends.items() if end > cursors.get(chain, 0)]
     return sorted(found, key=lambda chain: (chain != PLATFORM_CHAIN, chain))
@@ -60,7 +60,7 @@ def behind(ends: Mapping[UUID, int], cursors: Mapping[UUID, int]) -> list[UUID]:
 def next_batch(stream: AuditStream, chain_id: UUID) -> Batch | None:
     """The next entries of a chain, bounded in number and size; None if there are none."""
     cursor = cursors_of(stream).get(chain_id, 0)
-    events: list[Event] = []
+    events: list[StreamedEntry] = []
     upto, size = cursor, 0
     for sealed in sealed_after(chain_id, cursor, most=MOST_ENTRIES):
         event = event_of(sealed, chain_id)
@@ -79,7 +79,7 @@ def lag_of(stream: AuditStream, ends: Mapping[UUID, int] | None = None) -> Lag:
     """How many sealed entries wait for this sink, and how long the oldest has."""
     ends = current_heads(stream) if ends is None else ends
     cursors = cursors_of(stream)
-    chains = behind(ends, cursors)
+    chains = chains_to_send(ends, cursors)
     entries = sum(ends[chain] - cursors.get(chain, 0) for chain in chains)
     return Lag(entries=entries, seconds=_age(_oldest(chains, cursors)))
 

@@ -36,7 +36,7 @@ MOST_STREAMS = 10
 _OF_TLS: Final = ("ca_certificates", "client_certificate", "client_key")
 
 
-class Start(StrEnum):
+class StreamStart(StrEnum):
     """From where a stream sends."""
 
     NOW = "now"
@@ -64,7 +64,7 @@ def streams_of(workspace_id: UUID | None) -> WorkspaceQuerySet[AuditStream]:
 
 @transaction.atomic
 def create_stream(
-    *, workspace_id: UUID | None, actor: Actor, kind: str, draft: StreamDraft, start: Start
+    *, workspace_id: UUID | None, actor: Actor, kind: str, draft: StreamDraft, start: StreamStart
 ) -> tuple[AuditStream, str]:
     """Begin to send the log to a sink.
 
@@ -93,7 +93,7 @@ def create_stream(
     _fill(stream, draft)
     stream.save()
     StreamState.objects.create(stream=stream)
-    if start is Start.NOW:
+    if start is StreamStart.NOW:
         _skip_to_now(stream)
     record_created(stream, actor=actor)
     return stream, secret
@@ -128,7 +128,7 @@ def pause_stream(*, stream: AuditStream, actor: Actor, is_paused: bool) -> None:
 
 
 @transaction.atomic
-def start_over(*, stream: AuditStream, actor: Actor, start: Start) -> None:
+def start_over(*, stream: AuditStream, actor: Actor, start: StreamStart) -> None:
     """Send everything once more from the beginning, or only what comes from now on."""
     _require(actor, stream.workspace_id)
     hold(stream)
@@ -137,7 +137,7 @@ def start_over(*, stream: AuditStream, actor: Actor, start: Start) -> None:
         claim=None, claimed_until=None, next_attempt_at=None
     )
     StreamCursor.objects.filter(stream=stream).delete()
-    if start is Start.NOW:
+    if start is StreamStart.NOW:
         _skip_to_now(stream)
     _tell_start(stream, actor, start)
 
@@ -270,7 +270,7 @@ def _try_soon(stream: AuditStream) -> None:
     StreamState.objects.filter(stream=stream).update(next_attempt_at=database_now())
 
 
-def _tell_start(stream: AuditStream, actor: Actor, start: Start) -> None:
+def _tell_start(stream: AuditStream, actor: Actor, start: StreamStart) -> None:
     configuration_changed.send(
         sender=AuditStream,
         change=ConfigurationChange(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from audit.streams.events import Event
+from audit.streams.events import StreamedEntry
 from workspaces import outbound
 from workspaces.webhooks import CONNECT_SECONDS, MOST_ANSWER_BYTES
 
@@ -18,7 +18,7 @@ HTTP_BOUNDS: Final = outbound.Bounds(
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class SinkReceipt:
     """The sink has said yes to a batch."""
 
     refused: int = 0
@@ -28,7 +28,7 @@ class Taken:
 class Sink(Protocol):
     """One sink, for as long as one round of sending."""
 
-    async def send(self, events: Sequence[Event]) -> Taken:
+    async def send(self, events: Sequence[StreamedEntry]) -> SinkReceipt:
         """Send a batch, and return once the sink has it.
 
         Raises:

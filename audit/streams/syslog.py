@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from datetime import UTC
 from typing import Final
 
-from audit.streams.events import Event
-from audit.streams.sinks import Taken
+from audit.streams.events import StreamedEntry
+from audit.streams.sinks import SinkReceipt
 from workspaces import outbound
-from workspaces.webhooks import CONNECT_SECONDS, NotTaken
+from workspaces.webhooks import CONNECT_SECONDS, DeliveryRefused
 
 _FACILITY: Final = 13  # log audit
 _WARNING, _NOTICE = 4, 5
@@ -43,7 +43,7 @@ class SyslogSink:
         self._context = context
         self._hostname = hostname
 
-    async def send(self, events: Sequence[Event]) -> Taken:
+    async def send(self, events: Sequence[StreamedEntry]) -> SinkReceipt:
         frames = b"".join(framed(message_of(event, hostname=self._hostname)) for event in events)
         try:
             _reader, writer = await outbound.connect_tls(
@@ -54,28 +54,30 @@ class SyslogSink:
                 connect_seconds=CONNECT_SECONDS,
             )
         except ssl.SSLCertVerificationError as error:
-            raise NotTaken("Its certificate is not trusted, or is another host's.") from error
+            raise DeliveryRefused(
+                "Its certificate is not trusted, or is another host's."
+            ) from error
         except ssl.SSLError as error:
-            raise NotTaken("A TLS connection could not be made.") from error
+            raise DeliveryRefused("A TLS connection could not be made.") from error
         except TimeoutError as error:
-            raise NotTaken("There was no answer in time.") from error
+            raise DeliveryRefused("There was no answer in time.") from error
         except PermissionError as error:
-            raise NotTaken(outbound.NETWORK_REFUSED) from error
+            raise DeliveryRefused(outbound.NETWORK_REFUSED) from error
         except OSError as error:
-            raise NotTaken("It could not be reached.") from error
+            raise DeliveryRefused("It could not be reached.") from error
         try:
             await _hand_over(writer, frames)
         finally:
             with contextlib.suppress(Exception):
                 writer.transport.abort()
             await asyncio.sleep(0)
-        return Taken()
+        return SinkReceipt()
 
     async def aclose(self) -> None:
         """Nothing stays open."""
 
 
-def message_of(event: Event, *, hostname: str) -> bytes:
+def message_of(event: StreamedEntry, *, hostname: str) -> bytes:
     """One RFC 5424 message. All of it is printable ASCII, so no value can end it or begin another (SEC-106)."""
     severity = _WARNING if event.is_warning else _NOTICE
     moment = event.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -103,14 +105,14 @@ async def _hand_over(writer: asyncio.StreamWriter, frames: bytes) -> None:
     """Write it, wait until the other machine has it, and end the connection in good order.
 
     Raises:
-        NotTaken: the other side ended it, does not read, or refuses our certificate, which TLS 1.3 tells only here.
+        DeliveryRefused: the other side ended it, does not read, or refuses our certificate, which TLS 1.3 tells only here.
     """
     try:
         writer.write(frames)
         await writer.drain()
         await _until_acknowledged(writer)
     except (OSError, ValueError) as error:  # a line that is gone has no number any more
-        raise NotTaken(_ENDED) from error
+        raise DeliveryRefused(_ENDED) from error
     try:
         writer.close()
         await writer.wait_closed()
@@ -118,20 +120,20 @@ async def _hand_over(writer: asyncio.StreamWriter, frames: bytes) -> None:
         pass  # its machine has acknowledged everything, and it only did not say goodbye
     except ssl.SSLError as error:
         if error.reason != _LATE_DATA:
-            raise NotTaken(_ENDED) from error
+            raise DeliveryRefused(_ENDED) from error
     except OSError as error:
-        raise NotTaken(_ENDED) from error
+        raise DeliveryRefused(_ENDED) from error
 
 
 async def _until_acknowledged(writer: asyncio.StreamWriter) -> None:
     """Wait until the other machine has everything, seen twice. Source: tcp(7), SIOCOUTQ.
 
     Raises:
-        NotTaken: it has ended the connection, or does not read.
+        DeliveryRefused: it has ended the connection, or does not read.
     """
     line = writer.get_extra_info("socket")
     if line is None:  # so Python tells from 3.13 on that the connection is gone
-        raise NotTaken(_ENDED)
+        raise DeliveryRefused(_ENDED)
     seen = 0
     for _ in range(round(_ACKNOWLEDGE_SECONDS / _LOOK_SECONDS)):
         raw = fcntl.ioctl(line.fileno(), termios.TIOCOUTQ, b"\0" * 4)
@@ -140,4 +142,4 @@ async def _until_acknowledged(writer: asyncio.StreamWriter) -> None:
         if seen == 2:
             return
         await asyncio.sleep(_LOOK_SECONDS)
-    raise NotTaken("It does not read what it is sent.")
+    raise DeliveryRefused("It does not read what it is sent.")

@@ -22,7 +22,7 @@ from audit.models import AuditStream, StreamState
 from audit.streams import services
 from audit.streams.forms import StreamForm
 from audit.streams.reading import Lag, lag_of
-from audit.streams.services import Start, streams_of
+from audit.streams.services import StreamStart, streams_of
 from audit.views.header import header_of
 from workspaces.errors import NotFound
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class StreamScope:
     """Whose streams a page is about."""
 
     workspace_id: UUID | None
@@ -42,7 +42,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class StreamRow:
     """A stream as the page shows it."""
 
     stream: AuditStream
@@ -153,14 +153,14 @@ def change(
     return redirect(scope.url)
 
 
-_STARTS: Final = {"from-now": Start.NOW, "from-beginning": Start.BEGINNING}
+_STARTS: Final = {"from-now": StreamStart.NOW, "from-beginning": StreamStart.BEGINNING}
 _FROM: Final = {
     "from-now": gettext_lazy("“%(name)s” goes on from now."),
     "from-beginning": gettext_lazy("“%(name)s” goes on from the beginning of the log."),
 }
 
 
-def _scope(request: WorkspaceRequest, slug: str | None) -> Scope:
+def _scope(request: WorkspaceRequest, slug: str | None) -> StreamScope:
     """Whose streams are meant.
 
     Raises:
@@ -170,11 +170,13 @@ def _scope(request: WorkspaceRequest, slug: str | None) -> Scope:
     if slug is None:
         if not request.user.is_superuser:
             raise Http404
-        return Scope(workspace_id=None, url=reverse("audit:platform_streams"), can_manage=True)
+        return StreamScope(
+            workspace_id=None, url=reverse("audit:platform_streams"), can_manage=True
+        )
     assert request.workspace is not None
     workspace_id = request.workspace.pk
     require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace_id)
-    return Scope(
+    return StreamScope(
         workspace_id=workspace_id,
         url=reverse("audit:streams", args=[slug]),
         can_manage=has_permission(
@@ -183,14 +185,14 @@ def _scope(request: WorkspaceRequest, slug: str | None) -> Scope:
     )
 
 
-def _context(scope: Scope) -> dict[str, Any]:
+def _context(scope: StreamScope) -> dict[str, Any]:
     rows = streams_of(scope.workspace_id).select_related("state")
     return {"scope": scope, "rows": [row_of(stream) for stream in rows]}
 
 
 def _page(
     request: WorkspaceRequest,
-    scope: Scope,
+    scope: StreamScope,
     *,
     form: tuple[str, StreamForm] | None = None,
     secret: str = "",
@@ -208,7 +210,7 @@ def _page(
     return header | _context(scope) | {"section": "audit", "forms": forms, "new_secret": secret}
 
 
-def row_of(stream: AuditStream) -> Row:
+def row_of(stream: AuditStream) -> StreamRow:
     """How a stream goes, in a word."""
     state, lag = stream.state, lag_of(stream)
     if stream.is_paused:
@@ -220,7 +222,7 @@ def row_of(stream: AuditStream) -> Row:
     else:
         tone, word = "ok", "Sending"
     next_at, now = state.next_attempt_at, timezone.now()
-    return Row(
+    return StreamRow(
         stream=stream,
         state=state,
         lag=lag,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from audit.streams.events import Event
-from audit.streams.sinks import HTTP_BOUNDS, Taken
+from audit.streams.events import StreamedEntry
+from audit.streams.sinks import HTTP_BOUNDS, SinkReceipt
 from workspaces import outbound
 from workspaces.webhooks import post_signed
 
@@ -20,7 +20,7 @@ class WebhookSink:
         self._stream = stream
         self._client = outbound.client(bounds=HTTP_BOUNDS, headers=headers)
 
-    async def send(self, events: Sequence[Event]) -> Taken:
+    async def send(self, events: Sequence[StreamedEntry]) -> SinkReceipt:
         first, last = events[0], events[-1]
         batch = f"{self._stream}.{first.chain_id}.{first.seq}-{last.seq}"
         body = json.dumps(
@@ -33,7 +33,7 @@ class WebhookSink:
             separators=(",", ":"),
         ).encode()
         await post_signed(self._client, self._url, body, event_id=batch, secret=self._secret)
-        return Taken()
+        return SinkReceipt()
 
     async def aclose(self) -> None:
         await self._client.aclose()

@@ -15,7 +15,7 @@ from audit.proof.signing import signed
 from audit.proof.trellis_verify import EXPORT_FORMAT, MOST_FINDINGS, Record, canonical
 from audit.sealing.rotation import key_in_use
 from audit.services import EntryDraft, record
-from audit.verification.stored import hidden, unsealed
+from audit.verification.stored import hidden_entries, unsealed_entries
 from audit.verification.stream import LogStream
 from workspaces.actors import Actor
 
@@ -55,7 +55,7 @@ def proof_records(workspace_id: UUID | None) -> Iterator[Record]:
         counts[_COUNTED[item["record"]]] += 1
         yield item
     newest = AuditCheckpoint.objects.filter(number=stream.newest).first()
-    found = [*stream.doubts, *unsealed(workspace_id), *hidden(workspace_id)]
+    found = [*stream.doubts, *unsealed_entries(workspace_id), *hidden_entries(workspace_id)]
     content = {
         "format": EXPORT_FORMAT,
         "scope": scope,

@@ -7,7 +7,7 @@ import logging
 from audit.proof.trellis_verify import WHOLE
 from audit.verification.online import verify
 from workspaces.actors import Actor, Source
-from workspaces.database.applied import is_of_this_version
+from workspaces.database.migration_state import is_of_this_version
 
 logger = logging.getLogger(__name__)
 

@@ -27,17 +27,17 @@ from audit.proof.trellis_verify import (
     INCOMPLETE,
     UNREADABLE,
     WHOLE,
-    Malformed,
+    MalformedRecord,
     Record,
-    Report,
+    VerificationReport,
     Verifier,
 )
-from audit.sealing import external
-from audit.sealing.reading import Sealed
+from audit.sealing import external_checkpoint
+from audit.sealing.reading import SealedEntry
 from audit.sealing.rotation import key_id_after
 from audit.services import EntryDraft, record
 from audit.storable import mapping_of
-from audit.verification.stored import hidden, unsealed
+from audit.verification.stored import hidden_entries, unsealed_entries
 from audit.verification.stream import Cursor, LogStream, News
 from workspaces.actors import Actor
 
@@ -57,7 +57,7 @@ def verify(
     outside: Record | None = None,
     is_incremental: bool = False,
     progress: Progress | None = None,
-) -> Report:
+) -> VerificationReport:
     """Check the log of one workspace, or all of it, and record the result.
 
     Args:
@@ -96,7 +96,7 @@ def _check(
     outside: Record | None,
     is_incremental: bool,
     progress: Progress | None,
-) -> Report:
+) -> VerificationReport:
     doubt = None
     if outside is None:
         outside, doubt = _outside()
@@ -120,14 +120,14 @@ def _check(
         for name, (seq, hash_) in stream.tops.items():
             if verifier.place_of(name) < seq:
                 verifier.stand(name, seq, hash_, "the database")
-    except (Malformed, ValueError, TypeError, DataError) as error:
+    except (MalformedRecord, ValueError, TypeError, DataError) as error:
         report.add(UNREADABLE, f"The log cannot be read: {error}.")
     if report.checkpoint is None and not report.findings_in_all:
         verifier.trust_nothing()
     report = verifier.finish(needs_end=False)
     _look_past_the_seals(stream, workspace_id, report)
     _look_for_late(report)
-    for aside in external.kept_aside():
+    for aside in external_checkpoint.kept_aside():
         text = f"An old copy of the database was restored, which nobody has confirmed yet ({aside.name})."
         report.add(INCOMPLETE, text)
     if doubt is not None:
@@ -140,12 +140,12 @@ def _check(
 def _outside() -> tuple[Record | None, str | None]:
     """The checkpoint file, or why the one that is there cannot be compared with."""
     try:
-        kept = external.read_strictly()
-    except external.Unreadable:
+        kept = external_checkpoint.read_strictly()
+    except external_checkpoint.CheckpointFileUnreadable:
         return None, "The checkpoint file outside the database cannot be read, or is not signed."
     if kept is None:
         return None, None
-    if external.is_foreign(kept):
+    if external_checkpoint.is_foreign(kept):
         return None, "The checkpoint file outside the database is of another installation."
     return kept.as_record, None
 
@@ -156,7 +156,7 @@ class _Bodies:
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
 
-    def inspect(self, chain: str, batch: list[Sealed], news: News) -> None:
+    def inspect(self, chain: str, batch: list[SealedEntry], news: News) -> None:
         """Look at a batch; what was erased while it was read is looked at once more."""
         places = {sealed.entry_id: sealed.seq for sealed in batch if sealed.entry is not None}
         entries = [sealed.entry for sealed in batch if sealed.entry is not None]
@@ -198,15 +198,17 @@ def _has_foreign_preview(entry: AuditEntry) -> bool:
     )
 
 
-def _look_past_the_seals(stream: LogStream, workspace_id: UUID | None, report: Report) -> None:
+def _look_past_the_seals(
+    stream: LogStream, workspace_id: UUID | None, report: VerificationReport
+) -> None:
     """Add what no seal tells: marks, stored forms, numbers, and the triggers that keep the log append-only."""
-    for found in (*stream.doubts, *unsealed(workspace_id), *hidden(workspace_id)):
+    for found in (*stream.doubts, *unsealed_entries(workspace_id), *hidden_entries(workspace_id)):
         report.add(ALTERED, found.text, found.chain, found.seq)
     for fault in trigger_check.find_faults():
         report.add(ALTERED, fault)
 
 
-def _look_for_late(report: Report) -> None:
+def _look_for_late(report: VerificationReport) -> None:
     """Say when sealing does not keep up."""
     oldest = PendingSeal.objects.order_by("id").first()
     waiting = (
@@ -216,7 +218,7 @@ def _look_for_late(report: Report) -> None:
         report.notes.append("Entries have waited for their seal for more than a minute.")
 
 
-def _keep_cursor(report: Report) -> None:
+def _keep_cursor(report: VerificationReport) -> None:
     """Remember how far it is whole: where the chains stood at the newest checkpoint."""
     stated = {UUID(name): head for name, head in report.stated.items()}
     # In the order in which sealing takes them, too.

@@ -24,7 +24,7 @@ _SPELLED: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class EntryProblem:
     """What is wrong with an entry although its seal fits."""
 
     text: str
@@ -57,15 +57,15 @@ def misspelled(entries: Iterable[AuditEntry]) -> dict[UUID, str]:
     return found
 
 
-def spelling_doubts(chain: str, entries: dict[AuditEntry, int]) -> Iterator[Doubt]:
+def spelling_doubts(chain: str, entries: dict[AuditEntry, int]) -> Iterator[EntryProblem]:
     """The same in words; entries with their places."""
     seqs = {entry.pk: seq for entry, seq in entries.items()}
     for pk, column in misspelled(entries).items():
         text = f"Entry {pk} is stored in another form than Trellis writes ({column}), so filters do not find it."
-        yield Doubt(text, chain, seqs[pk])
+        yield EntryProblem(text, chain, seqs[pk])
 
 
-def unsealed(workspace_id: UUID | None) -> Iterator[Doubt]:
+def unsealed_entries(workspace_id: UUID | None) -> Iterator[EntryProblem]:
     """Entries that are neither sealed nor wait to be: they came in, or lost their seal, behind the log's back."""
     entries = AuditEntry.objects.across_workspaces()
     if workspace_id is not None:
@@ -78,10 +78,10 @@ def unsealed(workspace_id: UUID | None) -> Iterator[Doubt]:
     names = found.order_by().values_list(_text("id"), _text("workspace_id"))
     for name, workspace in names[:_MOST_NAMED]:
         text = f"Entry {_named(name)} has no seal and does not wait for one."
-        yield Doubt(text, _named(workspace) if workspace else str(PLATFORM_CHAIN))
+        yield EntryProblem(text, _named(workspace) if workspace else str(PLATFORM_CHAIN))
 
 
-def hidden(workspace_id: UUID | None) -> Iterator[Doubt]:
+def hidden_entries(workspace_id: UUID | None) -> Iterator[EntryProblem]:
     """Sealed entries that the pages of their workspace do not count, each by its name, and how many those count."""
     entries = AuditEntry.unscoped.filter(pk=OuterRef("entry_id"))
     seals = AuditSeal.objects.all()
@@ -102,11 +102,11 @@ def hidden(workspace_id: UUID | None) -> Iterator[Doubt]:
             text = (
                 f"Entry {seal.entry_id} is sealed, but the pages of its workspace do not show it."
             )
-            yield Doubt(text, str(seal.chain_id), seal.seq)
+            yield EntryProblem(text, str(seal.chain_id), seal.seq)
     for head in _counted(heads):
         if head["counted"] < head["sealed"] + head["waiting"]:
             text = f"Pages count {head['counted']} entries here; {head['sealed'] + head['waiting']} are sealed or wait to be."
-            yield Doubt(text, str(head["chain_id"]))
+            yield EntryProblem(text, str(head["chain_id"]))
 
 
 def _counted(heads: models.QuerySet[AuditHead]) -> Iterator[Mapping[str, Any]]:

@@ -15,8 +15,8 @@ from audit.models import AuditCheckpoint, AuditHead, AuditSeal, AuditTombstone
 from audit.proof.marks import first_demanding, is_marked
 from audit.proof.records import moment, record_of
 from audit.proof.trellis_verify import Record
-from audit.sealing.reading import Sealed, head_of, heads_of, sealed_after
-from audit.verification.stored import Doubt, spelling_doubts
+from audit.sealing.reading import SealedEntry, head_of, heads_of, sealed_after
+from audit.verification.stored import EntryProblem, spelling_doubts
 
 _CHECKPOINTS: Final = 500
 _TOMBSTONES: Final = 1_000
@@ -28,7 +28,7 @@ _MOST_AHEAD: Final = 20_000
 
 News = Callable[[], Iterator[Record]]
 """The tombstones that came in since the last look."""
-Inspect = Callable[[str, list[Sealed], News], None]
+Inspect = Callable[[str, list[SealedEntry], News], None]
 
 
 @dataclass(slots=True)
@@ -63,11 +63,11 @@ class LogStream:
         # Read behind the newest checkpoint: then no checkpoint speaks of more than is read.
         self.tops = self._read_tops()
         self._places = {name: head[0] for name, head in self._cursor.heads.items()}
-        self._ahead: dict[str, deque[Sealed]] = {}
+        self._ahead: dict[str, deque[SealedEntry]] = {}
         self._batch = max(_LEAST, min(_MOST, _MOST_AHEAD // max(1, len(self.tops))))
         self._tombstones: set[UUID] = set()
         self._are_marked = False
-        self.doubts: list[Doubt] = []
+        self.doubts: list[EntryProblem] = []
         """What is wrong with entries although their seals fit; complete when all has been read."""
 
     def _read_tops(self) -> dict[str, tuple[int, str]]:
@@ -137,7 +137,7 @@ class LogStream:
                 sealed.entry, content, is_demanded=self._are_marked
             ):
                 text = f"Entry {sealed.entry_id} was not written by Trellis: it has no valid mark."
-                self.doubts.append(Doubt(text, name, place))
+                self.doubts.append(EntryProblem(text, name, place))
             yield {
                 "record": "entry",
                 "chain": name,
@@ -147,7 +147,7 @@ class LogStream:
             }
         self._places[name] = max(place, self._places.get(name, 0))
 
-    def _read_ahead(self, name: str, place: int) -> deque[Sealed]:
+    def _read_ahead(self, name: str, place: int) -> deque[SealedEntry]:
         found = sealed_after(UUID(name), place, self._batch)
         while found and not (batch := _still_sealed(found)):
             found = sealed_after(UUID(name), place, self._batch)
@@ -184,7 +184,7 @@ class LogStream:
             }
 
 
-def _still_sealed(batch: list[Sealed]) -> list[Sealed]:
+def _still_sealed(batch: list[SealedEntry]) -> list[SealedEntry]:
     """The batch without what retention removed between the reading of its seals and of its entries."""
     gone = [sealed.entry_id for sealed in batch if sealed.entry is None]
     if not gone:

@@ -19,16 +19,16 @@ from django.views.decorators.http import require_GET
 from audit import reports
 from audit.actions import Action
 from audit.filters import ENDED, FAILED, read_filter
-from audit.health import Finding, findings, health
+from audit.health import LogFinding, findings, health
 from audit.models import PLATFORM_CHAIN, AuditEntry
 from audit.reports.overview import PLATFORM_DAYS, PlatformRow, platform_entries, platform_rows
-from audit.rollups.reading import Span
+from audit.rollups.reading import TimeRange
 from audit.views.entry import bodies_of, changes_of, facts_of
 from audit.views.parts import described, workspace_of
 from audit.views.rows import shown_rows
 from workspaces.models import Workspace
 from workspaces.pages.parts import for_platform_owner
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -110,7 +110,7 @@ def own_entry(request: WorkspaceRequest, workspace_slug: str, entry_id: UUID) ->
 def platform(request: WorkspaceRequest) -> HttpResponse:
     """All workspaces in numbers, for the platform's owner: never what was sent or came back."""
     now = timezone.now()
-    span = Span.around(now - timedelta(days=PLATFORM_DAYS), now)
+    span = TimeRange.around(now - timedelta(days=PLATFORM_DAYS), now)
     numbers = platform_rows(span)
     workspaces = page_in_address(Workspace.objects.all(), request.GET, _WORKSPACES_AFTER, by="name")
     own = page_in_address(platform_entries(), request.GET, _ENTRIES_AFTER, by="-id")
@@ -126,12 +126,12 @@ def platform(request: WorkspaceRequest) -> HttpResponse:
         "platform_numbers": numbers.get(PLATFORM_CHAIN),
         "entries": [described(entry) for entry in own.rows],
         "entry_ways": ways_from(own, request.GET, _ENTRIES_AFTER, anchor="#own-heading"),
-        "address_faults": [one.fault for one in (workspaces, own) if one.fault],
+        "address_faults": page_faults(workspaces, own),
     }
     return render(request, "audit/platform.html", context)
 
 
-def _findings() -> list[tuple[Finding, str]]:
+def _findings() -> list[tuple[LogFinding, str]]:
     """What the last verification found, each with the name of its workspace."""
     found = findings()
     named = Workspace.objects.filter(pk__in=[one.chain for one in found if one.chain])

@@ -25,7 +25,7 @@ from audit.reports import CallRow, CallState
 from audit.reports.figures import spoken_time
 from audit.reports.providers import call_actions_of, rule_in_words
 from audit.storable import mapping_of
-from audit.views.entry import Body, Fact, bodies_of, facts_of, record_opened
+from audit.views.entry import EntryBody, EntryField, bodies_of, facts_of, record_opened
 from audit.views.parts import around, described, found_by, workspace_of
 from audit.views.rows import outcome_of, title_of_call
 from audit.views.words import layer_in_words
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Permit:
+class CallDecision:
     """One thing that decided whether the call was sent."""
 
     title: str | Promise
@@ -128,11 +128,11 @@ _SENDING = frozenset(
 )
 
 
-def bodies_for(row: CallRow, actor: Actor) -> tuple[Body | None, Body | None, bool]:
+def bodies_for(row: CallRow, actor: Actor) -> tuple[EntryBody | None, EntryBody | None, bool]:
     """Give what was sent and what came back, and whether the actor may not read them."""
     if not reports.may_see_bodies(row.about, actor=actor):
         return None, None, True
-    found: dict[str, Body] = {}
+    found: dict[str, EntryBody] = {}
     # The newest that has one: a person may have changed the arguments before they approved.
     for entry in reversed(row.entries):
         if entry.arguments_size is not None or entry.result_size is not None:
@@ -147,14 +147,14 @@ def turn_url(entries: Iterable[AuditEntry], workspace_slug: str) -> str:
     return reverse("chat:turn", args=[workspace_slug, found]) if found else ""
 
 
-def _permits(entries: Sequence[AuditEntry]) -> list[Permit]:
+def _permits(entries: Sequence[AuditEntry]) -> list[CallDecision]:
     found = []
     for entry in entries:
         if entry.action in _DECIDING:
             told = {**mapping_of(entry.details), **mapping_of(entry.approval)}
             reason = next((told[name] for name in ("note", "reason") if told.get(name)), "")
             found.append(
-                Permit(
+                CallDecision(
                     title=getattr(described(entry), "action_label", entry.action),
                     who=entry.actor_label,
                     at=entry.created_at,
@@ -171,7 +171,7 @@ def _with_places(entries: Sequence[AuditEntry]) -> list[tuple[AuditEntry, AuditS
     return [(described(entry), seals.get(entry.pk)) for entry in entries]
 
 
-def _technical(row: CallRow, audit_url: str) -> list[tuple[str, list[Fact]]]:
+def _technical(row: CallRow, audit_url: str) -> list[tuple[str, list[EntryField]]]:
     """Everything else that the entries say, of the one that knows most."""
     told = dict(facts_of(row.end or row.about, log_url=audit_url))
     first = dict(facts_of(row.about, log_url=audit_url))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class EntryBody:
     """Arguments or result, as an auditor sees them."""
 
     title: str
@@ -42,7 +42,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ChangedField:
     """One field of a changed setting; secrets are masked since before they were recorded."""
 
     field: str
@@ -51,7 +51,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class EntryField:
     """One thing that an entry says."""
 
     label: str
@@ -130,7 +130,7 @@ def record_opened(entry: AuditEntry, request: WorkspaceRequest) -> None:
     )
 
 
-def bodies_of(entry: AuditEntry) -> list[Body]:
+def bodies_of(entry: AuditEntry) -> list[EntryBody]:
     """Give arguments and result: whole where they are kept, else what the entry itself shows of them."""
     try:
         whole = read_body(entry)
@@ -143,7 +143,7 @@ def bodies_of(entry: AuditEntry) -> list[Body]:
             kept = getattr(whole, name) if whole else None
             text = _pretty(kept if kept is not None else getattr(entry, f"{name}_preview"))
             commitment = getattr(entry, f"{name}_commitment")
-            found.append(Body(title=title, text=text, size=size, commitment=commitment))
+            found.append(EntryBody(title=title, text=text, size=size, commitment=commitment))
     return found
 
 
@@ -154,14 +154,14 @@ def _pretty(text: str) -> str:
         return text  # it was cut, or it is no JSON
 
 
-def changes_of(entry: AuditEntry) -> list[Change]:
+def changes_of(entry: AuditEntry) -> list[ChangedField]:
     if entry.action != Action.CONFIG_CHANGED:
         return []
     details = mapping_of(entry.details)
     before, after = (mapping_of(details.get(name)) for name in ("before", "after"))
     names = sorted({*before, *after})
     return [
-        Change(field=name, before=_shown(before.get(name)), after=_shown(after.get(name)))
+        ChangedField(field=name, before=_shown(before.get(name)), after=_shown(after.get(name)))
         for name in names
     ]
 
@@ -172,7 +172,7 @@ def _shown(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fact]]]:
+def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[EntryField]]]:
     """Everything that is no body, grouped; what is empty is left out.
 
     Args:
@@ -182,7 +182,9 @@ def facts_of(entry: AuditEntry, *, log_url: str = "") -> list[tuple[str, list[Fa
         (
             heading,
             [
-                Fact(label=gettext(label), value=value, url=_same(entry, label, value, log_url))
+                EntryField(
+                    label=gettext(label), value=value, url=_same(entry, label, value, log_url)
+                )
                 for label, value in rows.items()
                 if value not in (None, "")
             ],

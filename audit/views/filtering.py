@@ -68,8 +68,8 @@ def filter_context(
 
 
 def _with_chosen(
-    wanted: EntryFilter, choices: reports.Choices, workspace_id: UUID
-) -> reports.Choices:
+    wanted: EntryFilter, choices: reports.FilterChoices, workspace_id: UUID
+) -> reports.FilterChoices:
     """Add the chosen person by their name, if they did nothing in this time or are beyond those that are listed."""
     if wanted.user_id is None or any(value == wanted.user for value, _ in choices.users):
         return choices
@@ -77,7 +77,7 @@ def _with_chosen(
     return replace(choices, users=[*choices.users, (wanted.user, name)])
 
 
-def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str, Any]]:
+def _boxes(wanted: EntryFilter, choices: reports.FilterChoices) -> dict[str, dict[str, Any]]:
     """Give the panel's fields by name: a choice, a pair of numbers, or a text."""
     typed = wanted.typed
     selects: dict[str, tuple[str, Sequence[tuple[str, str]]]] = {
@@ -116,7 +116,7 @@ def _boxes(wanted: EntryFilter, choices: reports.Choices) -> dict[str, dict[str,
 
 
 def _chips(
-    wanted: EntryFilter, choices: reports.Choices, page_url: str, usual: str
+    wanted: EntryFilter, choices: reports.FilterChoices, page_url: str, usual: str
 ) -> list[dict[str, Any]]:
     """Give each filter that is set, in words, with the address without it."""
     return [
@@ -136,7 +136,7 @@ def known_filters(workspace_id: UUID, *, without: frozenset[str]) -> dict[str, A
     return {**known, "keys": [one for one in known["keys"] if one[0] not in without]}
 
 
-def _known(choices: reports.Choices) -> dict[str, Any]:
+def _known(choices: reports.FilterChoices) -> dict[str, Any]:
     """Give what the search field offers: names with a word of help, and the values that occur."""
     return {
         "keys": [[name, gettext(key.help)] for name, key in KEYS.items()],

@@ -19,7 +19,7 @@ from audit.views.words import ended, layer_in_words
 from workspaces.formats import percent
 
 if TYPE_CHECKING:
-    from audit.reports.providers import Strip
+    from audit.reports.providers import UptimeStrip
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import Workspace
 
@@ -56,7 +56,7 @@ def call_url(log_url: str, call_id: UUID) -> str:
     return f"{log_url}calls/{call_id}/"
 
 
-def shown_strip(strip: Strip, url: str) -> dict[str, Any]:
+def shown_strip(strip: UptimeStrip, url: str) -> dict[str, Any]:
     """Give how a server was, as `_server_strips.html` shows it.
 
     Args:

@@ -25,9 +25,9 @@ from audit.models import SavedView
 from audit.reports import facts, providers
 from audit.reports.charts import labels_of, unit_in_words
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
-from audit.reports.report import BY, MOST_TOOLS, Figure, Line, Report, report_of
+from audit.reports.report import BY, MOST_TOOLS, AuditReport, Figure, ReportSeries, report_of
 from audit.rollups import ERROR
-from audit.rollups.reading import Span
+from audit.rollups.reading import TimeRange
 from audit.views.files import give_report
 from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views, schedule_url
@@ -166,7 +166,7 @@ class _Log:
         wanted: the filters; None: the time alone.
     """
 
-    def __init__(self, url: str, span: Span, wanted: EntryFilter | None) -> None:
+    def __init__(self, url: str, span: TimeRange, wanted: EntryFilter | None) -> None:
         self.url = url
         typed = wanted.typed if wanted is not None else {}
         self._query = {
@@ -198,11 +198,11 @@ def _within(chosen: str, more: dict[str, str]) -> dict[str, str] | None:
     return {**more, "outcome": chosen, "action": action.value}
 
 
-def _query_of_log(span: Span, wanted: EntryFilter) -> str:
+def _query_of_log(span: TimeRange, wanted: EntryFilter) -> str:
     return _Log("", span, wanted).to().removeprefix("?")
 
 
-def _around(workspace_id: UUID, span: Span, log_url: str) -> dict[str, Any]:
+def _around(workspace_id: UUID, span: TimeRange, log_url: str) -> dict[str, Any]:
     """What is of the whole workspace, whatever the filters."""
     log = _Log(log_url, span, None)
     usage = sorted(
@@ -224,7 +224,7 @@ def _around(workspace_id: UUID, span: Span, log_url: str) -> dict[str, Any]:
     }
 
 
-def _figure(report: Report, log: _Log, shown: tuple[str, str, str, str]) -> dict[str, Any]:
+def _figure(report: AuditReport, log: _Log, shown: tuple[str, str, str, str]) -> dict[str, Any]:
     name, label, definition, drill = shown
     figure = report.figures[name]
     url = log.to(**_DRILL[drill]) if drill else ""
@@ -238,7 +238,7 @@ def _figure(report: Report, log: _Log, shown: tuple[str, str, str, str]) -> dict
     }
 
 
-def _approvals(report: Report, log: _Log) -> list[dict[str, Any]]:
+def _approvals(report: AuditReport, log: _Log) -> list[dict[str, Any]]:
     rows = (
         ("asked", _("Asked for")),
         ("granted", _("Given")),
@@ -268,7 +268,7 @@ def _approvals(report: Report, log: _Log) -> list[dict[str, Any]]:
 
 
 def _chart(
-    pieces: Sequence[datetime], lines: Sequence[Line], span: Span, *, is_stacked: bool
+    pieces: Sequence[datetime], lines: Sequence[ReportSeries], span: TimeRange, *, is_stacked: bool
 ) -> dict[str, Any] | None:
     if not any(value for line in lines for value in line.values):
         return None

@@ -27,7 +27,7 @@ from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.formats import whole
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 from workspaces.text_values import read_moment
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         },
         "sign_offs": [_shown(row, audit_url, names) for row in page.rows],
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
         **header_of(request),
     }
     return render(request, "audit/reviews.html", context, status=422 if fault or faults else 200)

@@ -23,7 +23,7 @@ from audit.exports.formats import Sample
 from audit.models import ReportSchedule, SavedView, SentFile
 from audit.reports.filter_words import names_in, set_filters
 from audit.reviews import making, previews, scheduled_exports, schedules, sent_files
-from audit.reviews.previews import Preview
+from audit.reviews.previews import ReportPreview
 from audit.reviews.ready_views import READY, ready_view, usual_name
 from audit.reviews.schedules import ScheduleDraft
 from audit.reviews.stored_filters import as_typed, filter_of, kept_query, meaning_of
@@ -36,7 +36,7 @@ from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.formats import clock_of_hour, moment_in, time_zone_name, time_zone_of, time_zones
 from workspaces.models import User
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 from workspaces.text_values import read_whole_number
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
     fault, faults = "", dict[str, list[str]]()
     changed = _changed_schedule(request)
     chosen = _chosen(request, changed)
-    preview: Preview | None = None
+    preview: ReportPreview | None = None
     trial: SentFile | None = None
     if request.method == "POST":
         try:
@@ -176,7 +176,7 @@ def schedule_page(
         ],
         "kept_days": sent_files.KEEP_DAYS,
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
         **header_of(request),
     }
     return render(request, "audit/schedule.html", context)

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext_lazy
 
 from chat.models import Bud
 from chat.services.buds import update_bud
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of
 from workspaces.pages.row_actions import row_action
 from workspaces.roles import Permission
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @admin.register(Bud)
 class BudAdmin(WorkspaceModelAdmin):
-    section = Section.BUDS
+    section = AdminSection.BUDS
     manage_permission = Permission.MANAGE_BUDS
     list_display = ["name", "model_used", "state", "updated_at"]
     list_filter = ["is_archived"]

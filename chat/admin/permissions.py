@@ -14,9 +14,9 @@ from chat.services.permissions import tool_title, why_lapsed
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.models import ToolPermission
 from mcp_servers.registry.consent.permissions import revoke_permission
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import ReadOnly, WorkspaceModelAdmin, actor_of
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 from workspaces.roles import Permission
 
 
@@ -24,7 +24,7 @@ from workspaces.roles import Permission
 class ToolPermissionAdmin(ReadOnly, WorkspaceModelAdmin):
     """What members always allow; whoever manages members can revoke it. In which chat stays theirs."""
 
-    section = Section.PEOPLE
+    section = AdminSection.PEOPLE
     page_name = _("Allowed tools")
     where_from = _(
         "When a tool asks before it runs, a member can choose “Always”. From then on it runs for them without asking."
@@ -72,7 +72,7 @@ class ToolPermissionAdmin(ReadOnly, WorkspaceModelAdmin):
         done=ngettext_lazy(
             "%(count)s permission revoked.", "%(count)s permissions revoked.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Revoke %(count)s permission?", "Revoke %(count)s permissions?", "count"
             ),

@@ -21,7 +21,7 @@ from chat.services.provider_models import (
 from chat.services.providers import refuse_withheld
 from workspaces.errors import InvalidInput
 from workspaces.formats import whole
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import WorkspaceModelAdmin, telling
 from workspaces.pages.seen_values import NoticesOthers
 from workspaces.roles import Permission, has_permission
@@ -179,7 +179,7 @@ class ProviderModelForm(_TellsWhatWasFound):
 class ProviderModelAdmin(WorkspaceModelAdmin):
     """All models of the workspace's providers, and of the platform's own."""
 
-    section = Section.BUDS
+    section = AdminSection.BUDS
     form = ProviderModelForm
     manage_permission = Permission.MANAGE_BUDS
     page_name = _("Models and prices")

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminPasswordWidget
 
 from chat.admin.provider_models import ProviderModelInline, refuse_withheld_in, save_row
-from chat.models import ModelProvider, Withheld
+from chat.models import ModelProvider, WithheldReason
 from chat.pages.suggesting_inputs import AdminAddressInput, AdminKnownModelInput, AdminModelInput
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.shared import switched_off
@@ -39,9 +39,9 @@ from chat.services.providers import (
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.formats import whole
 from workspaces.outbound import enter_endpoint
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
-from workspaces.pages.row_actions import MOST_ASKED, Question, row_action
+from workspaces.pages.row_actions import MOST_ASKED, ConfirmQuestion, row_action
 from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.redaction import MASK
 from workspaces.roles import Permission
@@ -167,7 +167,7 @@ class ModelProviderForm(AsksForSecretsAgain, forms.ModelForm):
 
 @admin.register(ModelProvider)
 class ModelProviderAdmin(WorkspaceModelAdmin):
-    section = Section.BUDS
+    section = AdminSection.BUDS
     form = ModelProviderForm
     manage_permission = Permission.MANAGE_BUDS
     ordering = ["name"]
@@ -259,7 +259,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """What is shared is the platform's, until its owner has withdrawn it."""
         is_platforms = (
-            obj is not None and obj.is_shared and obj.withheld != Withheld.WITHDRAWN.value
+            obj is not None and obj.is_shared and obj.withheld != WithheldReason.WITHDRAWN.value
         )
         return not is_platforms and super().has_delete_permission(request, obj)
 
@@ -288,7 +288,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     @admin.display(description=_("base URL"), ordering="base_url")
     def address(self, provider: ModelProvider) -> str:
         """Without what is secret in it."""
-        if provider.withheld == Withheld.WITHDRAWN:
+        if provider.withheld == WithheldReason.WITHDRAWN:
             return gettext("Shared by the platform, and withdrawn")
         if provider.withheld:
             return gettext("Shared by the platform, and switched off there")
@@ -357,7 +357,7 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         done=ngettext_lazy(
             "%(count)s provider switched off.", "%(count)s providers switched off.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Switch off %(count)s provider?", "Switch off %(count)s providers?", "count"
             ),

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Turn
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import ReadOnly, WorkspaceModelAdmin
 from workspaces.roles import Permission
 
@@ -21,7 +21,7 @@ class RatedAnswerAdmin(ReadOnly, WorkspaceModelAdmin):
     What was asked and answered stays theirs.
     """
 
-    section = Section.BUDS
+    section = AdminSection.BUDS
     page_name = _("Ratings of answers")
     manage_permission = Permission.MANAGE_BUDS
     ordering = ["-rated_at"]

@@ -10,12 +10,12 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from chat.models import Audience, SharedChat
+from chat.models import ShareAudience, SharedChat
 from chat.services.sharing import stop_sharing
 from workspaces.formats import moment
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import MadeElsewhere, WorkspaceModelAdmin, actor_of, telling
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 from workspaces.roles import Permission
 
 
@@ -23,7 +23,7 @@ from workspaces.roles import Permission
 class SharedChatAdmin(MadeElsewhere, WorkspaceModelAdmin):
     """What is shared in the workspace, by whom and with whom; an admin can stop it. What the chats say stays out of it."""
 
-    section = Section.PEOPLE
+    section = AdminSection.PEOPLE
     manage_permission = Permission.MANAGE_MEMBERS
     actions = ("stop",)
     list_display = ["owner", "audience", "chosen", "is_public", "created_at", "expires_at"]
@@ -40,11 +40,11 @@ class SharedChatAdmin(MadeElsewhere, WorkspaceModelAdmin):
 
     @admin.display(description=_("chosen people"), ordering="chosen_count")
     def chosen(self, row: Any) -> int | None:
-        return row.chosen_count if row.audience == Audience.PEOPLE.value else None
+        return row.chosen_count if row.audience == ShareAudience.PEOPLE.value else None
 
     @admin.display(description=_("without signing in"), boolean=True, ordering="audience")
     def is_public(self, row: SharedChat) -> bool:
-        return row.audience == Audience.LINK.value
+        return row.audience == ShareAudience.LINK.value
 
     def row_name(self, row: SharedChat) -> str:
         """Who shares it, with whom and since when: what it says stays theirs."""
@@ -55,7 +55,7 @@ class SharedChatAdmin(MadeElsewhere, WorkspaceModelAdmin):
         done=ngettext_lazy(
             "%(count)s chat is no longer shared.", "%(count)s chats are no longer shared.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Stop sharing %(count)s chat?", "Stop sharing %(count)s chats?", "count"
             ),

@@ -19,7 +19,7 @@ from chat.artifacts import serving
 from chat.artifacts.readings import find_reading, read_version, text_of
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import (
-    Saved,
+    SavedFile,
     WhenTaken,
     add_version,
     create_artifact,
@@ -140,7 +140,7 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
         return rows if self.action == "undelete" else rows.filter(is_deleted=False)
 
     def answer(self, row: Any, status: int = 200) -> Response:
-        return _answer(Saved(row, newest_of(row)), status=status)
+        return _answer(SavedFile(row, newest_of(row)), status=status)
 
     @extend_schema(request=ArtifactName, responses=ArtifactOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
@@ -229,5 +229,5 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
     parameters: ClassVar[Any] = {}
 
 
-def _answer(saved: Saved, status: int = 200) -> Response:
+def _answer(saved: SavedFile, status: int = 200) -> Response:
     return Response(wire.artifact_json(saved.artifact, saved.version), status=status)

@@ -39,7 +39,7 @@ from chat.models import Bud, BudVersion, Repeat
 from chat.services.bud_drafts import save_draft, start_test
 from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import duplicate_bud, restore_version
-from chat.services.bud_yaml import Applied, apply_bud, write_bud
+from chat.services.bud_yaml import BudFileEffect, apply_bud, write_bud
 from chat.services.buds import (
     create_bud,
     offered_servers,
@@ -51,7 +51,7 @@ from chat.services.check_plans import Schedule, change_plan, plan_of
 from chat.services.check_runs import start_run
 from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import add_check, checks_of
-from chat.services.checks_ahead import check_file, check_version
+from chat.services.checks_before_saving import check_file, check_version
 from chat.services.knowledge import add_knowledge
 from chat.tools.usable_servers import ChatSetting
 from chat.values import McpConfigOverrides, parse_value
@@ -230,7 +230,7 @@ class BudViewSet(OffersOfChat, ListRows, RetrieveRow, WorkspaceViewSet):
             actor=self.actor,
             skips_checks=values.get("skip_checks", False),
         )
-        return self.answer(bud, status=201 if applied is Applied.MADE else 200)
+        return self.answer(bud, status=201 if applied is BudFileEffect.MADE else 200)
 
     @extend_schema(request=BudYaml, responses={201: CheckRunOutput})
     @action(detail=False, methods=["post"], url_path="check-file")

@@ -41,7 +41,7 @@ from chat.services.conversations import (
     update_conversation,
 )
 from chat.services.exports import ExportFormat, export_conversation
-from chat.services.seen import mark_seen
+from chat.services.seen_answers import mark_seen
 from chat.services.tool_settings import ToolChange, change_tools
 from chat.services.turns import send_or_queue
 from chat.tools.usable_servers import ChatSetting

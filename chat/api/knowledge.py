@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from chat.api.shapes import ARTIFACT_KINDS
 from chat.artifacts import serving
-from chat.artifacts.knowledge import around
+from chat.artifacts.knowledge import excerpt_around
 from chat.artifacts.meaning import knowledge_listed
 from chat.models import KnowledgeFile
 from chat.services.knowledge import remove_knowledge
@@ -115,7 +115,7 @@ class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
         file = self.get_object()
         place = KnowledgePlaceInput(data=request.query_params)
         place.is_valid(raise_exception=True)
-        window = around(file, **place.validated_data)
+        window = excerpt_around(file, **place.validated_data)
         return Response(
             {
                 "file": self._told(file),

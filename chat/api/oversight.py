@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat.models import Audience, SharedChat, Turn
+from chat.models import ShareAudience, SharedChat, Turn
 from chat.services.permissions import tool_title, why_lapsed
 from chat.services.sharing import stop_sharing
 from chat.values import Rating
@@ -22,7 +22,7 @@ from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, Workspac
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
-_AUDIENCES = [one.value for one in Audience]
+_AUDIENCES = [one.value for one in ShareAudience]
 _RATINGS = [one.value for one in Rating if one]
 
 

@@ -41,6 +41,7 @@ from chat.services.platform_provider import (
     try_shared_provider,
     usage_by_workspace,
 )
+from chat.services.removed_model_uses import would_be_taken, would_be_taken_from
 from chat.services.shared_providers import (
     SharedDraft,
     change_shared_provider,
@@ -51,7 +52,6 @@ from chat.services.shared_providers import (
     withdraw_provider,
 )
 from chat.services.shared_uses import fetch_for_owner, shared_rows, uses_by_workspace, uses_of
-from chat.services.taken_models import would_be_taken, would_be_taken_from
 from chat.services.uses_in_words import require_word
 from workspaces.api import ListRows, PlatformViewSet, RowFilterSet
 from workspaces.api.filtering import TruthFilter

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from chat.api.providers import ListingOutput
-from chat.models import ModelProvider, Offer, SharedProvider, Withheld
+from chat.models import ModelProvider, OfferedModels, SharedProvider, WithheldReason
 from chat.models.spending import MOST_COST, MOST_TOKENS
 from chat.pages.shared_provider_form import OwnModels
 from chat.services.parts_of_shared import MOST_CHOSEN
@@ -41,7 +41,7 @@ class SharedProviderOutput(serializers.ModelSerializer[SharedProvider]):
     base_url = serializers.SerializerMethodField()
     has_key = serializers.SerializerMethodField()
     offer = serializers.ChoiceField(
-        Offer.values, allow_blank=True, read_only=True, help_text="Empty: all models."
+        OfferedModels.values, allow_blank=True, read_only=True, help_text="Empty: all models."
     )
     chosen_models = serializers.ListField(child=serializers.CharField(), read_only=True)
     workspaces = serializers.IntegerField(read_only=True, help_text="That may use it.")
@@ -97,7 +97,7 @@ class SharedProviderChanges(serializers.Serializer[Any]):
     )
     default_model = serializers.CharField(max_length=_LONGEST_MODEL)
     offer = serializers.ChoiceField(
-        Offer.values,
+        OfferedModels.values,
         allow_blank=True,
         required=False,
         help_text="Which models workspaces may use: empty for all, `default` or `chosen`.",
@@ -179,7 +179,7 @@ class PartOutput(serializers.ModelSerializer[ModelProvider]):
         source="pk", read_only=True, help_text="Its id among the workspace's own providers."
     )
     withheld = serializers.ChoiceField(
-        Withheld.values,
+        WithheldReason.values,
         allow_blank=True,
         read_only=True,
         help_text="Why it cannot use it: `off` or `withdrawn`. Empty: it can.",

@@ -20,7 +20,7 @@ from chat.reminders.devices import (
 )
 from chat.reminders.pushing import send_test
 from workspaces.api import Scopes, WorkspaceViewSet
-from workspaces.people.visits import device as device_name
+from workspaces.people.browser_sessions import device as device_name
 
 
 class PushDeviceInput(serializers.Serializer[Any]):

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.models import Conversation
-from chat.services.search import LONGEST_QUERY, FoundIn, Hit, search
+from chat.services.search import LONGEST_QUERY, FoundIn, SearchHit, search
 from chat.services.search_filters import HELP
 from workspaces.api import Scopes, WorkspaceViewSet
 
@@ -41,7 +41,7 @@ class FoundOutput(serializers.Serializer[Any]):
     excerpt = FoundPiece(many=True)
     at = serializers.DateTimeField()
 
-    def to_representation(self, instance: Hit) -> dict[str, Any]:
+    def to_representation(self, instance: SearchHit) -> dict[str, Any]:
         conversation = instance.conversation
         return {
             "found_in": instance.found_in.value,

@@ -12,10 +12,10 @@ from rest_framework import serializers
 from chat import wire
 from chat.engine.attaching import LONGEST_URI
 from chat.engine.reading import compared_with
-from chat.file_kinds import Kind
+from chat.file_kinds import FileKind
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
-from chat.services.turns import Queued, Sent
-from chat.snapshots import Part
+from chat.services.turns import QueuedSend, SentTurn
+from chat.snapshots import SnapshotPart
 from chat.values import (
     AttachmentStatus,
     Decision,
@@ -35,7 +35,7 @@ def _choices(kind: Any) -> list[str]:
 
 TURN_STATUSES = _choices(TurnStatus)
 TOOL_CALL_STATUSES = _choices(ToolCallStatus)
-ARTIFACT_KINDS = _choices(Kind)
+ARTIFACT_KINDS = _choices(FileKind)
 """Enums that have a name in the API's schema; see the settings."""
 
 
@@ -484,13 +484,13 @@ class OlderOutput(serializers.Serializer[Any]):
     turns = TurnOutput(many=True)
     tool_calls = ToolCallOutput(many=True)
 
-    def to_representation(self, instance: Part) -> dict[str, Any]:
+    def to_representation(self, instance: SnapshotPart) -> dict[str, Any]:
         return asdict(instance)
 
 
-def sent_json(sent: Sent | Queued) -> dict[str, Any]:
+def sent_json(sent: SentTurn | QueuedSend) -> dict[str, Any]:
     """What `SentOutput` describes."""
-    if isinstance(sent, Queued):
+    if isinstance(sent, QueuedSend):
         queued = wire.queued_json(sent.message)
         return {"message": None, "turn": None, "compared": [], "queued": queued}
     attached = wire.attachments_of(sent.message.workspace_id, [sent.message])

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.shapes import ConversationOutput
-from chat.models import Audience, Bud, SharedChat
+from chat.models import Bud, ShareAudience, SharedChat
 from chat.services.shared_reading import chats_given_to, copy_shared, find_shared
 from chat.services.sharing import (
     MOST_READERS,
@@ -38,7 +38,7 @@ class PersonOutput(serializers.Serializer[Any]):
 
 
 class ShareInput(serializers.Serializer[Any]):
-    audience = serializers.ChoiceField(Audience.values, help_text="Who may read it.")
+    audience = serializers.ChoiceField(ShareAudience.values, help_text="Who may read it.")
     people = serializers.ListField(
         child=serializers.UUIDField(),
         max_length=MOST_READERS,
@@ -68,7 +68,7 @@ class ShareOutput(serializers.Serializer[SharedChat]):
     conversation_id = serializers.UUIDField()
     title = serializers.CharField(source="conversation.title", allow_blank=True)
     link = serializers.SerializerMethodField(help_text="The page where it is read.")
-    audience = serializers.ChoiceField(Audience.values)
+    audience = serializers.ChoiceField(ShareAudience.values)
     people = serializers.SerializerMethodField()
     with_files = serializers.BooleanField()
     with_calls = serializers.BooleanField()
@@ -191,7 +191,7 @@ class ShareOfConversation:
         if request.method == "PUT":
             values = self.read(ShareInput)
             choice = ShareChoice(
-                audience=Audience(values["audience"]),
+                audience=ShareAudience(values["audience"]),
                 people=tuple(values.get("people", ())),
                 with_files=values["with_files"],
                 with_calls=values["with_calls"],

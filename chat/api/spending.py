@@ -16,7 +16,7 @@ from chat.pages.spending_form import WhichLimit
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month
 from chat.providers.spending_months import (
-    Standing,
+    LimitStatus,
     WorkspaceMonth,
     month_of_workspace,
     own_limits,
@@ -220,7 +220,7 @@ class MemberSpendingViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         found = month_of_workspace(self.workspace.pk)
         people = [row.user_id for row in rows]
         own = own_limits(self.workspace.pk, people)
-        standings: dict[Any, Standing] = standings_of(
+        standings: dict[Any, LimitStatus] = standings_of(
             self.workspace.pk, people, found.policy, found.month
         )
         for row in rows:

@@ -14,11 +14,11 @@ from rest_framework.response import Response
 
 from chat.api.shapes import InputRequestOutput, ToolCallOutput
 from chat.models import ToolCall
-from chat.services.waiting import Waiting, waiting_for
+from chat.services.pending_decisions import PendingDecision, waiting_for
 from chat.wire import input_request_json, tool_call_json
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.models import AccessRequest
-from workspaces.people.asking import may_decide, path_to_set_up
+from workspaces.people.access_requests import may_decide, path_to_set_up
 from workspaces.roles import Permission, has_permission
 
 
@@ -70,7 +70,7 @@ class WaitingOutput(serializers.Serializer[Any]):
         help_text="Of a call that waits for a second person: the name of who asked. Its conversation is not told.",
     )
 
-    def to_representation(self, instance: Waiting) -> dict[str, Any]:
+    def to_representation(self, instance: PendingDecision) -> dict[str, Any]:
         conversation = instance.conversation
         call, request, asked = instance.tool_call, instance.input_request, instance.access_request
         return {

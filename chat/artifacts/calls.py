@@ -22,10 +22,10 @@ from chat.artifacts.knowledge import (
     search_passages,
     told_passages,
 )
-from chat.artifacts.meaning import Sought
+from chat.artifacts.meaning import KnowledgeQuery
 from chat.artifacts.readings import find_reading, is_converted, text_of
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
-from chat.artifacts.services import Saved, add_version, create_artifact
+from chat.artifacts.services import SavedFile, add_version, create_artifact
 from chat.documents.extracting import NotReadNow
 from chat.file_kinds import as_text, is_text, kind_of
 from chat.file_names import clean_name
@@ -66,7 +66,7 @@ def run_builtin(
     conversation: Conversation,
     bud: Bud,
     actor: Actor,
-    sought: Sought | None = None,
+    sought: KnowledgeQuery | None = None,
 ) -> ToolCallOutcome:
     """Do what the call of a bud asks for.
 
@@ -130,7 +130,7 @@ def told_size(size: int) -> str:
     return f"{size / 1024:.1f} KiB" if size < 1024 * 1024 else f"{size / 1024 / 1024:.1f} MiB"
 
 
-def saved_outcome(saved: Saved, *, verb: str) -> ToolCallOutcome:
+def saved_outcome(saved: SavedFile, *, verb: str) -> ToolCallOutcome:
     """The result of a call that made a version."""
     version = saved.version
     text = (
@@ -271,7 +271,7 @@ def _read_knowledge(call: ToolCall, bud: Bud, file: KnowledgeFile) -> ToolCallOu
     return _from_knowledge(text, [file])
 
 
-def _search_knowledge(call: ToolCall, bud: Bud, sought: Sought | None) -> ToolCallOutcome:
+def _search_knowledge(call: ToolCall, bud: Bud, sought: KnowledgeQuery | None) -> ToolCallOutcome:
     wanted, name = call.arguments["query"], call.arguments.get("name")
     file = find_knowledge(bud, name) if name else None
     if sought is not None and sought.has_meaning:

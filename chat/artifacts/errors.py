@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from workspaces.errors import DomainError
 
 
-class TooLarge(DomainError):
+class FileTooLarge(DomainError):
     """More bytes than a file, or all files of a conversation, may have."""
 
     code = "too_large"

@@ -162,7 +162,7 @@ def told_passages(rows: Sequence[KnowledgePassage], wanted: str, note: str = "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class KnowledgeExcerpt:
     """Some passages of a file for a person, from what they asked for on."""
 
     first_line: int
@@ -174,7 +174,9 @@ class Window:
     after: int | None
 
 
-def around(file: KnowledgeFile, *, page: int | None = None, line: int | None = None) -> Window:
+def excerpt_around(
+    file: KnowledgeFile, *, page: int | None = None, line: int | None = None
+) -> KnowledgeExcerpt:
     """What a citation names, with what follows; the beginning where it names nothing that is there."""
     first, last = _lines_of(file, page, line)
     rows = _passages(file)
@@ -189,7 +191,7 @@ def around(file: KnowledgeFile, *, page: int | None = None, line: int | None = N
         size += len(row.text)
     earlier = rows.filter(last_line__lt=first).order_by("-position")[:_STEP_BACK]
     starts = [row.first_line for row in earlier]
-    return Window(
+    return KnowledgeExcerpt(
         first_line=first,
         last_line=last,
         passages=tuple(found),

@@ -18,7 +18,7 @@ from chat.models import (
     KnowledgePassage,
     KnowledgePreparation,
     PassageVector,
-    Withheld,
+    WithheldReason,
 )
 from chat.providers import model_requests
 from chat.providers.base import ProviderSpec, TokenCount
@@ -49,7 +49,7 @@ _ROWS_AT_ONCE: Final = 2_000
 
 
 @dataclass(slots=True)
-class Sought:
+class KnowledgeQuery:
     """What a bud looks for in its files. Ask for its meaning first; without one, words have to do."""
 
     bud: Bud
@@ -157,7 +157,7 @@ def _prepared_of(bud: Bud) -> tuple[ProviderSpec | None, list[KnowledgePreparati
     rows = rows.filter(
         provider=bud.provider,
         provider__is_active=True,
-        provider__withheld=Withheld.NO.value,
+        provider__withheld=WithheldReason.NO.value,
         model=F("provider__embedding_model"),
     )
     found = list(rows.select_related("provider"))

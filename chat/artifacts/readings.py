@@ -16,14 +16,14 @@ from chat.documents.child import MOST_OUTLINE
 from chat.documents.extracting import (
     HTML,
     Extracted,
-    Unreadable,
+    UnreadableFile,
     extract,
     extract_page,
     is_document,
 )
 from chat.documents.pictures import ModelPicture, for_model
 from chat.file_kinds import (
-    Kind,
+    FileKind,
     as_text,
     is_broken_document,
     is_text,
@@ -86,11 +86,11 @@ def text_of(reading: FileReading) -> str:
     """The whole text of what was read.
 
     Raises:
-        Unreadable: there is none.
+        UnreadableFile: there is none.
         ContentMissing: the storage does not have it.
     """
     if not reading.text_path:
-        raise Unreadable(reading.error or _("This is a picture. It has no text."))
+        raise UnreadableFile(reading.error or _("This is a picture. It has no text."))
     content = storage.read(reading.text_path)
     text = as_text(content)
     # Of a document, anything may be kept; it is UTF-8.
@@ -123,25 +123,25 @@ async def _read(version: ArtifactVersion) -> Extracted | ModelPicture | str:
             source: str | None = await asyncio.to_thread(as_text, content)
             return await extract_page(source or "")
         return await extract(content, version.content_type)
-    except Unreadable as error:
+    except UnreadableFile as error:
         return error.message
 
 
 def _read_plain(content: bytes, version: ArtifactVersion) -> Extracted | ModelPicture:
-    if kind_of(version.content_type, version.artifact.name) is Kind.IMAGE:
+    if kind_of(version.content_type, version.artifact.name) is FileKind.IMAGE:
         return for_model(content)
     text = as_text(content) if is_text(version.content_type) else None
     if text is None:
         if picture_type(content):
             for_model(content)  # says what is wrong with it
         if picture_type(content) or is_broken_document(content):
-            raise Unreadable(
+            raise UnreadableFile(
                 _("It is damaged or not complete. Save it again, and attach the new file.")
             )
         if ending_of(version.artifact.name) in _READ_BY_CONTENT:
-            raise Unreadable(_("It is damaged, or of another kind than its name says."))
-        raise Unreadable(_("Files of this kind cannot be read."))
-    is_markdown = kind_of(version.content_type, version.artifact.name) is Kind.MARKDOWN
+            raise UnreadableFile(_("It is damaged, or of another kind than its name says."))
+        raise UnreadableFile(_("Files of this kind cannot be read."))
+    is_markdown = kind_of(version.content_type, version.artifact.name) is FileKind.MARKDOWN
     return Extracted(text=text, outline=tuple(_headings(text)) if is_markdown else ())
 
 

@@ -16,7 +16,7 @@ from django.db.models import Sum
 from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
-from chat.artifacts.errors import TooLarge
+from chat.artifacts.errors import FileTooLarge
 from chat.artifacts.rows import contents_of, drop_contents, newest_of, version_of
 from chat.file_kinds import find_type, is_text
 from chat.file_names import clean_name, numbered
@@ -41,7 +41,7 @@ class WhenTaken(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedFile:
     """A file, and the version that was made."""
 
     artifact: Artifact
@@ -57,7 +57,7 @@ def create_artifact(
     origin: ArtifactOrigin,
     call: ToolCall | None = None,
     when_taken: WhenTaken = WhenTaken.REFUSE,
-) -> Saved:
+) -> SavedFile:
     """Make a file with its first version.
 
     Args:
@@ -66,7 +66,7 @@ def create_artifact(
     Raises:
         PermissionDenied: the actor may not.
         Conflict: the name is taken, or the conversation has too many files.
-        TooLarge, StorageUnavailable: its content cannot be kept.
+        FileTooLarge, StorageUnavailable: its content cannot be kept.
     """
     require(actor, Permission.USE_CHAT, workspace_id=conversation.workspace_id)
     name = clean_name(name)
@@ -106,7 +106,7 @@ def create_artifact(
                 actor=actor,
                 call=call,
             )
-        return Saved(taken, version)
+        return SavedFile(taken, version)
 
 
 def add_version(
@@ -117,7 +117,7 @@ def add_version(
     origin: ArtifactOrigin,
     base: int | None = None,
     call: ToolCall | None = None,
-) -> Saved:
+) -> SavedFile:
     """Save new content as the next version.
 
     Args:
@@ -152,10 +152,10 @@ def add_version(
                 actor=actor,
                 call=call,
             )
-        return Saved(row, version)
+        return SavedFile(row, version)
 
 
-def restore_version(*, artifact: Artifact, number: int, actor: Actor) -> Saved:
+def restore_version(*, artifact: Artifact, number: int, actor: Actor) -> SavedFile:
     """Make an older version the newest again, as a version of its own; that of the newest one changes nothing.
 
     Raises:
@@ -165,8 +165,8 @@ def restore_version(*, artifact: Artifact, number: int, actor: Actor) -> Saved:
     with _changing(artifact) as (changes, row):
         old = version_of(row, number)
         if old.number == row.newest:
-            return Saved(row, old)
-        stored = storage.Stored(old.path, old.sha256, old.size)
+            return SavedFile(row, old)
+        stored = storage.StoredContent(old.path, old.sha256, old.size)
         version = _add(
             row,
             stored,
@@ -176,7 +176,7 @@ def restore_version(*, artifact: Artifact, number: int, actor: Actor) -> Saved:
             actor=actor,
             is_new=False,
         )
-    return Saved(row, version)
+    return SavedFile(row, version)
 
 
 def rename_artifact(*, artifact: Artifact, name: str, actor: Actor) -> Artifact:
@@ -277,7 +277,7 @@ def forget_contents(conversation: Conversation) -> None:
 
 
 @contextmanager
-def _stored(workspace_id: UUID, content: bytes) -> Iterator[storage.Stored]:
+def _stored(workspace_id: UUID, content: bytes) -> Iterator[storage.StoredContent]:
     """Content in the storage while its row is written; it goes again if that was refused.
 
     After any other failure it stays: whether the row was committed may not be known, and orphans are swept.
@@ -304,7 +304,7 @@ def _changing(
 
 def _add(
     artifact: Artifact,
-    stored: storage.Stored,
+    stored: storage.StoredContent,
     changes: Changes,
     *,
     content_type: str,
@@ -344,7 +344,7 @@ def _add(
 def _check_size(size: int) -> None:
     most = settings.TRELLIS.artifact_max_bytes
     if size > most:
-        raise TooLarge(
+        raise FileTooLarge(
             _("A file has at most %(most)s; this one has %(size)s.")
             % {"most": _told(most), "size": _told(size)}
         )
@@ -357,7 +357,7 @@ def _check_room(artifact: Artifact, size: int) -> None:
     )
     counted = rows.exclude(origin=ArtifactOrigin.RESTORE.value).aggregate(total=Sum("size"))
     if (counted["total"] or 0) + size > most:
-        raise TooLarge(
+        raise FileTooLarge(
             _("All files of a conversation together have at most %(most)s.") % {"most": _told(most)}
         )
 
@@ -375,9 +375,9 @@ def _free_name(rows: Any, name: str) -> str:
     )
 
 
-def _made_by(call: ToolCall | None) -> Saved | None:
+def _made_by(call: ToolCall | None) -> SavedFile | None:
     if call is None:
         return None
     versions = ArtifactVersion.objects.for_workspace(call.workspace_id)
     version = versions.filter(tool_call=call).select_related("artifact", "made_by").first()
-    return Saved(version.artifact, version) if version is not None else None
+    return SavedFile(version.artifact, version) if version is not None else None

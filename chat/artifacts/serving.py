@@ -23,10 +23,10 @@ from django.utils.http import content_disposition_header, parse_etags
 from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
-from chat.file_kinds import Kind, as_text, charset_of, is_text, kind_of
+from chat.file_kinds import FileKind, as_text, charset_of, is_text, kind_of
 from chat.file_names import download_name
 from workspaces.errors import NotFound
-from workspaces.pictures import Unshowable, clean_picture
+from workspaces.pictures import UnshowablePicture, clean_picture
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -172,18 +172,18 @@ def preview(request: HttpRequest, artifact: Artifact, version: ArtifactVersion) 
         ContentMissing: the storage does not have it.
     """
     kind = kind_of(version.content_type, artifact.name)
-    if kind is Kind.IMAGE:
+    if kind is FileKind.IMAGE:
         return _picture(request, version)
-    if kind not in (Kind.HTML, Kind.SVG):
+    if kind not in (FileKind.HTML, FileKind.SVG):
         raise NotFound
     # A browser opens a connection for a frame before it finds that the policy has none.
     text = as_text(storage.read(version.path)) or ""
     content = _FRAMES.sub(rb"\1x-\2", text.encode())
-    theme = request.GET.get("theme", "") if kind is Kind.HTML else ""
+    theme = request.GET.get("theme", "") if kind is FileKind.HTML else ""
     content = _themed(content, theme)
     response = HttpResponse(content, content_type=f"{version.content_type}; charset=utf-8")
     is_alone = request.headers.get("Sec-Fetch-Dest") == "document"
-    is_still = is_alone or kind is Kind.SVG
+    is_still = is_alone or kind is FileKind.SVG
     _with_headers(response, f'"{version.sha256}-shown"', PAGE_POLICY if is_still else FRAME_POLICY)
     response["X-Frame-Options"] = "SAMEORIGIN"
     response["X-DNS-Prefetch-Control"] = "off"
@@ -217,7 +217,7 @@ def _picture(request: HttpRequest, version: ArtifactVersion) -> HttpResponse:
         return _with_headers(HttpResponse(status=304), etag, DOWNLOAD_POLICY)
     try:
         picture = clean_picture(base64.b64encode(storage.read(version.path)).decode())
-    except Unshowable as error:
+    except UnshowablePicture as error:
         raise NotFound(_("This picture cannot be shown.")) from error
     response = HttpResponse(base64.b64decode(picture.data), content_type=picture.mime_type)
     return _with_headers(response, etag, DOWNLOAD_POLICY)

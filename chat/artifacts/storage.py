@@ -41,7 +41,7 @@ class DiskStorage(FileSystemStorage):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredContent:
     """Content that is in the storage, and in no row yet."""
 
     path: str
@@ -54,7 +54,7 @@ def artifact_storage() -> Storage:
     return storages["artifacts"]
 
 
-def store(workspace_id: UUID, content: bytes) -> Stored:
+def store(workspace_id: UUID, content: bytes) -> StoredContent:
     """Write content down, under a new name.
 
     Raises:
@@ -63,7 +63,7 @@ def store(workspace_id: UUID, content: bytes) -> Stored:
     return store_file(workspace_id, ContentFile(content))
 
 
-def store_file(workspace_id: UUID, file: File[bytes]) -> Stored:
+def store_file(workspace_id: UUID, file: File[bytes]) -> StoredContent:
     """The same for a file of any size, which is read piece by piece.
 
     Raises:
@@ -79,7 +79,7 @@ def store_file(workspace_id: UUID, file: File[bytes]) -> Stored:
         logger.exception("artifact_not_stored", extra={"size": size})
         drop([name])
         raise StorageUnavailable from error
-    return Stored(path, digest, size)
+    return StoredContent(path, digest, size)
 
 
 def _measured(file: File[bytes]) -> tuple[str, int]:

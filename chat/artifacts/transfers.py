@@ -17,7 +17,7 @@ from django.utils.translation import gettext_noop as _
 from chat.artifacts import storage
 from chat.artifacts.calls import find_artifact, reference, told_size
 from chat.artifacts.rows import version_of
-from chat.artifacts.services import Saved, WhenTaken, create_artifact
+from chat.artifacts.services import SavedFile, WhenTaken, create_artifact
 from chat.file_kinds import as_text, is_text
 from chat.models import Artifact, Conversation, ToolCall
 from chat.tools.builtin.files import is_sending
@@ -89,7 +89,7 @@ def keep_received(
     *,
     content: Sequence[ContentPart],
     structured: JsonValue | None = None,
-) -> Saved:
+) -> SavedFile:
     """Save what a server gave as a file, or as the next version of the one with that name.
 
     Raises:

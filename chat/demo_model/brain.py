@@ -19,7 +19,7 @@ from typing import Any
 
 from uuid_utils.compat import uuid7
 
-from chat.demo_model.attached import search_of, speak_of_attached
+from chat.demo_model.attached_files import search_of, speak_of_attached
 
 _WORDS = re.compile(r"[a-z0-9]+")
 _QUOTED = re.compile(r"[\"“”„«»‘’']([^\"“”„«»‘’']{1,200})[\"“”„«»‘’']")
@@ -140,16 +140,16 @@ def total(rows):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class DemoCall:
     id: str
     name: str
     arguments: str
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class DemoReply:
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[DemoCall, ...] = ()
     thought: str = ""
     """How it came to this, where the question asks it to think aloud."""
 
@@ -158,24 +158,26 @@ def reply_to(
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[Mapping[str, Any]],
     tool_choice: Any = "auto",
-) -> Reply:
+) -> DemoReply:
     """Answer a conversation: call a tool, or speak of what the tools gave."""
     question, attached = _parted(_last_question(messages))
     is_aloud = _ALOUD.search(question) is not None
     question = _ALOUD.sub(" ", question)
     results = _results_since_question(messages)
     if results:
-        return Reply(text=_speak_of(results))
+        return DemoReply(text=_speak_of(results))
     functions = [tool["function"] for tool in tools if isinstance(tool.get("function"), Mapping)]
     if tool_choice == "none":
         functions = []
     if attached:
         if looked_up := search_of(attached, question, functions, _stems):
             name, search = looked_up
-            return Reply(calls=(Call(f"call_{uuid7().hex[:24]}", name, json.dumps(search)),))
-        return Reply(text=speak_of_attached(attached, question, _stems))
+            return DemoReply(
+                calls=(DemoCall(f"call_{uuid7().hex[:24]}", name, json.dumps(search)),)
+            )
+        return DemoReply(text=speak_of_attached(attached, question, _stems))
     if _FORMATS.search(question):
-        return Reply(text=_SHOWCASE)
+        return DemoReply(text=_SHOWCASE)
     if isinstance(tool_choice, Mapping):
         forced = tool_choice.get("function", {}).get("name")
         functions = [function for function in functions if function["name"] == forced]
@@ -186,10 +188,10 @@ def reply_to(
         if _score(question, function) + 1.5 * len(missing) < least:
             break
         if missing:
-            return Reply(text=_ask_for(function, missing))
-        call = Call(f"call_{uuid7().hex[:24]}", function["name"], json.dumps(arguments))
-        return Reply(calls=(call,), thought=_thought(question, ranked) if is_aloud else "")
-    return Reply(text=_small_talk(question, functions))
+            return DemoReply(text=_ask_for(function, missing))
+        call = DemoCall(f"call_{uuid7().hex[:24]}", function["name"], json.dumps(arguments))
+        return DemoReply(calls=(call,), thought=_thought(question, ranked) if is_aloud else "")
+    return DemoReply(text=_small_talk(question, functions))
 
 
 def _thought(question: str, ranked: Sequence[Mapping[str, Any]]) -> str:

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from uuid_utils.compat import uuid7
 
-from chat.demo_model.brain import Reply, reply_to
+from chat.demo_model.brain import DemoReply, reply_to
 
 _WORD = re.compile(r"\s*\S+\s*")
 _SECONDS_PER_WORD = 0.018
@@ -53,7 +53,7 @@ application = Starlette(
 )
 
 
-async def _stream(reply: Reply, messages: list[Any]) -> AsyncIterator[str]:
+async def _stream(reply: DemoReply, messages: list[Any]) -> AsyncIterator[str]:
     head = {
         "id": f"chatcmpl-{uuid7().hex}",
         "object": "chat.completion.chunk",
@@ -84,7 +84,7 @@ async def _stream(reply: Reply, messages: list[Any]) -> AsyncIterator[str]:
     yield "data: [DONE]\n\n"
 
 
-def _whole(reply: Reply, messages: list[Any]) -> dict[str, Any]:
+def _whole(reply: DemoReply, messages: list[Any]) -> dict[str, Any]:
     calls = [
         {
             "id": call.id,
@@ -109,7 +109,7 @@ def _whole(reply: Reply, messages: list[Any]) -> dict[str, Any]:
     }
 
 
-def _usage(reply: Reply, messages: list[Any]) -> dict[str, int]:
+def _usage(reply: DemoReply, messages: list[Any]) -> dict[str, int]:
     prompt = sum(len(str(message.get("content") or "")) for message in messages) // 4
     answer = (len(reply.text) + sum(len(call.arguments) for call in reply.calls)) // 4 + 1
     return {

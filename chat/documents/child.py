@@ -44,7 +44,7 @@ _FORBIDDEN = re.compile(
 )
 
 
-class Unreadable(Exception):
+class ExtractionFailed(Exception):
     """Why there is no text, in words for people."""
 
 
@@ -52,7 +52,7 @@ class _TimeIsUp(BaseException):
     """Of no kind that a library would catch."""
 
 
-class Text:
+class ExtractedText:
     """What has been read so far, and where its parts begin."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Text:
         return "".join(self._parts)
 
 
-def read_pdf(content: bytes, text: Text) -> None:
+def read_pdf(content: bytes, text: ExtractedText) -> None:
     """Each page under its number."""
     import pypdfium2
 
@@ -98,7 +98,7 @@ def read_pdf(content: bytes, text: Text) -> None:
             if "password" in str(error).lower()
             else "It is damaged."
         )
-        raise Unreadable(reason) from error
+        raise ExtractionFailed(reason) from error
     has_words = False
     for number in range(len(document)):
         page = document[number]
@@ -108,10 +108,10 @@ def read_pdf(content: bytes, text: Text) -> None:
         if not (text.begin(f"Page {number + 1}") and text.add(words)):
             break
     if not has_words:
-        raise Unreadable("Its pages hold no text. It may be a scan.")
+        raise ExtractionFailed("Its pages hold no text. It may be a scan.")
 
 
-def read_docx(content: bytes, text: Text) -> None:
+def read_docx(content: bytes, text: ExtractedText) -> None:
     """Headings, lists and tables as Markdown."""
     import mammoth
 
@@ -122,7 +122,7 @@ def read_docx(content: bytes, text: Text) -> None:
     _add_markdown(html, text)
 
 
-def read_xlsx(content: bytes, text: Text) -> None:
+def read_xlsx(content: bytes, text: ExtractedText) -> None:
     """Each sheet as CSV under its name, with the values that were saved."""
     import openpyxl
 
@@ -136,7 +136,7 @@ def read_xlsx(content: bytes, text: Text) -> None:
                 return
 
 
-def read_pptx(content: bytes, text: Text) -> None:
+def read_pptx(content: bytes, text: ExtractedText) -> None:
     """Each slide with its tables and its notes."""
     import pptx
 
@@ -152,7 +152,7 @@ def read_pptx(content: bytes, text: Text) -> None:
             return
 
 
-def read_epub(content: bytes, text: Text) -> None:
+def read_epub(content: bytes, text: ExtractedText) -> None:
     """The chapters in reading order. Source: EPUB 3.3, sections 4.2.6 and 5."""
     from defusedxml.ElementTree import fromstring
 
@@ -174,14 +174,14 @@ def read_epub(content: bytes, text: Text) -> None:
             return
 
 
-def read_html(content: bytes, text: Text) -> None:
+def read_html(content: bytes, text: ExtractedText) -> None:
     """A page in UTF-8 as Markdown."""
     _add_markdown(content[:_MOST_PAGE_BYTES].decode("utf-8", "replace"), text)
     text.is_cut = text.is_cut or len(content) > _MOST_PAGE_BYTES
 
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
-READERS: dict[str, tuple[Callable[[bytes, Text], None], tuple[str, ...]]] = {
+READERS: dict[str, tuple[Callable[[bytes, ExtractedText], None], tuple[str, ...]]] = {
     "application/pdf": (read_pdf, ("pypdfium2",)),
     f"{_OFFICE}.wordprocessingml.document": (read_docx, ("mammoth", "markdownify")),
     f"{_OFFICE}.spreadsheetml.sheet": (read_xlsx, ("openpyxl",)),
@@ -197,11 +197,11 @@ def _check_archive(content: bytes) -> zipfile.ZipFile:
     archive = zipfile.ZipFile(io.BytesIO(content))
     entries = archive.infolist()
     if len(entries) > MOST_ENTRIES or sum(one.file_size for one in entries) > MOST_UNPACKED:
-        raise Unreadable("It unpacks to more than a document may hold.")
+        raise ExtractionFailed("It unpacks to more than a document may hold.")
     return archive
 
 
-def _add_markdown(html: str, text: Text) -> None:
+def _add_markdown(html: str, text: ExtractedText) -> None:
     """HTML as Markdown, with its headings in the outline."""
     import bs4
     import markdownify
@@ -279,10 +279,10 @@ def _writes(arguments: tuple[Any, ...]) -> bool:
 
 def main(content_type: str) -> dict[str, Any]:
     """The answer for the document on standard input."""
-    text = Text()
+    text = ExtractedText()
     try:
         READERS[content_type][0](sys.stdin.buffer.read(), text)
-    except Unreadable as error:
+    except ExtractionFailed as error:
         return {"error": str(error)}
     except _TimeIsUp:
         if not str(text).strip():

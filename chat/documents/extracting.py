@@ -27,7 +27,7 @@ _AT_ONCE: Final = 2
 _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
-class Unreadable(DomainError):
+class UnreadableFile(DomainError):
     """A file that has no text for a model, with the reason in words for people."""
 
     code = "unreadable_file"
@@ -63,7 +63,7 @@ async def extract(content: bytes, content_type: str) -> Extracted:
     """The text of a document. Takes up to 90 seconds, after those that came before.
 
     Raises:
-        Unreadable: it has none, is damaged or protected, or takes too much work or memory.
+        UnreadableFile: it has none, is damaged or protected, or takes too much work or memory.
         NotReadNow: too many others are being read, or the machine is too busy.
     """
     try:
@@ -86,7 +86,7 @@ async def extract_page(source: str) -> Extracted:
     """
     try:
         page = await extract(source.encode(), HTML)
-    except Unreadable:
+    except UnreadableFile:
         return Extracted(text=source)
     return page if page.text.strip() else Extracted(text=source)
 
@@ -125,10 +125,10 @@ def _answer(output: bytes, content_type: str) -> Extracted:
     except ValueError as error:
         # Killed by a limit, most likely.
         logger.warning("document_child_died", extra={"type": content_type})
-        raise Unreadable(_("Reading this file takes too much time or memory.")) from error
+        raise UnreadableFile(_("Reading this file takes too much time or memory.")) from error
     if "error" in answer:
         logger.info("document_unreadable", extra={"type": content_type, "kind": answer.get("kind")})
-        raise Unreadable(answer["error"])
+        raise UnreadableFile(answer["error"])
     return Extracted(
         text=answer["text"],
         outline=tuple((title, line) for title, line in answer["outline"]),

@@ -9,8 +9,8 @@ from typing import Final
 
 from django.utils.translation import gettext_noop as _
 
-from chat.documents.extracting import Unreadable
-from workspaces.pictures import Unshowable, clean_picture
+from chat.documents.extracting import UnreadableFile
+from workspaces.pictures import UnshowablePicture, clean_picture
 
 MOST_SIDE: Final = 1_568
 """Points. Providers scale larger pictures down to about this."""
@@ -32,12 +32,14 @@ def for_model(content: bytes) -> ModelPicture:
     """The picture, fit for a model. Takes up to some hundred milliseconds: not for an event loop.
 
     Raises:
-        Unreadable: it is damaged or too large.
+        UnreadableFile: it is damaged or too large.
     """
     try:
         clean = clean_picture(base64.b64encode(content).decode())
-    except Unshowable as error:
-        raise Unreadable(_("This picture cannot be read: %(error)s.") % {"error": error}) from error
+    except UnshowablePicture as error:
+        raise UnreadableFile(
+            _("This picture cannot be read: %(error)s.") % {"error": error}
+        ) from error
     from PIL import Image  # heavy, and few conversations hold pictures
 
     with Image.open(io.BytesIO(base64.b64decode(clean.data))) as image:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chat.providers.base import TokenCount
-from chat.providers.given_back import GivenBack
+from chat.providers.echoed_fields import EchoedFields
 from chat.providers.spending import Bill
 from chat.tools.offered import OfferedTool
 
@@ -41,7 +41,7 @@ class AnsweredStep:
 
     text: str
     reasoning: str = ""
-    given_back: GivenBack | None = None
+    echoed_fields: EchoedFields | None = None
     """What goes back to the model with its calls."""
     recipient: str = ""
     """Who that model is."""

@@ -41,7 +41,7 @@ from chat.providers.estimates import believed_usage
 from chat.providers.known_models import learn_context, learn_protocol, learn_sight
 from chat.providers.recent_failures import is_of_provider
 from chat.providers.standing_in import find_stand_in, note_failure, reason_of
-from chat.streaming_text import LiveText, Said
+from chat.streaming_text import LiveText, TextSoFar
 from chat.tools.toolset import Toolset
 from chat.values import ToolProtocol
 from mcp_servers.gate.caller import Standing
@@ -65,7 +65,7 @@ class _Attempt:
     """What the turn's row says to the person of what is sent."""
     usage: TokenCount | None = None
 
-    def answer(self, said: Said) -> AnsweredStep:
+    def answer(self, said: TextSoFar) -> AnsweredStep:
         """What came of it, if nothing more comes."""
         task = self.task
         believed = believed_usage(task.fitted.tokens, said.text + said.reasoning)
@@ -138,7 +138,7 @@ async def _answer(lease: Lease, message: Message, live: LiveText, attempt: _Atte
                 try:
                     return await _answer_of_one(lease, live, attempt)
                 except ProviderError as error:
-                    if not is_of_provider(error) or live.said != Said("", ""):
+                    if not is_of_provider(error) or live.said != TextSoFar("", ""):
                         raise
                     failure = error
                 if await in_database(_ask_another, lease, message, attempt, failure):
@@ -172,7 +172,7 @@ async def _answer_of_one(lease: Lease, live: LiveText, attempt: _Attempt) -> Com
     try:
         return await _stream_with_tools(lease, live, attempt)
     except (PicturesRefused, ProviderRefusedRequest):
-        if not task.pictures or live.said != Said("", ""):
+        if not task.pictures or live.said != TextSoFar("", ""):
             raise
     attempt.task = without_pictures(task)
     completion = await _stream_with_tools(lease, live, attempt)
@@ -252,7 +252,7 @@ def _finished(task: StepTask, completion: Completion, said: AnsweredStep) -> Ans
         reasoning=completion.reasoning,
         proposals=propose(offered, completion.calls, task.earlier, in_words=task.is_fenced),
         blocks=completion.blocks,
-        given_back=completion.given_back,
+        echoed_fields=completion.echoed_fields,
         recipient=task.provider.recipient,
         estimated_tokens=task.fitted.estimated,
         context_used=counted.prompt + counted.completion,

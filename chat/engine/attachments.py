@@ -16,7 +16,7 @@ from audit.services import Ref
 from chat.artifacts.readings import LONGEST_OVERVIEW, overview, read_version, text_of
 from chat.engine.caller import AttachmentCaller
 from chat.engine.leases import Lease
-from chat.engine.rows import held
+from chat.engine.rows import held_turn
 from chat.engine.trust import shown
 from chat.models import Attachment, Bud, FileReading, Message
 from chat.values import AttachmentStatus
@@ -89,7 +89,7 @@ async def _read_file(lease: Lease, row: Attachment) -> None:
 
 
 def _finish_file(lease: Lease, attachment_id: UUID, reading: FileReading, text: str) -> None:
-    with held(lease) as (changes, _):
+    with held_turn(lease) as (changes, _):
         row = _fetch(lease, attachment_id)
         row.status = AttachmentStatus.READY.value
         row.model_text = text[:MOST_CHARACTERS]
@@ -109,7 +109,7 @@ def _finish(lease: Lease, attachment_id: UUID, outcome: ResourceOutcome) -> None
     if outcome.is_error:
         _fail(lease, attachment_id, outcome.message)
         return
-    with held(lease) as (changes, _):
+    with held_turn(lease) as (changes, _):
         row = _fetch(lease, attachment_id)
         texts = [strip_hidden(part.as_model_text()) for part in outcome.content]
         text = "\n".join(texts)
@@ -129,7 +129,7 @@ def _size_of(part: Mapping[str, Any]) -> int:
 
 
 def _fail(lease: Lease, attachment_id: UUID, reason: str) -> None:
-    with held(lease) as (changes, _):
+    with held_turn(lease) as (changes, _):
         row = _fetch(lease, attachment_id)
         row.status = AttachmentStatus.FAILED.value
         row.error = show_hidden(reason)

@@ -17,9 +17,9 @@ from uuid_utils.compat import uuid7
 
 from chat.engine.attaching import Ref, attach, ref_from_json, usable_refs
 from chat.engine.leases import LeaseClock, hold
-from chat.engine.reading import Standing, compared_with, find_last_message
+from chat.engine.reading import LockedConversation, compared_with, find_last_message
 from chat.engine.requests import as_of_turn
-from chat.engine.turn_cache import Carried, TurnContext
+from chat.engine.turn_cache import TurnCache, TurnContext
 from chat.engine.waking import can_take, start_taken, wake
 from chat.models import Bud, Message, ProviderModel, QueuedMessage, Turn
 from chat.models.turns import most_urgent
@@ -37,7 +37,7 @@ MOST_COMPARED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
+class TurnRequester:
     """Who asked, and by which way; a turn keeps it, since it may run after they have gone."""
 
     user_id: UUID
@@ -47,7 +47,7 @@ class Asker:
     token_id: UUID | None
 
     @classmethod
-    def from_actor(cls, actor: Actor) -> Asker:
+    def from_actor(cls, actor: Actor) -> TurnRequester:
         """The person behind a command, whose right to it has been checked."""
         assert actor.user_id is not None
         return cls(
@@ -59,7 +59,7 @@ class Asker:
         )
 
     @classmethod
-    def from_queued(cls, queued: QueuedMessage) -> Asker:
+    def from_queued(cls, queued: QueuedMessage) -> TurnRequester:
         """The person who left a message to be sent later."""
         return cls(
             user_id=queued.asked_by_id,
@@ -81,11 +81,11 @@ class Asker:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SendContext:
     """What was read and checked in this transaction before the message is stored."""
 
     actor: Actor
-    standing: Standing
+    standing: LockedConversation
 
 
 def begin_turn(
@@ -94,10 +94,10 @@ def begin_turn(
     client_id: str,
     client_digest: str,
     text: str,
-    asker: Asker,
+    asker: TurnRequester,
     refs: Sequence[Ref],
     parent: UUID | None,
-    known: Known | None = None,
+    known: SendContext | None = None,
     mentioned: Bud | None = None,
     compared: Sequence[ProviderModel] = (),
     notice: str = "",
@@ -177,10 +177,10 @@ def _side_by_side(
     ]
 
 
-def _carried(turn: Turn, known: Known | None) -> Carried:
+def _carried(turn: Turn, known: SendContext | None) -> TurnCache:
     """What the first step need not read again."""
     if known is None:
-        return Carried()
+        return TurnCache()
     conversation, role = turn.conversation, known.standing.owner_role
     is_of_owner = known.actor.user_id == conversation.owner_id and known.actor.token_id is None
     is_usable = turn.answering_bud.is_usable_by(turn.asked_by_id)
@@ -191,7 +191,7 @@ def _carried(turn: Turn, known: Known | None) -> Carried:
         begun = TurnContext(
             turn, turn.answering_bud, as_of_turn(known.actor, role), known.standing.spending_zone
         )
-    return Carried(
+    return TurnCache(
         begun=begun,
         has_attachments=known.standing.has_attachments,
         facts=known.standing.facts,
@@ -225,7 +225,7 @@ def show_leaf(changes: Changes, turn: Turn, message: Message) -> None:
 
 
 def answer_again(
-    changes: Changes, *, question: Message, client_id: str, asker: Asker, **wanted: Any
+    changes: Changes, *, question: Message, client_id: str, asker: TurnRequester, **wanted: Any
 ) -> Turn:
     """Another turn for a message that has been answered: its answer becomes a sibling of the earlier one.
 
@@ -253,7 +253,7 @@ def answer_beside(
     *,
     last: Message,
     client_id: str,
-    asker: Asker,
+    asker: TurnRequester,
     model: ProviderModel,
 ) -> Turn:
     """Another turn for the question of one that has ended: its answer stands beside that one until one is chosen.
@@ -317,7 +317,7 @@ def send_queued(queued: QueuedMessage, changes: Changes) -> Turn:
     conversation = changes.conversation
     refs = [ref_from_json(one) for one in queued.attachments]
     client_id, client_digest = queued.client_id, queued.client_digest
-    text, asker = queued.text, Asker.from_queued(queued)
+    text, asker = queued.text, TurnRequester.from_queued(queued)
     compared, notice = _models_of(queued)
     queued.delete()
     _, turn = begin_turn(

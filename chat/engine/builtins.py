@@ -12,13 +12,13 @@ from django.utils.translation import gettext_noop as _
 from audit.actions import Outcome
 from audit.services import Ref
 from chat.artifacts.calls import READERS, run_builtin, saved_outcome, version_asked_for
-from chat.artifacts.meaning import Sought
+from chat.artifacts.meaning import KnowledgeQuery
 from chat.artifacts.readings import is_converted, read_version
 from chat.artifacts.transfers import arguments_for_gate, keep_received, pin
 from chat.engine.counting import count_beside, turn_payer
 from chat.engine.leases import Lease
 from chat.engine.requests import builtin_request, request_to_send
-from chat.engine.rows import fetch_call, held
+from chat.engine.rows import fetch_call, held_turn
 from chat.engine.trust import may_read_resource
 from chat.engine.turn_cache import TurnContext
 from chat.models import ToolCall
@@ -71,7 +71,7 @@ async def call_built_in(
 async def _search(call: ToolCall, task: TurnContext, request: BuiltinRequest) -> ToolCallOutcome:
     """Search the bud's files by words, and by meaning where they were prepared for that."""
     payer = turn_payer(task.turn, task.bud, task.actor, "search of knowledge files")
-    sought = Sought(task.bud, str(call.arguments.get("query")), payer)
+    sought = KnowledgeQuery(task.bud, str(call.arguments.get("query")), payer)
     run = partial(run_builtin, call, task.turn.conversation, task.bud, task.actor, sought)
     outcome = await call_builtin(request, run, first=sought.ask)
     if sought.spec is not None and sought.usage.prompt:
@@ -119,7 +119,7 @@ def _prepare(lease: Lease, call: ToolCall, task: TurnContext, request: BuiltinRe
     if call.artifact is not None or not is_sending(call):
         return call
     try:
-        with held(lease) as (changes, _turn):
+        with held_turn(lease) as (changes, _turn):
             row = fetch_call(lease.workspace_id, call.pk)
             row.artifact = pin(row, task.turn.conversation)
             row.save(update_fields=["artifact", "updated_at"])

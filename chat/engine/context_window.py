@@ -52,7 +52,7 @@ class PastCall:
     arguments: str
     result: str
     pictures: tuple[PastPicture, ...] = ()
-    given_back: Mapping[str, Any] = field(default_factory=dict)
+    echoed_fields: Mapping[str, Any] = field(default_factory=dict)
     """Fields that its provider wants back beside it."""
 
 
@@ -64,7 +64,7 @@ class PastStep:
     calls: tuple[PastCall, ...] = ()
     blocks: tuple[str, ...] = ()
     """In which the model wrote the calls down, if it could only write."""
-    given_back: Mapping[str, Any] = field(default_factory=dict)
+    echoed_fields: Mapping[str, Any] = field(default_factory=dict)
     """Fields that its provider wants back in it."""
     recipient: str = ""
     """Who that is; nobody else gets these fields and those of the calls."""
@@ -87,7 +87,7 @@ class PastTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
+class FittedHistory:
     """What is sent, and what is not."""
 
     turns: tuple[PastTurn, ...]
@@ -108,7 +108,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class ContextWindow:
     """How much may be sent."""
 
     context_tokens: int | None = None
@@ -151,7 +151,7 @@ def measured_factor(estimated: int, counted: int) -> float:
     return min(_MOST_FACTOR, max(LEAST_FACTOR, counted / estimated))
 
 
-def fills(turns: Sequence[PastTurn], window: Window, *, fixed: int = 0) -> bool:
+def fills_window(turns: Sequence[PastTurn], window: ContextWindow, *, fixed: int = 0) -> bool:
     """Whether these turns leave no room for anything older, however much they are shortened."""
     *earlier, last = turns
     least = sum(
@@ -162,8 +162,8 @@ def fills(turns: Sequence[PastTurn], window: Window, *, fixed: int = 0) -> bool:
 
 
 def fit(
-    turns: Sequence[PastTurn], window: Window, *, fixed: int = 0, questions_before: int = 0
-) -> Fitted:
+    turns: Sequence[PastTurn], window: ContextWindow, *, fixed: int = 0, questions_before: int = 0
+) -> FittedHistory:
     """As much of the turns as fits beside `fixed` tokens of prompt and tools; the last one always stays.
 
     Args:
@@ -193,7 +193,7 @@ def fit(
     for limit in _SHORTER_NOW:
         if kept and total > room:
             shorten_results(before, limit)
-    return Fitted(
+    return FittedHistory(
         turns=tuple(kept[left_out:]),
         tokens=math.ceil((fixed + total) * window.factor),
         estimated=fixed + total,
@@ -206,13 +206,13 @@ def fit(
     )
 
 
-def is_nearly_full(fitted: Fitted, window: Window) -> bool:
+def is_nearly_full(fitted: FittedHistory, window: ContextWindow) -> bool:
     """Whether something was left out already, or soon will be."""
     room = replace(window, is_halved=False).budget(0)
     return fitted.left_out > 0 or fitted.estimated > room * _NEARLY
 
 
-def with_summary(fitted: Fitted, summary: str) -> Fitted:
+def with_summary(fitted: FittedHistory, summary: str) -> FittedHistory:
     """The same with a summary of what is older before the first question. It is data, whoever wrote it."""
     first, *others = fitted.turns
     question = f"{_ABOUT_SUMMARY}\n{summary}\n\n{first.question}"

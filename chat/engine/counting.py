@@ -16,7 +16,7 @@ from audit.services import Ref
 from chat.models import Bud, Conversation, Message, Turn
 from chat.providers.base import TokenCount
 from chat.providers.known_models import Prices
-from chat.providers.spending import Allowance, Bill, Crossed, Payer
+from chat.providers.spending import Allowance, Bill, CrossedThreshold, Payer
 from chat.providers.spending_notices import charge
 from chat.providers.spending_words import told_near
 from chat.recording import Changes, changing
@@ -114,7 +114,7 @@ def _charge(turn: Turn, bill: Bill, usage: TokenCount) -> None:
 
 
 def _tell_person(
-    workspace_id: UUID, conversation_id: UUID, turn_id: UUID, crossed: Crossed
+    workspace_id: UUID, conversation_id: UUID, turn_id: UUID, crossed: CrossedThreshold
 ) -> None:
     """Say below their answer how much of their limit they have used; once in a month, so in a commit of its own."""
     with suppress(NotFound), changing(conversation_id, workspace_id) as changes:

@@ -14,10 +14,10 @@ from chat.engine import check_tasks
 from chat.engine.beginning import send_next
 from chat.engine.call_outcomes import settle_from_log
 from chat.engine.reading import (
-    Afterwards,
-    afterwards,
+    TurnFollowUps,
     compared_with,
     find_last_answer,
+    turn_follow_ups,
     waits_for_files,
 )
 from chat.engine.requests import actor_for_log, builtin_request, checkpoint_of, request_of
@@ -31,7 +31,7 @@ from chat.engine.rows import (
     pending_inputs,
 )
 from chat.engine.states import OPEN_CALLS, check_turn_move
-from chat.engine.unseen import note_unseen
+from chat.engine.unseen_answers import note_unseen
 from chat.engine.waking import wake
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.recording import Changes
@@ -88,7 +88,7 @@ def end_turn(
     close_turn(turn, status, changes)
 
 
-def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> Afterwards:
+def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> TurnFollowUps:
     """The same for a turn of which nothing is open any more: every answer is whole, and every call has ended."""
     move_turn(turn, status)
     turn.finished_at = database_now()
@@ -97,7 +97,7 @@ def close_turn(turn: Turn, status: TurnStatus, changes: Changes) -> Afterwards:
     note_unseen(turn, changes)
     _leave_to_others(turn, changes)
     changes.turn(turn)
-    following = afterwards(turn)
+    following = turn_follow_ups(turn)
     if following.has_webhooks and not following.is_check:
         tell_turn_finished(turn)
     if following.is_check:

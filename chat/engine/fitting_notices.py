@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 if TYPE_CHECKING:
-    from chat.engine.context_window import Fitted
+    from chat.engine.context_window import FittedHistory
 
 
-def notice_of(fitted: Fitted) -> str:
+def notice_of(fitted: FittedHistory) -> str:
     """What was left out or shortened; empty: nothing."""
     parts = []
     if fitted.left_out:

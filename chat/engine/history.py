@@ -15,22 +15,22 @@ from chat.documents.pictures import tokens_of
 from chat.engine.context_window import (
     LEAST_FACTOR,
     MOST_ATTACHED,
+    ContextWindow,
     PastCall,
     PastPicture,
     PastStep,
     PastTurn,
-    Window,
-    fills,
+    fills_window,
     measured_factor,
     shorten,
 )
 from chat.engine.path_reading import messages_up_to, newest_messages, parts_up_to, with_belongings
 from chat.engine.proposals import read_earlier, with_calls
 from chat.engine.result_pictures import pictures_of_calls
-from chat.engine.trust import Source, find_source
-from chat.engine.turn_cache import Before, EarlierCalls, Past
+from chat.engine.trust import ContentSource, find_source
+from chat.engine.turn_cache import EarlierCalls, RecentPath, UnreadPath
 from chat.engine.wishes import GO_ON, with_wish
-from chat.file_kinds import Kind
+from chat.file_kinds import FileKind
 from chat.models import Attachment, FileReading, Message, ToolCall, Turn
 from chat.summaries import Summary, summary_of
 from chat.values import AttachmentStatus, BuiltinTool, MessageRole, MessageStatus, Wish
@@ -69,8 +69,13 @@ class History:
 
 
 def read_past(
-    turn: Turn, window: Window, *, fixed: int = 0, step: int = 0, has_attachments: bool = True
-) -> Past:
+    turn: Turn,
+    window: ContextWindow,
+    *,
+    fixed: int = 0,
+    step: int = 0,
+    has_attachments: bool = True,
+) -> RecentPath:
     """What was said on a turn's path: from its end as far back as the window can hold.
 
     Args:
@@ -80,7 +85,7 @@ def read_past(
     rows = newest_messages(turn, window.least_characters(fixed))
     path = active_path(rows, turn)
     part = with_belongings(turn.workspace_id, rows, has_attachments=has_attachments)
-    past = Past(
+    past = RecentPath(
         path=path,
         beside=_beside(rows, path),
         calls=part.calls,
@@ -101,8 +106,13 @@ def _beside(rows: Sequence[Message], path: Sequence[Message]) -> list[Message]:
 
 
 def reach_back(
-    past: Past, turn: Turn, window: Window, *, fixed: int = 0, has_attachments: bool = True
-) -> Past:
+    past: RecentPath,
+    turn: Turn,
+    window: ContextWindow,
+    *,
+    fixed: int = 0,
+    has_attachments: bool = True,
+) -> RecentPath:
     """The same with as much more of what is older as the window can hold."""
     while (
         past.older_id is not None
@@ -125,7 +135,7 @@ def reach_back(
     return past
 
 
-def _from_summary(past: Past) -> Past:
+def _from_summary(past: RecentPath) -> RecentPath:
     """The part from where a summary stands for all that is older; the same where there is none."""
     may_summarise = past.may_summarise
     is_newest = may_summarise
@@ -143,14 +153,14 @@ def _from_summary(past: Past) -> Past:
     return replace(past, may_summarise=may_summarise)
 
 
-def _is_full(past: Past, turn: Turn, window: Window, fixed: int) -> bool:
+def _is_full(past: RecentPath, turn: Turn, window: ContextWindow, fixed: int) -> bool:
     # Without pictures, which other statements read: it is a least in any case.
     told = _told(past, turn, window.attached_characters, {}, {})
     window = replace(window, factor=told.factor or LEAST_FACTOR)
-    return bool(told.turns) and fills(told.turns, window, fixed=fixed)
+    return bool(told.turns) and fills_window(told.turns, window, fixed=fixed)
 
 
-def _before(past: Past, turn: Turn) -> Before:
+def _before(past: RecentPath, turn: Turn) -> UnreadPath:
     """What is above the part: as the newest answer noted that had no room for all of it either, or by looking through it."""
     assert past.older_id is not None
     questions = 0
@@ -163,8 +173,8 @@ def _before(past: Past, turn: Turn) -> Before:
     if "outside" in noted:
         asked = sum(row.role == MessageRole.USER for row in past.path)
         before = int(noted["questions"]) - (asked - questions)
-        return Before(before, float(noted["factor"]), str(noted["outside"]), is_final=True)
-    questions, source = 0, Source("")
+        return UnreadPath(before, float(noted["factor"]), str(noted["outside"]), is_final=True)
+    questions, source = 0, ContentSource("")
     factor = None
     for rows in parts_up_to(turn.workspace_id, past.older_id):
         questions += sum(row.role == MessageRole.USER for row in rows)
@@ -172,13 +182,13 @@ def _before(past: Past, turn: Turn) -> Before:
         if not source.text:
             part = with_belongings(turn.workspace_id, rows)
             found = find_source(rows, _by_message(part.calls), _by_message(part.attachments))
-            source = Source(found.text, found.is_final and source.is_final)
-    return Before(questions, factor or 1.0, source.text, source.is_final)
+            source = ContentSource(found.text, found.is_final and source.is_final)
+    return UnreadPath(questions, factor or 1.0, source.text, source.is_final)
 
 
 def go_on_from(
-    past: Past, answer: Message, ended: Mapping[UUID, ToolCall], next_answer: Message
-) -> Past:
+    past: RecentPath, answer: Message, ended: Mapping[UUID, ToolCall], next_answer: Message
+) -> RecentPath:
     """The same after a step whose calls have all ended, and with the message that the next answer goes into."""
     kept = [row for row in past.path if row.id not in (answer.id, next_answer.id)]
     calls = sorted(ended.values(), key=lambda call: call.position)
@@ -190,7 +200,9 @@ def go_on_from(
     )
 
 
-def history_of(past: Past, turn: Turn, *, attached_characters: int = MOST_ATTACHED) -> History:
+def history_of(
+    past: RecentPath, turn: Turn, *, attached_characters: int = MOST_ATTACHED
+) -> History:
     """What the model may be sent of a path that ends with this turn.
 
     Args:
@@ -214,7 +226,7 @@ def history_of(past: Past, turn: Turn, *, attached_characters: int = MOST_ATTACH
         asked = sum(row.role == MessageRole.USER for row in past.path)
         noted |= {"questions": past.before.questions + asked, "factor": factor}
         is_final = source.is_final and past.before.is_final
-        source = Source(source.text or past.before.untrusted_source, is_final)
+        source = ContentSource(source.text or past.before.untrusted_source, is_final)
         if source.text or is_final:
             noted["outside"] = source.text
     return History(
@@ -241,7 +253,7 @@ class _Told(NamedTuple):
 
 
 def _told(
-    past: Past,
+    past: RecentPath,
     turn: Turn,
     attached_characters: int,
     pictures: Mapping[UUID, PastPicture],
@@ -298,7 +310,7 @@ def _in_order(
     return [one for message in path for one in found.get(message.id, ())] if found else []
 
 
-def _answer_of(past: Past, turn_id: UUID | None) -> str:
+def _answer_of(past: RecentPath, turn_id: UUID | None) -> str:
     """What the model said in a turn, without its calls; empty: nothing."""
     if turn_id is None:
         return ""
@@ -351,7 +363,7 @@ def _name_of(one: Attachment) -> str:
 
 def _is_picture(one: Attachment) -> bool:
     is_ready = one.status == AttachmentStatus.READY
-    return is_ready and one.file is not None and one.file.get("kind") == Kind.IMAGE
+    return is_ready and one.file is not None and one.file.get("kind") == FileKind.IMAGE
 
 
 def _pictures(workspace_id: UUID, attachments: Sequence[Attachment]) -> dict[UUID, PastPicture]:
@@ -414,7 +426,7 @@ def _step(
             arguments=call["function"]["arguments"],
             result=shorten(results[call["id"]].model_text or "(no result)", MOST_CHARACTERS),
             pictures=pictures.get(results[call["id"]].pk, ()),
-            given_back=fields,
+            echoed_fields=fields,
         )
         for call, fields in zip(asked, beside, strict=False)
         if call["id"] in results
@@ -427,7 +439,7 @@ def _step(
             message.text,
             calls,
             blocks,
-            given_back=back.get("message") or {},
+            echoed_fields=back.get("message") or {},
             recipient=back.get("to", ""),
             given_size=back.get("size", 0),
         )

@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext_noop as _
 
 from chat.engine.dead_processes import show_alive
-from chat.engine.turn_cache import Carried
+from chat.engine.turn_cache import TurnCache
 from chat.hub import PROCESS_ID
 from chat.models import Turn
 from chat.values import TurnStatus
@@ -85,14 +85,14 @@ class Lease:
     workspace_id: UUID
     token: int
     clock: LeaseClock = field(default_factory=LeaseClock, compare=False, repr=False)
-    carried: Carried = field(default_factory=Carried, compare=False, repr=False)
+    carried: TurnCache = field(default_factory=TurnCache, compare=False, repr=False)
 
     def standing(self) -> Standing:
         """Whether the turn is still ours, as far as this process knows without asking."""
         return self.clock.standing()
 
 
-def hold(turn: Turn, clock: LeaseClock, carried: Carried, now: datetime) -> Lease:
+def hold(turn: Turn, clock: LeaseClock, carried: TurnCache, now: datetime) -> Lease:
     """Have a turn that is about to be stored taken from its beginning; the caller saves it."""
     show_alive()
     turn.lease_owner = PROCESS_ID
@@ -147,7 +147,7 @@ def renew(lease: Lease) -> bool:
 
 
 @dataclass(slots=True)
-class Renewed:
+class RenewalResult:
     """What became of leases that were renewed together."""
 
     lost: list[Lease] = field(default_factory=list)
@@ -156,15 +156,15 @@ class Renewed:
     """Somebody asked for a stop, or the asker's rights have ended."""
 
 
-def renew_all(leases: Sequence[Lease]) -> Renewed:
+def renew_all(leases: Sequence[Lease]) -> RenewalResult:
     """Hold on to many turns with two statements. One that is being written just now is left for the next time."""
-    renewed = Renewed()
+    renewed = RenewalResult()
     for start in range(0, len(leases), _MOST_AT_ONCE):
         _renew_some(leases[start : start + _MOST_AT_ONCE], renewed)
     return renewed
 
 
-def _renew_some(leases: Sequence[Lease], renewed: Renewed) -> None:
+def _renew_some(leases: Sequence[Lease], renewed: RenewalResult) -> None:
     asked_at = _now()
     until = database_now() + LEASE
     turns = Turn.objects.across_workspaces()

@@ -50,7 +50,7 @@ async def run_turn(lease: Lease, work: turns.Work, *, leaves: Callable[[], bool]
                 case turns.Complete():
                     await in_database(turns.finish, lease, TurnStatus.COMPLETED)
                     return
-                case turns.Ended():
+                case turns.TurnEnded():
                     return
             if following is None:
                 following = await in_database(turns.next_work, lease)

@@ -16,7 +16,7 @@ from uuid import UUID
 from chat.engine import steps
 from chat.engine.leases import Lease
 from chat.hub import followed_elsewhere
-from chat.streaming_text import LiveText, Said
+from chat.streaming_text import LiveText, TextSoFar
 from workspaces.database import in_database
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class Streaming:
     lease: Lease
     message_id: UUID
     live: LiveText
-    saved: Said = field(default_factory=lambda: Said("", ""))
+    saved: TextSoFar = field(default_factory=lambda: TextSoFar("", ""))
 
 
 class Partials:

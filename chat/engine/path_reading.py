@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
-from chat.message_paths import UP, as_param, walked
+from chat.message_paths import UP, as_param, ids_of_walk
 from chat.models import Attachment, Message, ToolCall, Turn
 from chat.values import MessageRole
 from workspaces.database.prepared import PreparedRows
@@ -56,7 +56,7 @@ _NEWEST = f"""{_PATH.format(start=f"coalesce({_OF_TURN}, %s)")}
 UNION SELECT id FROM chat_message WHERE turn_id = %s OR turn_id = %s OR id = %s"""  # noqa: S608  our own words
 
 
-class Part(NamedTuple):
+class PathSegment(NamedTuple):
     """Messages that follow each other, with what belongs to them."""
 
     messages: Sequence[Message]
@@ -85,7 +85,7 @@ def parts_up_to(workspace_id: UUID, message_id: UUID | None) -> Iterator[list[Me
 
 def with_belongings(
     workspace_id: UUID, rows: Sequence[Message], *, has_attachments: bool = True
-) -> Part:
+) -> PathSegment:
     """The messages with their calls, and with what is attached to them."""
     asking = [row.id for row in rows if row.json_meta.get("tool_calls")]
     calls: Sequence[ToolCall] = ()
@@ -98,7 +98,7 @@ def with_belongings(
     if has_attachments and asked:
         attached = Attachment.objects.for_workspace(workspace_id).filter(message__in=asked)
         attachments = list(attached.defer("content"))
-    return Part(rows, calls, attachments)
+    return PathSegment(rows, calls, attachments)
 
 
 def has_result(call: ToolCall) -> bool:
@@ -114,12 +114,12 @@ def _newest(
 ) -> Any:
     turn, question, revised = map(as_param, (turn_id, question_id, revised_id))
     params = (turn, question, characters, turn, revised, question)
-    return _those(workspace_id, walked(_NEWEST, params))
+    return _those(workspace_id, ids_of_walk(_NEWEST, params))
 
 
 def _up_to(workspace_id: UUID, message_id: UUID, characters: int) -> Any:
     params = (as_param(message_id), characters)
-    return _those(workspace_id, walked(_PATH.format(start="%s"), params))
+    return _those(workspace_id, ids_of_walk(_PATH.format(start="%s"), params))
 
 
 def _those(workspace_id: UUID, ids: RawSQL) -> Any:

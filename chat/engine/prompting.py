@@ -81,7 +81,7 @@ def native_messages(
                     "id": call.id,
                     "type": "function",
                     "function": {"name": call.name, "arguments": call.arguments},
-                    **(call.given_back if is_its_own else {}),
+                    **(call.echoed_fields if is_its_own else {}),
                 }
                 for call in step.calls
             ]
@@ -90,7 +90,7 @@ def native_messages(
                     "role": "assistant",
                     "content": step.text or None,
                     "tool_calls": asked,
-                    **(step.given_back if is_its_own else {}),
+                    **(step.echoed_fields if is_its_own else {}),
                 }
             )
             messages += [

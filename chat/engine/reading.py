@@ -30,7 +30,7 @@ from workspaces.middleware import MemberRole
 from workspaces.models import Membership
 
 
-class Standing(NamedTuple):
+class LockedConversation(NamedTuple):
     """How a locked conversation stands when a message comes."""
 
     knows_message: bool
@@ -49,7 +49,7 @@ class Standing(NamedTuple):
 
 def standing_of(
     conversation: Conversation, client_id: str, mentioned: Bud | None = None
-) -> Standing:
+) -> LockedConversation:
     """All that a new message asks of its conversation, at once. Needs the bud and its provider loaded.
 
     Args:
@@ -65,7 +65,7 @@ def standing_of(
     else:
         row = _STANDING_OF_MODEL.first(*ids, spec.model, spec.provider_id)
     assert row is not None
-    return Standing(
+    return LockedConversation(
         knows_message=row.was_sent or row.is_queued,
         is_active=row.is_active,
         last_order_key=row.last or 0,
@@ -78,7 +78,7 @@ def standing_of(
     )
 
 
-class Afterwards(NamedTuple):
+class TurnFollowUps(NamedTuple):
     """What follows the end of a turn."""
 
     has_queue: bool
@@ -91,11 +91,11 @@ class Afterwards(NamedTuple):
     """The conversation belongs to a check of a bud, which goes on now."""
 
 
-def afterwards(turn: Turn) -> Afterwards:
+def turn_follow_ups(turn: Turn) -> TurnFollowUps:
     """What follows the end of a turn, whose conversation is locked."""
     row = _AFTERWARDS.first_values(turn.workspace_id, turn.conversation_id, turn.pk)
     assert row is not None
-    return Afterwards(*map(bool, row))
+    return TurnFollowUps(*map(bool, row))
 
 
 def calls_of_step(turn: Turn, message_id: UUID) -> list[tuple[str, int, int]]:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_noop as _
 
 from audit.services import Ref
 from chat.engine.trust import known_destinations
-from chat.engine.turn_cache import Past
+from chat.engine.turn_cache import RecentPath
 from chat.models import Bud, ToolCall, Turn
 from chat.tools.builtin import on_demand
 from chat.tools.builtin.files import SPEC_OF
@@ -55,7 +55,7 @@ def request_of(call: ToolCall, turn: Turn, bud: Bud, actor: Actor) -> ToolCallRe
 
 
 def request_to_send(
-    call: ToolCall, turn: Turn, bud: Bud, actor: Actor, *, past: Past | None = None
+    call: ToolCall, turn: Turn, bud: Bud, actor: Actor, *, past: RecentPath | None = None
 ) -> ToolCallRequest:
     """The same for a call that is about to be made, with where it may carry data.
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from chat.documents.extracting import Unreadable
+from chat.documents.extracting import UnreadableFile
 from chat.documents.pictures import MIME_TYPE, ModelPicture, for_model, tokens_of
 from chat.engine.context_window import PastPicture
 from chat.models import ToolCall
@@ -77,7 +77,7 @@ def _encoded(path: str, data: str) -> ModelPicture | None:
             return _made[path]
     try:
         picture = for_model(base64.b64decode(data, validate=True))
-    except (Unreadable, binascii.Error, ValueError):
+    except (UnreadableFile, binascii.Error, ValueError):
         picture = None
     with _lock:
         while len(_made) >= _MOST_KEPT:

@@ -24,7 +24,7 @@ from workspaces.errors import NotFound
 
 
 @contextmanager
-def held(lease: Lease) -> Iterator[tuple[Changes, Turn]]:
+def held_turn(lease: Lease) -> Iterator[tuple[Changes, Turn]]:
     """The turn, its conversation locked, as long as the lease holds.
 
     Raises:

@@ -17,8 +17,8 @@ from chat.artifacts.knowledge import knowledge_of, with_knowledge
 from chat.documents.pictures import MIME_TYPE
 from chat.engine.context import LimitReached, read_context
 from chat.engine.context_window import (
-    Fitted,
-    Window,
+    ContextWindow,
+    FittedHistory,
     fit,
     is_nearly_full,
     with_summary,
@@ -28,14 +28,14 @@ from chat.engine.fitting_notices import notice_of
 from chat.engine.history import History, go_on_from, history_of, quoted, reach_back, read_past
 from chat.engine.leases import Lease
 from chat.engine.prompting import fenced_messages, native_messages, with_instructions, with_mention
-from chat.engine.turn_cache import EarlierCalls, Past, TurnContext
+from chat.engine.turn_cache import EarlierCalls, RecentPath, TurnContext
 from chat.models import Bud, Message, Turn
 from chat.providers.base import CompletionRequest, ProviderSpec
 from chat.providers.choosing import provider_of_turn
 from chat.providers.estimates import estimate
 from chat.providers.known_models import ModelFacts, known_facts
 from chat.providers.spending import Bill
-from chat.providers.spending_holds import Asking, expected_usage, hold_for
+from chat.providers.spending_holds import RequestingTurn, expected_usage, hold_for
 from chat.providers.standing_in import resting_stand_in
 from chat.tools.toolset import Toolset, resolve_toolset
 from chat.values import NOTICE, ToolProtocol
@@ -63,7 +63,7 @@ class StepTask:
     protocol: ToolProtocol
     toolset: Toolset
     prompt: str
-    fitted: Fitted
+    fitted: FittedHistory
     earlier: EarlierCalls
     bill: Bill
     """Who pays, with what they may still spend."""
@@ -184,7 +184,7 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
     knowledge = knowledge_of(bud) if facts.gets_tools else ()
     own = with_knowledge(with_mention(bud.system_prompt, turn), knowledge)
     prompt = with_instructions(own, toolset.instructions)
-    window = Window(
+    window = ContextWindow(
         context_tokens=facts.context_tokens,
         answer_tokens=bud.model_parameters.max_tokens,
         is_halved=turn.trims_history,
@@ -219,10 +219,14 @@ def read_task(lease: Lease, step: int, opened: Message | None = None) -> StepTas
 
 
 def _bill(
-    lease: Lease, context: TurnContext, provider: ProviderSpec, facts: ModelFacts, fitted: Fitted
+    lease: Lease,
+    context: TurnContext,
+    provider: ProviderSpec,
+    facts: ModelFacts,
+    fitted: FittedHistory,
 ) -> Bill:
     payer = turn_payer(context.turn, context.bud, context.actor, ANSWER)
-    asking = Asking(
+    asking = RequestingTurn(
         turn_id=lease.turn_id,
         lease_token=lease.token,
         expected=expected_usage(fitted.tokens, context.bud.model_parameters.max_tokens),
@@ -230,7 +234,7 @@ def _bill(
     return hold_for(payer, provider, context.spending_zone, facts.prices, asking)
 
 
-def _begun_notice(turn: Turn, past: Past) -> str:
+def _begun_notice(turn: Turn, past: RecentPath) -> str:
     """Of its question's first answer; of those that stand side by side, the first one says it."""
     if turn.client_id is not None or turn.place:
         return ""
@@ -238,7 +242,7 @@ def _begun_notice(turn: Turn, past: Past) -> str:
     return str(asked.json_meta.get(NOTICE, "")) if asked is not None else ""
 
 
-def _fitted(history: History, window: Window, fixed: int) -> Fitted:
+def _fitted(history: History, window: ContextWindow, fixed: int) -> FittedHistory:
     """What is sent of what was said, with the summary of what is older as far as the model has room for one."""
     summary, before = history.summary, history.questions_before
     size = estimate(summary.text) if summary is not None else 0
@@ -250,8 +254,14 @@ def _fitted(history: History, window: Window, fixed: int) -> Fitted:
 
 
 def _past_of(
-    lease: Lease, turn: Turn, step: int, opened: Message | None, *, window: Window, fixed: int
-) -> Past:
+    lease: Lease,
+    turn: Turn,
+    step: int,
+    opened: Message | None,
+    *,
+    window: ContextWindow,
+    fixed: int,
+) -> RecentPath:
     """What was said before: read, or what the step before was given with what came of it."""
     carried = lease.carried
     past, answer, ended = carried.past, carried.answer, carried.ended
@@ -279,7 +289,7 @@ def without_pictures(task: StepTask) -> StepTask:
     return replace(task, pictures={}, facts=replace(task.facts, sees_pictures=False))
 
 
-def _pictures_of(fitted: Fitted) -> dict[str, str]:
+def _pictures_of(fitted: FittedHistory) -> dict[str, str]:
     found = {}
     pictures = [one for turn in fitted.turns for one in (*turn.pictures, *turn.returned)]
     for picture in (one for one in pictures if one.path):

@@ -26,11 +26,11 @@ from chat.engine.endings import close_turn
 from chat.engine.leases import Lease
 from chat.engine.reading import fetch_message, find_last_answer
 from chat.engine.refusals import record_refused
-from chat.engine.rows import held, move_call
+from chat.engine.rows import held_turn, move_call
 from chat.engine.summarising import ask_for_summary
 from chat.engine.titles import ask_for_title, wants_title
 from chat.engine.turn_cache import TurnContext, UnstoredAnswer
-from chat.engine.turns import CallTools, Ended, Work, work_after
+from chat.engine.turns import CallTools, TurnEnded, Work, work_after
 from chat.models import Message, ToolCall, Turn
 from chat.providers.estimates import believed_usage
 from chat.providers.spending import Bill
@@ -68,7 +68,7 @@ def start_step(
         bill: who pays for these.
         untrusted_source: what the model reads from outside, as a clause; empty: nothing.
     """
-    with held(lease) as (changes, turn):
+    with held_turn(lease) as (changes, turn):
         last = find_last_answer(lease.workspace_id, lease.turn_id)
         message = last if last is not None and last.step == step else None
         changed: set[str] = set()
@@ -113,14 +113,14 @@ def note_notices(lease: Lease, turn: Turn, notices: Sequence[str]) -> None:
         turn: as it was just read.
     """
     if turn.notice != " ".join(notices):
-        with held(lease) as (changes, row):
+        with held_turn(lease) as (changes, row):
             _tell_notices(changes, row, notices)
     failpoint(Failpoint.STEP_BEGUN)
 
 
 def note_wait(lease: Lease, notices: Sequence[str]) -> None:
     """What the person should know while their request waits for its place, and afterwards."""
-    with held(lease) as (changes, row):
+    with held_turn(lease) as (changes, row):
         _tell_notices(changes, row, notices)
 
 
@@ -208,7 +208,7 @@ def _masked(lease: Lease, answer: AnsweredStep) -> tuple[str, str]:
 def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Keep what has been said and what it cost when an answer is cut off; whoever settles the turn decides the rest."""
     kept = _masked(lease, answer)
-    with held(lease) as (changes, turn):
+    with held_turn(lease) as (changes, turn):
         message = fetch_message(lease.workspace_id, message_id)
         if message.status != MessageStatus.STREAMING:
             return
@@ -235,11 +235,11 @@ def finish_step(
         _call_of(proposal, lease, message, position)
         for position, proposal in enumerate(answer.proposals)
     ]
-    with held(lease) as (changes, turn):
+    with held_turn(lease) as (changes, turn):
         if left and fetch_message(turn.workspace_id, message.pk).status != MessageStatus.STREAMING:
             return CallTools(tuple(call.pk for call in left))
         _store_answer(changes, turn, message, answer, kept)
-        work: Work = Ended()
+        work: Work = TurnEnded()
         if calls:
             _store_calls(changes, turn, calls)
             for call, proposal in zip(calls, answer.proposals, strict=True):
@@ -327,7 +327,7 @@ def answering_and_calling(lease: Lease, unstored: UnstoredAnswer) -> Iterator[No
     kept = _masked(lease, unstored.answer)
     # Copies: this may be rolled back.
     message, call = copy(unstored.message), copy(unstored.call)
-    with held(lease) as (changes, turn):
+    with held_turn(lease) as (changes, turn):
         _store_answer(changes, turn, message, unstored.answer, kept)
         move_call(call, ToolCallStatus.RUNNING)
         call.started_at = database_now()
@@ -367,8 +367,8 @@ def _meta_of(answer: AnsweredStep, workspace_id: UUID) -> dict[str, Any]:
     }
     if answer.blocks:
         meta["blocks"] = redact_known(answer.blocks, workspace_id=workspace_id)
-    if answer.given_back is not None:
-        kept = answer.given_back.as_json(answer.recipient)
+    if answer.echoed_fields is not None:
+        kept = answer.echoed_fields.as_json(answer.recipient)
         meta["given_back"] = redact_known(kept, workspace_id=workspace_id)
     if answer.usage.prompt:
         meta["measured"] = [answer.estimated_tokens, answer.usage.prompt]
@@ -421,7 +421,7 @@ def _call_of(proposal: ProposedCall, lease: Lease, message: Message, position: i
 def fail_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
     """Keep the beginning of an answer that broke off, and what it cost."""
     kept = _masked(lease, answer)
-    with held(lease) as (changes, turn):
+    with held_turn(lease) as (changes, turn):
         message = fetch_message(lease.workspace_id, message_id)
         message.text, message.reasoning = kept
         message.status = MessageStatus.FAILED.value

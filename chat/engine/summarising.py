@@ -10,7 +10,7 @@ import logging
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from chat.engine.context_window import PastTurn, Window, shorten, size_of
+from chat.engine.context_window import ContextWindow, PastTurn, shorten, size_of
 from chat.engine.counting import conversation_payer, count
 from chat.engine.history import history_of, read_past
 from chat.engine.side_requests import ask_aside
@@ -117,7 +117,7 @@ def _read(turn: Turn) -> _Wish | None:
         return None
     facts = known_facts(turn.workspace_id, spec)
     parameters = turn.conversation.bud.model_parameters
-    window = Window(context_tokens=facts.context_tokens, answer_tokens=parameters.max_tokens)
+    window = ContextWindow(context_tokens=facts.context_tokens, answer_tokens=parameters.max_tokens)
     past = read_past(turn, window)
     history = history_of(past, turn, attached_characters=window.attached_characters)
     if not history.may_summarise:

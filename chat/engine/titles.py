@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from chat.engine.counting import conversation_payer, count
-from chat.engine.reading import Afterwards
+from chat.engine.reading import TurnFollowUps
 from chat.engine.side_requests import ask_aside
 from chat.enqueue import enqueue
 from chat.models import Bud, Conversation, Message, Turn
@@ -55,7 +55,7 @@ class _Wish:
     answer: str
 
 
-def wants_title(conversation: Conversation, following: Afterwards) -> bool:
+def wants_title(conversation: Conversation, following: TurnFollowUps) -> bool:
     """Whether a turn that ends now has brought the first answer of a conversation that nobody has named, or one after
     a spending limit stood in the way.
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from chat.engine.path_reading import has_result, parts_up_to
-from chat.engine.turn_cache import Past
+from chat.engine.turn_cache import RecentPath
 from chat.models import Attachment, Bud, Message, ToolCall, Turn
 from chat.tools.builtin.files import RESOURCE, arguments_for_people
 from chat.values import ORIGIN, AttachmentStatus, BuiltinTool, Decision, MessageOrigin, MessageRole
@@ -36,7 +36,7 @@ def is_from_outside(annotations: Mapping[str, Any]) -> bool:
     return not (annotations.get("is_trusted") and annotations.get("open_world") is False)
 
 
-class Source(NamedTuple):
+class ContentSource(NamedTuple):
     """Where words from outside came from."""
 
     text: str
@@ -49,28 +49,28 @@ def find_source(
     path: Sequence[Message],
     calls: Mapping[UUID, Iterable[ToolCall]],
     attached: Mapping[UUID, Iterable[Attachment]],
-) -> Source:
+) -> ContentSource:
     """The newest words from outside on the path that a model reads."""
     closed: dict[UUID, bool] = {}
     for message in reversed(path):
         if origin := message.json_meta.get(ORIGIN):
-            return Source(_FROM_OUTSIDE[MessageOrigin(origin)])
+            return ContentSource(_FROM_OUTSIDE[MessageOrigin(origin)])
         for call in reversed(list(calls.get(message.id, ()))):
             if has_result(call) and is_from_outside(call.annotations):
-                return Source(told_call(call))
+                return ContentSource(told_call(call))
         for one in attached.get(message.id, ()):
             if one.status == AttachmentStatus.QUEUED:
                 continue
             if one.server_id is None:
-                return Source(f"the file {_quoted(one.title)} was attached")
+                return ContentSource(f"the file {_quoted(one.title)} was attached")
             # Also what could not be read counts: the server has answered.
             if one.server_id not in closed:
                 closed[one.server_id] = _reaches_nothing(one.server_id, one.workspace_id)
             if not closed[one.server_id]:
-                return Source(
+                return ContentSource(
                     f"{_quoted(one.uri)} of the server {_quoted(one.server_name)} was attached"
                 )
-    return Source("", is_final=not closed)
+    return ContentSource("", is_final=not closed)
 
 
 def told_call(call: ToolCall) -> str:
@@ -87,7 +87,7 @@ def told_call(call: ToolCall) -> str:
 
 
 def known_destinations(
-    call: ToolCall, turn: Turn, bud: Bud, past: Past | None = None
+    call: ToolCall, turn: Turn, bud: Bud, past: RecentPath | None = None
 ) -> frozenset[str]:
     """Where a call may carry data although words from outside were read.
 
@@ -116,7 +116,7 @@ def known_destinations(
     return reached - unknown
 
 
-def _approved_calls(turn: Turn, past: Past | None) -> list[ToolCall]:
+def _approved_calls(turn: Turn, past: RecentPath | None) -> list[ToolCall]:
     if past is None or not past.is_all:
         return _APPROVED.all(turn.workspace_id, turn.conversation_id)
     return [call for call in past.calls if _is_approved(call)]
@@ -182,7 +182,7 @@ def shown(value: Any) -> Any:
     return [shown(part) for part in value] if isinstance(value, list) else value
 
 
-def _said_by_person(turn: Turn, past: Past | None) -> Iterator[str]:
+def _said_by_person(turn: Turn, past: RecentPath | None) -> Iterator[str]:
     """Their own messages on the path of the turn, the newest first.
 
     What they attached is not among their words, and neither is what was said elsewhere.

@@ -43,7 +43,7 @@ class EarlierCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class UnreadPath:
     """What the unread beginning of a path holds."""
 
     questions: int
@@ -56,7 +56,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class RecentPath:
     """The newest part of a turn's path, as far as its model reads it."""
 
     path: Sequence[Message]
@@ -69,7 +69,7 @@ class Past:
     """Of the turn that reads them."""
     older_id: UUID | None = None
     """The message above the part, for which there is no room; None: nothing is older."""
-    before: Before | None = None
+    before: UnreadPath | None = None
     """What that and all above it hold."""
     summary: Summary | None = None
     """Which stands for the message above the part and all above that."""
@@ -98,7 +98,7 @@ class UnstoredAnswer:
 
 
 @dataclass(slots=True)
-class Carried:
+class TurnCache:
     """What is known beside the rows, by whoever holds the lease. Everything may be missing."""
 
     begun: TurnContext | None = None
@@ -109,7 +109,7 @@ class Carried:
     """Of the model, until something is learned of it."""
     stand_in: StandIn | None = None
     """Who answers in this turn in place of its provider, which has failed."""
-    past: Past | None = None
+    past: RecentPath | None = None
     """As the step under way was given it."""
     unstored: UnstoredAnswer | None = None
     answer: Message | None = None

@@ -20,7 +20,7 @@ from chat.engine.reading import (
     unread_attachments,
     waits_for_files,
 )
-from chat.engine.rows import held, let_go, move_turn
+from chat.engine.rows import held_turn, let_go, move_turn
 from chat.engine.states import WAITING_CALLS
 from chat.engine.waking import wake
 from chat.models import Message, ToolCall, Turn
@@ -63,11 +63,11 @@ class Complete:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TurnEnded:
     """The turn has ended."""
 
 
-Work = ReadAttachments | AskModel | CallTools | WaitForPeople | Complete | Ended
+Work = ReadAttachments | AskModel | CallTools | WaitForPeople | Complete | TurnEnded
 
 
 def take(turn_id: UUID, workspace_id: UUID) -> tuple[Lease, Work] | None:
@@ -141,7 +141,7 @@ def _first_work(turn: Turn) -> Work:
 
 def release(lease: Lease) -> None:
     """Give a turn back for another process to take; it is shutting down."""
-    with held(lease) as (changes, turn):
+    with held_turn(lease) as (changes, turn):
         settle_calls(turn, changes, is_parted=True)
         if turn.status in (TurnStatus.RUNNING, TurnStatus.WAITING_FOR_INPUT):
             move_turn(turn, TurnStatus.QUEUED)
@@ -163,7 +163,7 @@ def finish(
     partial: Mapping[UUID, str] | None = None,
 ) -> None:
     """Bring a turn to its end. `partial` holds the text of messages that still streamed."""
-    with held(lease) as (changes, turn):
+    with held_turn(lease) as (changes, turn):
         end_turn(
             turn,
             status,

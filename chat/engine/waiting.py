@@ -16,7 +16,7 @@ from chat.engine.endings import end_turn
 from chat.engine.leases import Lease
 from chat.engine.rows import (
     calls_of,
-    held,
+    held_turn,
     held_with_call,
     let_go,
     move_call,
@@ -121,7 +121,7 @@ def decided_calls(lease: Lease) -> tuple[UUID, ...]:
 
 def wait_for_reading(lease: Lease, attachment_id: UUID, is_waiting: bool) -> None:
     """A server asked, or has its answer, while an attachment is read."""
-    with held(lease) as (changes, turn):
+    with held_turn(lease) as (changes, turn):
         _tell_inputs(lease.workspace_id, attachment_id, changes)
         status = TurnStatus.WAITING_FOR_INPUT if is_waiting else TurnStatus.RUNNING
         if turn.status != status:
@@ -132,7 +132,7 @@ def wait_for_reading(lease: Lease, attachment_id: UUID, is_waiting: bool) -> Non
 
 def park(lease: Lease) -> bool:
     """Let go of a turn that waits for people; False if there is something to do after all."""
-    with held(lease) as (changes, turn):
+    with held_turn(lease) as (changes, turn):
         for call in calls_of(turn, ToolCallStatus.WAITING_FOR_INPUT).select_related("decided_by"):
             release_answered(call, changes)
         if calls_of(turn, ToolCallStatus.QUEUED).exists():

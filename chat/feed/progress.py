@@ -16,7 +16,7 @@ from typing import Final
 
 from django.utils.translation import gettext as _
 
-from chat.feed.picture import Picture, Row
+from chat.feed.feed_state import FeedState, Row
 from chat.values import ToolCallStatus, TurnStatus
 from workspaces.errors import InvalidInput
 
@@ -41,7 +41,7 @@ MOST_CALLS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ProgressCounts:
     """What one call has told so far."""
 
     parts: int = 0
@@ -57,7 +57,7 @@ class Position:
     """Characters of the step's text."""
     fingerprint: int = 0
     """CRC-32 of those characters: an answer that began anew is told anew."""
-    calls: tuple[Told, ...] = ()
+    calls: tuple[ProgressCounts, ...] = ()
     end: str = ""
     """"?" once the turn's error has been told, "!" once all has."""
 
@@ -80,7 +80,9 @@ class Position:
         if found is None:
             raise InvalidInput(fields={"Last-Event-ID": [_("This is not the id of an event.")]})
         step, length, fingerprint, calls, end = found.groups()
-        told = [Told(int(one[0], 16), int(one[1:] or 0)) for one in calls.split(",") if one]
+        told = [
+            ProgressCounts(int(one[0], 16), int(one[1:] or 0)) for one in calls.split(",") if one
+        ]
         if len(told) > MOST_CALLS:
             raise InvalidInput(fields={"Last-Event-ID": [_("This is not the id of an event.")]})
         return cls(int(step), int(length), int(fingerprint, 16), tuple(told), end)
@@ -95,20 +97,20 @@ class FeedEvent:
     position: Position
 
 
-def tell(picture: Picture, turn_id: str, position: Position) -> Iterator[FeedEvent]:
-    """Everything of this turn that the picture holds beyond the position, in order."""
-    turn = picture.turns.get(turn_id)
+def tell(state: FeedState, turn_id: str, position: Position) -> Iterator[FeedEvent]:
+    """Everything of this turn that the state holds beyond the position, in order."""
+    turn = state.turns.get(turn_id)
     if turn is None:
         return
     steps = {
         row["step"]: row
-        for row in picture.messages.values()
+        for row in state.messages.values()
         if row["turn_id"] == turn_id and row["role"] == "assistant"
     }
     while True:
         message = steps.get(position.step)
         if message is not None:
-            for event in _tell_step(picture, message, position):
+            for event in _tell_step(state, message, position):
                 position = event.position
                 yield event
         if position.step + 1 not in steps:
@@ -121,7 +123,7 @@ def tell(picture: Picture, turn_id: str, position: Position) -> Iterator[FeedEve
         yield FeedEvent("done", {"turn": turn}, replace(position, end="!"))
 
 
-def _tell_step(picture: Picture, message: Row, position: Position) -> Iterator[FeedEvent]:
+def _tell_step(state: FeedState, message: Row, position: Position) -> Iterator[FeedEvent]:
     text: str = message["text"]
     told = text[: position.length]
     is_replaced = len(told) < position.length or zlib.crc32(told.encode()) != position.fingerprint
@@ -135,22 +137,22 @@ def _tell_step(picture: Picture, message: Row, position: Position) -> Iterator[F
         data = {"message_id": message["id"], "text": piece, "replaces": is_replaced}
         yield FeedEvent("content", data, position)
     calls = sorted(
-        (row for row in picture.tool_calls.values() if row["message_id"] == message["id"]),
+        (row for row in state.tool_calls.values() if row["message_id"] == message["id"]),
         key=lambda row: row["position"],
     )
     for place, call in enumerate(calls[:MOST_CALLS]):
-        for event in _tell_call(picture, call, place, position):
+        for event in _tell_call(state, call, place, position):
             position = event.position
             yield event
 
 
-def _tell_call(picture: Picture, call: Row, place: int, position: Position) -> Iterator[FeedEvent]:
-    def mark(told: Told) -> Position:
-        calls = [*position.calls, *([Told()] * (place + 1 - len(position.calls)))]
+def _tell_call(state: FeedState, call: Row, place: int, position: Position) -> Iterator[FeedEvent]:
+    def mark(told: ProgressCounts) -> Position:
+        calls = [*position.calls, *([ProgressCounts()] * (place + 1 - len(position.calls)))]
         calls[place] = told
         return replace(position, calls=tuple(calls))
 
-    told = position.calls[place] if place < len(position.calls) else Told()
+    told = position.calls[place] if place < len(position.calls) else ProgressCounts()
     if not told.parts & _CALL:
         told = replace(told, parts=told.parts | _CALL)
         yield FeedEvent("tool_call", {"tool_call": call}, position := mark(told))
@@ -158,7 +160,7 @@ def _tell_call(picture: Picture, call: Row, place: int, position: Position) -> I
     if is_asking and not told.parts & _APPROVAL:
         told = replace(told, parts=told.parts | _APPROVAL)
         yield FeedEvent("approval", {"tool_call": call}, position := mark(told))
-    asked = [row for row in picture.input_requests.values() if row["call_id"] == call["id"]]
+    asked = [row for row in state.input_requests.values() if row["call_id"] == call["id"]]
     for row in sorted(asked, key=lambda row: str(row["id"]))[told.inputs :]:
         told = replace(told, inputs=told.inputs + 1)
         yield FeedEvent("input", {"input_request": row}, position := mark(told))

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 
 from chat.engine import runner
 from chat.events import encode
-from chat.feed.picture import Picture
+from chat.feed.feed_state import FeedState
 from chat.feed.progress import FeedEvent, Position, tell
 from chat.hub import PROCESS_ID, conversation_group, has_other_processes, hub
 from chat.models import Conversation, Turn
@@ -67,12 +67,12 @@ class _Listening:
             async with asyncio.timeout(seconds):
                 await self._has_news.wait()
 
-    def apply_to(self, picture: Picture) -> None:
+    def apply_to(self, state: FeedState) -> None:
         self._has_news.clear()
-        picture.is_stale |= self._has_overflowed
+        state.is_stale |= self._has_overflowed
         self._has_overflowed = False
         while self._frames:
-            picture.apply(json.loads(self._frames.popleft()))
+            state.apply(json.loads(self._frames.popleft()))
 
 
 def check_room(person_id: UUID) -> None:
@@ -107,7 +107,7 @@ async def follow_turn(
 async def _pieces(
     turn: Turn, position: Position, listening: _Listening, may_stay: Callable[[], bool]
 ) -> AsyncIterator[str]:
-    picture = Picture()
+    state = FeedState()
     started = spoken = looked = time.monotonic()
     size = 0
     position = Position() if position.is_done else position
@@ -121,15 +121,15 @@ async def _pieces(
             if not await in_database(may_stay):
                 yield _FORBIDDEN
                 return
-            picture.is_stale |= await in_database(_newest, turn) > picture.seq
-        if picture.is_stale:
+            state.is_stale |= await in_database(_newest, turn) > state.seq
+        if state.is_stale:
             snapshot = await in_database(read_turn, turn)
             if snapshot is None:
                 yield _encode("error", {"code": "not_found", "message": "It has been deleted."})
                 return
-            picture.apply(snapshot)
-        listening.apply_to(picture)
-        for event in tell(picture, str(turn.pk), position):
+            state.apply(snapshot)
+        listening.apply_to(state)
+        for event in tell(state, str(turn.pk), position):
             # A turn that ends because the person has left is not theirs to hear of.
             if event.name == "done" and not await in_database(may_stay):
                 yield _FORBIDDEN
@@ -144,7 +144,7 @@ async def _pieces(
         if now - spoken >= KEEP_ALIVE_SECONDS:
             spoken = now
             yield ": still here\n\n"
-        if not picture.is_stale:
+        if not state.is_stale:
             await listening.wait(LOOK_SECONDS)
 
 

@@ -13,8 +13,14 @@ from django.utils.translation import gettext as _
 from chat import archives
 from chat.importing.chatgpt import read_chatgpt
 from chat.importing.claude import read_claude
-from chat.importing.own import read_own
-from chat.importing.streaming import LONGEST_VALUE, MOST_CHAT_MEMORY, Read, TooLong, values_in
+from chat.importing.streaming import (
+    LONGEST_VALUE,
+    MOST_CHAT_MEMORY,
+    StreamedValue,
+    ValueTooLong,
+    values_in,
+)
+from chat.importing.trellis_json import read_own
 from chat.importing.values import ImportedChat, LeftOut, clean
 from chat.values import ImportSource
 
@@ -30,7 +36,7 @@ _READERS: Final[Mapping[ImportSource, Callable[[Mapping[str, Any]], ImportedChat
 }
 
 
-class Unreadable(Exception):
+class UnreadableImport(Exception):
     """The file as a whole is none that can be read, and why in words."""
 
 
@@ -73,7 +79,7 @@ class TextFile:
         """Look at what is in it.
 
         Raises:
-            Unreadable: it is a ZIP without chats or that is damaged, or unpacks to too much.
+            UnreadableImport: it is a ZIP without chats or that is damaged, or unpacks to too much.
         """
         self._file = file
         self._packed: zipfile.ZipFile | None = None
@@ -84,7 +90,7 @@ class TextFile:
                 self._packed = archives.opened(file, _MOST_ENTRIES)
             except archives.TooManyFiles as error:
                 why = _("This ZIP holds too many files. Choose conversations.json alone.")
-                raise Unreadable(why) from error
+                raise UnreadableImport(why) from error
             except archives.FAULTS as error:
                 raise _damaged_zip() from error
             self._entries = _wanted(self._packed.infolist())
@@ -93,7 +99,7 @@ class TextFile:
         """Its chats without what is said in them.
 
         Raises:
-            Unreadable: a text is no JSON, or ends too early.
+            UnreadableImport: a text is no JSON, or ends too early.
         """
         return self._chats(skimmed=MOST_CHATS + 1)
 
@@ -101,7 +107,7 @@ class TextFile:
         """Its chats from the one at this place on.
 
         Raises:
-            Unreadable: a text is no JSON, or ends too early.
+            UnreadableImport: a text is no JSON, or ends too early.
         """
         return self._chats(skimmed=first, left_out=first)
 
@@ -134,23 +140,23 @@ def _wanted(entries: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
     """Those that hold chats.
 
     Raises:
-        Unreadable: there are none, or they unpack to too much.
+        UnreadableImport: there are none, or they unpack to too much.
     """
     named = [one for one in entries if _CONVERSATIONS.search(one.filename)]
     wanted = named or [one for one in entries if one.filename.endswith(".json")]
     if not wanted:
-        raise Unreadable(_("This ZIP holds no conversations.json."))
+        raise UnreadableImport(_("This ZIP holds no conversations.json."))
     # What an entry says of its size is all that is ever unpacked of it.
     if sum(one.file_size for one in wanted) > MOST_UNPACKED_BYTES:
-        raise Unreadable(
+        raise UnreadableImport(
             _("This ZIP unpacks to more than %(most)s MB.")
             % {"most": MOST_UNPACKED_BYTES // 1024**2}
         )
     return sorted(wanted, key=lambda one: one.filename)
 
 
-def _damaged_zip() -> Unreadable:
-    return Unreadable(
+def _damaged_zip() -> UnreadableImport:
+    return UnreadableImport(
         _("This ZIP is damaged, or has a password. Unpack it, and choose conversations.json.")
     )
 
@@ -162,21 +168,21 @@ def chats_in(text: IO[bytes], *, skimmed: int = 0) -> Iterator[RawChat]:
         skimmed: of so many at the beginning, nothing is kept of what is said in them.
 
     Raises:
-        Unreadable: it is no JSON, or ends too early.
+        UnreadableImport: it is no JSON, or ends too early.
     """
     try:
         for one in values_in(text, skimmed=skimmed):
             yield raw_chat(one)
-    except TooLong as error:
-        raise Unreadable(
+    except ValueTooLong as error:
+        raise UnreadableImport(
             _("This file holds a text of more than %(most)s MB.")
             % {"most": LONGEST_VALUE // 1024**2}
         ) from error
     except ValueError as error:
-        raise Unreadable(_("This file is damaged, or is no JSON.")) from error
+        raise UnreadableImport(_("This file is damaged, or is no JSON.")) from error
 
 
-def raw_chat(one: Read, places: Container[str] = ()) -> RawChat:
+def raw_chat(one: StreamedValue, places: Container[str] = ()) -> RawChat:
     """A chat of the file, not yet looked at.
 
     Args:

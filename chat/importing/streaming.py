@@ -42,12 +42,12 @@ _HALVES: Final = re.compile(
 """Characters that two escapes stand for, and escapes that are one half of such."""
 
 
-class TooLong(Exception):
+class ValueTooLong(Exception):
     """A value of the file is longer than any that is read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class StreamedValue:
     """One value of the file."""
 
     value: Any
@@ -55,7 +55,7 @@ class Read:
     """It takes more memory than it may. Then it is only what is at its top, without lists and objects."""
 
 
-def values_in(file: IO[bytes], *, skimmed: int = 0) -> Iterator[Read]:
+def values_in(file: IO[bytes], *, skimmed: int = 0) -> Iterator[StreamedValue]:
     """The values of a list, or the one value that is no list, each read when it is asked for.
 
     Args:
@@ -63,12 +63,12 @@ def values_in(file: IO[bytes], *, skimmed: int = 0) -> Iterator[Read]:
         skimmed: of so many at the beginning, only what is at their top is kept.
 
     Raises:
-        TooLong: a text in it is longer than any that is read.
+        ValueTooLong: a text in it is longer than any that is read.
         ValueError: it is no JSON, or ends too early.
     """
     beginning = file.read(MOST_AT_ONCE + 1)
     if len(beginning) <= MOST_AT_ONCE:
-        yield from map(Read, _all_of(beginning))
+        yield from map(StreamedValue, _all_of(beginning))
         return
     events = _events(file, beginning)
     try:
@@ -121,7 +121,7 @@ class _Watched:
         """The next piece. Whoever cuts a text within a character leaves a half, which is no fault of the file.
 
         Raises:
-            TooLong: too much came of which nothing could be told.
+            ValueTooLong: too much came of which nothing could be told.
             ValueError: a number is longer than any that is read.
         """
         if size == 0:
@@ -129,7 +129,7 @@ class _Watched:
         while piece := self._beginning.read(size) or self._file.read(size):
             self.silent += len(piece)
             if self.silent > LONGEST_VALUE:
-                raise TooLong
+                raise ValueTooLong
             piece, self._kept = _cut(self._kept + piece)
             if piece:
                 self._look_for_long_numbers(piece)
@@ -190,13 +190,13 @@ def _without_halves(piece: bytes) -> bytes:
 
 def _one(
     events: Iterator[tuple[str, Any]], first: str, given: Any, *, is_skimmed: bool = False
-) -> Read:
+) -> StreamedValue:
     """Put one value together from what begins with this event."""
     if first not in _BEGINNINGS:
-        return Read(given)
+        return StreamedValue(given)
     top: Any = {} if first == "start_map" else []
     if is_skimmed:
-        return Read(_skimmed(events, top))
+        return StreamedValue(_skimmed(events, top))
     here, key = top, ""
     outside: list[Any] = []
     names: dict[str, str] = {}
@@ -211,7 +211,7 @@ def _one(
             continue
         if event in _ENDS:
             if not outside:
-                return Read(top)
+                return StreamedValue(top)
             here = outside.pop()
             continue
         new: Any = {} if event == "start_map" else [] if event == "start_array" else value
@@ -226,7 +226,9 @@ def _one(
             if len(outside) > _DEEPEST:
                 raise ValueError
         if room < 0:
-            return Read(_skimmed(events, _top_of(top), depth=len(outside)), is_too_large=True)
+            return StreamedValue(
+                _skimmed(events, _top_of(top), depth=len(outside)), is_too_large=True
+            )
     raise ValueError
 
 

@@ -36,8 +36,8 @@ from chat.models.push import PushDevice, PushMessage
 from chat.models.readings import FileReading
 from chat.models.reminders import ReminderChoice, ReminderMail
 from chat.models.requests import ModelRequest
-from chat.models.shared_chats import Audience, SharedChat, SharedChatReader, SharedChatText
-from chat.models.shared_providers import Offer, SharedProvider, Withheld
+from chat.models.shared_chats import ShareAudience, SharedChat, SharedChatReader, SharedChatText
+from chat.models.shared_providers import OfferedModels, SharedProvider, WithheldReason
 from chat.models.spending import (
     MemberSpendingLimit,
     MonthlySpending,
@@ -53,7 +53,6 @@ __all__ = [
     "Artifact",
     "ArtifactVersion",
     "Attachment",
-    "Audience",
     "Bud",
     "BudCheck",
     "BudColour",
@@ -78,7 +77,7 @@ __all__ = [
     "ModelProvider",
     "ModelRequest",
     "MonthlySpending",
-    "Offer",
+    "OfferedModels",
     "PassageVector",
     "Pin",
     "ProviderList",
@@ -91,6 +90,7 @@ __all__ = [
     "Repeat",
     "ResultStatus",
     "RunStatus",
+    "ShareAudience",
     "SharedChat",
     "SharedChatReader",
     "SharedChatText",
@@ -102,5 +102,5 @@ __all__ = [
     "Turn",
     "WebhookDelivery",
     "WebhookEndpoint",
-    "Withheld",
+    "WithheldReason",
 ]

@@ -10,7 +10,7 @@ from django.core.validators import MaxLengthValidator, MaxValueValidator, MinVal
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.shared_providers import SharedProvider, Withheld, origin_of
+from chat.models.shared_providers import SharedProvider, WithheldReason, origin_of
 from chat.values import McpConfig, ModelParameters, ToolProtocol, parse_value
 from workspaces.errors import InvalidInput
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ModelProviderQuerySet(WorkspaceQuerySet["ModelProvider"]):
     def answering(self) -> ModelProviderQuerySet:
         """Those that are on, as the workspace says, and for what is shared also the platform's owner."""
-        return self.filter(is_active=True, withheld=Withheld.NO.value)
+        return self.filter(is_active=True, withheld=WithheldReason.NO.value)
 
 
 class ModelProvider(WorkspaceModel):
@@ -85,9 +85,9 @@ class ModelProvider(WorkspaceModel):
     withheld = models.CharField(
         max_length=12,
         blank=True,
-        choices=Withheld.choices,
-        default=Withheld.NO.value,
-        db_default=Withheld.NO.value,
+        choices=WithheldReason.choices,
+        default=WithheldReason.NO.value,
+        db_default=WithheldReason.NO.value,
         editable=False,
     )
 

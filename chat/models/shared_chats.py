@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workspaces.models import User
 
 
-class Audience(models.TextChoices):
+class ShareAudience(models.TextChoices):
     """Who may read a shared chat."""
 
     PEOPLE = "people", _("Chosen people")
@@ -39,7 +39,7 @@ class SharedChatQuerySet(WorkspaceQuerySet["SharedChat"]):
         """Those that somebody may read: not run out, not deleted, and of people who are members still."""
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=timezone.now()),
-            Q(workspace__allows_public_links=True) | ~Q(audience=Audience.LINK.value),
+            Q(workspace__allows_public_links=True) | ~Q(audience=ShareAudience.LINK.value),
             Exists(_membership(OuterRef("owner"))),
             conversation__deleted_at=None,
             workspace__is_active=True,
@@ -47,14 +47,14 @@ class SharedChatQuerySet(WorkspaceQuerySet["SharedChat"]):
 
     def readable_by(self, user: User | None) -> SharedChatQuerySet:
         """Those that this person may read; None: somebody who is not signed in."""
-        anybody = Q(audience=Audience.LINK.value)
+        anybody = Q(audience=ShareAudience.LINK.value)
         if user is None:
             return self.open_now().filter(anybody)
         named = SharedChatReader.unscoped.filter(shared=OuterRef("pk"), person=user)
         allowed = (
             Q(owner=user)
-            | Q(audience=Audience.WORKSPACE.value)
-            | Q(Exists(named), audience=Audience.PEOPLE.value)
+            | Q(audience=ShareAudience.WORKSPACE.value)
+            | Q(Exists(named), audience=ShareAudience.PEOPLE.value)
         )
         return self.open_now().filter(anybody | Q(allowed, Exists(_membership(user.pk))))
 
@@ -63,7 +63,7 @@ class SharedChatQuerySet(WorkspaceQuerySet["SharedChat"]):
         named = SharedChatReader.unscoped.filter(shared=OuterRef("pk"), person=user)
         return (
             self.readable_by(user)
-            .filter(Exists(named), audience=Audience.PEOPLE.value)
+            .filter(Exists(named), audience=ShareAudience.PEOPLE.value)
             .annotate(shared_title=KeyTextTransform("title", "text__document"))
         )
 
@@ -84,7 +84,7 @@ class SharedChat(WorkspaceModel):
     conversation = models.OneToOneField(
         Conversation, on_delete=models.CASCADE, related_name="shared", editable=False
     )
-    audience = models.CharField(_("who can read it"), max_length=10, choices=Audience.choices)
+    audience = models.CharField(_("who can read it"), max_length=10, choices=ShareAudience.choices)
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
     token = EncryptedTextField(
         editable=False, help_text=_("Its owner can copy the link at any time.")
@@ -107,7 +107,7 @@ class SharedChat(WorkspaceModel):
         indexes = [models.Index(fields=["expires_at"], name="shared_chat_ends")]
         constraints = [
             models.CheckConstraint(
-                condition=Q(audience__in=Audience.values), name="shared_chat_audience_known"
+                condition=Q(audience__in=ShareAudience.values), name="shared_chat_audience_known"
             )
         ]
 
@@ -122,7 +122,7 @@ class SharedChat(WorkspaceModel):
     @property
     def is_disallowed(self) -> bool:
         """Whether it is a public link in a workspace that allows none any more. Needs `workspace` loaded."""
-        return self.audience == Audience.LINK.value and not self.workspace.allows_public_links
+        return self.audience == ShareAudience.LINK.value and not self.workspace.allows_public_links
 
 
 class SharedChatText(WorkspaceModel):

@@ -19,7 +19,7 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}".lower()
 
 
-class Offer(models.TextChoices):
+class OfferedModels(models.TextChoices):
     """Which models of a shared provider workspaces may use."""
 
     ALL = "", _("All models")
@@ -52,9 +52,9 @@ class SharedProvider(models.Model):
     offer = models.CharField(
         max_length=8,
         blank=True,
-        choices=Offer.choices,
-        default=Offer.ALL.value,
-        db_default=Offer.ALL.value,
+        choices=OfferedModels.choices,
+        default=OfferedModels.ALL.value,
+        db_default=OfferedModels.ALL.value,
     )
     chosen_models = models.JSONField(default=list, db_default=[], blank=True)
     """Names. They count where the offer is `CHOSEN`."""
@@ -74,12 +74,16 @@ class SharedProvider(models.Model):
     @property
     def offered_models(self) -> list[str] | None:
         """What workspaces may use, if nothing else is said of one by name; None: every model."""
-        if self.offer == Offer.ALL:
+        if self.offer == OfferedModels.ALL:
             return None
-        return [self.default_model] if self.offer == Offer.DEFAULT else list(self.chosen_models)
+        return (
+            [self.default_model]
+            if self.offer == OfferedModels.DEFAULT
+            else list(self.chosen_models)
+        )
 
 
-class Withheld(models.TextChoices):
+class WithheldReason(models.TextChoices):
     """Why a workspace cannot use what was shared with it."""
 
     NO = "", _("It can")

@@ -35,7 +35,7 @@ class BudState(models.TextChoices):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedBuds:
+class BudSearch:
     """What somebody looks for."""
 
     words: str = ""
@@ -46,7 +46,7 @@ class WantedBuds:
     """What of the address is not known, in words."""
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> WantedBuds:
+    def read(cls, query: Mapping[str, str]) -> BudSearch:
         """What the page's address says."""
         try:
             after = UUID(query["after"]) if query.get("after") else None
@@ -77,7 +77,7 @@ class WantedBuds:
 class BudPage:
     """One page of buds."""
 
-    wanted: WantedBuds
+    wanted: BudSearch
     total: int
     """All that the person may edit."""
     buds: list[Bud]
@@ -95,7 +95,7 @@ class BudPage:
 
 
 def list_buds(
-    visible: BudQuerySet, actor: Actor, workspace_id: UUID, *, wanted: WantedBuds
+    visible: BudQuerySet, actor: Actor, workspace_id: UUID, *, wanted: BudSearch
 ) -> BudPage:
     """One page of those that a person may edit, by name, archived ones last."""
     rows = editable(visible, actor, workspace_id)
@@ -121,7 +121,7 @@ def editable(rows: BudQuerySet, actor: Actor, workspace_id: UUID) -> BudQuerySet
     return rows.none()
 
 
-def _matching(rows: BudQuerySet, wanted: WantedBuds) -> BudQuerySet:
+def _matching(rows: BudQuerySet, wanted: BudSearch) -> BudQuerySet:
     match wanted.state:
         case BudState.ACTIVE:
             rows = rows.filter(is_archived=False)

@@ -25,9 +25,9 @@ from chat.pages.bud_parts import (
 from chat.services.bud_versions import restore_version, values_of_version
 from chat.services.check_demands import ChecksNotPassed
 from chat.services.check_showing import passed_of_versions
-from chat.services.checks_ahead import check_version
+from chat.services.checks_before_saving import check_version
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -65,7 +65,7 @@ def _page(
         "tab": "versions",
         "versions": shown,
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
         "refused": refused,
         "fault": fault,
     }

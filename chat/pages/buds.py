@@ -24,7 +24,7 @@ from chat.artifacts.meaning import knowledge_listed
 from chat.check_shapes import MOST_CHECKS
 from chat.models import Bud, BudColour, BudVersion
 from chat.pages.bud_form import BudEditorForm, initial_of, initial_of_new, model_groups
-from chat.pages.bud_listing import WantedBuds, list_buds
+from chat.pages.bud_listing import BudSearch, list_buds
 from chat.pages.bud_parts import (
     changes_in_words,
     context_of,
@@ -42,7 +42,7 @@ from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import (
     duplicate_bud,
 )
-from chat.services.bud_yaml import LONGEST, Applied, apply_bud, write_bud
+from chat.services.bud_yaml import LONGEST, BudFileEffect, apply_bud, write_bud
 from chat.services.buds import (
     create_bud,
     update_bud,
@@ -54,14 +54,14 @@ from chat.services.check_plans import plan_of
 from chat.services.check_runs import start_run
 from chat.services.check_showing import check_json, plan_json, run_json, runs_of
 from chat.services.checks import checks_of
-from chat.services.checks_ahead import check_file
+from chat.services.checks_before_saving import check_file
 from chat.services.knowledge import MOST_FILES, READABLE
-from chat.tools.missing import known_tools
+from chat.tools.missing_tools import known_tools
 from chat.tools.toolset import resolve_toolset
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.pages.file_or_text import FileOrText, read_file_or_text
 from workspaces.roles import Permission, has_permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -78,7 +78,7 @@ def bud_list(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The buds that the person may edit, a page at a time; the next page alone for a list that goes on."""
     workspace = workspace_of(request)
     visible = Bud.objects.for_workspace(workspace).visible_to(request.user).filter(is_draft=False)
-    page = list_buds(visible, request.actor, workspace.pk, wanted=WantedBuds.read(request.GET))
+    page = list_buds(visible, request.actor, workspace.pk, wanted=BudSearch.read(request.GET))
     context = {**context_of(request), "page": page}
     if request.headers.get("HX-Request") and page.wanted.after:
         return render(request, "chat/_bud_rows.html", context)
@@ -419,9 +419,11 @@ def _running(request: WorkspaceRequest, bud: Bud, given: FileOrText) -> HttpResp
 
 
 _APPLIED: Final = {
-    Applied.MADE: gettext_lazy("%(name)s is ready."),
-    Applied.CHANGED: gettext_lazy("%(name)s was changed by the file."),
-    Applied.NOTHING: gettext_lazy("%(name)s is as the file says already. Nothing was changed."),
+    BudFileEffect.MADE: gettext_lazy("%(name)s is ready."),
+    BudFileEffect.CHANGED: gettext_lazy("%(name)s was changed by the file."),
+    BudFileEffect.NOTHING: gettext_lazy(
+        "%(name)s is as the file says already. Nothing was changed."
+    ),
 }
 
 
@@ -441,6 +443,6 @@ def bud_quality(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) ->
         "log_url": _log_url(request, bud),
         "runs": page.rows,
         "ways": ways_from(page, request.GET, anchor="#checks"),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
     return render(request, "chat/bud_quality.html", context)

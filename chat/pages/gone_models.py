@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from chat.models import ModelProvider, ProviderList, SharedProviderList
 from chat.providers.known_lists import list_of
-from chat.services.changed_models import UsedModel, gone, used_models
+from chat.services.changed_models import UsedModel, gone_models, used_models
 from workspaces.formats import day, whole
 
 MOST_NEW: Final = 20
@@ -60,7 +60,7 @@ def news_of(provider: ModelProvider, address: str, kept: Collection[str]) -> Lis
         return None
     days = listed.list_changes.new.items()
     new = [(name, on) for name, on in days if name not in kept and provider.offers(name)]
-    used = gone(used_models(provider.workspace_id, only={provider.pk}))
+    used = gone_models(used_models(provider.workspace_id, only={provider.pk}))
     return ListNews(
         listed=listed,
         new=new[:MOST_NEW],

@@ -23,7 +23,7 @@ from chat.values import ImportStatus
 from workspaces.errors import Conflict, DomainError, InvalidInput, NotFound
 from workspaces.formats import whole
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -53,7 +53,7 @@ def imports(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "rows": [_shown(row) for row in page.rows],
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
     if getattr(request, "htmx", False):
         return render(request, "chat/_imports.html", context)

@@ -15,7 +15,7 @@ from audit.views.parts import workspace_of
 from chat.services.permissions import given_permissions, permissions_of
 from mcp_servers.registry.consent.permissions import forget_permission
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -41,7 +41,7 @@ def permissions(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "permissions": given_permissions(workspace, person, page.rows),
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
         "remembers": workspace.remembers_permissions,
     }
     return render(request, "chat/permissions.html", context)

@@ -28,7 +28,7 @@ from workspaces.secret_memory import without_secrets
 
 if TYPE_CHECKING:
     from chat.providers.base import ProviderSpec
-    from chat.providers.listing import Listing
+    from chat.providers.listing import ModelListing
     from workspaces.middleware import WorkspaceRequest
 
 
@@ -90,7 +90,7 @@ def list_news(base_url: str, list_id: UUID) -> dict[str, Any]:
     }
 
 
-def shown_models(base_url: str, listing: Listing | None) -> list[dict[str, Any]]:
+def shown_models(base_url: str, listing: ModelListing | None) -> list[dict[str, Any]]:
     """Models with their prices: those that they are listed with, or the provider's published ones."""
     return [
         {

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from audit.views.parts import workspace_of
 from chat.models import Conversation
 from chat.pages.read_chat import entries_of
-from chat.services.shared_texts import NothingSaid, TooLong, build_text
+from chat.services.shared_texts import ChatTooLong, NothingSaid, build_text
 from chat.shared_document import SharedFile
 from workspaces.database import database_now
 from workspaces.roles import Permission, require
@@ -48,7 +48,7 @@ def print_chat(
         text = build_text(conversation, until=None, with_files=True, with_calls=is_open)
     except NothingSaid:
         context["fault"] = _("There is nothing to print yet. Wait for the first answer.")
-    except TooLong:
+    except ChatTooLong:
         context["fault"] = _(
             "This chat is too long to print. Download it instead: choose “Download” in its menu."
         )

@@ -21,7 +21,7 @@ from chat.pages.gone_models import news_of
 from chat.providers.errors import ProviderError, ProviderKeyUntested
 from chat.providers.known_models import days_of, prices_of
 from chat.providers.limits import load_of
-from chat.providers.listing import Listing
+from chat.providers.listing import ModelListing
 from chat.providers.shared import addresses_of, switched_off
 from chat.providers.specs import limits_of
 from chat.services.demo_buds import demo_buds, give_model_to_demo_buds
@@ -49,7 +49,7 @@ _MOST_NAMED: Final = 20
 class _Outcome:
     """What came of what the page sent, as far as it got."""
 
-    listing: Listing | None = None
+    listing: ModelListing | None = None
     """The models that the provider lists."""
     trial: EmbeddingTrial | None = None
     fault: str = ""

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from django.utils.translation import gettext_lazy
 
-from chat.file_kinds import Kind, kind_of
+from chat.file_kinds import FileKind, kind_of
 from chat.shared_document import SharedCall, SharedDocument, SharedFile, SharedMessage
 from chat.values import MessageRole, ToolCallStatus
 from workspaces.formats import file_size
@@ -106,7 +106,7 @@ def entries_of(
 
 
 def _file(file: SharedFile, address: FileAddress) -> ShownFile:
-    is_picture = kind_of(file.content_type, file.name) is Kind.IMAGE
+    is_picture = kind_of(file.content_type, file.name) is FileKind.IMAGE
     return ShownFile(
         file,
         file_size(file.size),

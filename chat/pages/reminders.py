@@ -28,7 +28,7 @@ from chat.reminders.pushing import send_test
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.formats import time_zones
 from workspaces.pages.parts import id_of
-from workspaces.people.visits import device as device_name
+from workspaces.people.browser_sessions import device as device_name
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

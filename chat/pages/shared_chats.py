@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from audit.views.parts import workspace_of
 from chat.artifacts import serving
-from chat.file_kinds import Kind, kind_of
+from chat.file_kinds import FileKind, kind_of
 from chat.models import Bud, SharedChat
 from chat.pages.read_chat import entries_of
 from chat.pages.views import draw_frame
@@ -36,7 +36,7 @@ from workspaces.errors import NotFound
 from workspaces.middleware import actor_for, client_address, signed_in_user
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -108,7 +108,7 @@ def shared_picture(
     shared = find_shared(token, signed_in_user(request))
     with in_workspace(shared.workspace_id):
         version = find_file(shared, artifact_id, number)
-        if kind_of(version.content_type, version.artifact.name) is not Kind.IMAGE:
+        if kind_of(version.content_type, version.artifact.name) is not FileKind.IMAGE:
             raise NotFound
         return serving.preview(request, version.artifact, version)
 
@@ -138,7 +138,7 @@ def my_shared_chats(request: WorkspaceRequest, workspace_slug: str) -> HttpRespo
         "rows": [(row, link_of(row)) for row in page.rows],
         "given": [(row, link_of(row)) for row in given],
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
     return render(request, "chat/shared_chats.html", context)
 

@@ -8,9 +8,9 @@ from django import forms
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from chat.models import ModelProvider, Offer, SharedProvider
+from chat.models import ModelProvider, OfferedModels, SharedProvider
 from chat.pages.spending_form import cost_field, token_field, typed_cost
-from chat.pages.suggesting_inputs import ModelInput, SharedAddressInput
+from chat.pages.suggesting_inputs import ModelNameInput, SharedAddressInput
 from chat.services.parts_of_shared import PartDraft
 from chat.services.providers import LONGEST_KEY
 from chat.services.shared_providers import SharedDraft
@@ -89,7 +89,7 @@ class SharedProviderForm(_MayTakeAway):
     default_model = forms.CharField(
         label=_("Default model"),
         max_length=200,
-        widget=ModelInput(attrs={"spellcheck": "false"}),
+        widget=ModelNameInput(attrs={"spellcheck": "false"}),
         help_text=_(
             "By the provider's own name for it. Below you say whether workspaces may use others, too."
         ),
@@ -97,7 +97,7 @@ class SharedProviderForm(_MayTakeAway):
     offer = forms.ChoiceField(
         label=_("Models that workspaces may use"),
         required=False,
-        choices=Offer.choices,
+        choices=OfferedModels.choices,
         widget=forms.RadioSelect,
         help_text=_(
             "A workspace sees no others. On the provider's page you choose other ones for a workspace by its name."

@@ -16,18 +16,19 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from chat.models import ModelProvider, SharedProvider, Withheld
+from chat.models import ModelProvider, SharedProvider, WithheldReason
 from chat.pages.platform_provider import list_news, shown_models
 from chat.pages.shared_provider_form import PartForm, SharedProviderForm
 from chat.providers.base import MonthLimit
 from chat.providers.choosing import platform_provider
 from chat.providers.errors import ProviderKeyUntested
 from chat.providers.known_models import days_of
-from chat.providers.limits import Load, load_of, loads_of, shared_load
+from chat.providers.limits import ProviderLoad, load_of, loads_of, shared_load
 from chat.providers.specs import limits_of
 from chat.providers.spending_months import Spent, limit_of_part, month_of_workspace, spent_of_shared
 from chat.services.parts_of_shared import change_part, find_part
 from chat.services.platform_provider import USAGE_DAYS, try_shared_provider, usage_by_workspace
+from chat.services.removed_model_uses import would_be_taken, would_be_taken_from
 from chat.services.shared_providers import (
     change_shared_provider,
     delete_shared_provider,
@@ -42,13 +43,12 @@ from chat.services.shared_uses import (
     uses_by_workspace,
     uses_of,
 )
-from chat.services.taken_models import would_be_taken, would_be_taken_from
 from chat.services.uses_in_words import told_taken, told_uses
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.formats import money, whole
 from workspaces.models import Workspace
 from workspaces.pages.parts import for_platform_owner
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 from workspaces.secret_memory import without_secrets
 from workspaces.text_values import unknown_filters
 
@@ -303,7 +303,7 @@ class WorkspaceRow:
     @property
     def has_it(self) -> bool:
         """Whether it is the workspace's to use, on or off."""
-        return self.given is not None and self.given.withheld != Withheld.WITHDRAWN
+        return self.given is not None and self.given.withheld != WithheldReason.WITHDRAWN
 
 
 def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, Any]:
@@ -313,7 +313,7 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
     if query:
         rows = Workspace.objects.filter(name__icontains=query)
     else:
-        having = given.exclude(withheld=Withheld.WITHDRAWN.value)
+        having = given.exclude(withheld=WithheldReason.WITHDRAWN.value)
         rows = Workspace.objects.filter(pk__in=having.values("workspace_id"))
     page = page_in_address(rows, request.GET, by="name", most=WORKSPACES_ON_PAGE)
     by_workspace = {row.workspace_id: row for row in given.filter(workspace__in=page.rows)}
@@ -335,11 +335,11 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
             for one in page.rows
         ],
         "ways": ways_from(page, request.GET, anchor="#workspaces-heading"),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
 
 
-def _told_limits(row: ModelProvider | None, loads: Mapping[UUID, Load]) -> list[str]:
+def _told_limits(row: ModelProvider | None, loads: Mapping[UUID, ProviderLoad]) -> list[str]:
     load = loads.get(row.pk) if row is not None else None
     if row is None or load is None:
         return []

@@ -34,7 +34,7 @@ from workspaces.models import Membership
 from workspaces.pages.parts import workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 from workspaces.text_values import unknown_filters
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _members(request: WorkspaceRequest, month: WorkspaceMonth) -> dict[str, Any]
         "fault": next(iter(unknown_filters(request.GET, {"q", "after"})), ""),
         "members": [(one, standings[one.user_id], one.user_id in own) for one in page.rows],
         "ways": ways_from(page, request.GET, anchor="#members-heading"),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
 
 

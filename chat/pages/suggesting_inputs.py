@@ -35,13 +35,13 @@ class _Suggesting(forms.TextInput):
         return format_html('{}<datalist id="{}">{}</datalist>', field, list_id, options)
 
 
-class ModelInput(_Suggesting):
+class ModelNameInput(_Suggesting):
     """The name of a model."""
 
     suggestions = staticmethod(_models_of_today)
 
 
-class AdminModelInput(ModelInput, UnfoldAdminTextInputWidget):
+class AdminModelInput(ModelNameInput, UnfoldAdminTextInputWidget):
     """The same in the admin."""
 
 

@@ -20,7 +20,7 @@ from audit.filters import ENTRIES
 from audit.reports.figures import spoken_time
 from audit.views.parts import call_url, found_by, workspace_of
 from audit.views.rows import shown_rows
-from chat.services.turn_record import Span, TurnRecord, read_turn
+from chat.services.turn_record import TurnRecord, WaterfallBar, read_turn
 from chat.values import TurnStatus
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _bars(found: TurnRecord, log_url: str) -> list[dict[str, Any]]:
     ]
 
 
-def _label(span: Span) -> str:
+def _label(span: WaterfallBar) -> str:
     if span.kind == "wait":
         return _("Waiting for approval: %(tool)s") % {"tool": span.label}
     return span.label or _("Model")

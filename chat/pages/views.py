@@ -20,12 +20,12 @@ from chat.models import Conversation
 from chat.providers.choosing import platform_provider
 from chat.services.conversation_sweeps import temporary_hours
 from chat.services.demo_buds import provider_in_place_of_demo
+from chat.services.pending_decisions import waiting_for
 from chat.services.turns import LONGEST_MESSAGE
-from chat.services.waiting import waiting_for
 from chat.sockets.frames import LARGEST_FRAME_BYTES
 from mcp_servers.registry.icons import icon_addresses
 from workspaces.errors import NotFound
-from workspaces.people.asking import may_decide
+from workspaces.people.access_requests import may_decide
 from workspaces.people.pictures import own_address
 from workspaces.roles import Permission, has_permission
 from workspaces.workspace_choices import choices_of

@@ -16,13 +16,13 @@ from uuid_utils.compat import uuid7
 
 from chat.providers import finish_reasons
 from chat.providers.base import AskedCall, Completion, ReasoningPiece, TextPiece, TokenCount
-from chat.providers.given_back import (
+from chat.providers.echoed_fields import (
     DETAILS,
     ITEMS,
     OF_CALL,
     THOUGHTS,
     DetailsJoiner,
-    GivenBack,
+    EchoedFields,
 )
 from chat.providers.json_ends import JsonPieces
 from chat.providers.thinking import ThinkingSplitter
@@ -158,7 +158,7 @@ class Accumulator:
             text=self.text(),
             reasoning=reasoning,
             calls=calls,
-            given_back=self._given_back(named, reasoning),
+            echoed_fields=self._echoed_fields(named, reasoning),
             finish_reason=self.finish_reason,
             prompt_tokens=self.usage.prompt,
             cached_tokens=self.usage.cached,
@@ -166,7 +166,7 @@ class Accumulator:
             ignored_events=ignored + self.ignored,
         )
 
-    def _given_back(self, slots: list[_Slot], reasoning: str) -> GivenBack | None:
+    def _echoed_fields(self, slots: list[_Slot], reasoning: str) -> EchoedFields | None:
         """Of an answer with calls; without, nobody asks for it."""
         message: dict[str, Any] = {}
         if self._thinks_in_its_field:
@@ -175,7 +175,7 @@ class Accumulator:
             message[DETAILS] = details
         if self._items:
             message[ITEMS] = self._items
-        found = GivenBack(message, [slot.beside for slot in slots])
+        found = EchoedFields(message, [slot.beside for slot in slots])
         return None if not slots or found.is_empty else found
 
     def _take_texts(self, delta: Mapping[str, Any]) -> Pieces:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from chat.providers.given_back import give_back, wanted_back
+from chat.providers.echoed_fields import give_back, wanted_back
 
 NO_STREAM_OPTIONS = "no_stream_options"
 """It does not know them; then it tells no usage, or tells it unasked."""

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
 
+from chat.providers.echoed_fields import EchoedFields
 from chat.providers.errors import ProviderKeyUnreadable
-from chat.providers.given_back import GivenBack
 from workspaces.secrets import Secret, SecretUnreadable
 
 
@@ -105,7 +105,7 @@ class Completion:
     reasoning: str = ""
     blocks: tuple[str, ...] = ()
     """The text that the calls were found in, where the model can only write."""
-    given_back: GivenBack | None = None
+    echoed_fields: EchoedFields | None = None
     """What goes back with it in later requests; None: nothing."""
     ignored_events: int = 0
     """Events of kinds that no answer is made of; nothing was done with them."""

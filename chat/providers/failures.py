@@ -79,7 +79,7 @@ _LIMIT_TOLD = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ProviderMessage:
     """What a provider says of its failure."""
 
     words: str
@@ -87,24 +87,24 @@ class Told:
     """Its own, where an error in the middle of a stream names one."""
 
 
-def read_error(body: object) -> Told:
+def read_error(body: object) -> ProviderMessage:
     """The words of an error body, whatever its form."""
     if isinstance(body, list) and body:
         body = body[0]  # Gemini's form
     error = body.get("error") if isinstance(body, Mapping) else body
     if isinstance(error, str):
-        return Told(error[:_MOST_READ], None)
+        return ProviderMessage(error[:_MOST_READ], None)
     if not isinstance(error, Mapping):
         # vLLM's older form: the error is the body itself.
         error = body if isinstance(body, Mapping) else {}
     status = next(
         (number for name in ("code", "status") if (number := _status(error.get(name)))), None
     )
-    return Told(json.dumps(error, ensure_ascii=False, default=str)[:_MOST_READ], status)
+    return ProviderMessage(json.dumps(error, ensure_ascii=False, default=str)[:_MOST_READ], status)
 
 
 def error_of(
-    told: Told,
+    told: ProviderMessage,
     *,
     status: int | None = None,
     wait: float | None = None,
@@ -159,7 +159,7 @@ def error_of(
     return ProviderRefusedRequest(message, details=more)
 
 
-def unreached(base_url: str, *, is_platforms: bool) -> ProviderUnreachable:
+def connection_failure(base_url: str, *, is_platforms: bool) -> ProviderUnreachable:
     """Say where no connection came about. Of an address, only host and port: its path or query may hold secrets.
 
     Args:
@@ -176,7 +176,7 @@ def unreached(base_url: str, *, is_platforms: bool) -> ProviderUnreachable:
     return ProviderUnreachable(told % {"host": host})
 
 
-def says_model_unknown(told: Told) -> bool:
+def says_model_unknown(told: ProviderMessage) -> bool:
     """Whether it says that there is no such model."""
     return _MODEL.search(told.words) is not None
 

@@ -51,7 +51,7 @@ TellWait = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueuePlace:
     """Where a request stands."""
 
     has_started: bool
@@ -62,7 +62,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ProviderLoad:
     """What goes on at a provider now."""
 
     running: int
@@ -85,7 +85,7 @@ def has_room(spec: ProviderSpec) -> bool:
     return _has_room(_together(queues.values()), limits.at_once, limits.a_minute)
 
 
-def _has_room(load: Load, at_once: int | None, a_minute: int | None) -> bool:
+def _has_room(load: ProviderLoad, at_once: int | None, a_minute: int | None) -> bool:
     return (
         not load.waiting
         and (at_once is None or 2 * load.running < at_once)
@@ -115,7 +115,7 @@ async def place_at(
 async def _wait(
     limits: ProviderLimits,
     place_id: UUID,
-    place: Place,
+    place: QueuePlace,
     longest: float,
     tell_wait: TellWait | None,
 ) -> None:
@@ -155,7 +155,7 @@ def _put_off(workspace_id: UUID, place_id: UUID) -> None:
 
 
 @transaction.atomic
-def ask_for_place(limits: ProviderLimits, place_id: UUID) -> Place:
+def ask_for_place(limits: ProviderLimits, place_id: UUID) -> QueuePlace:
     """Come, or ask again; the request starts if it is its turn.
 
     Raises:
@@ -183,7 +183,7 @@ def ask_for_place(limits: ProviderLimits, place_id: UUID) -> Place:
         raise _busy(reason)
     if not reason:
         rows.filter(pk=place_id).update(started_at=now)
-    return Place(has_started=not reason, ahead=ahead, reason=reason)
+    return QueuePlace(has_started=not reason, ahead=ahead, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ class _Queue:
 
     at_once: int | None
     a_minute: int | None
-    load: Load
+    load: ProviderLoad
     ahead: int
 
     def startable(self, waiting: int) -> int:
@@ -207,7 +207,7 @@ class _Queue:
 
 def _among_workspaces(
     limits: ProviderLimits, rows: WorkspaceQuerySet[ModelRequest], now: datetime, place_id: UUID
-) -> tuple[str, Load, int]:
+) -> tuple[str, ProviderLoad, int]:
     """Why a request waits, for its workspace's part first, with the load and the requests ahead that count for that.
 
     Requests that wait for their own workspace's part keep nobody else waiting.
@@ -222,9 +222,9 @@ def _among_workspaces(
     return _reason_to_wait(limits, load, ahead), load, ahead
 
 
-def _together(queues: Collection[_Queue]) -> Load:
+def _together(queues: Collection[_Queue]) -> ProviderLoad:
     """What goes on in all of them. Of those that wait, only requests that could start now."""
-    return Load(
+    return ProviderLoad(
         running=sum(one.load.running for one in queues),
         waiting=sum(one.startable(one.load.waiting) for one in queues),
         in_last_minute=sum(one.load.in_last_minute for one in queues),
@@ -241,7 +241,7 @@ def _queues(
         provider_id: _Queue(
             at_once=at_once,
             a_minute=a_minute,
-            load=Load(running=running, waiting=waiting, in_last_minute=recent),
+            load=ProviderLoad(running=running, waiting=waiting, in_last_minute=recent),
             ahead=before,
         )
         for provider_id, at_once, a_minute, running, waiting, recent, before in found
@@ -290,13 +290,13 @@ def give_back(limits: ProviderLimits, place_id: UUID) -> None:
         rows.delete()
 
 
-def load_of(provider: ModelProvider) -> Load:
+def load_of(provider: ModelProvider) -> ProviderLoad:
     """What goes on at a provider with limits; nothing is counted at others."""
     rows = ModelRequest.objects.for_workspace(provider.workspace_id).filter(provider=provider)
     return _load(rows, database_now())
 
 
-def loads_of(providers: Sequence[ModelProvider]) -> dict[UUID, Load]:
+def loads_of(providers: Sequence[ModelProvider]) -> dict[UUID, ProviderLoad]:
     """The same of providers of several workspaces, in one statement; none where there are none."""
     wanted = [provider.pk for provider in providers]
     if not wanted:
@@ -304,19 +304,21 @@ def loads_of(providers: Sequence[ModelProvider]) -> dict[UUID, Load]:
     rows = ModelRequest.objects.across_workspaces().filter(provider__in=wanted).order_by()
     counted = rows.values_list("provider_id").annotate(**_counts(database_now()))
     found = {
-        pk: Load(running=running, waiting=waiting, in_last_minute=recent)
+        pk: ProviderLoad(running=running, waiting=waiting, in_last_minute=recent)
         for pk, running, waiting, recent in counted
     }
-    return {pk: found.get(pk) or Load(running=0, waiting=0, in_last_minute=0) for pk in wanted}
+    return {
+        pk: found.get(pk) or ProviderLoad(running=0, waiting=0, in_last_minute=0) for pk in wanted
+    }
 
 
-def platform_load() -> Load:
+def platform_load() -> ProviderLoad:
     """The same of the platform's own provider, of all workspaces together."""
     rows = ModelRequest.objects.across_workspaces().filter(provider=None)
     return _load(rows, database_now())
 
 
-def shared_load(shared_id: UUID) -> Load:
+def shared_load(shared_id: UUID) -> ProviderLoad:
     """The same of a provider that is shared, of all workspaces together."""
     return _load(shared_requests(shared_id), database_now())
 
@@ -327,12 +329,12 @@ def forget_requests() -> int:
     return int(rows.filter(_is_forgotten(database_now())).delete()[0])
 
 
-def _load(rows: WorkspaceQuerySet[ModelRequest], now: datetime) -> Load:
-    return Load(**rows.order_by().aggregate(**_counts(now)))
+def _load(rows: WorkspaceQuerySet[ModelRequest], now: datetime) -> ProviderLoad:
+    return ProviderLoad(**rows.order_by().aggregate(**_counts(now)))
 
 
 def _counts(now: datetime) -> dict[str, Count]:
-    """What a `Load` is made of, in its order."""
+    """What a `ProviderLoad` is made of, in its order."""
     is_running = Q(started_at__isnull=False, ended_at=None, alive_until__gt=now)
     return {
         "running": Count("pk", filter=is_running),
@@ -350,7 +352,7 @@ def _is_forgotten(now: datetime) -> Q:
     return is_over & (Q(started_at=None) | Q(started_at__lt=now - _MINUTE))
 
 
-def _reason_to_wait(limits: ProviderLimits, load: Load, ahead: int) -> str:
+def _reason_to_wait(limits: ProviderLimits, load: ProviderLoad, ahead: int) -> str:
     if limits.at_once is not None and load.running + ahead >= limits.at_once:
         return _told_limit(limits, f"{_requests(limits.at_once)} at once")
     if limits.a_minute is not None and load.in_last_minute + ahead >= limits.a_minute:

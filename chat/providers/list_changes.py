@@ -7,19 +7,19 @@ from datetime import date, timedelta
 from typing import Final
 
 from chat.models.provider_lists import MOST_CHANGES, ListChanges
-from chat.providers.listing import Listing
+from chat.providers.listing import ModelListing
 
 NEW_DAYS: Final = 30
 """For how long a model is called new."""
 
 
-def first_changes(listing: Listing) -> ListChanges:
+def first_changes(listing: ModelListing) -> ListChanges:
     """What is known from the first list: ends, and nothing new or gone."""
     return ListChanges(ends=_ends_of(listing))
 
 
 def changes_after(
-    before: ListChanges, names: Collection[str], listing: Listing, today: date
+    before: ListChanges, names: Collection[str], listing: ModelListing, today: date
 ) -> ListChanges:
     """What is known after a list that is not the first one.
 
@@ -42,7 +42,7 @@ def changes_after(
     )
 
 
-def _ends_of(listing: Listing) -> dict[str, date]:
+def _ends_of(listing: ModelListing) -> dict[str, date]:
     ends = {one.name: one.ends_on for one in listing.models if one.ends_on is not None}
     # The nearest ones matter most.
     return dict(sorted(ends.items(), key=lambda one: (one[1], one[0]))[:MOST_CHANGES])

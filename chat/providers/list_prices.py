@@ -181,7 +181,7 @@ _PRICES: Final = [(listed, _read(listed)) for listed in _LISTS]
 _DATED: Final = re.compile(r"-(20\d{2}-?\d{2}-?\d{2}|latest)\Z")
 
 
-def undated(model: str) -> str:
+def name_without_date(model: str) -> str:
     """A model's name without the day of a snapshot of it, and without Gemini's prefix."""
     return _DATED.sub("", model.removeprefix("models/"))
 
@@ -189,7 +189,7 @@ def undated(model: str) -> str:
 def list_price(base_url: str, model: str, *, on: date) -> ListPrice | None:
     """The published price of a model at its own provider on a day; None where it is not known."""
     host = urlsplit(base_url).hostname
-    names = (model.removeprefix("models/"), undated(model))
+    names = (model.removeprefix("models/"), name_without_date(model))
     for listed, prices in _PRICES:
         if listed.host == host and (listed.until is None or on <= listed.until):
             for one in names:

@@ -23,7 +23,7 @@ from chat.providers.errors import (
     ProviderStalled,
     ProviderUnreachable,
 )
-from chat.providers.failures import error_of, read_error, unreached, wait_of
+from chat.providers.failures import connection_failure, error_of, read_error, wait_of
 from workspaces import outbound
 
 MOST_MODELS: Final = 500
@@ -60,7 +60,7 @@ class ListedModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class ModelListing:
     """An endpoint's models, and how long it took to tell them."""
 
     models: tuple[ListedModel, ...]
@@ -77,7 +77,7 @@ class Listing:
 
 async def list_models(
     spec: ProviderSpec, *, most: int = MOST_MODELS, offered: Collection[str] | None = None
-) -> Listing:
+) -> ModelListing:
     """Ask an endpoint for its models.
 
     Args:
@@ -102,10 +102,10 @@ async def list_models(
         ) from error
     except (TimeoutError, httpx2.TimeoutException) as error:
         raise ProviderStalled(_("The model provider did not answer in time.")) from error
-    except outbound.TooLarge as error:
+    except outbound.ResponseTooLarge as error:
         raise ProviderBadAnswer(_("The provider's list of models is too long to read.")) from error
     except httpx2.HTTPError as error:
-        raise unreached(spec.base_url, is_platforms=spec.is_platforms) from error
+        raise connection_failure(spec.base_url, is_platforms=spec.is_platforms) from error
     took_ms = round((time.monotonic() - started) * 1000)
     if answer.status_code in _NOTHING_THERE:
         raise ProviderListMissing
@@ -121,7 +121,7 @@ async def list_models(
         if model is not None and (offered is None or model.name in offered):
             found.setdefault(model.name, model)
     ordered = sorted(found.values(), key=lambda one: one.name.lower())
-    return Listing(
+    return ModelListing(
         models=tuple(ordered[:most]),
         left_out=max(0, len(ordered) - most),
         took_ms=took_ms,

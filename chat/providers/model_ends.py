@@ -9,7 +9,7 @@ from datetime import date
 from typing import Final
 from urllib.parse import urlsplit
 
-from chat.providers.list_prices import undated
+from chat.providers.list_prices import name_without_date
 
 READ_ON: Final = date(2026, 11, 10)
 
@@ -33,4 +33,4 @@ _END_OF: Final = {(host, name): day for (host, day), names in _ENDS.items() for 
 
 def end_of(base_url: str, model: str) -> date | None:
     """The day from which the provider serves a model no more; None where none is known."""
-    return _END_OF.get((urlsplit(base_url).hostname or "", undated(model)))
+    return _END_OF.get((urlsplit(base_url).hostname or "", name_without_date(model)))

@@ -35,6 +35,7 @@ from chat.providers.base import (
     Piece,
     ProviderSpec,
 )
+from chat.providers.echoed_fields import NO_ENCRYPTED_THOUGHTS
 from chat.providers.embeddings import embedding_body, read_embeddings
 from chat.providers.errors import (
     ProviderBadAnswer,
@@ -47,8 +48,13 @@ from chat.providers.errors import (
     ProviderStalled,
     ProviderUnreachable,
 )
-from chat.providers.failures import error_of, read_error, says_model_unknown, unreached, wait_of
-from chat.providers.given_back import NO_ENCRYPTED_THOUGHTS
+from chat.providers.failures import (
+    connection_failure,
+    error_of,
+    read_error,
+    says_model_unknown,
+    wait_of,
+)
 from chat.providers.responses_api import ResponseTranslator, to_responses
 from chat.tools.offered import plain_function, to_json
 from workspaces import outbound
@@ -86,7 +92,7 @@ class OpenAICompatible:
     def __init__(self, spec: ProviderSpec, http: httpx2.AsyncClient) -> None:
         self._http = http
         self._address = spec.address
-        self._unreached = partial(unreached, spec.base_url, is_platforms=spec.is_platforms)
+        self._unreached = partial(connection_failure, spec.base_url, is_platforms=spec.is_platforms)
         # Servers without keys ignore it; some insist on the header.
         key = spec.reveal_key("model request") or "none"
         self._headers = {
@@ -392,7 +398,7 @@ def _failure_of(error: Exception, where: ProviderUnreachable) -> ProviderError:
             )
         case _Unreached():
             return where
-        case outbound.TooLarge():
+        case outbound.ResponseTooLarge():
             return ProviderBadAnswer(EVENT_TOO_LONG)
         case TimeoutError() | httpx2.TimeoutException():
             return ProviderStalled()

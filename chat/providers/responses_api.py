@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from chat.providers.given_back import ITEMS
+from chat.providers.echoed_fields import ITEMS
 
 _SAME: Final = ("model", "temperature", "top_p", "stream", "parallel_tool_calls")
 _TEXT_EVENTS: Final = {

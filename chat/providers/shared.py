@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.utils.translation import gettext_noop as _
 
-from chat.models import ModelProvider, SharedProvider, Withheld
+from chat.models import ModelProvider, SharedProvider, WithheldReason
 from chat.providers.errors import ProviderModelWithheld, ProviderSwitchedOff
 from workspaces.database.row_security import everywhere
 
@@ -67,7 +67,7 @@ def withheld_model(provider: ModelProvider, model: str) -> ProviderModelWithheld
 
 def switched_off(provider: ModelProvider) -> ProviderSwitchedOff:
     """Why a provider that is off does not answer, with who can change that."""
-    if provider.withheld == Withheld.WITHDRAWN:
+    if provider.withheld == WithheldReason.WITHDRAWN:
         told = _(
             "“%(name)s” is no longer shared with this workspace. Choose another model, or ask whoever runs Trellis."
         )

@@ -47,7 +47,7 @@ _SMALLEST: Final = Decimal("0.000001")
 _FULL: Final = 100
 
 
-class Whose(StrEnum):
+class LimitOwner(StrEnum):
     """The limits that a request can meet."""
 
     MEMBER = "member"
@@ -75,10 +75,10 @@ def _is_up(used: Decimal | int, most: Decimal | int | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class LimitUse:
     """One limit, and what is used of it."""
 
-    whose: Whose
+    whose: LimitOwner
     subject: UUID
     limit: MonthLimit
     cost: Decimal = Decimal(0)
@@ -125,14 +125,14 @@ class Allowance:
     payer: Payer
     zone: str = ""
     """In which the workspace's months begin."""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[LimitUse, ...] = ()
     """The limits that there are: the person's, the workspace's, and that of a shared provider."""
     warn_percent: int = USUAL_WARNING
     shared_id: UUID | None = None
     """The shared provider that it was read for."""
 
     @property
-    def reached(self) -> Line | None:
+    def reached(self) -> LimitUse | None:
         """The first limit that is used up, else the first that is full; None: a model may be asked."""
         used_up = (line for line in self.lines if line.is_reached)
         full = (line for line in self.lines if line.is_full)
@@ -215,10 +215,10 @@ def _allowance(payer: Payer, spec: ProviderSpec, zone: str, row: tuple[Any, ...]
     of_workspace, usual, own = limits
     found = []
     if payer.person_id is not None:
-        found.append((Whose.MEMBER, payer.person_id, own if has_own else usual, sums[1]))
-    found.append((Whose.WORKSPACE, payer.workspace_id, of_workspace, sums[0]))
+        found.append((LimitOwner.MEMBER, payer.person_id, own if has_own else usual, sums[1]))
+    found.append((LimitOwner.WORKSPACE, payer.workspace_id, of_workspace, sums[0]))
     if spec.shared_id is not None:
-        found.append((Whose.PROVIDER, spec.shared_id, spec.month_limit, sums[2]))
+        found.append((LimitOwner.PROVIDER, spec.shared_id, spec.month_limit, sums[2]))
     return Allowance(
         payer=payer,
         zone=zone,
@@ -234,28 +234,29 @@ def _allowance(payer: Payer, spec: ProviderSpec, zone: str, row: tuple[Any, ...]
 
 def _limit(cost: Any, tokens: Any) -> MonthLimit:
     return MonthLimit(
-        cost=None if cost is None else exact(cost), tokens=None if tokens is None else int(tokens)
+        cost=None if cost is None else exact_cost(cost),
+        tokens=None if tokens is None else int(tokens),
     )
 
 
-def _sums(cost: Any, tokens: Any, *held: Any) -> Line:
+def _sums(cost: Any, tokens: Any, *held: Any) -> LimitUse:
     """A limit of nobody yet, with what is used of it.
 
     Args:
         held: costs and tokens, by turns.
     """
-    return Line(
-        whose=Whose.WORKSPACE,
+    return LimitUse(
+        whose=LimitOwner.WORKSPACE,
         subject=_NOBODY,
         limit=MonthLimit(),
-        cost=exact(cost or 0),
+        cost=exact_cost(cost or 0),
         tokens=int(tokens or 0),
-        held_cost=sum((exact(one or 0) for one in held[::2]), Decimal(0)),
+        held_cost=sum((exact_cost(one or 0) for one in held[::2]), Decimal(0)),
         held_tokens=sum(int(one or 0) for one in held[1::2]),
     )
 
 
-def exact(cost: Any) -> Decimal:
+def exact_cost(cost: Any) -> Decimal:
     """A cost as a driver gives it, with its six decimals."""
     return Decimal(str(cost)).quantize(_SMALLEST)
 
@@ -315,16 +316,16 @@ _STANDING = PreparedRows[Workspace](_standing, UUID, UUID, UUID, int, UUID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crossed:
+class CrossedThreshold:
     """A limit of which so much is used now that people are told."""
 
-    line: Line
+    line: LimitUse
     percent: int
     """At least so much: the warning's, or 100."""
     month: Month
 
 
-def add_to_month(bill: Bill, usage: TokenCount, now: datetime) -> list[Crossed]:
+def add_to_month(bill: Bill, usage: TokenCount, now: datetime) -> list[CrossedThreshold]:
     """Add what a request used to the sums of its month. In the caller's transaction, and best at its end.
 
     The workspace's row is the last one: whoever holds it needs no other.
@@ -355,7 +356,7 @@ def add_to_month(bill: Bill, usage: TokenCount, now: datetime) -> list[Crossed]:
         percent = max((one for one in levels if line_now.percent >= one), default=0)
         if percent > told:
             _note_told(payer.workspace_id, line.subject, month, percent)
-            found.append(Crossed(line=line_now, percent=percent, month=month))
+            found.append(CrossedThreshold(line=line_now, percent=percent, month=month))
     return found
 
 
@@ -409,6 +410,6 @@ def _upsert(rows: list[MonthlySpending], now: datetime) -> dict[UUID, tuple[Deci
         cursor.execute(sql, values)
         found = cursor.fetchall()
     return {
-        UUID(str(subject)): (exact(cost), int(tokens), int(told))
+        UUID(str(subject)): (exact_cost(cost), int(tokens), int(told))
         for subject, cost, tokens, told in found
     }

@@ -34,7 +34,7 @@ _LOCK: Final = 0x7470_656E
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class RequestingTurn:
     """A turn that is about to ask a model, as its holder knows it."""
 
     turn_id: UUID
@@ -58,7 +58,7 @@ def expected_usage(prompt_tokens: int, most: int | None) -> TokenCount:
 
 
 def hold_for(
-    payer: Payer, spec: ProviderSpec, zone: str | None, prices: Prices, asking: Asking
+    payer: Payer, spec: ProviderSpec, zone: str | None, prices: Prices, asking: RequestingTurn
 ) -> Bill:
     """Read what a turn may spend at a provider, and keep what its request is believed to cost free for it.
 
@@ -153,7 +153,7 @@ def _cost_of(expected: TokenCount, prices: Prices) -> Decimal:
     return min(prices.cost_of(expected) or Decimal(0), Decimal(MOST_COST))
 
 
-def _hold(workspace_id: UUID, spec: ProviderSpec, bill: Bill, asking: Asking) -> None:
+def _hold(workspace_id: UUID, spec: ProviderSpec, bill: Bill, asking: RequestingTurn) -> None:
     """Write it down, and wait for others that do. What is read next in this transaction knows of theirs."""
     values = {
         "held_tokens": asking.expected.total,

@@ -15,12 +15,12 @@ from chat.models import (
     ModelProvider,
     MonthlySpending,
     SpendingPolicy,
-    Withheld,
+    WithheldReason,
 )
 from chat.models.spending import USUAL_WARNING
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month, current_month
-from chat.providers.spending import Line, Whose
+from chat.providers.spending import LimitOwner, LimitUse
 from chat.providers.spending_words import told_begin, told_limit, told_used
 from workspaces.database import database_now
 from workspaces.formats import money
@@ -60,10 +60,10 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class LimitStatus:
     """A limit and what was spent; the limit may be none."""
 
-    line: Line
+    line: LimitUse
     spent: Spent
     name: str = ""
     """Of the shared provider; empty: it is the workspace's or a person's."""
@@ -121,8 +121,8 @@ class WorkspaceMonth:
     month: Month
     policy: SpendingPolicy
     """As it is stored, or without limits."""
-    workspace: Standing
-    shared: Sequence[Standing]
+    workspace: LimitStatus
+    shared: Sequence[LimitStatus]
     """Of the shared providers for which the platform's owner has set limits."""
 
     @property
@@ -136,7 +136,7 @@ class WorkspaceMonth:
         return told_begin(self.month)
 
     @property
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[LimitStatus]:
         """All that have limits."""
         return [one for one in (self.workspace, *self.shared) if one.has_limit]
 
@@ -157,7 +157,7 @@ def month_of_workspace(workspace_id: UUID) -> WorkspaceMonth:
     limited = (
         ModelProvider.objects.for_workspace(workspace_id)
         .exclude(shared=None)
-        .exclude(withheld=Withheld.WITHDRAWN.value)
+        .exclude(withheld=WithheldReason.WITHDRAWN.value)
         .exclude(most_cost_a_month=None, most_tokens_a_month=None)
         .order_by("name")
     )
@@ -166,15 +166,15 @@ def month_of_workspace(workspace_id: UUID) -> WorkspaceMonth:
     return WorkspaceMonth(
         month=month,
         policy=policy,
-        workspace=Standing(
-            line=_line(Whose.WORKSPACE, workspace_id, limit, spent),
+        workspace=LimitStatus(
+            line=_line(LimitOwner.WORKSPACE, workspace_id, limit, spent),
             spent=spent,
             warn_percent=policy.warn_percent,
         ),
         shared=[
-            Standing(
+            LimitStatus(
                 name=row.name,
-                line=_line(Whose.PROVIDER, row.shared_id, limit_of_part(row), used),
+                line=_line(LimitOwner.PROVIDER, row.shared_id, limit_of_part(row), used),
                 spent=used,
                 warn_percent=policy.warn_percent,
             )
@@ -190,21 +190,21 @@ def limit_of_part(row: ModelProvider) -> MonthLimit:
     return MonthLimit(cost=row.most_cost_a_month, tokens=row.most_tokens_a_month)
 
 
-def _line(whose: Whose, subject: UUID, limit: MonthLimit, spent: Spent) -> Line:
-    return Line(whose=whose, subject=subject, limit=limit, cost=spent.cost, tokens=spent.tokens)
+def _line(whose: LimitOwner, subject: UUID, limit: MonthLimit, spent: Spent) -> LimitUse:
+    return LimitUse(whose=whose, subject=subject, limit=limit, cost=spent.cost, tokens=spent.tokens)
 
 
 def standings_of(
     workspace_id: UUID, people: Sequence[UUID], policy: SpendingPolicy, month: Month
-) -> dict[UUID, Standing]:
+) -> dict[UUID, LimitStatus]:
     """The month of some people of a workspace, each with the limit that holds for them. Two statements."""
     rows = MonthlySpending.objects.for_workspace(workspace_id)
     sums = {row.subject: row for row in rows.filter(month=month.key, subject__in=people)}
     own = own_limits(workspace_id, people)
     usual = usual_limit(policy)
     return {
-        pk: Standing(
-            line=_line(Whose.MEMBER, pk, own.get(pk, usual), spent),
+        pk: LimitStatus(
+            line=_line(LimitOwner.MEMBER, pk, own.get(pk, usual), spent),
             spent=spent,
             warn_percent=policy.warn_percent,
         )
@@ -218,7 +218,7 @@ class PersonMonth:
     """What a person's questions cost in this month."""
 
     month: Month
-    standing: Standing
+    standing: LimitStatus
     usual: MonthLimit
     """What all members may spend who have no limit of their own."""
 

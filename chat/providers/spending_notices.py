@@ -15,7 +15,7 @@ from django.utils.translation import override
 
 from chat.models import ModelProvider
 from chat.providers.base import TokenCount
-from chat.providers.spending import Bill, Crossed, Whose, add_to_month
+from chat.providers.spending import Bill, CrossedThreshold, LimitOwner, add_to_month
 from chat.providers.spending_words import told_begin, told_used
 from workspaces.actors import Role
 from workspaces.bell import tell
@@ -27,7 +27,9 @@ _KIND: Final = "spending.limit"
 _FULL: Final = 100
 
 
-def charge(bill: Bill, usage: TokenCount, ended_at: datetime | None = None) -> list[Crossed]:
+def charge(
+    bill: Bill, usage: TokenCount, ended_at: datetime | None = None
+) -> list[CrossedThreshold]:
     """Add what a request used to its month, and tell those who can raise a limit that is nearly or wholly used.
 
     In the caller's transaction, and best at its end.
@@ -41,11 +43,11 @@ def charge(bill: Bill, usage: TokenCount, ended_at: datetime | None = None) -> l
     crossed = add_to_month(bill, usage, ended_at or database_now())
     workspace_id = bill.allowance.payer.workspace_id
     for one in crossed:
-        if one.line.whose is not Whose.MEMBER:
+        if one.line.whose is not LimitOwner.MEMBER:
             # Others read it, whoever's question it came of.
             with override(settings.LANGUAGE_CODE), written_for(None):
                 _tell(workspace_id, one)
-    return [one for one in crossed if one.line.whose is Whose.MEMBER]
+    return [one for one in crossed if one.line.whose is LimitOwner.MEMBER]
 
 
 def charge_alone(bill: Bill, usage: TokenCount) -> None:
@@ -55,10 +57,10 @@ def charge_alone(bill: Bill, usage: TokenCount) -> None:
             charge(bill, usage)
 
 
-def _tell(workspace_id: UUID, crossed: Crossed) -> None:
+def _tell(workspace_id: UUID, crossed: CrossedThreshold) -> None:
     workspace = Workspace.objects.get(pk=workspace_id)
     people: Iterable[Any]
-    if crossed.line.whose is Whose.PROVIDER:
+    if crossed.line.whose is LimitOwner.PROVIDER:
         provider = ModelProvider.objects.for_workspace(workspace_id).filter(
             shared_id=crossed.line.subject
         )

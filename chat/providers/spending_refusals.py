@@ -13,7 +13,7 @@ from audit.services import EntryDraft, record
 from chat.providers.base import ProviderSpec
 from chat.providers.errors import SpendingLimitReached
 from chat.providers.months import current_month
-from chat.providers.spending import Allowance, Line, Payer, Whose
+from chat.providers.spending import Allowance, LimitOwner, LimitUse, Payer
 from chat.providers.spending_words import told_refusal
 
 logger = logging.getLogger(__name__)
@@ -23,18 +23,18 @@ _TRIED_AGAIN_SECONDS: Final = 3_600
 _TRIED_SOON_SECONDS: Final = 60
 """Where only requests under way stand in the way."""
 RULES: Final = {
-    f"spending.{Whose.MEMBER}": _("The person's monthly spending limit is reached."),
-    f"spending.{Whose.WORKSPACE}": _("The workspace's monthly spending limit is reached."),
-    f"spending.{Whose.PROVIDER}": _(
+    f"spending.{LimitOwner.MEMBER}": _("The person's monthly spending limit is reached."),
+    f"spending.{LimitOwner.WORKSPACE}": _("The workspace's monthly spending limit is reached."),
+    f"spending.{LimitOwner.PROVIDER}": _(
         "The workspace's monthly spending limit for a shared provider is reached."
     ),
-    f"spending.{Whose.MEMBER}.held": _(
+    f"spending.{LimitOwner.MEMBER}.held": _(
         "Requests under way may use what is left of the person's monthly spending limit."
     ),
-    f"spending.{Whose.WORKSPACE}.held": _(
+    f"spending.{LimitOwner.WORKSPACE}.held": _(
         "Requests under way may use what is left of the workspace's monthly spending limit."
     ),
-    f"spending.{Whose.PROVIDER}.held": _(
+    f"spending.{LimitOwner.PROVIDER}.held": _(
         "Requests under way may use what is left of the workspace's monthly spending limit for a shared provider."
     ),
 }
@@ -64,7 +64,7 @@ def refuse(allowance: Allowance, spec: ProviderSpec) -> None:
     )
 
 
-def _record(payer: Payer, line: Line, spec: ProviderSpec, told: str) -> None:
+def _record(payer: Payer, line: LimitUse, spec: ProviderSpec, told: str) -> None:
     try:
         record(
             EntryDraft(

@@ -9,14 +9,14 @@ from django.utils.translation import gettext_lazy
 
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month
-from chat.providers.spending import Crossed, Line, Whose
+from chat.providers.spending import CrossedThreshold, LimitOwner, LimitUse
 from workspaces.formats import day, money, whole
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 
-def told_used(line: Line) -> str:
+def told_used(line: LimitUse) -> str:
     """How much is used of the limit that is nearer, such as "8.10 of 10.00" or "900 of 1,000 tokens"."""
     limit = line.limit
     is_cost = limit.cost is not None and (
@@ -32,8 +32,8 @@ def told_used(line: Line) -> str:
     }
 
 
-def _alone(line: Line, limit: MonthLimit) -> Line:
-    return Line(
+def _alone(line: LimitUse, limit: MonthLimit) -> LimitUse:
+    return LimitUse(
         whose=line.whose, subject=line.subject, limit=limit, cost=line.cost, tokens=line.tokens
     )
 
@@ -53,7 +53,7 @@ def told_begin(month: Month) -> str:
     return f"{day(month.begins_anew_on)} ({month.zone_name})"
 
 
-def told_refusal(line: Line, month: Month, provider: str) -> str:
+def told_refusal(line: LimitUse, month: Month, provider: str) -> str:
     """Why a model is not asked: which limit, when it begins anew, and whom to ask.
 
     Args:
@@ -64,22 +64,22 @@ def told_refusal(line: Line, month: Month, provider: str) -> str:
     is_nothing = 0 in (line.limit.cost, line.limit.tokens)
     if not line.is_reached:
         told = _HELD[line.whose]
-    elif line.whose is Whose.MEMBER and is_nothing:
+    elif line.whose is LimitOwner.MEMBER and is_nothing:
         told = _(
             "Your monthly spending limit is 0, so models do not answer you here. Ask a workspace admin to raise your"
             " limit."
         )
-    elif line.whose is Whose.MEMBER:
+    elif line.whose is LimitOwner.MEMBER:
         told = _(
             "You have reached your monthly spending limit: %(used)s. It begins anew on %(begin)s. To go on before then,"
             " ask a workspace admin to raise your limit."
         )
-    elif line.whose is Whose.WORKSPACE and is_nothing:
+    elif line.whose is LimitOwner.WORKSPACE and is_nothing:
         told = _(
             "The monthly spending limit of this workspace is 0, so models do not answer here. Ask a workspace admin to"
             " raise it."
         )
-    elif line.whose is Whose.WORKSPACE:
+    elif line.whose is LimitOwner.WORKSPACE:
         told = _(
             "This workspace has reached its monthly spending limit. It begins anew on %(begin)s. To go on before then,"
             " ask a workspace admin to raise it."
@@ -98,15 +98,15 @@ def told_refusal(line: Line, month: Month, provider: str) -> str:
 
 
 _HELD: Final = {
-    Whose.MEMBER: gettext_lazy(
+    LimitOwner.MEMBER: gettext_lazy(
         "Answers that are being written now may use what is left of your monthly spending limit. So far, %(used)s is"
         " used. Try again when they have ended."
     ),
-    Whose.WORKSPACE: gettext_lazy(
+    LimitOwner.WORKSPACE: gettext_lazy(
         "Answers that are being written now may use what is left of this workspace's monthly spending limit. Try again"
         " when they have ended."
     ),
-    Whose.PROVIDER: gettext_lazy(
+    LimitOwner.PROVIDER: gettext_lazy(
         "Answers that are being written now may use what is left of this workspace's monthly spending limit for"
         " “%(provider)s”. Try again when they have ended, or choose another model."
     ),
@@ -114,7 +114,7 @@ _HELD: Final = {
 """Where a limit is not used up yet."""
 
 
-def told_near(crossed: Crossed) -> str:
+def told_near(crossed: CrossedThreshold) -> str:
     """What a person reads in the chat once so much of their own limit is used."""
     told = _(
         "You have used %(percent)s%% of your monthly spending limit (%(used)s). It begins anew on %(begin)s."

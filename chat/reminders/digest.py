@@ -16,12 +16,12 @@ from django.utils.translation import gettext as _
 
 from chat.models import DataCopy, Message, ToolCall, Turn
 from chat.models.turns import ACTIVE
-from chat.services.waiting import Waiting, waiting_for
+from chat.services.pending_decisions import PendingDecision, waiting_for
 from chat.values import CopyStatus, MessageRole, ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership, RequestStatus, User, Workspace
-from workspaces.people.asking import DECIDERS
+from workspaces.people.access_requests import DECIDERS
 
 MOMENT: Final = timedelta(seconds=10)
 """Whoever asks waits that long for an answer; a longer one is worth a message."""
@@ -39,7 +39,7 @@ Wanted = Callable[[str, str], Exists]
 """Whether the person that one column names is to be told of what another one dates."""
 
 
-class Kind(StrEnum):
+class NewsKind(StrEnum):
     """What a person is told of."""
 
     ANSWER = "answer"
@@ -56,10 +56,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thing:
+class NewsItem:
     """One thing that a person is told of, and where it stands."""
 
-    kind: Kind
+    kind: NewsKind
     conversation_id: UUID | None = None
     """None: it belongs to none."""
     title: str = ""
@@ -68,9 +68,9 @@ class Thing:
 
     def path(self, slug: str) -> str:
         """The address of its message, or of the page where it is decided; the chat goes to the message that an address names."""
-        if self.kind is Kind.COPY:
+        if self.kind is NewsKind.COPY:
             return reverse("chat:data_copies", args=[slug])
-        if self.kind is Kind.APPROVAL and self.conversation_id is None:
+        if self.kind is NewsKind.APPROVAL and self.conversation_id is None:
             return reverse("chat:home", args=[slug])
         if self.conversation_id is None:
             return reverse("workspaces:requests", args=[slug])
@@ -197,11 +197,13 @@ def copied_since(after: datetime, until: datetime, wanted: Wanted) -> Times:
 
 def ready_copies(
     *, workspace: Workspace, person: User, since: datetime, until: datetime
-) -> list[Thing]:
+) -> list[NewsItem]:
     """A person's copies that became ready between these moments."""
     rows = _ready(DataCopy.objects.for_workspace(workspace), since, until).filter(owner=person)
     title = _("Your data")
-    return [Thing(kind=Kind.COPY, title=title) for _row in rows.values_list("pk")[:MOST_LISTED]]
+    return [
+        NewsItem(kind=NewsKind.COPY, title=title) for _row in rows.values_list("pk")[:MOST_LISTED]
+    ]
 
 
 def _ready(rows: Any, since: datetime, until: datetime) -> Any:
@@ -220,7 +222,7 @@ def _by_person(rows: Iterable[tuple[UUID, UUID | None, datetime | None]]) -> Tim
 
 def waiting_things(
     *, workspace: Workspace, person: User, since: datetime, until: datetime
-) -> list[Thing]:
+) -> list[NewsItem]:
     """What began to wait for a person between these moments and still does, the oldest first."""
     return [
         _thing(one)
@@ -229,14 +231,14 @@ def waiting_things(
     ]
 
 
-def _thing(one: Waiting) -> Thing:
+def _thing(one: PendingDecision) -> NewsItem:
     if one.asked_by is not None:
-        return Thing(kind=Kind.APPROVAL, title=_("A call of a member"))
+        return NewsItem(kind=NewsKind.APPROVAL, title=_("A call of a member"))
     if one.conversation is None:
-        return Thing(kind=Kind.REQUEST, title=_("A request"))
-    kind = Kind.UNKNOWN if one.is_unknown else Kind.QUESTION
-    return Thing(
-        kind=Kind.APPROVAL if one.is_approval else kind,
+        return NewsItem(kind=NewsKind.REQUEST, title=_("A request"))
+    kind = NewsKind.UNKNOWN if one.is_unknown else NewsKind.QUESTION
+    return NewsItem(
+        kind=NewsKind.APPROVAL if one.is_approval else kind,
         conversation_id=one.conversation.pk,
         # Mails and devices keep what they were told.
         title=_("Temporary chat")
@@ -248,7 +250,7 @@ def _thing(one: Waiting) -> Thing:
 
 def unseen_answers(
     *, workspace: Workspace, person: User, since: datetime, until: datetime
-) -> list[Thing]:
+) -> list[NewsItem]:
     """A person's unseen answers that ended between these moments, the oldest first."""
     turns = unseen_turns(Turn.objects.for_workspace(workspace), since, until)
     said = Message.objects.for_workspace(workspace).filter(
@@ -261,8 +263,8 @@ def unseen_answers(
         .values_list("conversation_id", "conversation__title", "said", "user_message_id", "status")
     )
     return [
-        Thing(
-            kind=Kind.ANSWER if status == TurnStatus.COMPLETED else Kind.FAILURE,
+        NewsItem(
+            kind=NewsKind.ANSWER if status == TurnStatus.COMPLETED else NewsKind.FAILURE,
             conversation_id=conversation_id,
             title=title or _("New chat"),
             # The question, where the model said nothing.

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from chat.models import ReminderChoice, ReminderMail
 from chat.reminders.choices import QUIET_PAUSE, choice_of, is_quiet
-from chat.reminders.digest import Kind, Thing, unseen_answers, waiting_things
+from chat.reminders.digest import NewsItem, NewsKind, unseen_answers, waiting_things
 from workspaces import outbox
 from workspaces.database import database_now
 from workspaces.mails import compose, public_url
@@ -28,7 +28,7 @@ _MOST_LOOKED_AT: Final = 8
 def deliver_due() -> int:
     """Send what is due; returns how many were tried."""
     tried = 0
-    for claimed in outbox.rounds(_claim):
+    for claimed in outbox.claim_rounds(_claim):
         for mail in claimed:
             _deliver(mail)
             tried += 1
@@ -76,13 +76,13 @@ def _send(mail: ReminderMail) -> None:
         compose(subject=subject, text=text, to=[person.email], message_id=str(mail.pk)).send()
 
 
-def _things(mail: ReminderMail) -> list[Thing]:
+def _things(mail: ReminderMail) -> list[NewsItem]:
     """What the mail tells of, as it is now."""
     read = unseen_answers if mail.about == ReminderChoice.About.ANSWERS else waiting_things
     return read(workspace=mail.workspace, person=mail.owner, since=mail.since, until=mail.until)
 
 
-def write_reminder(mail: ReminderMail, things: list[Thing]) -> tuple[str, str]:
+def write_reminder(mail: ReminderMail, things: list[NewsItem]) -> tuple[str, str]:
     """Write the subject and the text: what it is and where. No answers, no arguments of calls, no words of questions."""
     workspace = mail.workspace
     lines = []
@@ -111,17 +111,17 @@ def _subject(mail: ReminderMail, count: int) -> str:
     return words % {"count": count, "workspace": mail.workspace.name}
 
 
-def _words(one: Thing) -> str:
+def _words(one: NewsItem) -> str:
     return _SENTENCES[one.kind] % {"title": one.title}
 
 
 _SENTENCES: Final = {
-    Kind.ANSWER: gettext_lazy("The answer in “%(title)s” is finished."),
-    Kind.FAILURE: gettext_lazy("The answer in “%(title)s” could not be finished."),
-    Kind.APPROVAL: gettext_lazy("A call waits for your approval in “%(title)s”."),
-    Kind.UNKNOWN: gettext_lazy(
+    NewsKind.ANSWER: gettext_lazy("The answer in “%(title)s” is finished."),
+    NewsKind.FAILURE: gettext_lazy("The answer in “%(title)s” could not be finished."),
+    NewsKind.APPROVAL: gettext_lazy("A call waits for your approval in “%(title)s”."),
+    NewsKind.UNKNOWN: gettext_lazy(
         "The outcome of a call is unknown in “%(title)s”. Say what became of it."
     ),
-    Kind.QUESTION: gettext_lazy("A question waits for your answer in “%(title)s”."),
-    Kind.REQUEST: gettext_lazy("A request of a member waits for your decision."),
+    NewsKind.QUESTION: gettext_lazy("A question waits for your answer in “%(title)s”."),
+    NewsKind.REQUEST: gettext_lazy("A request of a member waits for your decision."),
 }

@@ -24,9 +24,9 @@ from chat.reminders.choices import QUIET_PAUSE, choice_of, is_quiet, until_quiet
 from chat.reminders.devices import subscription_of
 from chat.reminders.digest import (
     LONGEST,
-    Kind,
+    NewsItem,
+    NewsKind,
     Person,
-    Thing,
     Times,
     answered_since,
     copied_since,
@@ -35,7 +35,7 @@ from chat.reminders.digest import (
     waiting_since,
     waiting_things,
 )
-from chat.reminders.finding import choices_of_members
+from chat.reminders.recipients import choices_of_members
 from workspaces import outbox, sending, web_push, webhooks
 from workspaces.actors import Actor
 from workspaces.database import database_now, wait_for
@@ -227,7 +227,7 @@ def _is_signed_in(device: PushDevice, now: datetime) -> bool:
     )
 
 
-def write_push(device: PushDevice, things: Sequence[Thing]) -> dict[str, object]:
+def write_push(device: PushDevice, things: Sequence[NewsItem]) -> dict[str, object]:
     """Write what the device shows: what it is and where it leads; titles of chats if the person wants them."""
     workspace = device.workspace
     if len(things) > 1:
@@ -249,19 +249,19 @@ def write_push(device: PushDevice, things: Sequence[Thing]) -> dict[str, object]
     }
 
 
-def _place(device: PushDevice, one: Thing) -> UUID:
+def _place(device: PushDevice, one: NewsItem) -> UUID:
     """What a notification is about: a conversation, or the workspace."""
     return one.conversation_id or device.workspace_id
 
 
 _HEADLINES: Final = {
-    Kind.ANSWER: gettext_lazy("The answer is finished"),
-    Kind.FAILURE: gettext_lazy("The answer could not be finished"),
-    Kind.APPROVAL: gettext_lazy("A call waits for your approval"),
-    Kind.UNKNOWN: gettext_lazy("Say what became of a call"),
-    Kind.QUESTION: gettext_lazy("A question waits for your answer"),
-    Kind.REQUEST: gettext_lazy("A request of a member waits for you"),
-    Kind.COPY: gettext_lazy("Your copy of your data is ready"),
+    NewsKind.ANSWER: gettext_lazy("The answer is finished"),
+    NewsKind.FAILURE: gettext_lazy("The answer could not be finished"),
+    NewsKind.APPROVAL: gettext_lazy("A call waits for your approval"),
+    NewsKind.UNKNOWN: gettext_lazy("Say what became of a call"),
+    NewsKind.QUESTION: gettext_lazy("A question waits for your answer"),
+    NewsKind.REQUEST: gettext_lazy("A request of a member waits for you"),
+    NewsKind.COPY: gettext_lazy("Your copy of your data is ready"),
 }
 
 
@@ -270,11 +270,11 @@ def _ready(prepared: _Prepared) -> sending.Send:
     key = web_push.find_vapid_key(prepared.device.key_id)
     if key is None:
         words = "The key that this device knows is not in use any more. Remove the device and add it again."
-        return _refusing(webhooks.NotTaken(words))
+        return _refusing(webhooks.DeliveryRefused(words))
     try:
         subscription = subscription_of(prepared.device)
     except SecretUnreadable as error:
-        return _refusing(webhooks.NotTaken(error.message))
+        return _refusing(webhooks.DeliveryRefused(error.message))
 
     async def send(client: webhooks.Client) -> sending.Failure:
         return await _send(client, prepared, subscription, key)
@@ -282,7 +282,7 @@ def _ready(prepared: _Prepared) -> sending.Send:
     return send
 
 
-def _refusing(failure: webhooks.NotTaken) -> sending.Send:
+def _refusing(failure: webhooks.DeliveryRefused) -> sending.Send:
     async def refuse(_client: webhooks.Client) -> sending.Failure:
         return failure
 
@@ -310,13 +310,13 @@ async def _send(
                 topic=prepared.topic,
                 ttl_seconds=prepared.ttl_seconds,
             )
-    except webhooks.NotTaken as failure:
+    except webhooks.DeliveryRefused as failure:
         return failure
     except TimeoutError:
-        return webhooks.NotTaken("There was no answer in time.")
+        return webhooks.DeliveryRefused("There was no answer in time.")
     except Exception:
         logger.exception("push_crashed", extra={"device": str(prepared.device.pk)})
-        return webhooks.NotTaken("It could not be sent.")
+        return webhooks.DeliveryRefused("It could not be sent.")
     return None
 
 
@@ -334,4 +334,4 @@ def _note_device(device: PushDevice, failure: sending.Failure) -> bool:
     return False
 
 
-_WAY: Final = sending.Way(due=_due, destination=("device_id",), begin=_begin, note=_note)
+_WAY: Final = sending.DeliveryMethod(due=_due, destination=("device_id",), begin=_begin, note=_note)

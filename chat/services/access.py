@@ -7,10 +7,10 @@ from django.utils.translation import gettext as _
 from chat.models import Bud
 from chat.models.buds import BudVisibility
 from workspaces.models import Membership
-from workspaces.people.access import Access, Mark, rows_after
+from workspaces.people.access import AccessCursor, AccessItem, rows_after
 
 
-def read_buds(membership: Membership, after: Mark | None, most: int) -> list[Access]:
+def read_buds(membership: Membership, after: AccessCursor | None, most: int) -> list[AccessItem]:
     """Buds that are not archived: the workspace's, and the person's own."""
     rows = (
         Bud.objects.for_workspace(membership.workspace_id)
@@ -18,7 +18,7 @@ def read_buds(membership: Membership, after: Mark | None, most: int) -> list[Acc
         .filter(is_draft=False, is_archived=False)
     )
     return [
-        Access(
+        AccessItem(
             kind="bud",
             name=bud.name,
             why=_("Everybody in the workspace may use it")

@@ -181,7 +181,7 @@ def _goes_to_second_person(
     given = arguments_for_gate(call) if arguments is None else arguments
     ruled = call_rules.decide(
         call_rules.enabled_rules(call.workspace_id),
-        call_rules.called(tool, given, call_rules.role_of(actor)),
+        call_rules.matched_call(tool, given, call_rules.role_of(actor)),
     )
     if ruled is None:
         return False

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from chat.services.word_index import FIRST_CHATS, MOST_MARKED, Wanted, fts5, tsquery
+from chat.services.word_index import FIRST_CHATS, MOST_MARKED, WordSearch, fts5, tsquery
 
 MOST_GIVEN: Final = 10_000
 MOST_RESULT: Final = 20_000
@@ -49,7 +49,7 @@ SELECT text_id, message_id FROM found WHERE (message_id, text_id) < (%s, %s)
 ORDER BY message_id DESC, text_id DESC LIMIT {AT_ONCE}"""  # noqa: S608  our own words
 
 
-def texts_with(wanted: Wanted) -> Iterator[list[Any]]:
+def texts_with(wanted: WordSearch) -> Iterator[list[Any]]:
     """Give ids of calls and attachments that hold all parts: some of the newest, then all, piece by piece.
 
     Whoever has enough takes no more. On SQLite the newest are those that ended last.
@@ -65,7 +65,7 @@ def texts_with(wanted: Wanted) -> Iterator[list[Any]]:
         yield from _on_sqlite(wanted)
 
 
-def _on_postgresql(wanted: Wanted) -> Iterator[list[Any]]:
+def _on_postgresql(wanted: WordSearch) -> Iterator[list[Any]]:
     parts = [replace(part, text=part.text.translate(_SIGNS)) for part in wanted.parts]
     words = " & ".join(tsquery(parts))
     owner = f"' {wanted.workspace_id}{wanted.owner_id}'"
@@ -92,7 +92,7 @@ def _on_postgresql(wanted: Wanted) -> Iterator[list[Any]]:
             last = (some[-1][1], some[-1][0])
 
 
-def _on_sqlite(wanted: Wanted) -> Iterator[list[Any]]:
+def _on_sqlite(wanted: WordSearch) -> Iterator[list[Any]]:
     owner = f"{wanted.workspace_id.hex}{wanted.owner_id.hex}"
     query, lists = _SQLITE, []
     if wanted.marked is not None:

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from chat.artifacts.services import copy_artifacts
 from chat.engine.attaching import refs_of, usable_refs
-from chat.engine.beginning import Asker, answer_again, begin_turn
+from chat.engine.beginning import TurnRequester, answer_again, begin_turn
 from chat.engine.states import ACTIVE_TURNS
 from chat.message_paths import newest_leaf, path_to
 from chat.models import ArtifactVersion, Attachment, Conversation, Message, ToolCall, Turn
@@ -19,8 +19,8 @@ from chat.recording import changing
 from chat.services.comparing import end_comparison
 from chat.services.models import ModelNamed, find_model
 from chat.services.turns import (
-    Queued,
-    Sent,
+    QueuedSend,
+    SentTurn,
     check_client_id,
     check_same,
     check_text,
@@ -41,7 +41,7 @@ LONGEST_FORK = 1_000
 """Messages of one path; a fork is one transaction."""
 
 
-def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -> Sent:
+def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -> SentTurn:
     """Ask differently: the new wording is a sibling of the old one, with the same attachments, and is answered.
 
     The same `client_id` again gives the same message and turn.
@@ -58,7 +58,7 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
     digest = digest_of("edit", str(message.pk), text)
     with changing(message.conversation_id, message.workspace_id) as changes:
         known = find_sent(changes.conversation, client_id, digest)
-        if isinstance(known, Queued):
+        if isinstance(known, QueuedSend):
             raise Conflict(_("A message with this id is already waiting to be sent."))
         if known is not None:
             return known
@@ -70,12 +70,12 @@ def edit_message(*, message: Message, client_id: str, text: str, actor: Actor) -
             client_id=client_id,
             client_digest=digest,
             text=text,
-            asker=Asker.from_actor(actor),
+            asker=TurnRequester.from_actor(actor),
             refs=[ref for ref in usable_refs(changes.conversation, refs_of(message)) if ref],
             parent=message.parent_id,
             mentioned=mentioned,
         )
-        return Sent(written, turn, is_new=True)
+        return SentTurn(written, turn, is_new=True)
 
 
 def _mentioned_in(message: Message) -> UUID | None:
@@ -122,7 +122,7 @@ def regenerate(
             changes,
             question=question,
             client_id=client_id,
-            asker=Asker.from_actor(actor),
+            asker=TurnRequester.from_actor(actor),
             revises=turn.pk,
             wish=wish.value,
             chosen_model=chosen,

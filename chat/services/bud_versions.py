@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from chat.models import Bud, BudVersion
 from chat.services.buds import create_bud, require_edit, update_bud, values_of
 from chat.services.checks import checks_of, replace_checks
-from chat.services.gone_parts import UsableValues, without_gone
 from chat.services.knowledge import copy_knowledge
+from chat.services.removed_references import UsableValues, without_gone
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
 from workspaces.holding import hold_workspace

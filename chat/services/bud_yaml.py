@@ -200,7 +200,7 @@ def values_in(read: BudFile, workspace_id: UUID) -> tuple[dict[str, Any], UUID |
     return values, provider_id
 
 
-class Applied(Enum):
+class BudFileEffect(Enum):
     """What a file did."""
 
     MADE = auto()
@@ -211,7 +211,7 @@ class Applied(Enum):
 
 def apply_bud(
     text: str, *, workspace_id: UUID, person: User, actor: Actor, skips_checks: bool = False
-) -> tuple[Bud, Applied]:
+) -> tuple[Bud, BudFileEffect]:
     """Make the bud that a file describes, or change the one of the same short name.
 
     Raises:
@@ -223,9 +223,9 @@ def apply_bud(
     read = read_bud(text)
     bud = bud_of_person(read, workspace_id, person)
     if bud is not None and is_as_read(bud, read):
-        return bud, Applied.NOTHING
+        return bud, BudFileEffect.NOTHING
     made = _put(bud, read, workspace_id, actor, skips_checks=skips_checks)
-    return made, Applied.MADE if bud is None else Applied.CHANGED
+    return made, BudFileEffect.MADE if bud is None else BudFileEffect.CHANGED
 
 
 def put_bud(read: BudFile, *, workspace_id: UUID, actor: Actor, skips_checks: bool = False) -> Bud:

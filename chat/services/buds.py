@@ -14,7 +14,7 @@ from chat.check_shapes import CheckShape
 from chat.models import Bud, BudVersion, BudVisibility, ModelProvider
 from chat.services.check_demands import ChecksNotPassed, answered_by, let_through
 from chat.services.providers import refuse_withheld
-from chat.tools.missing import find_faults
+from chat.tools.missing_tools import find_faults
 from mcp_servers.models import McpServer, McpTool
 from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce

@@ -78,14 +78,14 @@ def used_models(workspace_id: UUID, only: Collection[UUID | None] | None = None)
     return found
 
 
-def ending(used: Collection[UsedModel]) -> list[tuple[str, date]]:
+def ending_models(used: Collection[UsedModel]) -> list[tuple[str, date]]:
     """Those that end soon or have ended, by day."""
     until = datetime.now(UTC).date() + _SOON
     ends = {(one.name, one.ends_on) for one in used if one.ends_on and one.ends_on <= until}
     return sorted(ends, key=lambda one: (one[1], one[0]))
 
 
-def gone(used: Collection[UsedModel]) -> list[UsedModel]:
+def gone_models(used: Collection[UsedModel]) -> list[UsedModel]:
     """Those that their providers list no more, by name."""
     return sorted(
         (one for one in used if one.gone_since), key=lambda one: (one.name, one.provider_name)

@@ -22,7 +22,7 @@ _ENDED_WELL: Final = (ToolCallStatus.SUCCEEDED.value, ToolCallStatus.FAILED.valu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Collected:
+class CheckedTurn:
     """What is kept of a check's turn."""
 
     faults: list[str]
@@ -35,7 +35,7 @@ class Collected:
     """The columns of a result that say which model answered, its tokens and their cost."""
 
 
-def collect(result: CheckResult, turn: Turn, draft: Bud) -> Collected:
+def collect(result: CheckResult, turn: Turn, draft: Bud) -> CheckedTurn:
     """Read what a turn that has ended said and called, and judge it. May wait for the model."""
     expected = CheckShape.model_validate(result.expected)
     said = Message.objects.for_workspace(turn.workspace_id).filter(
@@ -60,7 +60,7 @@ def collect(result: CheckResult, turn: Turn, draft: Bud) -> Collected:
             turn=turn,
         )
         faults = [verdict.fault] if verdict.fault else []
-    return Collected(
+    return CheckedTurn(
         faults=faults,
         notes=notes,
         answer=answer[:_LONGEST_ANSWER],

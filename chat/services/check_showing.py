@@ -15,7 +15,7 @@ from workspaces.roles import Permission, has_permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passed:
+class PassCount:
     """How many checks of a version passed when they were last run to the end."""
 
     passed: int
@@ -92,15 +92,15 @@ def runs_of(bud: Bud) -> QuerySet[CheckRun]:
     return rows.select_related("person").order_by("-id")
 
 
-def passed_of_versions(bud: Bud) -> dict[int, Passed]:
+def passed_of_versions(bud: Bud) -> dict[int, PassCount]:
     """Give how each version did when it was last checked to the end."""
     rows = CheckRun.objects.for_workspace(bud.workspace_id).filter(
         bud=bud, status=RunStatus.COMPLETED.value, version__isnull=False
     )
-    found: dict[int, Passed] = {}
+    found: dict[int, PassCount] = {}
     for version, passed, total in rows.order_by("id").values_list("version", "passed", "total"):
         if version is not None:
-            found[version] = Passed(passed=passed, total=total)
+            found[version] = PassCount(passed=passed, total=total)
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext_noop as _
 
-from chat.check_shapes import CheckShape, ExpectedCall, differing, is_tool
+from chat.check_shapes import CheckShape, ExpectedCall, differing_arguments, is_tool
 
 _MOST_NAMES: Final = 5
 
@@ -87,7 +87,7 @@ def _fault_of_call(expected: ExpectedCall, calls: Sequence[MadeCall]) -> str | N
             else _("It should have called %(tool)s, but it called %(made)s.")
         )
         return told % {"tool": expected.tool, "made": shown}
-    wrong = [differing(expected.arguments, call.arguments) for call in same]
+    wrong = [differing_arguments(expected.arguments, call.arguments) for call in same]
     if not all(wrong):
         return None
     names = ", ".join(f"“{name}”" for name in min(wrong, key=len))

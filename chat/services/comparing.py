@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from chat.engine.beginning import Asker, answer_beside
+from chat.engine.beginning import TurnRequester, answer_beside
 from chat.engine.reading import compared_with, find_last_answer
 from chat.engine.states import ACTIVE_TURNS
 from chat.message_paths import newest_leaf
@@ -57,7 +57,7 @@ def compare_answer(*, turn: Turn, client_id: str, model: ModelNamed, actor: Acto
             raise Conflict(
                 _("There is no answer to compare with. Answer again with another model.")
             )
-        asker = Asker.from_actor(actor)
+        asker = TurnRequester.from_actor(actor)
         return answer_beside(changes, turn, last=last, client_id=client_id, asker=asker, model=row)
 
 

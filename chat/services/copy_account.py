@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
-from chat.importing.packed import FORMAT, MANIFEST
+from chat.importing.trellis_zip import FORMAT, MANIFEST
 from chat.models import Bud, DataCopy, Draft, Folder, Pin, ReminderChoice, SharedChat
 from chat.services.bud_yaml import write_bud
-from chat.services.copy_archive import Part
+from chat.services.copy_archive import ArchivePart
 from chat.services.permissions import given_permissions, permissions_of
 from chat.wire import moment
 from mcp_servers.endpoint.sign_in.listing import own_sign_ins
@@ -26,7 +26,7 @@ _MOST: Final = 10_000
 """Rows of each kind; more than people make by hand."""
 
 
-def write_beginning(part: Part, copy: DataCopy) -> None:
+def write_beginning(part: ArchivePart, copy: DataCopy) -> None:
     """What each part begins with, and the first one with all that is no chat. Needs `owner` and `workspace` loaded."""
     at = copy.created_at
     manifest = {
@@ -49,7 +49,7 @@ def write_beginning(part: Part, copy: DataCopy) -> None:
         )
 
 
-def _readme(part: Part, copy: DataCopy) -> str:
+def _readme(part: ArchivePart, copy: DataCopy) -> str:
     workspace = copy.workspace.name
     day = day_in_utc(copy.created_at)
     files = (

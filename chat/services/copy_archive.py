@@ -22,7 +22,7 @@ from django.conf import settings
 from django.core.files.base import File
 
 from chat.artifacts import storage
-from chat.importing.packed import MOST_ENTRIES, MOST_UNPACKED_BYTES
+from chat.importing.trellis_zip import MOST_ENTRIES, MOST_UNPACKED_BYTES
 from chat.models import DataCopyPart
 
 _PIECE: Final = 1024 * 1024
@@ -42,12 +42,12 @@ class KeptPart:
     """A ZIP that is in the storage, and in no row yet."""
 
     number: int
-    stored: storage.Stored
+    stored: storage.StoredContent
     chats: int
     entries: int
 
 
-class Part:
+class ArchivePart:
     """One ZIP that is written."""
 
     def __init__(self, number: int, row: DataCopyPart | None) -> None:
@@ -134,11 +134,11 @@ class Part:
         return entry
 
 
-class Parts:
+class ArchiveParts:
     """The part that is written, and those that were filled before it in this round."""
 
     def __init__(
-        self, workspace_id: UUID, last: DataCopyPart | None, begin: Callable[[Part], None]
+        self, workspace_id: UUID, last: DataCopyPart | None, begin: Callable[[ArchivePart], None]
     ) -> None:
         """Go on with the last part that is kept.
 
@@ -187,7 +187,7 @@ class Parts:
         storage.drop(one.stored.path for one in self.kept)
         self.kept = []
 
-    def _part(self, number: int, row: DataCopyPart | None) -> Part:
-        part = Part(number, row)
+    def _part(self, number: int, row: DataCopyPart | None) -> ArchivePart:
+        part = ArchivePart(number, row)
         self._open.callback(part.close)
         return part

@@ -17,9 +17,9 @@ from django.utils.text import slugify
 
 from chat.artifacts import storage
 from chat.artifacts.errors import ContentMissing
-from chat.importing.packed import CHAT
+from chat.importing.trellis_zip import CHAT
 from chat.models import Artifact, ArtifactVersion, Attachment, Conversation, Message
-from chat.services.copy_archive import Parts
+from chat.services.copy_archive import ArchiveParts
 from chat.services.exports import (
     attached_name,
     attachments_of,
@@ -43,7 +43,7 @@ class CopiedFile:
     place: str
 
 
-def write_chat(parts: Parts, chat: Conversation, *, with_files: bool) -> list[CopiedFile]:
+def write_chat(parts: ArchiveParts, chat: Conversation, *, with_files: bool) -> list[CopiedFile]:
     """Write one chat; its files may go on in the next part. Needs `bud` and `folder` loaded.
 
     Returns:
@@ -60,7 +60,7 @@ def write_chat(parts: Parts, chat: Conversation, *, with_files: bool) -> list[Co
     return [_write_file(parts, one) if one.place else one for one in files]
 
 
-def _write_file(parts: Parts, file: CopiedFile) -> CopiedFile:
+def _write_file(parts: ArchiveParts, file: CopiedFile) -> CopiedFile:
     version = file.version
     try:
         with storage.open_content(version.path) as content:

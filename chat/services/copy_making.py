@@ -32,7 +32,7 @@ from chat.models import (
     Message,
 )
 from chat.services.copy_account import write_beginning
-from chat.services.copy_archive import KeptPart, Parts
+from chat.services.copy_archive import ArchiveParts, KeptPart
 from chat.services.copy_chats import CopiedFile, write_chat
 from chat.services.data_copies import (
     announce_copy,
@@ -41,7 +41,7 @@ from chat.services.data_copies import (
     enter,
     tell_owner,
 )
-from chat.services.person_jobs import RUN_SECONDS, Kind, held, renewed, work
+from chat.services.person_jobs import RUN_SECONDS, JobKind, held_row, renewed, work
 from chat.values import CopyStatus
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 MOST_MISSING: Final = 200
 """Files that could not be read of which the row gives the names."""
-_KIND: Final = Kind(model=DataCopy, open=OPEN_COPIES, running=CopyStatus.RUNNING.value)
+_KIND: Final = JobKind(model=DataCopy, open=OPEN_COPIES, running=CopyStatus.RUNNING.value)
 _BATCH: Final = 50
 _TELL_SECONDS: Final = 2.0
 _ENTRIES_OF_CHAT: Final = 2
@@ -115,7 +115,7 @@ def _make(row: DataCopy, until: float) -> int:
     last = kept.order_by("-number").first()
     copied = 0
     told_at = time.monotonic()
-    with Parts(row.workspace_id, last, partial(write_beginning, copy=row)) as parts:
+    with ArchiveParts(row.workspace_id, last, partial(write_beginning, copy=row)) as parts:
         is_over = True
         for chat, size, versions in _chats(row):
             parts.make_room(size, _ENTRIES_OF_CHAT + versions)
@@ -193,7 +193,7 @@ def _save(row: DataCopy, kept: list[KeptPart], last: DataCopyPart | None, *, is_
     """Keep what the round has made; False if the row is no longer this process's."""
     row = copy(row)  # where this is rolled back, the caller's still says who works on it
     with transaction.atomic():
-        if not held(_KIND, row).exists():
+        if not held_row(_KIND, row).exists():
             return False
         parts = DataCopyPart.objects.for_workspace(row.workspace_id).filter(copy=row)
         if last is not None:
@@ -247,7 +247,7 @@ def _finish(row: DataCopy) -> None:
 def _fail(row: DataCopy, why: str) -> None:
     actor = actor_for(row.owner, row.workspace, source=Source.TASK)
     with transaction.atomic():
-        if held(_KIND, row).exists() and end_copy(
+        if held_row(_KIND, row).exists() and end_copy(
             row, OPEN_COPIES, CopyStatus.FAILED, actor, error=why
         ):
             row.status, row.error = CopyStatus.FAILED.value, why

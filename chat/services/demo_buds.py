@@ -25,7 +25,7 @@ MOST_BUDS: Final = 200
 
 
 @dataclass(slots=True)
-class Given:
+class ModelAssignment:
     """Which buds a model answers for from now on."""
 
     names: list[str] = field(default_factory=list)
@@ -49,7 +49,7 @@ def demo_buds(workspace_id: UUID, actor: Actor) -> BudQuerySet:
     return rows.filter(provider=None, is_archived=False, is_draft=False).order_by("name", "id")
 
 
-def give_model_to_demo_buds(*, provider: ModelProvider, actor: Actor) -> Given:
+def give_model_to_demo_buds(*, provider: ModelProvider, actor: Actor) -> ModelAssignment:
     """Let the default model of a provider answer for these buds, each as a version of its own.
 
     What one bud refuses, such as one that demands its checks first, undoes nothing of the others.
@@ -61,7 +61,7 @@ def give_model_to_demo_buds(*, provider: ModelProvider, actor: Actor) -> Given:
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     if not provider.answers:
         raise switched_off(provider)
-    given = Given()
+    given = ModelAssignment()
     note = _("Answers with %(model)s of %(provider)s, no longer with the demo model") % {
         "model": provider.default_model,
         "provider": provider.name,

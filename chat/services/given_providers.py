@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from chat.models import Bud, Conversation, ModelProvider, SharedProvider, Withheld
+from chat.models import Bud, Conversation, ModelProvider, SharedProvider, WithheldReason
 from chat.providers.shared import hold_shared
 from mcp_servers.models import McpServer
 from workspaces.actors import Actor
@@ -53,7 +53,7 @@ def given_rows(shared: SharedProvider) -> Any:
 
 def give_to_rest(shared: SharedProvider, actor: Actor) -> None:
     """Give it to every workspace that cannot use it yet."""
-    withdrawn = given_rows(shared).filter(withheld=Withheld.WITHDRAWN.value)
+    withdrawn = given_rows(shared).filter(withheld=WithheldReason.WITHDRAWN.value)
     change_rows(withdrawn, actor, withheld=state_when_given(shared).value)
     have = given_rows(shared).order_by().values("workspace_id")
     give_to(shared, Workspace.objects.exclude(pk__in=have).values_list("pk", flat=True), actor)
@@ -113,7 +113,7 @@ def tell_workspaces(
                 row.default_model = shared.default_model
             # Also where nothing of the row is another: what waits for this provider tries again.
             row.save(update_fields=["name", "default_model", "updated_at"])
-        if behind and row.withheld != Withheld.WITHDRAWN:
+        if behind and row.withheld != WithheldReason.WITHDRAWN:
             told = dict.fromkeys(behind, CHANGED)
             record_changed(row, actor=theirs, before={}, after=told)
 
@@ -127,9 +127,9 @@ def follow_offer(shared: SharedProvider, actor: Actor) -> None:
         change_rows(changed, actor, offered_models=wanted)
 
 
-def state_when_given(shared: SharedProvider) -> Withheld:
+def state_when_given(shared: SharedProvider) -> WithheldReason:
     """How a workspace has it from the start."""
-    return Withheld.NO if shared.is_active else Withheld.SWITCHED_OFF
+    return WithheldReason.NO if shared.is_active else WithheldReason.SWITCHED_OFF
 
 
 def change_rows(rows: Iterable[ModelProvider], actor: Actor, **values: Any) -> None:

@@ -19,13 +19,13 @@ from audit.actions import Action
 from audit.services import EntryDraft, record
 from chat.artifacts import storage
 from chat.artifacts.errors import ContentMissing, StorageUnavailable
-from chat.importing.packed import PackedCopy, is_copy
-from chat.importing.reading import MOST_CHATS, RawChat, TextFile, Unreadable
+from chat.importing.reading import MOST_CHATS, RawChat, TextFile, UnreadableImport
+from chat.importing.trellis_zip import PackedCopy, is_copy
 from chat.importing.values import ImportedChat, LeftOut
 from chat.models import OPEN_IMPORTS, ChatImport, Conversation
-from chat.services.import_storing import Contents, check_is_kept, keep_contents, store_chat
+from chat.services.import_storing import ImportedContents, check_is_kept, keep_contents, store_chat
 from chat.services.imports import tell
-from chat.services.person_jobs import FORGOTTEN_DAYS, RUN_SECONDS, Kind, held, renewed, work
+from chat.services.person_jobs import FORGOTTEN_DAYS, RUN_SECONDS, JobKind, held_row, renewed, work
 from chat.values import ImportStatus
 from workspaces.actors import Source
 from workspaces.database import database_now
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 MOST_REASONS: Final = 200
 """Chats that were left out of which the row says why."""
 _TELL_SECONDS: Final = 2.0
-_KIND: Final = Kind(
+_KIND: Final = JobKind(
     model=ChatImport,
     open=OPEN_IMPORTS,
     running=ImportStatus.RUNNING.value,
@@ -64,7 +64,7 @@ def _go_on(row: ChatImport, until: float) -> int:
     try:
         with storage.open_content(row.path) as opened:
             return _read(row, _opened(opened), until)
-    except Unreadable as error:
+    except UnreadableImport as error:
         _end(row, error=str(error))
     except ContentMissing:
         _end(row, error=_("The file is no longer there. Choose it again."))
@@ -111,9 +111,9 @@ def _count(row: ChatImport, file: TextFile | PackedCopy) -> None:
         total += 1
         source = source or raw.source
         if total > MOST_CHATS:
-            raise Unreadable(_("It holds more than %(most)s chats.") % {"most": MOST_CHATS})
+            raise UnreadableImport(_("It holds more than %(most)s chats.") % {"most": MOST_CHATS})
     if source is None:
-        raise Unreadable(
+        raise UnreadableImport(
             _(
                 "It holds no chats that Trellis can read. Choose an export of Trellis, ChatGPT or Claude."
             )
@@ -125,7 +125,7 @@ def _count(row: ChatImport, file: TextFile | PackedCopy) -> None:
 def _take(row: ChatImport, raw: RawChat, file: TextFile | PackedCopy) -> bool:
     """Look at the next chat, and store it if it can be imported; False if the row is no longer this process's."""
     chat, why = None, ""
-    contents = Contents()
+    contents = ImportedContents()
     try:
         # Before the transaction, in which others wait. No other import of theirs is read meanwhile.
         chat = raw.read()
@@ -134,7 +134,7 @@ def _take(row: ChatImport, raw: RawChat, file: TextFile | PackedCopy) -> bool:
     except LeftOut as error:
         why = str(error)
     with transaction.atomic():
-        if not held(_KIND, row).exists():
+        if not held_row(_KIND, row).exists():
             contents.drop()
             return False
         _note(row, raw, chat, contents, why)
@@ -142,7 +142,7 @@ def _take(row: ChatImport, raw: RawChat, file: TextFile | PackedCopy) -> bool:
 
 
 def _note(
-    row: ChatImport, raw: RawChat, chat: ImportedChat | None, contents: Contents, why: str
+    row: ChatImport, raw: RawChat, chat: ImportedChat | None, contents: ImportedContents, why: str
 ) -> None:
     if chat is not None and not why:
         store_chat(row, raw, chat, contents)

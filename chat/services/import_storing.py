@@ -56,10 +56,10 @@ _READ_WITH_TOOLS: Final = gettext_noop(
 
 
 @dataclass(slots=True)
-class Contents:
+class ImportedContents:
     """Contents of a chat's files that are in the storage, and in no row yet."""
 
-    stored: dict[_Key, tuple[storage.Stored, str]] = field(default_factory=dict)
+    stored: dict[_Key, tuple[storage.StoredContent, str]] = field(default_factory=dict)
     """By file and version: where it is, and its type."""
     left_out: int = 0
 
@@ -92,13 +92,15 @@ def check_is_kept(row: ChatImport, raw: RawChat, chat: ImportedChat) -> None:
         raise LeftOut(_("You have it already."))
 
 
-def keep_contents(workspace_id: UUID, chat: ImportedChat, content_of: ContentOf) -> Contents:
+def keep_contents(
+    workspace_id: UUID, chat: ImportedChat, content_of: ContentOf
+) -> ImportedContents:
     """Store what the chat's files hold, one after the other, within the bounds that hold for every chat.
 
     Raises:
         StorageUnavailable: the disk is full, or the storage out of reach.
     """
-    kept = Contents(left_out=chat.files_elsewhere)
+    kept = ImportedContents(left_out=chat.files_elsewhere)
     room = settings.TRELLIS.artifact_conversation_max_bytes
     for place, file in enumerate(chat.files):
         for version in file.versions:
@@ -114,7 +116,9 @@ def keep_contents(workspace_id: UUID, chat: ImportedChat, content_of: ContentOf)
     return kept
 
 
-def store_chat(row: ChatImport, raw: RawChat, chat: ImportedChat, contents: Contents) -> None:
+def store_chat(
+    row: ChatImport, raw: RawChat, chat: ImportedChat, contents: ImportedContents
+) -> None:
     """Store one chat, in the caller's transaction."""
     now = database_now()
     moments = _moments(chat, now)
@@ -166,7 +170,7 @@ def store_chat(row: ChatImport, raw: RawChat, chat: ImportedChat, contents: Cont
     update_if_there(new, ["leaf", "created_at", "last_message_at"])
 
 
-def _lost(chat: ImportedChat, contents: Contents, attached: Sequence[_Key]) -> list[str]:
+def _lost(chat: ImportedChat, contents: ImportedContents, attached: Sequence[_Key]) -> list[str]:
     """Names of what was attached to a message and did not come."""
     names = {file.key: file.name for file in chat.files}
     return [names[key[0]] for key in attached if key not in contents.stored]
@@ -197,7 +201,7 @@ def _store_files(
     row: ChatImport,
     files: Sequence[ImportedFile],
     new: Conversation,
-    contents: Contents,
+    contents: ImportedContents,
     *,
     at: datetime,
 ) -> dict[_Key, ArtifactVersion]:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
 from chat.enqueue import enqueue
-from chat.importing.packed import is_copy
+from chat.importing.trellis_zip import is_copy
 from chat.models import OPEN_IMPORTS, Bud, ChatImport, Conversation, Turn
 from chat.services.conversations import delete_conversation
 from chat.values import ImportStatus

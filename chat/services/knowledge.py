@@ -12,12 +12,12 @@ from django.db.models import Q, Sum
 from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
-from chat.artifacts.errors import TooLarge
+from chat.artifacts.errors import FileTooLarge
 from chat.artifacts.rows import drop_contents
 from chat.documents.extracting import (
     HTML,
     Extracted,
-    Unreadable,
+    UnreadableFile,
     extract,
     extract_page,
     is_document,
@@ -49,15 +49,15 @@ def add_knowledge(*, bud: Bud, name: str, content: bytes, actor: Actor) -> Knowl
     Raises:
         PermissionDenied: the actor may not edit the bud.
         Conflict: there is a file of this name, or there are too many.
-        TooLarge: the file is, or all of them together would be.
-        Unreadable: no text can be got out of it.
+        FileTooLarge: the file is, or all of them together would be.
+        UnreadableFile: no text can be got out of it.
         NotReadNow, StorageUnavailable: it did not work this time.
     """
     require_edit(bud, actor)
     name = _checked_name(name)
     most = settings.TRELLIS.artifact_max_bytes
     if len(content) > most:
-        raise TooLarge(_("A file has at most %(most)s MiB.") % {"most": most // (1024 * 1024)})
+        raise FileTooLarge(_("A file has at most %(most)s MiB.") % {"most": most // (1024 * 1024)})
     _check_room(bud, name, len(content))
     content_type = find_type(content, name)
     text = wait_for(_read, content, content_type)
@@ -146,7 +146,7 @@ def _check_room(bud: Bud, name: str, size: int) -> None:
     total = rows.aggregate(total=Sum("size"))["total"] or 0
     if total + size > MOST_BYTES:
         told = MOST_BYTES // (1024 * 1024)
-        raise TooLarge(
+        raise FileTooLarge(
             _("All knowledge files of a bud together have at most %(told)s MiB.") % {"told": told}
         )
 
@@ -159,12 +159,12 @@ async def _read(content: bytes, content_type: str) -> Extracted:
     elif is_document(content_type):
         found = await extract(content, content_type)
     else:
-        raise Unreadable(
+        raise UnreadableFile(
             _("There is no text in this kind of file. Trellis reads %(readable)s.")
             % {"readable": READABLE}
         )
     if not found.text.strip():
-        raise Unreadable(_("This file holds no text."))
+        raise UnreadableFile(_("This file holds no text."))
     return found
 
 

@@ -21,7 +21,7 @@ from chat.providers.choosing import platform_provider
 from chat.providers.errors import ProviderError
 from chat.providers.known_lists import digest_of
 from chat.providers.list_changes import changes_after, first_changes
-from chat.providers.listing import TOTAL_SECONDS, Listing, list_models
+from chat.providers.listing import TOTAL_SECONDS, ModelListing, list_models
 from chat.providers.specs import list_spec_of, trial_spec_of
 from mcp_servers.client.connections import runtime
 from workspaces.database import database_now
@@ -106,7 +106,7 @@ def _take_on(rows: Any, named: dict[str, Any], digest: str) -> bool:
     return True
 
 
-def _ask(spec: ProviderSpec) -> tuple[Listing | None, str]:
+def _ask(spec: ProviderSpec) -> tuple[ModelListing | None, str]:
     """The list, or why there is none: a provider that fails is no error of Trellis."""
     try:
         asking = list_models(spec, most=MOST_NAMES)
@@ -121,7 +121,7 @@ def _ask(spec: ProviderSpec) -> tuple[Listing | None, str]:
     return (listing, "") if listing.models else (None, _EMPTY)
 
 
-def _remember(row: ProviderList | SharedProviderList, listing: Listing, digest: str) -> None:
+def _remember(row: ProviderList | SharedProviderList, listing: ModelListing, digest: str) -> None:
     today = datetime.now(UTC).date()
     if row.listed_at is None or row.address_digest != digest:
         changes = first_changes(listing)

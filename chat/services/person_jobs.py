@@ -27,7 +27,7 @@ _MOST_LOOKED_AT: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class JobKind:
     """A kind of work."""
 
     model: Any
@@ -39,7 +39,7 @@ class Kind:
     """For one row, if others wait."""
 
 
-def work(kind: Kind, go_on: Callable[[Any, float], int], *, seconds: float = RUN_SECONDS) -> int:
+def work(kind: JobKind, go_on: Callable[[Any, float], int], *, seconds: float = RUN_SECONDS) -> int:
     """Work on rows of all people in turn, until nothing is due or the time is up; gives what `go_on` counted.
 
     Args:
@@ -53,7 +53,7 @@ def work(kind: Kind, go_on: Callable[[Any, float], int], *, seconds: float = RUN
     return done
 
 
-def _take_on(kind: Kind) -> Any:
+def _take_on(kind: JobKind) -> Any:
     """A row that nobody works on, of somebody who is a member and may use the chat; None: there is none."""
     now = database_now()
     members = Membership.objects.across_workspaces().filter(
@@ -79,7 +79,7 @@ def _take_on(kind: Kind) -> Any:
     return None
 
 
-def held(kind: Kind, row: Any) -> Any:
+def held_row(kind: JobKind, row: Any) -> Any:
     """Query the row, locked for the caller's transaction, if it is still this process's."""
     rows = kind.model.objects.for_workspace(row.workspace_id).select_for_update(of=("self",))
     return rows.filter(pk=row.pk, alive_until=row.alive_until, status=kind.running)

@@ -20,7 +20,7 @@ from chat.models import SharedProvider, Turn
 from chat.providers.base import ProviderSpec
 from chat.providers.choosing import platform_embedding_model, platform_provider
 from chat.providers.errors import ProviderError
-from chat.providers.listing import TOTAL_SECONDS, Listing, list_models
+from chat.providers.listing import TOTAL_SECONDS, ModelListing, list_models
 from chat.providers.specs import trial_spec_of
 from chat.services.provider_check import ask_for_a_word
 from mcp_servers.client.connections import runtime
@@ -36,7 +36,7 @@ MOST_WORKSPACES: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class EnvironmentSetting:
     """One variable of the environment, as far as it may be shown."""
 
     variable: str
@@ -46,10 +46,10 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class ProviderTrial:
     """What came of asking it."""
 
-    listing: Listing | None = None
+    listing: ModelListing | None = None
     list_fault: str = ""
     """Why it told no models; some endpoints have no list, and answer all the same."""
     took_ms: int = 0
@@ -79,7 +79,7 @@ class SharedUsage:
     """Workspaces beyond MOST_WORKSPACES."""
 
 
-def settings_of() -> list[Setting]:
+def settings_of() -> list[EnvironmentSetting]:
     """What of the environment decides about it."""
     config = settings.TRELLIS
     plain = {
@@ -90,11 +90,13 @@ def settings_of() -> list[Setting]:
         "OPENAI_MOST_A_MINUTE": config.openai_most_a_minute,
         "TRELLIS_OLLAMA_URL": without_secrets(config.ollama_url or ""),
     }
-    key = Setting(variable="OPENAI_API_KEY", value="", is_set=bool(config.openai_api_key))
+    key = EnvironmentSetting(
+        variable="OPENAI_API_KEY", value="", is_set=bool(config.openai_api_key)
+    )
     return [
         key,
         *(
-            Setting(variable=name, value=str(value or ""), is_set=bool(value))
+            EnvironmentSetting(variable=name, value=str(value or ""), is_set=bool(value))
             for name, value in plain.items()
         ),
     ]
@@ -105,7 +107,7 @@ def embedding_model() -> str:
     return platform_embedding_model()
 
 
-def try_shared_provider(*, actor: Actor, shared: SharedProvider | None = None) -> Trial:
+def try_shared_provider(*, actor: Actor, shared: SharedProvider | None = None) -> ProviderTrial:
     """Ask it for its models, and its default model for a word.
 
     Args:
@@ -121,12 +123,12 @@ def try_shared_provider(*, actor: Actor, shared: SharedProvider | None = None) -
     try:
         ask_for_a_word(spec)
     except ProviderError as error:
-        return Trial(listing=listing, list_fault=list_fault, fault=error.message)
+        return ProviderTrial(listing=listing, list_fault=list_fault, fault=error.message)
     took_ms = round((time.monotonic() - started) * 1000)
-    return Trial(listing=listing, list_fault=list_fault, took_ms=took_ms)
+    return ProviderTrial(listing=listing, list_fault=list_fault, took_ms=took_ms)
 
 
-def _listing_of(spec: ProviderSpec) -> tuple[Listing | None, str]:
+def _listing_of(spec: ProviderSpec) -> tuple[ModelListing | None, str]:
     if spec.is_demo:
         return None, ""
     try:

@@ -26,7 +26,7 @@ from chat.models import (
     KnowledgePreparation,
     ModelProvider,
     PassageVector,
-    Withheld,
+    WithheldReason,
 )
 from chat.providers import limits, model_requests
 from chat.providers.base import Embeddings, ProviderSpec, TokenCount
@@ -104,7 +104,7 @@ def _due() -> Any:
     now = database_now()
     has_own = Q(
         bud__provider__is_active=True,
-        bud__provider__withheld=Withheld.NO.value,
+        bud__provider__withheld=WithheldReason.NO.value,
         bud__provider__embedding_model__gt="",
     ) & ~Q(bud__provider_id__in=_without_their_model())
     is_of_own = has_own & Q(

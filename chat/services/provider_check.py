@@ -30,7 +30,7 @@ from chat.providers.listing import (
     LONGEST_NAME,
     TOTAL_SECONDS,
     ListedModel,
-    Listing,
+    ModelListing,
     list_models,
 )
 from chat.providers.specs import list_spec_of, spec_of
@@ -53,7 +53,7 @@ _FACTS: Final = ("context_tokens", "sees_pictures", "prompt_price", "completion_
 """Kept where nobody has entered anything."""
 
 
-def check_provider(*, provider: ModelProvider, actor: Actor) -> Listing:
+def check_provider(*, provider: ModelProvider, actor: Actor) -> ModelListing:
     """Ask a provider for its models with the stored key.
 
     Some have no list of models. Their default model is asked for a word instead.
@@ -72,7 +72,7 @@ def check_provider(*, provider: ModelProvider, actor: Actor) -> Listing:
         except (ProviderModelUnknown, ProviderBadAnswer, ProviderRefusedRequest) as error:
             raise missing from error
         took_ms = round((time.monotonic() - started) * 1000)
-        return Listing(models=(), left_out=0, took_ms=took_ms, is_told=False)
+        return ModelListing(models=(), left_out=0, took_ms=took_ms, is_told=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ def _untested(error: ProviderError) -> ProviderKeyUntested:
 
 def rotate_key(
     *, provider: ModelProvider, new_key: str, actor: Actor, is_tested: bool = True
-) -> Listing:
+) -> ModelListing:
     """Put a new key in the old one's place once the provider takes it. Requests under way end with the old one.
 
     Gives the models that the provider lists for the new key; a provider that lists none may still answer.
@@ -265,16 +265,16 @@ def rotate_key(
     if is_tested:
         with suppress(ProviderError):
             return _list(replace(spec_of(provider), api_key=Secret(key)))
-    return Listing(models=(), left_out=0, took_ms=0)
+    return ModelListing(models=(), left_out=0, took_ms=0)
 
 
-def _list(spec: ProviderSpec, offered: Collection[str] | None = None) -> Listing:
+def _list(spec: ProviderSpec, offered: Collection[str] | None = None) -> ModelListing:
     asking = list_models(spec, offered=offered)
     return runtime.run_sync(asking, timeout_seconds=TOTAL_SECONDS + 5)
 
 
 def keep_facts(
-    *, provider: ModelProvider, names: Iterable[str], listing: Listing, actor: Actor
+    *, provider: ModelProvider, names: Iterable[str], listing: ModelListing, actor: Actor
 ) -> int:
     """Keep what a provider says of some of its models. What an administrator has entered stays; how many are new.
 

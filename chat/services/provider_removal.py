@@ -10,7 +10,7 @@ from django.db import models, transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from chat.models import Bud, Conversation, ModelProvider, Withheld
+from chat.models import Bud, Conversation, ModelProvider, WithheldReason
 from chat.services.bud_drafts import forget_draft
 from workspaces.actors import Actor
 from workspaces.changes import record_deleted
@@ -136,7 +136,7 @@ def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
     """
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     hold(provider)
-    if provider.is_shared and provider.withheld != Withheld.WITHDRAWN.value:
+    if provider.is_shared and provider.withheld != WithheldReason.WITHDRAWN.value:
         told = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
         raise Conflict(told % {"name": provider.name})
     if told := told_needed(uses_of_provider(provider, actor)):

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from chat.models import Artifact, Attachment, Conversation, Message, ToolCall
 from chat.services.beside_index import MOST_GIVEN, MOST_OF_FILE, MOST_RESULT, texts_with
 from chat.services.search_filters import Filters, read_filters
-from chat.services.word_index import MOST_MARKED, Part, Span, Wanted, rows_with
+from chat.services.word_index import MOST_MARKED, SearchPeriod, SearchTerm, WordSearch, rows_with
 from chat.values import MessageStatus
 from mcp_servers.client.hidden_text import show_hidden
 from workspaces.errors import InvalidInput
@@ -64,7 +64,7 @@ class FoundIn(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class SearchHit:
     """A place where something was found."""
 
     found_in: FoundIn
@@ -78,7 +78,7 @@ class Hit:
     artifact_id: UUID | None = None
 
 
-def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
+def search(*, workspace: Workspace, person: User, query: str) -> list[SearchHit]:
     """What was found, newest first: conversations by their titles, then files by their names, then messages, then what
     stands beside messages: calls of tools and attached files.
 
@@ -95,7 +95,8 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
         )
     filters, words = read_filters(query, workspace=workspace, person=person)
     parts = [
-        Part(phrase or word, bool(phrase)) for phrase, word in _PARTS.findall(words)[:MOST_WORDS]
+        SearchTerm(phrase or word, bool(phrase))
+        for phrase, word in _PARTS.findall(words)[:MOST_WORDS]
     ]
     parts = [part for part in parts if re.search(r"\w", part.text)]
     if not parts and not filters:
@@ -118,10 +119,10 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[Hit]:
 def _titles(
     workspace: Workspace,
     person: User,
-    parts: list[Part],
+    parts: list[SearchTerm],
     filters: Filters,
     marked: Mapping[UUID, UUID] | None,
-) -> Iterator[Hit]:
+) -> Iterator[SearchHit]:
     rows: Any = _own(Conversation.objects.for_workspace(workspace), owner=person, deleted_at=None)
     rows = _narrowed(rows, filters, conversation="", at="last_message_at")
     for part in parts:
@@ -134,7 +135,7 @@ def _titles(
         rows = rows.filter(Exists(_calls(workspace, filters, turn__conversation=OuterRef("pk"))))
     most = 10 if parts else MOST_HITS
     for row in rows.select_related("bud").order_by("-last_message_at", "-id")[:most]:
-        yield Hit(
+        yield SearchHit(
             found_in=FoundIn.TITLE,
             conversation=row,
             excerpt=_excerpt(row.title, parts),
@@ -143,8 +144,8 @@ def _titles(
 
 
 def _files(
-    workspace: Workspace, person: User, parts: list[Part], filters: Filters
-) -> Iterator[Hit]:
+    workspace: Workspace, person: User, parts: list[SearchTerm], filters: Filters
+) -> Iterator[SearchHit]:
     rows: Any = _own(
         Artifact.objects.for_workspace(workspace),
         conversation__owner=person,
@@ -155,7 +156,7 @@ def _files(
         rows = rows.filter(name__icontains=part.text)
     most = 10 if parts else MOST_HITS
     for row in rows.select_related("conversation__bud").order_by("-id")[:most]:
-        yield Hit(
+        yield SearchHit(
             found_in=FoundIn.FILE_NAME,
             conversation=row.conversation,
             name=row.name,
@@ -170,8 +171,8 @@ def _messages(
     person: User,
     filters: Filters,
     marked: Mapping[UUID, UUID] | None,
-    wanted: Wanted | None,
-) -> Iterator[Hit]:
+    wanted: WordSearch | None,
+) -> Iterator[SearchHit]:
     rows: Any = _own(
         Message.objects.for_workspace(workspace),
         conversation__owner=person,
@@ -193,7 +194,7 @@ def _messages(
         if len(found) == MOST_HITS:
             break
     for row in found:
-        yield Hit(
+        yield SearchHit(
             found_in=FoundIn.MESSAGE,
             conversation=row.conversation,
             excerpt=_excerpt(row.text, parts),
@@ -206,9 +207,9 @@ def _beside(
     workspace: Workspace,
     person: User,
     filters: Filters,
-    wanted: Wanted,
+    wanted: WordSearch,
     shown: Container[UUID | None],
-) -> list[Hit]:
+) -> list[SearchHit]:
     """Newest messages with a call or a file that holds all parts, each once.
 
     Args:
@@ -261,9 +262,9 @@ def _hits(
     rows: Any,
     ids: list[UUID],
     columns: Sequence[str],
-    hit_in: Callable[[Any, list[Part]], Hit],
-    parts: list[Part],
-) -> Iterator[Hit]:
+    hit_in: Callable[[Any, list[SearchTerm]], SearchHit],
+    parts: list[SearchTerm],
+) -> Iterator[SearchHit]:
     """What is shown of those rows; only theirs are the long texts that are fetched."""
     if ids:
         some = rows.filter(pk__in=ids).select_related("message__conversation__bud").only(*columns)
@@ -271,11 +272,11 @@ def _hits(
             yield hit_in(row, parts)
 
 
-def _hit_in_call(row: ToolCall, parts: list[Part]) -> Hit:
+def _hit_in_call(row: ToolCall, parts: list[SearchTerm]) -> SearchHit:
     given = " ".join(_values(row.arguments))[:MOST_GIVEN]
     named = f"{row.server_name} {row.tool_name} {row.tool_title} {row.function_name}"
     name = row.tool_name or row.function_name
-    return Hit(
+    return SearchHit(
         found_in=FoundIn.CALL,
         conversation=row.message.conversation,
         name=show_hidden(f"{row.server_name}.{name}" if row.server_name else name),
@@ -285,9 +286,9 @@ def _hit_in_call(row: ToolCall, parts: list[Part]) -> Hit:
     )
 
 
-def _hit_in_file(row: Attachment, parts: list[Part]) -> Hit:
+def _hit_in_file(row: Attachment, parts: list[SearchTerm]) -> SearchHit:
     named = row.title if row.server_id is None else f"{row.title} {row.server_name} {row.uri}"
-    return Hit(
+    return SearchHit(
         found_in=FoundIn.FILE,
         conversation=row.message.conversation,
         name=show_hidden(row.title or row.uri),
@@ -308,7 +309,7 @@ def _values(given: Any) -> Iterator[str]:
         yield str(given)
 
 
-def _best(texts: list[str], parts: list[Part]) -> str:
+def _best(texts: list[str], parts: list[SearchTerm]) -> str:
     """What stands around the first match in the text that holds most of what was looked for, the first of several."""
     patterns = [_pattern([part]) for part in parts]
     text = max(texts, key=lambda text: sum(bool(one.search(text)) for one in patterns))
@@ -320,15 +321,15 @@ def _best(texts: list[str], parts: list[Part]) -> str:
 def _wanted_texts(
     workspace: Workspace,
     person: User,
-    parts: list[Part],
+    parts: list[SearchTerm],
     filters: Filters,
     marked: Mapping[UUID, UUID] | None,
-) -> Wanted:
-    return Wanted(
+) -> WordSearch:
+    return WordSearch(
         workspace_id=workspace.pk,
         owner_id=person.pk,
         parts=parts,
-        span=Span(filters.after, filters.before),
+        span=SearchPeriod(filters.after, filters.before),
         has_imports=_has_imports(workspace, person),
         chats=_chats(workspace, person, filters),
         marked=None if marked is None else list(marked),
@@ -424,7 +425,7 @@ def _own(rows: Any, **owner: User | None) -> Any:
     return rows.filter(**owner)
 
 
-def _excerpt(text: str, parts: list[Part]) -> tuple[tuple[str, bool], ...]:
+def _excerpt(text: str, parts: list[SearchTerm]) -> tuple[tuple[str, bool], ...]:
     """The text around the first match, cut into pieces."""
     flat = " ".join(show_hidden(text).split())
     pattern = _pattern(parts)
@@ -445,7 +446,7 @@ def _excerpt(text: str, parts: list[Part]) -> tuple[tuple[str, bool], ...]:
     return tuple(pieces)
 
 
-def _pattern(parts: list[Part]) -> re.Pattern[str]:
+def _pattern(parts: list[SearchTerm]) -> re.Pattern[str]:
     """Finds any of the parts; without parts nothing."""
     wanted = "|".join(r"\s+".join(map(re.escape, part.text.split())) for part in parts)
     return re.compile(wanted or r"(?!)", re.I)

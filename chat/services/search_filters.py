@@ -12,7 +12,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from audit.filter_language import Key, one_of, plain, read_age, read_typed
+from audit.filter_language import FilterKey, one_of, plain, read_age, read_typed
 from chat.models import Bud, Conversation, Folder
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput
@@ -76,13 +76,13 @@ def read_filters(query: str, *, workspace: Workspace, person: User) -> tuple[Fil
         Folder.objects.for_workspace(workspace).filter(owner=person).values_list("pk", "name")
     )
     keys = {
-        "from": Key(help=HELP["from"], read=_known("bud_id", buds)),
-        "in": Key(help=HELP["in"], read=_known("folder_id", folders)),
-        "has": Key(help=HELP["has"], read=one_of("has", ["file"])),
-        "tool": Key(help=HELP["tool"], read=plain("tool")),
-        "before": Key(help=HELP["before"], read=_moment("before")),
-        "after": Key(help=HELP["after"], read=_moment("after")),
-        "is": Key(help=HELP["is"], read=one_of("is", ["archived", "pinned"])),
+        "from": FilterKey(help=HELP["from"], read=_known("bud_id", buds)),
+        "in": FilterKey(help=HELP["in"], read=_known("folder_id", folders)),
+        "has": FilterKey(help=HELP["has"], read=one_of("has", ["file"])),
+        "tool": FilterKey(help=HELP["tool"], read=plain("tool")),
+        "before": FilterKey(help=HELP["before"], read=_moment("before")),
+        "after": FilterKey(help=HELP["after"], read=_moment("after")),
+        "is": FilterKey(help=HELP["is"], read=one_of("is", ["archived", "pinned"])),
     }
     typed = read_typed(" ".join(terms), keys, words="words")
     if typed.errors:

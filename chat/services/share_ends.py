@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from chat.models import Conversation, SharedChat, SharedChatReader
-from chat.models.shared_chats import Audience
+from chat.models.shared_chats import ShareAudience
 from workspaces.actors import Actor
 from workspaces.changes import record_deleted
 from workspaces.database import database_now
@@ -41,5 +41,5 @@ def end_public_shares() -> int:
     A backup brings back those that their owners stopped after it was made.
     """
     now = database_now()
-    rows = SharedChat.objects.across_workspaces().filter(audience=Audience.LINK.value)
+    rows = SharedChat.objects.across_workspaces().filter(audience=ShareAudience.LINK.value)
     return rows.filter(Q(expires_at=None) | Q(expires_at__gt=now)).update(expires_at=now)

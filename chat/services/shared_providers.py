@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from chat.models import Offer, SharedProvider, Withheld
+from chat.models import OfferedModels, SharedProvider, WithheldReason
 from chat.providers.specs import trial_spec_of
 from chat.services.given_providers import (
     change_rows,
@@ -62,7 +62,7 @@ class SharedDraft:
     base_url: str
     default_model: str
     is_for_all: bool = False
-    offer: str = Offer.ALL.value
+    offer: str = OfferedModels.ALL.value
     chosen_models: Sequence[str] = ()
     """What workspaces may use if the offer is `CHOSEN`; the default model is one of them."""
     most_at_once: int | None = None
@@ -144,7 +144,7 @@ def switch_shared_provider(*, shared: SharedProvider, is_active: bool, actor: Ac
         NotFound: somebody else deleted it.
     """
     require_platform_owner(actor)
-    before, after = Withheld.SWITCHED_OFF, Withheld.NO
+    before, after = WithheldReason.SWITCHED_OFF, WithheldReason.NO
     if not is_active:
         before, after = after, before
     with holding(shared) as stored:
@@ -165,7 +165,7 @@ def give_provider(*, shared: SharedProvider, workspace: Workspace, actor: Actor)
         row = given_rows(stored).filter(workspace=workspace).first()
         if row is None:
             give_to(stored, [workspace.pk], actor)
-        elif row.withheld == Withheld.WITHDRAWN:
+        elif row.withheld == WithheldReason.WITHDRAWN:
             change_rows([row], actor, withheld=state_when_given(stored).value)
 
 
@@ -182,10 +182,10 @@ def withdraw_provider(*, shared: SharedProvider, workspace: Workspace, actor: Ac
             told = _("This provider is for every workspace. Share it with chosen ones first.")
             raise Conflict(told)
         row = given_rows(stored).filter(workspace=workspace).select_for_update().first()
-        if row is None or row.withheld == Withheld.WITHDRAWN:
+        if row is None or row.withheld == WithheldReason.WITHDRAWN:
             return
         if used_among([row]):
-            change_rows([row], actor, withheld=Withheld.WITHDRAWN.value)
+            change_rows([row], actor, withheld=WithheldReason.WITHDRAWN.value)
         else:
             delete_rows([row], actor)
 
@@ -208,7 +208,7 @@ def delete_shared_provider(*, shared: SharedProvider, actor: Actor) -> None:
             left,
             actor,
             shared_id=None,
-            withheld=Withheld.NO.value,
+            withheld=WithheldReason.NO.value,
             is_active=False,
             offered_models=None,
             has_own_offer=False,
@@ -287,7 +287,7 @@ def _chosen_models(draft: SharedDraft) -> list[str]:
     Raises:
         InvalidInput: there are none, they are no names, or the default model is not one of them.
     """
-    if draft.offer != Offer.CHOSEN:
+    if draft.offer != OfferedModels.CHOSEN:
         return []
     names = read_model_names(draft.chosen_models)
     default = draft.default_model.strip()

@@ -26,7 +26,7 @@ MOST_CHARACTERS: Final = 2_000_000
 """Of all texts together."""
 
 
-class TooLong(InvalidInput):
+class ChatTooLong(InvalidInput):
     """A chat of which no page is made."""
 
 
@@ -55,7 +55,7 @@ def build_text(
 
     Raises:
         InvalidInput: there is no such message.
-        NothingSaid, TooLong: there is nothing to share, or too much.
+        NothingSaid, ChatTooLong: there is nothing to share, or too much.
     """
     workspace_id = conversation.workspace_id
     path = _finished(workspace_id, _path(conversation, until))
@@ -106,7 +106,7 @@ def _path(conversation: Conversation, until: UUID | None) -> list[Message]:
         rows = path_to(workspace_id, until).defer("reasoning")
     path = list(rows[: MOST_MESSAGES + 1])
     if len(path) > MOST_MESSAGES:
-        raise TooLong(
+        raise ChatTooLong(
             _(
                 "This chat is too long to share: it has more than %(most)s messages. Share an earlier part of it with “Share up to here” in the menu of an answer."
             )
@@ -192,7 +192,7 @@ def _call(call: ToolCall, with_calls: bool) -> SharedCall:
 
 def _check_size(document: SharedDocument) -> None:
     if len(document.model_dump_json()) > MOST_CHARACTERS:
-        raise TooLong(
+        raise ChatTooLong(
             _(
                 "This chat is too long to share: its text has more than %(most)s characters. Leave out tool calls, or share an earlier part of it."
             )

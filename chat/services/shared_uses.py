@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
-from chat.models import Bud, Conversation, ModelProvider, SharedProvider, Withheld
+from chat.models import Bud, Conversation, ModelProvider, SharedProvider, WithheldReason
 from chat.providers.shared import find_shared
 from workspaces.actors import Actor
 from workspaces.database.row_security import everywhere
@@ -21,7 +21,7 @@ from workspaces.scoping import WorkspaceQuerySet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Uses:
+class SharedProviderUses:
     """What a shared provider is used for."""
 
     workspaces: int
@@ -58,20 +58,22 @@ def shared_rows(*, actor: Actor) -> Any:
         PermissionDenied: the actor does not own the platform.
     """
     require_platform_owner(actor)
-    is_given = ~Q(given__withheld=Withheld.WITHDRAWN.value)
+    is_given = ~Q(given__withheld=WithheldReason.WITHDRAWN.value)
     return SharedProvider.objects.annotate(workspaces=Count("given", filter=is_given))
 
 
-def uses_of(shared: SharedProvider) -> Uses:
+def uses_of(shared: SharedProvider) -> SharedProviderUses:
     """Count who would notice that it is gone."""
     rows = ModelProvider.objects.across_workspaces().filter(shared=shared)
-    rows = rows.exclude(withheld=Withheld.WITHDRAWN.value)
-    return Uses(
+    rows = rows.exclude(withheld=WithheldReason.WITHDRAWN.value)
+    return SharedProviderUses(
         workspaces=rows.count(), buds=buds_of(shared).count(), chats=chats_of(shared).count()
     )
 
 
-def uses_by_workspace(shared: SharedProvider, workspaces: Sequence[Workspace]) -> dict[UUID, Uses]:
+def uses_by_workspace(
+    shared: SharedProvider, workspaces: Sequence[Workspace]
+) -> dict[UUID, SharedProviderUses]:
     """The same for each of these workspaces, in two statements."""
     counts = [
         dict(
@@ -84,7 +86,9 @@ def uses_by_workspace(shared: SharedProvider, workspaces: Sequence[Workspace]) -
     ]
     buds, chats = counts
     return {
-        one.pk: Uses(workspaces=1, buds=buds.get(one.pk, 0), chats=chats.get(one.pk, 0))
+        one.pk: SharedProviderUses(
+            workspaces=1, buds=buds.get(one.pk, 0), chats=chats.get(one.pk, 0)
+        )
         for one in workspaces
     }
 

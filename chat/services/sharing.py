@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from audit.alerts.notices import notify
-from chat.models import Audience, Conversation, SharedChat, SharedChatReader, SharedChatText
+from chat.models import Conversation, ShareAudience, SharedChat, SharedChatReader, SharedChatText
 from chat.recording import Changes, changing
 from chat.services.conversations import active_status
 from chat.services.share_ends import drop_share
@@ -43,7 +43,7 @@ _SAVED = ("audience", "with_files", "with_calls", "expires_at", "shared_at", "up
 class ShareChoice:
     """What a person chose in the dialog."""
 
-    audience: Audience
+    audience: ShareAudience
     people: Sequence[UUID] = field(default=())
     """Of `people`: who may read it."""
     with_files: bool = False
@@ -142,7 +142,7 @@ def _check(conversation: Conversation, choice: ShareChoice) -> list[User]:
     people: list[User] = []
     if choice.expires_at is not None and choice.expires_at <= timezone.now():
         faults["expires_at"] = [_("Choose a date in the future.")]
-    if choice.audience is Audience.LINK:
+    if choice.audience is ShareAudience.LINK:
         workspace = Workspace.objects.get(pk=conversation.workspace_id)
         if not workspace.allows_public_links:
             faults["audience"] = [
@@ -150,7 +150,7 @@ def _check(conversation: Conversation, choice: ShareChoice) -> list[User]:
                     "This workspace does not allow links that anyone can open. An owner can allow them in the rules of the workspace."
                 )
             ]
-    if choice.audience is Audience.PEOPLE:
+    if choice.audience is ShareAudience.PEOPLE:
         wanted = set(choice.people) - {conversation.owner_id}
         rows = _members(conversation.workspace_id).filter(user_id__in=wanted)
         people = [row.user for row in rows.select_related("user")]

@@ -15,7 +15,7 @@ from audit.actions import Action
 from audit.models import AuditEntry
 from audit.services import EntryDraft, record
 from chat.artifacts.knowledge import knowledge_of, with_knowledge
-from chat.engine.context_window import Window, fit
+from chat.engine.context_window import ContextWindow, fit
 from chat.engine.history import history_of, read_past
 from chat.engine.prompting import native_messages, with_instructions, with_mention
 from chat.engine.reading import compared_with
@@ -51,7 +51,7 @@ class SentMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class TurnContents:
     """What was said in a turn."""
 
     question: str
@@ -69,7 +69,7 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class WaterfallBar:
     """A bar of the waterfall. Times are milliseconds after the question."""
 
     kind: str
@@ -88,10 +88,10 @@ class TurnRecord:
     id: UUID
     turn: Turn | None
     """None: the conversation is gone. The log keeps its entries."""
-    contents: Contents | None
+    contents: TurnContents | None
     """None: the actor may not read them, or the conversation was deleted."""
     may_read: bool
-    spans: Sequence[Span]
+    spans: Sequence[WaterfallBar]
     total_ms: int
     entries: Sequence[AuditEntry]
     """The newest first, at most MOST_ENTRIES."""
@@ -178,7 +178,7 @@ def _record_read(turn: Turn, actor: Actor) -> None:
     )
 
 
-def _contents_of(turn: Turn, said: Sequence[Message]) -> Contents:
+def _contents_of(turn: Turn, said: Sequence[Message]) -> TurnContents:
     messages = prompt_of(turn)
     # What broke off is kept for people, and is in no prompt.
     answer = said[-1].text if said and turn.status in _BROKEN_OFF else ""
@@ -192,7 +192,7 @@ def _contents_of(turn: Turn, said: Sequence[Message]) -> Contents:
         if shown and size > MOST_CHARACTERS:
             break
         shown.append(message)
-    return Contents(
+    return TurnContents(
         question=turn.user_message.text,
         answer=answer,
         prompt=shown[::-1],
@@ -206,7 +206,7 @@ def prompt_of(turn: Turn) -> list[SentMessage]:
     bud = turn.answering_bud
     toolset = resolve_toolset(bud, turn.conversation)
     facts = known_facts(turn.workspace_id, provider_of_turn(turn))
-    window = Window(
+    window = ContextWindow(
         context_tokens=facts.context_tokens,
         answer_tokens=bud.model_parameters.max_tokens,
         is_halved=turn.trims_history,
@@ -251,16 +251,20 @@ def _sent(message: Mapping[str, Any], request: int | None = None) -> SentMessage
     )
 
 
-def _spans_of(turn: Turn, messages: Sequence[Message], calls: Iterable[ToolCall]) -> list[Span]:
+def _spans_of(
+    turn: Turn, messages: Sequence[Message], calls: Iterable[ToolCall]
+) -> list[WaterfallBar]:
     of: dict[UUID, list[ToolCall]] = {}
     for call in calls:
         of.setdefault(call.message_id, []).append(call)
-    found: list[Span] = []
+    found: list[WaterfallBar] = []
 
     def add(kind: str, label: str, times: tuple[datetime, datetime], **more: Any) -> None:
         start, end = times
         offset = _ms(start - turn.created_at)
-        found.append(Span(kind=kind, label=label, start=offset, length=_ms(end - start), **more))
+        found.append(
+            WaterfallBar(kind=kind, label=label, start=offset, length=_ms(end - start), **more)
+        )
 
     for message in messages:
         asked = of.get(message.pk, [])

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from chat.engine import runner
 from chat.engine.attaching import Ref, check_refs
-from chat.engine.beginning import Asker, Known, begin_turn, path_end
+from chat.engine.beginning import SendContext, TurnRequester, begin_turn, path_end
 from chat.engine.context import OWNERS_ALONE
 from chat.engine.endings import end_turn
 from chat.engine.reading import (
@@ -49,14 +49,14 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentTurn:
     message: Message
     turn: Turn
     is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class QueuedSend:
     """The message waits for the running turn to end."""
 
     message: QueuedMessage
@@ -70,7 +70,7 @@ def send_message(
     text: str,
     actor: Actor,
     attachments: Sequence[Ref] = (),
-) -> Sent:
+) -> SentTurn:
     """Store a person's message and start the turn that answers it.
 
     The same `client_id` again gives the same message and turn: nothing is stored or run twice.
@@ -87,7 +87,7 @@ def send_message(
         attachments=attachments,
         when_busy=WhenBusy.REFUSE,
     )
-    if isinstance(sent, Queued):
+    if isinstance(sent, QueuedSend):
         raise Conflict(_("This message is waiting for the current answer to end."))
     return sent
 
@@ -102,7 +102,7 @@ def send_or_queue(
     attachments: Sequence[Ref] = (),
     bud_id: UUID | None = None,
     compare: Sequence[ModelNamed] = (),
-) -> Sent | Queued:
+) -> SentTurn | QueuedSend:
     """The same; and while a turn runs, let the message wait for its end, or stop that turn for it.
 
     Args:
@@ -134,7 +134,7 @@ def send_or_queue(
         check_usable(mentioned or changes.conversation.bud, actor)
         compared = find_compared(bud=mentioned or changes.conversation.bud, names=compare)
         refs = check_refs(changes.conversation, attachments)
-        asker = Asker.from_actor(actor)
+        asker = TurnRequester.from_actor(actor)
         if not standing.is_active:
             message, turn = begin_turn(
                 changes,
@@ -144,11 +144,11 @@ def send_or_queue(
                 asker=asker,
                 refs=refs,
                 parent=path_end(changes),
-                known=Known(actor, standing),
+                known=SendContext(actor, standing),
                 mentioned=mentioned,
                 compared=compared,
             )
-            return Sent(message, turn, is_new=True)
+            return SentTurn(message, turn, is_new=True)
         if when_busy is WhenBusy.REFUSE:
             raise Conflict(_("Please wait until the answer is complete, or stop it."))
         queued = _put_in_queue(
@@ -167,8 +167,8 @@ def send_or_queue(
         )
         if when_busy is WhenBusy.INTERRUPT:
             interrupt(queued, changes)
-            return find_sent(conversation, client_id, digest) or Queued(queued, is_new=True)
-        return Queued(queued, is_new=True)
+            return find_sent(conversation, client_id, digest) or QueuedSend(queued, is_new=True)
+        return QueuedSend(queued, is_new=True)
 
 
 def find_mentioned(conversation: Conversation, bud_id: UUID | None, actor: Actor) -> Bud | None:
@@ -235,7 +235,9 @@ def check_same(known: str, digest: str) -> None:
         )
 
 
-def find_sent(conversation: Conversation, client_id: str, digest: str) -> Sent | Queued | None:
+def find_sent(
+    conversation: Conversation, client_id: str, digest: str
+) -> SentTurn | QueuedSend | None:
     """What has become of the message with this id, if it has come before.
 
     Raises:
@@ -245,16 +247,16 @@ def find_sent(conversation: Conversation, client_id: str, digest: str) -> Sent |
     message = find_sent_message(workspace_id, conversation.pk, client_id)
     if message is not None and message.turn is not None:
         check_same(message.client_digest, digest)
-        return Sent(message, message.turn, is_new=False)
+        return SentTurn(message, message.turn, is_new=False)
     queued = find_queued_message(workspace_id, conversation.pk, client_id)
     if queued is None:
         return None
     check_same(queued.client_digest, digest)
-    return Queued(queued, is_new=False)
+    return QueuedSend(queued, is_new=False)
 
 
 def _put_in_queue(
-    changes: Changes, refs: Sequence[Ref], asker: Asker, **given: Any
+    changes: Changes, refs: Sequence[Ref], asker: TurnRequester, **given: Any
 ) -> QueuedMessage:
     conversation = changes.conversation
     rows = QueuedMessage.objects.for_workspace(conversation.workspace_id)

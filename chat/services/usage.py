@@ -20,7 +20,7 @@ PERIODS: Final = (7, 30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Used:
+class ModelUsage:
     """What one bud used of one model."""
 
     bud: str
@@ -40,7 +40,7 @@ class OwnUsage:
 
     days: int
     since: datetime
-    rows: Sequence[Used]
+    rows: Sequence[ModelUsage]
 
     @property
     def questions(self) -> int:
@@ -91,7 +91,7 @@ def usage_of(*, workspace: Workspace, person: User, days: int) -> OwnUsage:
         .order_by("-questions", "bud", "model")
     )
     used = [
-        Used(
+        ModelUsage(
             bud=row["bud"],
             model=row["model"],
             questions=row["questions"],

@@ -8,8 +8,8 @@ from typing import Final
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from chat.services.shared_uses import Uses
-from chat.services.taken_models import TakenAway
+from chat.services.removed_model_uses import RemovedModelUses
+from chat.services.shared_uses import SharedProviderUses
 from workspaces.errors import InvalidInput
 from workspaces.formats import whole
 
@@ -17,17 +17,17 @@ _MOST_NAMED: Final = 10
 """Models in one sentence."""
 
 
-def require_word(taken: TakenAway) -> None:
+def require_word(taken: RemovedModelUses) -> None:
     """Raise InvalidInput at `takes_away` where models would be taken from what uses them."""
     if told := told_taken(taken):
         raise InvalidInput(fields={"takes_away": [told]})
 
 
-def told_taken(taken: TakenAway) -> str:
+def told_taken(taken: RemovedModelUses) -> str:
     """What gets no answers any more if models are taken away, in words; empty: nothing."""
     if not taken.models:
         return ""
-    uses = Uses(workspaces=taken.workspaces, buds=taken.buds, chats=taken.chats)
+    uses = SharedProviderUses(workspaces=taken.workspaces, buds=taken.buds, chats=taken.chats)
     told = []
     if used_by := told_uses(uses):
         told.append(
@@ -60,7 +60,7 @@ def _short_list(names: Sequence[str]) -> str:
     return f"{shown} …" if len(names) > _MOST_NAMED else shown
 
 
-def told_uses(uses: Uses) -> str:
+def told_uses(uses: SharedProviderUses) -> str:
     """How many buds and chats get their answers from it, in words; empty: none."""
     told = []
     if uses.buds:

@@ -95,7 +95,7 @@ SELECT hit.id FROM unnest(CAST(%s AS uuid[])) chat (id) CROSS JOIN LATERAL (
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SearchTerm:
     """A word, by its beginning; or a phrase of several, as it stands."""
 
     text: str
@@ -103,7 +103,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SearchPeriod:
     """A time that messages are of; None: without an end."""
 
     after: datetime | None = None
@@ -123,13 +123,13 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WordSearch:
     """Which messages of a person are looked for."""
 
     workspace_id: UUID
     owner_id: UUID
-    parts: list[Part]
-    span: Span
+    parts: list[SearchTerm]
+    span: SearchPeriod
     """Only messages of about this time are looked at."""
     chats: Sequence[UUID] | None = None
     """Only those of these chats; None: of all."""
@@ -139,7 +139,7 @@ class Wanted:
     """Only those of these: the newest that have what a filter asks for, all if there are less than `MOST_MARKED`."""
 
 
-def rows_with(rows: Any, wanted: Wanted) -> Iterator[Any]:
+def rows_with(rows: Any, wanted: WordSearch) -> Iterator[Any]:
     """Narrow messages to those that hold all parts: first to some of the newest, then to all.
 
     Whoever has enough of the newest takes no more; where these are all, nothing follows. The rows are narrowed to the
@@ -153,7 +153,7 @@ def rows_with(rows: Any, wanted: Wanted) -> Iterator[Any]:
         yield from _on_sqlite(rows, wanted)
 
 
-def _on_postgresql(rows: Any, wanted: Wanted) -> Iterator[Any]:
+def _on_postgresql(rows: Any, wanted: WordSearch) -> Iterator[Any]:
     words = " & ".join(tsquery(wanted.parts))
     owner = f"' {wanted.workspace_id}{wanted.owner_id}'"
     first, last = wanted.span.ids()
@@ -215,7 +215,7 @@ def _since(newest: list[Any], last: UUID, hits: int) -> UUID:
     return UUID(int=max(0, end - 2 * (end - begin) * _ENOUGH // hits) << 80)
 
 
-def _on_sqlite(rows: Any, wanted: Wanted) -> Iterator[Any]:
+def _on_sqlite(rows: Any, wanted: WordSearch) -> Iterator[Any]:
     said = f"text : ({' AND '.join(fts5(wanted.parts))})"
     owned = f"owner : {wanted.workspace_id.hex}{wanted.owner_id.hex} AND {said}"
     if wanted.marked is not None:
@@ -224,13 +224,13 @@ def _on_sqlite(rows: Any, wanted: Wanted) -> Iterator[Any]:
         yield _among_numbered(rows, ids)
         if len(wanted.marked) < MOST_MARKED and len(ids) < MOST_CANDIDATES:
             return
-    if wanted.has_imports or wanted.span != Span():
+    if wanted.has_imports or wanted.span != SearchPeriod():
         yield from _on_sqlite_by_ids(rows, wanted, owned)
     else:
         yield from _on_sqlite_by_rows(rows, wanted, owned, said)
 
 
-def _on_sqlite_by_ids(rows: Any, wanted: Wanted, owned: str) -> Iterator[Any]:
+def _on_sqlite_by_ids(rows: Any, wanted: WordSearch, owned: str) -> Iterator[Any]:
     """All that hold the words are looked at, since only their ids tell which are the newest."""
     query = _SQLITE_DATED
     params: list[Any] = [owned, *(one.hex for one in wanted.span.ids())]
@@ -243,7 +243,7 @@ def _on_sqlite_by_ids(rows: Any, wanted: Wanted, owned: str) -> Iterator[Any]:
         yield rows.extra(where=[f"chat_message.rowid IN ({query})"], params=params)  # noqa: S610  our own words
 
 
-def _on_sqlite_by_rows(rows: Any, wanted: Wanted, owned: str, said: str) -> Iterator[Any]:
+def _on_sqlite_by_rows(rows: Any, wanted: WordSearch, owned: str, said: str) -> Iterator[Any]:
     """The newest are the last rows, so few are looked at."""
     some = f"{_SQLITE_UP_TO} ORDER BY rowid DESC LIMIT {MOST_CANDIDATES}"
     end = _LAST_ROW
@@ -318,14 +318,14 @@ def _pairs(sql: str, params: list[Any]) -> list[tuple[Any, Any]]:
         return [(row[0], row[1]) for row in cursor.fetchall()]
 
 
-def tsquery(parts: Iterable[Part]) -> Iterator[str]:
+def tsquery(parts: Iterable[SearchTerm]) -> Iterator[str]:
     """PostgreSQL's form, in which a quote is doubled. Source: PostgreSQL, "Text Search Types"."""
     for part in parts:
         quoted = "'" + part.text.replace("\\", " ").replace("'", "''") + "'"
         yield quoted if part.is_phrase else f"{quoted}:*"
 
 
-def fts5(parts: Iterable[Part]) -> Iterator[str]:
+def fts5(parts: Iterable[SearchTerm]) -> Iterator[str]:
     """SQLite's form. Source: SQLite, "FTS5 Extension", section 3."""
     for part in parts:
         yield f'"{part.text}"' if part.is_phrase else f'"{part.text}"*'

@@ -30,10 +30,10 @@ from chat.hub import PROCESS_ID, conversation_group
 from chat.models import Conversation
 from chat.services.offers import warm_up
 from chat.sockets.following import Following
-from chat.sockets.frames import Malformed, check_frame, parse_frame
+from chat.sockets.frames import MalformedFrame, check_frame, parse_frame
 from chat.sockets.handlers import HANDLERS
 from chat.sockets.open import give_place_back, sockets, take_place
-from chat.sockets.rounds import Rounds, Seen, rounds
+from chat.sockets.rounds import PageCheck, Rounds, rounds
 from chat.sockets.send_queue import SendQueue
 from chat.sockets.socket_access import Door, why_shut_out
 from mcp_servers.client.canonical import clean_text
@@ -41,8 +41,8 @@ from workspaces.announcements import serve_from, user_group, workspace_group
 from workspaces.database import in_database, is_unavailable
 from workspaces.database.row_security import reach_of, set_reach
 from workspaces.errors import DomainError, InvalidInput, NotFound
-from workspaces.overtaken import as_conflict
 from workspaces.process.shutdown import is_shutting_down
+from workspaces.write_conflicts import as_conflict
 
 logger = logging.getLogger(__name__)
 
@@ -187,7 +187,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         except _Abuse:
             await self._tell_error("rate_limited", _("Too many messages."), None)
             await self.close(CloseCode.PROTOCOL_ABUSE)
-        except Malformed as fault:
+        except MalformedFrame as fault:
             await self._tell_error("malformed", str(fault), None)
             await self.close(CloseCode.PROTOCOL_ABUSE)
         except DomainError as error:
@@ -320,7 +320,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             if check is not None:
                 await self.send(check)
 
-    async def looked_after(self, seen: Seen) -> bool:
+    async def looked_after(self, seen: PageCheck) -> bool:
         """Heals what the channel layer lost, and ends what membership no longer allows; whether something may be missed."""
         if seen.reason_to_close is not None:
             await self.close(seen.reason_to_close)

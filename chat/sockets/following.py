@@ -12,7 +12,7 @@ from chat.hub import hub
 from chat.models import Conversation
 from chat.snapshots import read_snapshot
 from chat.sockets.send_queue import SendQueue
-from chat.streaming_text import Said, missed_deltas
+from chat.streaming_text import TextSoFar, missed_deltas
 from chat.values import MessageStatus
 from workspaces.database import in_database
 
@@ -116,18 +116,18 @@ class Following:
 
 def _encoded_snapshot(
     conversation: Conversation, ref: str | None
-) -> tuple[str, int, dict[UUID, Said]]:
+) -> tuple[str, int, dict[UUID, TextSoFar]]:
     """A snapshot as it goes over the wire, its number, and the texts that still stream."""
     snapshot = read_snapshot(conversation, ref)
     streaming = {
-        UUID(message["id"]): Said(message["text"], message["reasoning"])
+        UUID(message["id"]): TextSoFar(message["text"], message["reasoning"])
         for message in snapshot.messages
         if message["status"] == MessageStatus.STREAMING.value
     }
     return encode(snapshot.as_json()), snapshot.seq, streaming
 
 
-def _since(conversation_id: UUID, streaming: Mapping[UUID, Said]) -> list[str]:
+def _since(conversation_id: UUID, streaming: Mapping[UUID, TextSoFar]) -> list[str]:
     """What has been said since the snapshot was read, by messages that stream in this process."""
     return [
         encode(delta.as_json())

@@ -19,7 +19,7 @@ LARGEST_FRAME_BYTES = 512 * 1024
 _DELTAS = ('{"type":"text.delta"', '{"type":"reasoning.delta"')
 
 
-class Malformed(Exception):
+class MalformedFrame(Exception):
     """Not a message of ours at all."""
 
 
@@ -27,13 +27,13 @@ def parse_frame(text: str | None) -> object:
     """The JSON of a frame that has come in.
 
     Raises:
-        Malformed: binary, too long, or no JSON.
+        MalformedFrame: binary, too long, or no JSON.
         InvalidInput: an object has the same key twice.
     """
     if text is None:
-        raise Malformed(_("Send text messages. Other messages are not supported."))
+        raise MalformedFrame(_("Send text messages. Other messages are not supported."))
     if len(text) > LARGEST_FRAME_BYTES or len(text.encode()) > LARGEST_FRAME_BYTES:
-        raise Malformed(_("This message is too long."))
+        raise MalformedFrame(_("This message is too long."))
     try:
         return json.loads(text, object_pairs_hook=object_of)
     except DoubledKey as error:
@@ -41,7 +41,7 @@ def parse_frame(text: str | None) -> object:
             _("This message cannot be used: %(error)s") % {"error": error}
         ) from error
     except (ValueError, RecursionError) as error:
-        raise Malformed(_("This message is not JSON.")) from error
+        raise MalformedFrame(_("This message is not JSON.")) from error
 
 
 def check_frame(content: object) -> None:

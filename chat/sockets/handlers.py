@@ -14,9 +14,9 @@ from chat.services.comparing import choose_answer, compare_answer
 from chat.services.inputs import answer_input
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
 from chat.services.resolutions import resolve_call
-from chat.services.seen import mark_seen
+from chat.services.seen_answers import mark_seen
 from chat.services.turns import (
-    Queued,
+    QueuedSend,
     continue_turn,
     rate_turn,
     retry_turn,
@@ -41,7 +41,7 @@ def _send(door: Door, command: commands.Send) -> Answer:
         compare=[(one.provider_id, one.name) for one in command.compare],
         actor=door.actor,
     )
-    if isinstance(sent, Queued):
+    if isinstance(sent, QueuedSend):
         return {"queued_id": sent.message.pk}
     return {"message_id": sent.message.pk, "turn_id": sent.turn.pk}
 

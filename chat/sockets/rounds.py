@@ -32,7 +32,7 @@ SESSIONS_EVERY = 3
 _MOST_AT_ONCE = 1_000
 
 
-class Rights(IntEnum):
+class RightsCheck(IntEnum):
     """What is asked about who may stay."""
 
     NONE = 0
@@ -42,7 +42,7 @@ class Rights(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PageCheck:
     """What one round shows of a page."""
 
     reason_to_close: CloseCode | None = None
@@ -50,7 +50,7 @@ class Seen:
     """The number of the newest event of each conversation that is still the person's."""
 
 
-class Page(Protocol):
+class FollowingPage(Protocol):
     """What is looked after; on the loop that serves it."""
 
     door: Door
@@ -59,7 +59,7 @@ class Page(Protocol):
     def conversation_ids(self) -> Collection[UUID]:
         """The conversations that it follows."""
 
-    async def looked_after(self, seen: Seen) -> bool:
+    async def looked_after(self, seen: PageCheck) -> bool:
         """Close the page, or heal what it missed; whether it misses something that may be on its way."""
 
 
@@ -67,10 +67,10 @@ class Rounds:
     """The pages of one loop."""
 
     def __init__(self) -> None:
-        self._pages: set[Page] = set()
+        self._pages: set[FollowingPage] = set()
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, page: Page) -> None:
+    def add(self, page: FollowingPage) -> None:
         """Look after a page from now on."""
         self._pages.add(page)
         if self._task is None:
@@ -78,7 +78,7 @@ class Rounds:
             loop = asyncio.get_running_loop()
             self._task = loop.create_task(self._go(), context=contextvars.Context())
 
-    def discard(self, page: Page) -> None:
+    def discard(self, page: FollowingPage) -> None:
         """The page is gone."""
         self._pages.discard(page)
         if not self._pages and self._task is not None:
@@ -90,12 +90,14 @@ class Rounds:
         while True:
             await asyncio.sleep(ROUND_SECONDS)
             number += 1
-            rights = Rights.ALL if number % SESSIONS_EVERY == 0 else Rights.MEMBERSHIPS
+            rights = RightsCheck.ALL if number % SESSIONS_EVERY == 0 else RightsCheck.MEMBERSHIPS
             if behind := await self._look(list(self._pages), rights):
                 await asyncio.sleep(AGAIN_SECONDS)
-                await self._look([page for page in behind if page in self._pages], Rights.NONE)
+                await self._look([page for page in behind if page in self._pages], RightsCheck.NONE)
 
-    async def _look(self, pages: Sequence[Page], rights: Rights) -> list[Page]:
+    async def _look(
+        self, pages: Sequence[FollowingPage], rights: RightsCheck
+    ) -> list[FollowingPage]:
         """One look after these pages; gives those that miss something."""
         asked = [(page.door, tuple(page.conversation_ids)) for page in pages]
         try:
@@ -124,12 +126,12 @@ def rounds() -> Rounds:
     return _rounds.setdefault(asyncio.get_running_loop(), Rounds())
 
 
-def look(pages: Sequence[tuple[Door, Collection[UUID]]], rights: Rights) -> list[Seen]:
+def look(pages: Sequence[tuple[Door, Collection[UUID]]], rights: RightsCheck) -> list[PageCheck]:
     """How things stand for each page: one statement for events, memberships and sessions each, however many pages there are."""
     closing = _reasons_to_close([door for door, _ in pages], rights) if rights else {}
     numbers = _newest_events(list({one for _, ids in pages for one in ids}))
     return [
-        Seen(
+        PageCheck(
             closing.get(door),
             {
                 one: numbers[one, door.workspace.pk, door.user.pk]
@@ -141,7 +143,7 @@ def look(pages: Sequence[tuple[Door, Collection[UUID]]], rights: Rights) -> list
     ]
 
 
-def _reasons_to_close(doors: Sequence[Door], rights: Rights) -> dict[Door, CloseCode]:
+def _reasons_to_close(doors: Sequence[Door], rights: RightsCheck) -> dict[Door, CloseCode]:
     reasons: dict[Door, CloseCode] = {}
     for start in range(0, len(doors), _MOST_AT_ONCE):
         some = doors[start : start + _MOST_AT_ONCE]
@@ -157,7 +159,7 @@ def _reasons_to_close(doors: Sequence[Door], rights: Rights) -> dict[Door, Close
         users = {user.pk: user for user in members.values()}
         strangers = {door.user.pk for door in some} - users.keys()
         users |= User.objects.in_bulk(strangers) if strangers else {}
-        unread = [door for door in some if rights is Rights.ALL or door.session_hash is None]
+        unread = [door for door in some if rights is RightsCheck.ALL or door.session_hash is None]
         if unread:
             read_sessions(unread)
         known = signed_in(some, users)

@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 from chat.models import Bud, Conversation
 from chat.tools.builtin.files import OF_KNOWLEDGE, SPECS, TRANSFERS, BuiltinSpec
 from chat.tools.builtin.on_demand import SPECS as ON_DEMAND
-from chat.tools.missing import missing_tools
+from chat.tools.missing_tools import missing_tools
 from chat.tools.offered import OfferedTool, ServerInstructions
 from chat.tools.usable_servers import ChatSetting
 from chat.values import (

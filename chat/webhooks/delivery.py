@@ -75,11 +75,11 @@ async def _send(client: webhooks.Client, delivery: WebhookDelivery) -> sending.F
             payload=delivery.payload,
             secret=secret.reveal("signing a webhook"),
         )
-    except webhooks.NotTaken as failure:
+    except webhooks.DeliveryRefused as failure:
         return failure
     except Exception:
         logger.exception("webhook_crashed", extra={"delivery": str(delivery.pk)})
-        return webhooks.NotTaken("It could not be sent.")
+        return webhooks.DeliveryRefused("It could not be sent.")
     return None
 
 
@@ -101,6 +101,6 @@ def _note(row: WebhookDelivery, failure: sending.Failure, *, gives_up: bool = Fa
         logger.info("webhook_failed", extra=extra)
 
 
-_WAY: Final = sending.Way(
+_WAY: Final = sending.DeliveryMethod(
     due=_due, destination=("endpoint_id",), begin=_begin, note=_note, at_once=MOST_PER_ENDPOINT
 )

@@ -4,7 +4,7 @@ The keys are not in it, on purpose: they open the secrets in the database and be
 """
 
 from config.backups.archive import BackupError
-from config.backups.making import Made, make_backup
-from config.backups.restore import Restored, restore_backup
+from config.backups.making import BackupResult, make_backup
+from config.backups.restore import RestoreResult, restore_backup
 
-__all__ = ["BackupError", "Made", "Restored", "make_backup", "restore_backup"]
+__all__ = ["BackupError", "BackupResult", "RestoreResult", "make_backup", "restore_backup"]

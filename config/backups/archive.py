@@ -23,7 +23,7 @@ class BackupError(Exception):
     """A backup cannot be made, read or brought back; the text is for people."""
 
 
-class Member(BaseModel):
+class ArchiveMember(BaseModel):
     """One file of a backup."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,7 +46,7 @@ class Manifest(BaseModel):
     """The number that the database had reached; see `workspaces.restore_detection`."""
     migrations: dict[str, list[str]]
     """App → names of the migrations that the database has."""
-    members: dict[str, Member]
+    members: dict[str, ArchiveMember]
     """Path inside the backup → digest and size."""
 
 
@@ -58,14 +58,14 @@ def no_progress(step: str) -> None:
     """Say it to nobody."""
 
 
-def digest_of(path: Path) -> Member:
+def digest_of(path: Path) -> ArchiveMember:
     """Read a file once, in blocks."""
     found, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
             found.update(block)
             size += len(block)
-    return Member(sha256=found.hexdigest(), size=size)
+    return ArchiveMember(sha256=found.hexdigest(), size=size)
 
 
 def kept_folders() -> dict[str, Path]:

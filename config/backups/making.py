@@ -19,9 +19,9 @@ from audit.spool import spool_size
 from config.backups.archive import (
     MANIFEST,
     STORAGES,
+    ArchiveMember,
     BackupError,
     Manifest,
-    Member,
     Progress,
     digest_of,
     files_below,
@@ -34,7 +34,7 @@ from workspaces.models import Installation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class BackupResult:
     """A backup that was made."""
 
     path: Path
@@ -45,7 +45,7 @@ class Made:
     """What somebody may expect in it and has to keep elsewhere, as sentences."""
 
 
-def make_backup(path: Path, tell: Progress = no_progress) -> Made:
+def make_backup(path: Path, tell: Progress = no_progress) -> BackupResult:
     """Write a backup to a new file, readable by its owner only. The file appears whole or not at all.
 
     Args:
@@ -67,7 +67,7 @@ def make_backup(path: Path, tell: Progress = no_progress) -> Made:
     return made
 
 
-def _make(path: Path, tell: Progress) -> Made:
+def _make(path: Path, tell: Progress) -> BackupResult:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as name:
         folder = Path(name)
@@ -83,7 +83,7 @@ def _make(path: Path, tell: Progress) -> Made:
         files = _write(draft, sources, database.name)
         _publish(draft, path)
     _sync(path.parent)
-    return Made(path=path, size=path.stat().st_size, files=files, left_out=_left_out())
+    return BackupResult(path=path, size=path.stat().st_size, files=files, left_out=_left_out())
 
 
 def _publish(draft: Path, path: Path) -> None:
@@ -101,7 +101,7 @@ def _publish(draft: Path, path: Path) -> None:
 
 def _write(draft: Path, sources: dict[str, Path], database: str) -> int:
     """Write the tar; gives the number of files beside the database."""
-    members: dict[str, Member] = {}
+    members: dict[str, ArchiveMember] = {}
     for name, source in sources.items():
         try:
             members[name] = digest_of(source)
@@ -130,7 +130,7 @@ def _write(draft: Path, sources: dict[str, Path], database: str) -> int:
     return len(members) - (database in members)
 
 
-def _add(tar: tarfile.TarFile, name: str, source: Path, member: Member) -> None:
+def _add(tar: tarfile.TarFile, name: str, source: Path, member: ArchiveMember) -> None:
     info = tarfile.TarInfo(name)
     info.size, info.mode = member.size, 0o600
     try:

@@ -36,13 +36,13 @@ from config.backups.databases import (
     others_at_work,
 )
 from workspaces import restore_detection
-from workspaces.database.applied import find_unknown
+from workspaces.database.migration_state import find_unknown
 
 _BLOCK: Final = 1024**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class RestoreResult:
     """What was brought back."""
 
     made_at: str
@@ -51,7 +51,7 @@ class Restored:
     """Where the SQLite database that was there is kept."""
 
 
-def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) -> Restored:
+def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) -> RestoreResult:
     """Put a backup in the place of what is there, then bring it to this version's tables.
 
     Files of conversations that are here stay; those of the backup are added.
@@ -95,7 +95,7 @@ def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) 
         restore_detection.expect_at_least(manifest.installation, manifest.epoch + 1)
     tell("Bringing the tables to this version …")
     call_command("migrate", interactive=False, verbosity=0)
-    return Restored(made_at=manifest.made_at, files=files, old_database=aside)
+    return RestoreResult(made_at=manifest.made_at, files=files, old_database=aside)
 
 
 def _unpack(path: Path, folder: Path) -> Manifest:

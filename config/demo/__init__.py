@@ -40,9 +40,9 @@ def seed_demo() -> Workspace:
     missing = _missing(document, workspace)
     if any(missing.values()):
         # With all that it needs, this takes longer to load than everything else here.
-        from config.workspace_files import Place, apply_file
+        from config.workspace_files import WorkspaceTarget, apply_file
 
-        for note in apply_file(Place(workspace, actor), missing).notes:
+        for note in apply_file(WorkspaceTarget(workspace, actor), missing).notes:
             logger.warning("demo_note", extra={"note": note})
     _look_again(workspace, [one["name"] for one in document["servers"]], actor)
     return workspace

@@ -11,7 +11,7 @@ from typing import Final
 from config.doctor.backups import check_backups, check_restores
 from config.doctor.broker import check_redis
 from config.doctor.database import check_database, check_row_security
-from config.doctor.findings import Finding, State, failed, look
+from config.doctor.findings import DoctorFinding, FindingState, failed, look
 from config.doctor.log import check_seals, check_triggers
 from config.doctor.machine import (
     check_clocks,
@@ -31,7 +31,7 @@ from config.installation.database_faults import (
 )
 
 
-def examine() -> list[Finding]:
+def examine() -> list[DoctorFinding]:
     """Run every check, in the order in which a person would look for a fault."""
     found = []
     is_away = False
@@ -45,12 +45,12 @@ def examine() -> list[Finding]:
     return found
 
 
-def examine_part(part: str) -> Finding:
+def examine_part(part: str) -> DoctorFinding:
     """Run one check."""
     return _run(part, _CHECKS[part])
 
 
-def _run(part: str, check: Callable[[str], Finding]) -> Finding:
+def _run(part: str, check: Callable[[str], DoctorFinding]) -> DoctorFinding:
     try:
         return check(part)
     except Exception as error:  # noqa: BLE001  whatever a check meets is its finding
@@ -66,7 +66,7 @@ def _run(part: str, check: Callable[[str], Finding]) -> Finding:
 
 _AWAY: Final = frozenset(fault.text for fault in (CONNECTIONS, DAMAGED, REFUSED, SILENT))
 _WITHOUT_DATABASE: Final = frozenset({"Redis", "disk", "mail"})
-_CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
+_CHECKS: Final[dict[str, Callable[[str], DoctorFinding]]] = {
     "versions": check_versions,
     "settings": check_settings,
     "database": check_database,
@@ -85,4 +85,4 @@ _CHECKS: Final[dict[str, Callable[[str], Finding]]] = {
     "notifications": check_notifications,
 }
 
-__all__ = ["Finding", "State", "examine", "examine_part"]
+__all__ = ["DoctorFinding", "FindingState", "examine", "examine_part"]

@@ -8,7 +8,7 @@ from typing import Final
 from django.conf import settings
 from django.db import connection
 
-from config.doctor.findings import Finding, State, look, ok
+from config.doctor.findings import DoctorFinding, FindingState, look, ok
 from workspaces import restore_detection
 from workspaces.backup_notes import last_backup
 from workspaces.database import database_now
@@ -30,7 +30,7 @@ _HINT: Final = (
 )
 
 
-def check_backups(part: str) -> Finding:
+def check_backups(part: str) -> DoctorFinding:
     """Look whether a backup was made lately. Only those that Trellis makes itself can be seen."""
     now, made_at = database_now(), last_backup()
     told = "none yet" if made_at is None else _MADE.format(made_at)
@@ -43,11 +43,11 @@ def check_backups(part: str) -> Finding:
     if first is None or now - first.since <= OLDEST:
         return ok(part, told)
     if connection.vendor == "postgresql":
-        return Finding(part=part, state=State.OK, text=_NOT_SEEN, advice=_HINT)
+        return DoctorFinding(part=part, state=FindingState.OK, text=_NOT_SEEN, advice=_HINT)
     return look(part, "none was ever made", _ADVICE)
 
 
-def check_restores(part: str) -> Finding:
+def check_restores(part: str) -> DoctorFinding:
     """Look whether a restore waits to be confirmed."""
     if restore_detection.is_unconfirmed():
         return look(

@@ -6,7 +6,7 @@ from typing import Final
 
 from django.conf import settings
 
-from config.doctor.findings import Finding, failed, look, ok
+from config.doctor.findings import DoctorFinding, failed, look, ok
 from config.installation.versions import redis_version
 
 OLDEST_REDIS: Final = (6, 2)
@@ -14,7 +14,7 @@ REDIS_ROOM: Final = 0.9
 """The part of Redis' memory that may be in use."""
 
 
-def check_redis(part: str) -> Finding:
+def check_redis(part: str) -> DoctorFinding:
     """Look whether Redis answers, takes writes, and keeps what it is given."""
     if settings.TRELLIS.redis_url is None:
         return ok(part, "not used: one process does everything")
@@ -49,7 +49,7 @@ def _write_to_redis() -> None:
         client.set("trellis-doctor", "1", ex=10)
 
 
-def _judge_memory(part: str, version: str) -> Finding:
+def _judge_memory(part: str, version: str) -> DoctorFinding:
     import redis
 
     url = str(settings.TRELLIS.redis_url)

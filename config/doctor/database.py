@@ -10,13 +10,13 @@ from django.conf import settings
 from django.db import connection
 from django.utils.translation import ngettext
 
-from config.doctor.findings import Finding, failed, look, ok
+from config.doctor.findings import DoctorFinding, failed, look, ok
 from config.health import write_to_database
 from config.installation.database_faults import (
     DAMAGED,
 )
 from config.installation.versions import database_version
-from workspaces.database.applied import count_missing, find_newer
+from workspaces.database.migration_state import count_missing, find_newer
 from workspaces.database.postgresql import policies
 from workspaces.formats import whole
 
@@ -27,7 +27,7 @@ DAMAGE_SECONDS: Final = 5.0
 _STEPS: Final = 100_000
 
 
-def check_database(part: str) -> Finding:
+def check_database(part: str) -> DoctorFinding:
     """Look whether the database is new enough, migrated, sound, and takes writes."""
     name, found = database_version()
     if connection.vendor == "postgresql" and int(found.split(".")[0]) < OLDEST_POSTGRESQL:
@@ -90,7 +90,7 @@ def _missing_timeouts() -> list[str]:
         return [str(name) for (name,) in cursor.fetchall()]
 
 
-def check_row_security(part: str) -> Finding:
+def check_row_security(part: str) -> DoctorFinding:
     """Look whether row-level security is as the settings want it."""
     if connection.vendor != "postgresql":
         return ok(part, "not used: SQLite has none")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class State(StrEnum):
+class FindingState(StrEnum):
     """How a part is."""
 
     OK = "ok"
@@ -15,26 +15,26 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class DoctorFinding:
     """One line of the doctor's report."""
 
     part: str
-    state: State
+    state: FindingState
     text: str
     advice: str = ""
     """What to do; empty if nothing has to be done."""
 
 
-def ok(part: str, text: str) -> Finding:
+def ok(part: str, text: str) -> DoctorFinding:
     """Make the line of a part that is well."""
-    return Finding(part=part, state=State.OK, text=text)
+    return DoctorFinding(part=part, state=FindingState.OK, text=text)
 
 
-def look(part: str, text: str, advice: str) -> Finding:
+def look(part: str, text: str, advice: str) -> DoctorFinding:
     """Make the line of a part that somebody should look at."""
-    return Finding(part=part, state=State.LOOK, text=text, advice=advice)
+    return DoctorFinding(part=part, state=FindingState.LOOK, text=text, advice=advice)
 
 
-def failed(part: str, text: str, advice: str) -> Finding:
+def failed(part: str, text: str, advice: str) -> DoctorFinding:
     """Make the line of a part that does not work."""
-    return Finding(part=part, state=State.FAILED, text=text, advice=advice)
+    return DoctorFinding(part=part, state=FindingState.FAILED, text=text, advice=advice)

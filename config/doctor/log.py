@@ -9,15 +9,15 @@ from django.utils import timezone
 
 from audit import trigger_check
 from audit.health import health
-from config.doctor.findings import Finding, failed, look, ok
-from workspaces.database.applied import count_missing
+from config.doctor.findings import DoctorFinding, failed, look, ok
+from workspaces.database.migration_state import count_missing
 
 SEALING_SECONDS: Final = 300
 VERIFIED: Final = timedelta(days=3)
 """The nightly verification may miss a night or two before somebody has to look."""
 
 
-def check_triggers(part: str) -> Finding:
+def check_triggers(part: str) -> DoctorFinding:
     """Look whether the triggers that keep the log append-only are there."""
     if count_missing():
         # Those of new tables come with them, and nobody has taken them away.
@@ -34,7 +34,7 @@ def check_triggers(part: str) -> Finding:
     return ok(part, "those that keep the log append-only are all there")
 
 
-def check_seals(part: str) -> Finding:
+def check_seals(part: str) -> DoctorFinding:
     """Look whether the log is sealed, and was whole when it was last verified."""
     found = health()
     if found.is_key_missing:

@@ -14,7 +14,7 @@ from typing import Final
 from django.conf import settings
 from django.core import checks
 
-from config.doctor.findings import Finding, failed, look, ok
+from config.doctor.findings import DoctorFinding, failed, look, ok
 from config.health import write_to_data_folder
 from config.keys import FILE_NAME
 from workspaces.database import database_now
@@ -28,7 +28,7 @@ ROOM_BYTES: Final = 1024**3
 LEAST_ROOM_BYTES: Final = 100 * 1024**2
 
 
-def check_versions(part: str) -> Finding:
+def check_versions(part: str) -> DoctorFinding:
     """Tell which versions run."""
     return ok(
         part,
@@ -36,7 +36,7 @@ def check_versions(part: str) -> Finding:
     )
 
 
-def check_settings(part: str) -> Finding:
+def check_settings(part: str) -> DoctorFinding:
     """Look whether the settings fit together, and what they name is there."""
     found = [one for one in checks.run_checks() if one.level >= checks.WARNING]
     if found:
@@ -66,7 +66,7 @@ def check_settings(part: str) -> Finding:
     return ok(part, mode)
 
 
-def check_clocks(part: str) -> Finding:
+def check_clocks(part: str) -> DoctorFinding:
     """Compare this machine's clock with the database's."""
     before = time.monotonic()
     there = database_now()
@@ -81,7 +81,7 @@ def check_clocks(part: str) -> Finding:
     return ok(part, "this machine and the database agree")
 
 
-def check_keys(part: str) -> Finding:
+def check_keys(part: str) -> DoctorFinding:
     """Look whether every stored secret opens, and how far a rotation of keys is."""
     if unreadable := find_unreadable():
         return failed(
@@ -111,7 +111,7 @@ def check_keys(part: str) -> Finding:
     return ok(part, "every stored secret can be read")
 
 
-def check_disk(part: str) -> Finding:
+def check_disk(part: str) -> DoctorFinding:
     """Look whether the data folder takes writes, and has room."""
     folder = settings.TRELLIS.data_dir
     try:

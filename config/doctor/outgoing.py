@@ -8,12 +8,12 @@ from django.conf import settings
 from django.utils.translation import ngettext
 
 from chat.models import PushDevice
-from config.doctor.findings import Finding, look, ok
+from config.doctor.findings import DoctorFinding, look, ok
 from workspaces.formats import whole
 from workspaces.web_push import vapid_keys
 
 
-def check_mail(part: str) -> Finding:
+def check_mail(part: str) -> DoctorFinding:
     """Tell where mail goes."""
     if settings.TRELLIS.email_host is None:
         text = f"written to files in {settings.EMAIL_FILE_PATH}"
@@ -23,7 +23,7 @@ def check_mail(part: str) -> Finding:
     return ok(part, f"sent through {settings.TRELLIS.email_host}")
 
 
-def check_notifications(part: str) -> Finding:
+def check_notifications(part: str) -> DoctorFinding:
     """Look whether notifications reach people's devices."""
     devices: Any = PushDevice.objects.across_workspaces()
     known = [key.id for key in vapid_keys()]

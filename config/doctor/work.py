@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from audit.models import AuditStream
 from audit.spool import spool_size
-from config.doctor.findings import Finding, look, ok
+from config.doctor.findings import DoctorFinding, look, ok
 from workspaces.formats import whole
 
 QUEUE_LENGTH: Final = 1_000
@@ -18,7 +18,7 @@ _MOST_TOLD: Final = 3
 _JOBS_ADVICE: Final = "Look under Admin, State of the installation, Background jobs. Workers' logs say why a job failed."
 
 
-def check_queues(part: str) -> Finding:
+def check_queues(part: str) -> DoctorFinding:
     """Look whether tasks or messages pile up."""
     told = []
     if settings.TRELLIS.redis_url is not None:
@@ -55,7 +55,7 @@ def check_queues(part: str) -> Finding:
     return ok(part, ", ".join([*told, "nothing is held back"]))
 
 
-def check_jobs(part: str) -> Finding:
+def check_jobs(part: str) -> DoctorFinding:
     """Look whether background jobs run."""
     from config.installation.jobs import JobState, read_jobs  # no other check needs Celery
 

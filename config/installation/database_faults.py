@@ -9,46 +9,46 @@ from django.db import DatabaseError, connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class DatabaseFault:
     """One kind of refusal, for people."""
 
     text: str
     advice: str
 
 
-DAMAGED: Final = Fault(
+DAMAGED: Final = DatabaseFault(
     text="the database file is damaged",
     advice="Stop Trellis and copy the data folder away. Then bring the newest backup back: python3 manage.py restore --replace FILE",
 )
-_FULL: Final = Fault(
+_FULL: Final = DatabaseFault(
     text="the database has no room left",
     advice="Make room on its disk, and start again. What was not stored was undone.",
 )
-_READ_ONLY: Final = Fault(
+_READ_ONLY: Final = DatabaseFault(
     text="the database takes no writes",
     advice="SQLite: look whose files stand in the data folder. PostgreSQL: look whether this is a standby, or read-only.",
 )
-_LOCKED: Final = Fault(
+_LOCKED: Final = DatabaseFault(
     text="another process keeps the database locked",
     advice="Find out which one works on it, such as another start, a copy or a restore, and wait until it ends.",
 )
-CONNECTIONS: Final = Fault(
+CONNECTIONS: Final = DatabaseFault(
     text="the database takes no more connections",
     advice="Raise max_connections of PostgreSQL, lower TRELLIS_DATABASE_POOL_SIZE, or put PgBouncer before it (operations.md).",
 )
-REFUSED: Final = Fault(
+REFUSED: Final = DatabaseFault(
     text="the database refuses the user, the password or the database's name",
     advice="Look whether DATABASE_URL is right.",
 )
-_RIGHTS: Final = Fault(
+_RIGHTS: Final = DatabaseFault(
     text="the database's role lacks a right",
     advice="Migrate as the role that owns the tables, and grant others what operations.md says.",
 )
-_NO_TABLES: Final = Fault(
+_NO_TABLES: Final = DatabaseFault(
     text="the database lacks tables of this version",
     advice="Run: python3 manage.py migrate",
 )
-SILENT: Final = Fault(
+SILENT: Final = DatabaseFault(
     text="the database does not answer",
     advice="Start it, and look whether its address in DATABASE_URL is right and can be reached from here.",
 )
@@ -77,7 +77,7 @@ _REFUSALS: Final = ("authentication failed", "does not exist", "no password supp
 _NO_ANSWERS: Final = ("connection", "timeout expired", "could not translate", "resolve")
 
 
-def find_fault(error: BaseException) -> Fault | None:
+def find_fault(error: BaseException) -> DatabaseFault | None:
     """Say what a refusal means; None for what no operator can mend."""
     if not isinstance(error, DatabaseError):
         return None
@@ -87,7 +87,7 @@ def find_fault(error: BaseException) -> Fault | None:
     return next((fault for parts, fault in _BY_TEXT if any(part in text for part in parts)), None)
 
 
-def _of_postgresql(error: DatabaseError) -> Fault | None:
+def _of_postgresql(error: DatabaseError) -> DatabaseFault | None:
     state = getattr(error.__cause__, "sqlstate", None)
     if state is not None:
         return _BY_STATE.get(state)

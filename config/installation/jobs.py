@@ -14,12 +14,12 @@ from django.utils.translation import ngettext
 
 from audit.actions import Action
 from audit.services import EntryDraft, record
-from config.queues import Waiting, read_queue
+from config.queues import QueueBacklog, read_queue
 from config.task_modules import load_tasks
 from workspaces.backup_notes import BACKUP
 from workspaces.errors import Conflict, NotFound
 from workspaces.formats import decimal, moment_and_zone, whole
-from workspaces.installation import Fault
+from workspaces.installation import JobFault
 from workspaces.job_runs import failures_in_a_day
 from workspaces.models import BackgroundJob, InstalledVersion, WorkerSeen
 from workspaces.process.schedules import DAY, HOUR, JOBS, WEEK, ScheduledJob
@@ -92,7 +92,7 @@ class JobsReport:
 
     jobs: list[JobReport]
     workers: list[Worker]
-    queue: Waiting | None
+    queue: QueueBacklog | None
     """None: it does not answer."""
     has_begun: bool
     """Whether jobs have had the time to run; not so in the first minutes of an installation."""
@@ -231,7 +231,7 @@ def _report(
         next_at=_next(job, due, now) if is_run else None,
         failures=failures,
         failed_at=row.failed_at if failures else None,
-        fault=str(Fault(row.fault).label) if failures and row.fault else "",
+        fault=str(JobFault(row.fault).label) if failures and row.fault else "",
         error=row.error if failures else "",
     )
 
@@ -291,7 +291,7 @@ def duration(seconds: float | None) -> str:
     return _("%(number)s min") % {"number": decimal(seconds / 60, 1)}
 
 
-def _waiting() -> Waiting | None:
+def _waiting() -> QueueBacklog | None:
     import redis
 
     try:
@@ -300,7 +300,7 @@ def _waiting() -> Waiting | None:
         return None
 
 
-def _problem(workers: Sequence[Worker], queue: Waiting | None, *, has_begun: bool) -> str:
+def _problem(workers: Sequence[Worker], queue: QueueBacklog | None, *, has_begun: bool) -> str:
     if not has_begun:
         return _("No job has run yet. The first ones run within a minute.")
     told = [

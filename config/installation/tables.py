@@ -53,7 +53,7 @@ _OTHER: Final = _("Everything else")
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableSize:
     """A table with its indexes, as the database's catalogue has it."""
 
     size: int | None
@@ -63,7 +63,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class TableGroup:
     """What people know as one thing."""
 
     what: str
@@ -81,7 +81,7 @@ class DatabaseSize:
     size: int
     reusable: int | None
     """Bytes in it that hold nothing any more, and take what comes next; None: not known."""
-    parts: list[Part]
+    parts: list[TableGroup]
     """The largest first; what is left stands last, together."""
     is_counted: bool
     """Whether the sizes of the parts are known."""
@@ -101,7 +101,7 @@ def read_database() -> DatabaseSize:
     is_counted = any(one.size is not None for one in parts)
     if waiting:
         what = _now("Latest changes, in a file beside the database's")
-        parts.insert(-1, Part(what=what, size=waiting, rows=None, tables=()))
+        parts.insert(-1, TableGroup(what=what, size=waiting, rows=None, tables=()))
     return DatabaseSize(
         engine=engine,
         size=size + waiting,
@@ -111,7 +111,7 @@ def read_database() -> DatabaseSize:
     )
 
 
-def parts_of(tables: Mapping[str, Table]) -> list[Part]:
+def parts_of(tables: Mapping[str, TableSize]) -> list[TableGroup]:
     """Put tables together to what people know, the largest first."""
     sizes: Counter[str] = Counter()
     names: dict[str, list[str]] = {}
@@ -128,7 +128,7 @@ def parts_of(tables: Mapping[str, Table]) -> list[Part]:
     known = sorted((one for one in names if one != other), key=lambda one: -weight[one])
     shown, rest = known[:MOST_PARTS], [*known[MOST_PARTS:], *({other} & names.keys())]
     parts = [
-        Part(
+        TableGroup(
             what=what,
             size=sizes[what] if is_counted else None,
             rows=rows.get(what),
@@ -138,7 +138,7 @@ def parts_of(tables: Mapping[str, Table]) -> list[Part]:
     ]
     if rest:
         parts.append(
-            Part(
+            TableGroup(
                 what=other,
                 size=sum(sizes[one] for one in rest) if is_counted else None,
                 rows=None,
@@ -162,7 +162,7 @@ def _part_of(table: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
-def _postgresql() -> tuple[int, int | None, dict[str, Table]]:
+def _postgresql() -> tuple[int, int | None, dict[str, TableSize]]:
     """Sizes of files that PostgreSQL asks its own disk for; rows as its statistics have them."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_database_size(current_database())")
@@ -178,13 +178,13 @@ def _postgresql() -> tuple[int, int | None, dict[str, Table]]:
     except TookTooLong:
         rows = []
     tables = {
-        str(name): Table(int(total or 0), int(number) if number >= 0 else None)
+        str(name): TableSize(int(total or 0), int(number) if number >= 0 else None)
         for name, total, number in rows
     }
     return int(size), None, tables
 
 
-def _sqlite() -> tuple[int, int | None, dict[str, Table]]:
+def _sqlite() -> tuple[int, int | None, dict[str, TableSize]]:
     """Size of the file; its pages are counted where SQLite can, and there is time."""
     with connection.cursor() as cursor:
         found = {}
@@ -208,7 +208,7 @@ def _sqlite() -> tuple[int, int | None, dict[str, Table]]:
         found["page_count"] * page,
         found["freelist_count"] * page,
         {
-            name: Table(sizes[name] if pages is not None else None, rows.get(name))
+            name: TableSize(sizes[name] if pages is not None else None, rows.get(name))
             for name in tables
         },
     )

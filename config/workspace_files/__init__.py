@@ -4,17 +4,17 @@ The file says how things are to be: rules, providers, servers, buds, alerts, str
 it does not name stays as it is. Secrets are never written; they can be given, and stay where they are left out.
 """
 
-from config.workspace_files.applying import Applied, ChecksMissing, apply_file, check_buds
+from config.workspace_files.applying import AppliedChanges, ChecksMissing, apply_file, check_buds
 from config.workspace_files.exporting import workspace_document, write_workspace
-from config.workspace_files.place import Place
 from config.workspace_files.providers import KeysUntested
+from config.workspace_files.target import WorkspaceTarget
 from config.workspace_files.variables import fill_variables
 
 __all__ = [
-    "Applied",
+    "AppliedChanges",
     "ChecksMissing",
     "KeysUntested",
-    "Place",
+    "WorkspaceTarget",
     "apply_file",
     "check_buds",
     "fill_variables",

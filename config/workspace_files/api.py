@@ -17,7 +17,7 @@ from chat.api.checks import CheckRunOutput
 from chat.services.check_showing import run_json
 from config.workspace_files.applying import apply_file, check_buds
 from config.workspace_files.exporting import workspace_document
-from config.workspace_files.place import Place
+from config.workspace_files.target import WorkspaceTarget
 from mcp_servers.models import McpServer
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
@@ -62,7 +62,7 @@ class ConfigViewSet(WorkspaceViewSet):
     @extend_schema(responses=OpenApiTypes.OBJECT, filters=False)
     def list(self, request: Request) -> Response:
         """Give the document. Usual values are left out."""
-        return Response(workspace_document(Place(self.workspace, self.actor)))
+        return Response(workspace_document(WorkspaceTarget(self.workspace, self.actor)))
 
     @extend_schema(
         request=OpenApiTypes.OBJECT,
@@ -93,7 +93,7 @@ class ConfigViewSet(WorkspaceViewSet):
         `check-runs/`, wait until they have passed, and send it again.
         """
         applied = apply_file(
-            Place(self.workspace, self.actor),
+            WorkspaceTarget(self.workspace, self.actor),
             request.data,
             is_dry_run=_is_asked(request, _DRY_RUN),
             tests_keys=not _is_asked(request, _UNTESTED_KEYS),
@@ -105,9 +105,9 @@ class ConfigViewSet(WorkspaceViewSet):
     @action(detail=False, methods=["post"], url_path="check-runs", pagination_class=None)
     def check_runs(self, request: Request) -> Response:
         """Begin the checks that buds demand before they take what the document says. Nothing else is changed."""
-        place = Place(self.workspace, self.actor)
-        runs = check_buds(place, request.data, person=self.person)
-        answer = {"runs": [run_json(run, self.actor) for run in runs], "notes": place.notes}
+        target = WorkspaceTarget(self.workspace, self.actor)
+        runs = check_buds(target, request.data, person=self.person)
+        answer = {"runs": [run_json(run, self.actor) for run in runs], "notes": target.notes}
         return Response(answer, status=201)
 
 

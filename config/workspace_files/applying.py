@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from chat.models import CheckRun
 from chat.services.bud_yaml import BudFile, is_as_read, put_bud, shared_bud
 from chat.services.check_demands import ChecksNotPassed, demands_checks, shapes_of
-from chat.services.checks_ahead import check_read
-from chat.tools.missing import silent_servers
+from chat.services.checks_before_saving import check_read
+from chat.tools.missing_tools import silent_servers
 from config.workspace_files.call_rules import put_call_rule
 from config.workspace_files.exporting import write_workspace
 from config.workspace_files.given_servers import put_given_server
@@ -30,11 +30,11 @@ from config.workspace_files.log import (
     view_files,
 )
 from config.workspace_files.offers import put_offers
-from config.workspace_files.place import Place, faults_at
 from config.workspace_files.providers import note_untested_keys, put_providers, try_new_keys
 from config.workspace_files.servers import own_servers, put_server, server_files
 from config.workspace_files.shapes import WorkspaceFile, offers_in, read_document
 from config.workspace_files.spending import put_spending
+from config.workspace_files.target import WorkspaceTarget, faults_at
 from mcp_servers.models import McpServer
 from mcp_servers.registry.services import delete_server, refresh_tools, set_workspace_rule
 from workspaces.errors import Conflict, DomainError, InvalidInput
@@ -46,7 +46,7 @@ _NO_PROVIDER: Final = {"sampling_provider": None}
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedChanges:
     """What a file has changed, or would change."""
 
     diff: str
@@ -59,13 +59,13 @@ class ChecksMissing(InvalidInput):
 
 
 def apply_file(
-    place: Place,
+    target: WorkspaceTarget,
     document: object,
     *,
     is_dry_run: bool = False,
     tests_keys: bool = True,
     skips_checks: bool = False,
-) -> Applied:
+) -> AppliedChanges:
     """Make the workspace as the file says. What the file does not name stays.
 
     New servers are added and looked at first, since buds and approval settings name their tools. If anything is wrong
@@ -81,60 +81,60 @@ def apply_file(
         KeysUntested: all that is wrong is that new keys could not be tested.
         PermissionDenied: the actor does not own the workspace.
     """
-    require(place.actor, Permission.MANAGE_WORKSPACE, workspace_id=place.pk)
+    require(target.actor, Permission.MANAGE_WORKSPACE, workspace_id=target.pk)
     wanted = read_document(document)
     works_at: dict[str, str] = {}
     if tests_keys:
-        works_at = try_new_keys(place, wanted.providers)
+        works_at = try_new_keys(target, wanted.providers)
     else:
-        note_untested_keys(place, wanted.providers)
-    before = write_workspace(place)
+        note_untested_keys(target, wanted.providers)
+    before = write_workspace(target)
     if is_dry_run:
         with transaction.atomic():
-            _apply(place, wanted, _add_servers(place, wanted), works_at, skips_checks)
-            after = write_workspace(place)
+            _apply(target, wanted, _add_servers(target, wanted), works_at, skips_checks)
+            after = write_workspace(target)
             transaction.set_rollback(True)
-        return _told(place, before, after)
+        return _told(target, before, after)
     with transaction.atomic():
-        added = _add_servers(place, wanted)
+        added = _add_servers(target, wanted)
     for server in added:
-        _look_at(place, server)
+        _look_at(target, server)
     try:
         with transaction.atomic():
-            _apply(place, wanted, added, works_at, skips_checks)
+            _apply(target, wanted, added, works_at, skips_checks)
     except BaseException:
         for server in added:
-            delete_server(server=server, actor=place.actor)
+            delete_server(server=server, actor=target.actor)
         raise
-    return _told(place, before, write_workspace(place))
+    return _told(target, before, write_workspace(target))
 
 
-def _told(place: Place, before: str, after: str) -> Applied:
+def _told(target: WorkspaceTarget, before: str, after: str) -> AppliedChanges:
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), "now", "as the file says", lineterm="", n=2
     )
-    return Applied("\n".join(lines), tuple(place.notes))
+    return AppliedChanges("\n".join(lines), tuple(target.notes))
 
 
-def _add_servers(place: Place, wanted: WorkspaceFile) -> list[McpServer]:
+def _add_servers(target: WorkspaceTarget, wanted: WorkspaceFile) -> list[McpServer]:
     """Add those that are new. Providers of the same file come later, so nothing is said of them yet."""
-    known = set(own_servers(place.pk).values_list("name", flat=True))
+    known = set(own_servers(target.pk).values_list("name", flat=True))
     new = [one for one in wanted.servers if one.name not in known]
-    return [put_server(place, one.model_copy(update=_NO_PROVIDER), {}) for one in new]
+    return [put_server(target, one.model_copy(update=_NO_PROVIDER), {}) for one in new]
 
 
-def _look_at(place: Place, server: McpServer) -> None:
+def _look_at(target: WorkspaceTarget, server: McpServer) -> None:
     try:
-        report = refresh_tools(server=server, actor=place.actor)
+        report = refresh_tools(server=server, actor=target.actor)
     except DomainError as error:
-        place.notes.append(f"“{server.name}” could not be looked at: {error.message}")
+        target.notes.append(f"“{server.name}” could not be looked at: {error.message}")
         return
     if not report.ok:
-        place.notes.append(f"“{server.name}” could not be looked at: {report.message}")
+        target.notes.append(f"“{server.name}” could not be looked at: {report.message}")
 
 
 def _apply(
-    place: Place,
+    target: WorkspaceTarget,
     wanted: WorkspaceFile,
     added: Collection[McpServer],
     works_at: Mapping[str, str],
@@ -143,69 +143,71 @@ def _apply(
     """Everything in one transaction of the caller's."""
     for name, is_on in wanted.rules.items():
         with faults_at(f"rules.{name}", {"rule": ""}):
-            if getattr(place.workspace, name, None) is not is_on:
+            if getattr(target.workspace, name, None) is not is_on:
                 set_workspace_rule(
-                    workspace=place.workspace, rule=name, is_on=is_on, actor=place.actor
+                    workspace=target.workspace, rule=name, is_on=is_on, actor=target.actor
                 )
     if wanted.spending is not None:
-        put_spending(place, wanted.spending)
-    put_providers(place, wanted.providers, works_at)
-    servers = {one.name: one for one in server_files(place)}
+        put_spending(target, wanted.spending)
+    put_providers(target, wanted.providers, works_at)
+    servers = {one.name: one for one in server_files(target)}
     new = {row.name: row for row in added}
     for server in wanted.servers:
         is_whole = server.name in new and server.sampling_provider is None
-        row = new[server.name] if is_whole else put_server(place, server, servers)
-        put_offers(place, row, offers_in(server), f"servers.{server.name}")
+        row = new[server.name] if is_whole else put_server(target, server, servers)
+        put_offers(target, row, offers_in(server), f"servers.{server.name}")
     for given in wanted.given_servers:
-        put_given_server(place, given)
+        put_given_server(target, given)
     for rule in wanted.call_rules:
-        put_call_rule(place, rule)
-    _put_buds(place, wanted.buds, skips_checks=skips_checks)
-    _note_unknown_tools(place, wanted)
-    alerts = {one.name: one for one in reversed(alert_files(place))}
+        put_call_rule(target, rule)
+    _put_buds(target, wanted.buds, skips_checks=skips_checks)
+    _note_unknown_tools(target, wanted)
+    alerts = {one.name: one for one in reversed(alert_files(target))}
     for alert in wanted.alerts:
-        put_alert(place, alert, alerts)
-    streams = {one.name: one for one in reversed(stream_files(place))}
+        put_alert(target, alert, alerts)
+    streams = {one.name: one for one in reversed(stream_files(target))}
     for stream in wanted.streams:
-        put_stream(place, stream, streams)
-    views = {(one.page.value, one.name): one for one in view_files(place)}
+        put_stream(target, stream, streams)
+    views = {(one.page.value, one.name): one for one in view_files(target)}
     for view in wanted.views:
-        put_view(place, view, views)
-    schedules = {one.name: one for one in reversed(schedule_files(place))}
+        put_view(target, view, views)
+    schedules = {one.name: one for one in reversed(schedule_files(target))}
     for schedule in wanted.schedules:
-        put_schedule(place, schedule, schedules)
+        put_schedule(target, schedule, schedules)
 
 
-def _put_buds(place: Place, buds: Iterable[BudFile], *, skips_checks: bool) -> None:
+def _put_buds(target: WorkspaceTarget, buds: Iterable[BudFile], *, skips_checks: bool) -> None:
     missing: dict[str, list[str]] = {}
     for bud in buds:
         with faults_at(f"buds.{bud.slug}"):
             try:
-                put_bud(bud, workspace_id=place.pk, actor=place.actor, skips_checks=skips_checks)
+                put_bud(bud, workspace_id=target.pk, actor=target.actor, skips_checks=skips_checks)
             except ChecksNotPassed as error:
                 missing[f"buds.{bud.slug}"] = [error.message]
     if missing:
         raise ChecksMissing(fields=missing)
 
 
-def check_buds(place: Place, document: object, *, person: User) -> list[CheckRun]:
+def check_buds(target: WorkspaceTarget, document: object, *, person: User) -> list[CheckRun]:
     """Run the checks that buds demand before they take what a file says of them. The notes name buds that are busy with others.
 
     Raises:
         InvalidInput: with what is wrong at which field, or no bud demands checks for this file.
         PermissionDenied: the actor does not own the workspace.
     """
-    require(place.actor, Permission.MANAGE_WORKSPACE, workspace_id=place.pk)
+    require(target.actor, Permission.MANAGE_WORKSPACE, workspace_id=target.pk)
     with transaction.atomic():  # of all buds, or of none
-        begun = list(_begin_checks(place, read_document(document).buds, person))
-    if not begun and not place.notes:
+        begun = list(_begin_checks(target, read_document(document).buds, person))
+    if not begun and not target.notes:
         raise InvalidInput(_("No bud demands that checks pass with this file. Apply it."))
     return begun
 
 
-def _begin_checks(place: Place, buds: Iterable[BudFile], person: User) -> Iterator[CheckRun]:
+def _begin_checks(
+    target: WorkspaceTarget, buds: Iterable[BudFile], person: User
+) -> Iterator[CheckRun]:
     for read in buds:
-        bud = shared_bud(read, place.pk)
+        bud = shared_bud(read, target.pk)
         if (
             bud is None
             or is_as_read(bud, read)
@@ -214,21 +216,21 @@ def _begin_checks(place: Place, buds: Iterable[BudFile], person: User) -> Iterat
             continue
         with faults_at(f"buds.{read.slug}"):
             try:
-                run = check_read(read, bud=bud, person=person, actor=place.actor)
+                run = check_read(read, bud=bud, person=person, actor=target.actor)
             except Conflict as error:
-                place.notes.append(f"{bud.name}: {error.message}")
+                target.notes.append(f"{bud.name}: {error.message}")
                 continue
         yield run
 
 
-def _note_unknown_tools(place: Place, wanted: WorkspaceFile) -> None:
+def _note_unknown_tools(target: WorkspaceTarget, wanted: WorkspaceFile) -> None:
     """Say of which servers nobody knows the tools that buds name: of new ones in a dry run, or of those behind a sign-in."""
     if not wanted.buds:
         return
     named = [name for bud in wanted.buds for name in (*(bud.tools.only or ()), *bud.tools.without)]
-    for server in sorted(silent_servers(place.pk)):
+    for server in sorted(silent_servers(target.pk)):
         if any(name.startswith(f"{server}.") for name in named):
-            place.notes.append(
+            target.notes.append(
                 _(
                     "“%(name)s” has not told its tools yet, so what buds name of them is not checked."
                 )

@@ -18,54 +18,54 @@ from config.workspace_files.log import (
     stream_files,
     view_files,
 )
-from config.workspace_files.place import Place
 from config.workspace_files.providers import provider_files
 from config.workspace_files.servers import server_files
 from config.workspace_files.spending import spending_file
+from config.workspace_files.target import WorkspaceTarget
 from mcp_servers.registry.services.rules import RULES
 from workspaces.models import Workspace
 from workspaces.roles import Permission, require
 from workspaces.yaml_text import write_yaml
 
 
-def workspace_document(place: Place) -> dict[str, Any]:
+def workspace_document(target: WorkspaceTarget) -> dict[str, Any]:
     """Give a workspace as plain values, in the order of the file; usual values are left out.
 
     Raises:
         PermissionDenied: the actor does not own the workspace.
     """
-    require(place.actor, Permission.MANAGE_WORKSPACE, workspace_id=place.pk)
-    now = Workspace.objects.get(pk=place.pk)
+    require(target.actor, Permission.MANAGE_WORKSPACE, workspace_id=target.pk)
+    now = Workspace.objects.get(pk=target.pk)
     parts: dict[str, Sequence[BaseModel]] = {
-        "providers": provider_files(place),
-        "servers": server_files(place),
-        "given_servers": given_server_files(place),
-        "call_rules": call_rule_files(place),
-        "buds": [BudFile.model_validate(bud_document(bud)) for bud in _buds_of(place)],
-        "alerts": alert_files(place),
-        "streams": stream_files(place),
-        "views": view_files(place),
-        "schedules": schedule_files(place),
+        "providers": provider_files(target),
+        "servers": server_files(target),
+        "given_servers": given_server_files(target),
+        "call_rules": call_rule_files(target),
+        "buds": [BudFile.model_validate(bud_document(bud)) for bud in _buds_of(target)],
+        "alerts": alert_files(target),
+        "streams": stream_files(target),
+        "views": view_files(target),
+        "schedules": schedule_files(target),
     }
     document: dict[str, Any] = {"rules": {name: getattr(now, name) for name in RULES}}
-    if spending := spending_file(place):
+    if spending := spending_file(target):
         document["spending"] = spending.model_dump(mode="json", exclude_defaults=True)
     for name, rows in parts.items():
         document[name] = [row.model_dump(mode="json", exclude_defaults=True) for row in rows]
     return {name: rows for name, rows in document.items() if rows}
 
 
-def _buds_of(place: Place) -> list[Bud]:
+def _buds_of(target: WorkspaceTarget) -> list[Bud]:
     """The buds of the workspace; drafts and people's own are not its settings."""
-    rows = Bud.objects.for_workspace(place.pk).shared().select_related("provider")
+    rows = Bud.objects.for_workspace(target.pk).shared().select_related("provider")
     return list(rows.order_by("slug"))
 
 
-def write_workspace(place: Place) -> str:
+def write_workspace(target: WorkspaceTarget) -> str:
     """Give a workspace as YAML.
 
     Raises:
         PermissionDenied: the actor does not own the workspace.
     """
-    document = write_yaml(workspace_document(place))
-    return files_left_out(_buds_of(place)) + schedules_left_out(place) + document
+    document = write_yaml(workspace_document(target))
+    return files_left_out(_buds_of(target)) + schedules_left_out(target) + document

@@ -7,8 +7,8 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from config.workspace_files.offers import decided_of, put_offers
-from config.workspace_files.place import Place, faults_at
 from config.workspace_files.shapes import ActionFile, GivenServerFile, OffersFile, offers_in
+from config.workspace_files.target import WorkspaceTarget, faults_at
 from mcp_servers.client.values import Effect
 from mcp_servers.models import ActionRule, GlobalServer, McpServer, ServerScope, meta_tools
 from mcp_servers.registry.scopes.platform import switch_off, switch_on
@@ -23,11 +23,11 @@ def _given(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:
     return rows.exclude(**own).select_related("global_server", "workspace")
 
 
-def given_server_files(place: Place) -> list[GivenServerFile]:
+def given_server_files(target: WorkspaceTarget) -> list[GivenServerFile]:
     """Every server of the platform that is on by choice, and every other one about which something is decided."""
-    decided, actions = decided_of(place.pk), _actions_of(place.pk)
+    decided, actions = decided_of(target.pk), _actions_of(target.pk)
     files = []
-    for row in _given(place.pk).order_by("name"):
+    for row in _given(target.pk).order_by("name"):
         offers = decided.get(row.pk, OffersFile())
         file = GivenServerFile.model_validate(
             {"name": row.name, "actions": actions.get(row.pk, []), **dict(offers)}
@@ -55,7 +55,7 @@ def _file_of(rule: ActionRule) -> ActionFile:
     )
 
 
-def put_given_server(place: Place, wanted: GivenServerFile) -> None:
+def put_given_server(target: WorkspaceTarget, wanted: GivenServerFile) -> None:
     """Switch a server of the platform on or off, and decide about what a given server offers.
 
     Raises:
@@ -63,12 +63,12 @@ def put_given_server(place: Place, wanted: GivenServerFile) -> None:
     """
     where = f"given_servers.{wanted.name}"
     with faults_at(where):
-        row = _given(place.pk).filter(name=wanted.name).first()
+        row = _given(target.pk).filter(name=wanted.name).first()
         known = GlobalServer.objects.filter(name=wanted.name, is_present=True).first()
         if row is None and known is not None and wanted.is_on:
-            row = switch_on(workspace_id=place.pk, global_server=known, actor=place.actor)
+            row = switch_on(workspace_id=target.pk, global_server=known, actor=target.actor)
         elif row is not None and row.global_server is not None and not wanted.is_on:
-            switch_off(workspace_id=place.pk, global_server=row.global_server, actor=place.actor)
+            switch_off(workspace_id=target.pk, global_server=row.global_server, actor=target.actor)
             return
         elif row is not None and not wanted.is_on:
             told = _("A provider gives this server. Uninstall it on the servers page.")
@@ -76,14 +76,16 @@ def put_given_server(place: Place, wanted: GivenServerFile) -> None:
     if row is None:
         if wanted.is_on:
             told = _("“%(name)s” is not here. Install it, then apply the file again.")
-            place.notes.append(told % {"name": wanted.name})
+            target.notes.append(told % {"name": wanted.name})
         return
-    put_offers(place, row, offers_in(wanted), where)
-    _put_actions(place, row, wanted, where)
+    put_offers(target, row, offers_in(wanted), where)
+    _put_actions(target, row, wanted, where)
 
 
-def _put_actions(place: Place, server: McpServer, wanted: GivenServerFile, where: str) -> None:
-    rules = ActionRule.objects.for_workspace(place.pk).filter(server=server)
+def _put_actions(
+    target: WorkspaceTarget, server: McpServer, wanted: GivenServerFile, where: str
+) -> None:
+    rules = ActionRule.objects.for_workspace(target.pk).filter(server=server)
     now = {rule.key: rule for rule in rules.select_related("server__workspace")}
     kept = {_key_of(one): one for one in wanted.actions}
     with faults_at(f"{where}.actions"):
@@ -92,7 +94,7 @@ def _put_actions(place: Place, server: McpServer, wanted: GivenServerFile, where
         # Those that go make room for those that come.
         for key, rule in now.items():
             if key not in kept:
-                remove_action_rule(rule=rule, actor=place.actor)
+                remove_action_rule(rule=rule, actor=target.actor)
         for key, one in kept.items():
             if key not in now or now[key].effect != one.effect.value:
                 set_action_rule(
@@ -101,7 +103,7 @@ def _put_actions(place: Place, server: McpServer, wanted: GivenServerFile, where
                     category=one.category,
                     action=one.action,
                     effect=one.effect,
-                    actor=place.actor,
+                    actor=target.actor,
                 )
 
 

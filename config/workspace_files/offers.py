@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from config.workspace_files.place import Place, faults_at
 from config.workspace_files.shapes import OffersFile, ToolSettings
+from config.workspace_files.target import WorkspaceTarget, faults_at
 from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, McpTool
 from mcp_servers.registry.services import (
     set_approval_override,
@@ -43,7 +43,7 @@ def _switched_off(rows: Any, named: str) -> list[tuple[UUID, str]]:
     return list(dict.fromkeys(off))  # a template may have the address of a resource
 
 
-def put_offers(place: Place, server: McpServer, wanted: OffersFile, where: str) -> None:
+def put_offers(target: WorkspaceTarget, server: McpServer, wanted: OffersFile, where: str) -> None:
     """Decide about a server's offers; what the file does not name goes back to its usual settings.
 
     Args:
@@ -52,19 +52,19 @@ def put_offers(place: Place, server: McpServer, wanted: OffersFile, where: str) 
     Raises:
         InvalidInput: there is no such tool, resource or prompt, or a setting does not fit it.
     """
-    _put_tools(place, server, wanted.tools, where)
-    resources = McpResource.objects.for_workspace(place.pk).filter(server=server, removed_at=None)
+    _put_tools(target, server, wanted.tools, where)
+    resources = McpResource.objects.for_workspace(target.pk).filter(server=server, removed_at=None)
     with faults_at(f"{where}.resources_off"):
         for resource, is_enabled in _to_switch(
             resources.select_related("server"), lambda row: row.uri, wanted.resources_off
         ):
-            set_resource_enabled(resource=resource, is_enabled=is_enabled, actor=place.actor)
-    prompts = McpPrompt.objects.for_workspace(place.pk).filter(server=server, removed_at=None)
+            set_resource_enabled(resource=resource, is_enabled=is_enabled, actor=target.actor)
+    prompts = McpPrompt.objects.for_workspace(target.pk).filter(server=server, removed_at=None)
     with faults_at(f"{where}.prompts_off"):
         for prompt, is_enabled in _to_switch(
             prompts.select_related("server"), lambda row: row.name, wanted.prompts_off
         ):
-            set_prompt_enabled(prompt=prompt, is_enabled=is_enabled, actor=place.actor)
+            set_prompt_enabled(prompt=prompt, is_enabled=is_enabled, actor=target.actor)
 
 
 def _to_switch(
@@ -93,12 +93,12 @@ def _settings_of(tool: McpTool) -> ToolSettings:
 
 
 def _put_tools(
-    place: Place, server: McpServer, wanted: Mapping[str, ToolSettings], where: str
+    target: WorkspaceTarget, server: McpServer, wanted: Mapping[str, ToolSettings], where: str
 ) -> None:
-    rows = McpTool.objects.for_workspace(place.pk).filter(server=server, removed_at=None)
+    rows = McpTool.objects.for_workspace(target.pk).filter(server=server, removed_at=None)
     tools = {tool.name: tool for tool in rows.select_related("server")}
     if not tools and wanted:
-        place.notes.append(
+        target.notes.append(
             _("“%(name)s” has not told its tools yet. Apply the file again once it has.")
             % {"name": server.name}
         )
@@ -107,14 +107,14 @@ def _put_tools(
         with faults_at(f"{where}.tools.{name}"):
             if name not in tools:
                 raise InvalidInput(_("There is no such tool."))
-            _set_tool(place, tools[name], wanted.get(name, ToolSettings()))
+            _set_tool(target, tools[name], wanted.get(name, ToolSettings()))
 
 
-def _set_tool(place: Place, tool: McpTool, wanted: ToolSettings) -> None:
+def _set_tool(target: WorkspaceTarget, tool: McpTool, wanted: ToolSettings) -> None:
     now = _settings_of(tool)
     if wanted.is_enabled != now.is_enabled:
-        set_tool_enabled(tool=tool, is_enabled=wanted.is_enabled, actor=place.actor)
+        set_tool_enabled(tool=tool, is_enabled=wanted.is_enabled, actor=target.actor)
     if wanted.approval is not now.approval:
-        set_approval_override(tool=tool, override=wanted.approval, actor=place.actor)
+        set_approval_override(tool=tool, override=wanted.approval, actor=target.actor)
     if wanted.cache_seconds != now.cache_seconds:
-        set_tool_cache(tool=tool, seconds=wanted.cache_seconds, actor=place.actor)
+        set_tool_cache(tool=tool, seconds=wanted.cache_seconds, actor=target.actor)

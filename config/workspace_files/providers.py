@@ -21,8 +21,8 @@ from chat.services.providers import (
     change_provider,
     describe_model,
 )
-from config.workspace_files.place import Place, faults_at, stored_or_given
 from config.workspace_files.shapes import ModelFile, ProviderFile
+from config.workspace_files.target import WorkspaceTarget, faults_at, stored_or_given
 from workspaces.errors import InvalidInput
 from workspaces.secret_memory import without_secrets
 
@@ -39,19 +39,19 @@ class KeysUntested(InvalidInput):
     """New keys could not be tested, and none was refused: they may be stored all the same, if somebody says so."""
 
 
-def provider_files(place: Place) -> list[ProviderFile]:
+def provider_files(target: WorkspaceTarget) -> list[ProviderFile]:
     """Every provider of the workspace, by name."""
     known: dict[UUID | None, dict[str, ModelFile]] = {}
-    rows = offered_models(place.pk).exclude(provider=None)
+    rows = offered_models(target.pk).exclude(provider=None)
     for row in rows.order_by("model"):
         facts = _facts_of(row)
         if facts != ModelFile():
             known.setdefault(row.provider_id, {})[row.model] = facts
-    return [_provider_file(row, known.get(row.pk, {})) for row in _providers(place)]
+    return [_provider_file(row, known.get(row.pk, {})) for row in _providers(target)]
 
 
-def _providers(place: Place) -> Iterable[ModelProvider]:
-    rows = ModelProvider.objects.for_workspace(place.pk)
+def _providers(target: WorkspaceTarget) -> Iterable[ModelProvider]:
+    rows = ModelProvider.objects.for_workspace(target.pk)
     return rows.select_related("fallback").order_by("name")
 
 
@@ -73,7 +73,7 @@ def _facts_of(row: ProviderModel) -> ModelFile:
     return ModelFile(**{name: getattr(row, name) for name in _FACTS})
 
 
-def try_new_keys(place: Place, wanted: Sequence[ProviderFile]) -> dict[str, str]:
+def try_new_keys(target: WorkspaceTarget, wanted: Sequence[ProviderFile]) -> dict[str, str]:
     """Ask each provider for a word with the key that the file gives it, unless that is stored already.
 
     It waits for others, so it goes before the transaction that applies the file.
@@ -89,16 +89,16 @@ def try_new_keys(place: Place, wanted: Sequence[ProviderFile]) -> dict[str, str]
     works_at: dict[str, str] = {}
     refused: dict[str, list[str]] = {}
     untested: dict[str, list[str]] = {}
-    for one, row, draft in _with_new_keys(place, wanted):
+    for one, row, draft in _with_new_keys(target, wanted):
         where = f"providers.{one.name}"
         if time.monotonic() > ends_at:
             told = _("There was no time left to test this key, so nothing was changed.")
             untested[f"{where}.api_key"] = [told]
             continue
-        provider = row or ModelProvider(workspace=place.workspace, name=one.name)
+        provider = row or ModelProvider(workspace=target.workspace, name=one.name)
         try:
             with faults_at(where):
-                try_draft(provider=provider, draft=draft, actor=place.actor)
+                try_draft(provider=provider, draft=draft, actor=target.actor)
             works_at[one.name] = draft.base_url
         except ProviderKeyUntested as error:
             untested[f"{where}.api_key"] = [error.message]
@@ -111,20 +111,20 @@ def try_new_keys(place: Place, wanted: Sequence[ProviderFile]) -> dict[str, str]
     return works_at
 
 
-def note_untested_keys(place: Place, wanted: Sequence[ProviderFile]) -> None:
+def note_untested_keys(target: WorkspaceTarget, wanted: Sequence[ProviderFile]) -> None:
     """Say which keys are stored though nobody knows whether they work."""
-    for one, _row, _draft_of in _with_new_keys(place, wanted):
-        place.notes.append(
+    for one, _row, _draft_of in _with_new_keys(target, wanted):
+        target.notes.append(
             _("The key of “%(name)s” is not tested. Test the connection on its page.")
             % {"name": one.name}
         )
 
 
 def _with_new_keys(
-    place: Place, wanted: Sequence[ProviderFile]
+    target: WorkspaceTarget, wanted: Sequence[ProviderFile]
 ) -> list[tuple[ProviderFile, ModelProvider | None, ProviderDraft]]:
     """Those with a key that is not stored for this address, as they are stored and as they shall be."""
-    stored = {row.name: row for row in _providers(place)}
+    stored = {row.name: row for row in _providers(target)}
     found = []
     for one in wanted:
         if not one.api_key:
@@ -145,7 +145,7 @@ def _is_stored(row: ModelProvider, base_url: str, key: str) -> bool:
 
 
 def put_providers(
-    place: Place, wanted: Sequence[ProviderFile], works_at: Mapping[str, str]
+    target: WorkspaceTarget, wanted: Sequence[ProviderFile], works_at: Mapping[str, str]
 ) -> None:
     """Add providers, or change those of the same names.
 
@@ -155,17 +155,17 @@ def put_providers(
     Raises:
         InvalidInput: with what is wrong at which field.
     """
-    present = {one.name: one for one in provider_files(place)}
+    present = {one.name: one for one in provider_files(target)}
     for one in wanted:
         with faults_at(f"providers.{one.name}"):
             _refuse_other_kind(one, present.get(one.name))
     for one in wanted:
         # Without those that stand in for others: they may come later in the file.
         if one.name not in present:
-            _add(place, one)
-    ids = {row.name: row.pk for row in _providers(place)}
+            _add(target, one)
+    ids = {row.name: row.pk for row in _providers(target)}
     for one in wanted:
-        _change(place, one, present.get(one.name), ids, works_at.get(one.name))
+        _change(target, one, present.get(one.name), ids, works_at.get(one.name))
 
 
 def _refuse_other_kind(wanted: ProviderFile, now: ProviderFile | None) -> None:
@@ -187,25 +187,25 @@ def _refuse_other_kind(wanted: ProviderFile, now: ProviderFile | None) -> None:
     raise InvalidInput(fields={"shared": [told % {"name": wanted.name}]})
 
 
-def _add(place: Place, wanted: ProviderFile) -> None:
+def _add(target: WorkspaceTarget, wanted: ProviderFile) -> None:
     with faults_at(f"providers.{wanted.name}"):
         draft = _draft(wanted, base_url=stored_or_given("base_url", wanted.base_url, None, None))
-        add_provider(workspace=place.workspace, draft=draft, actor=place.actor)
+        add_provider(workspace=target.workspace, draft=draft, actor=target.actor)
     if not wanted.api_key:
-        place.notes.append(
+        target.notes.append(
             _("“%(name)s” has no key yet. If it needs one, enter it on its page.")
             % {"name": wanted.name}
         )
 
 
 def _change(
-    place: Place,
+    target: WorkspaceTarget,
     wanted: ProviderFile,
     now: ProviderFile | None,
     ids: Mapping[str, UUID],
     works_at: str | None,
 ) -> None:
-    provider = ModelProvider.objects.for_workspace(place.pk).get(name=wanted.name)
+    provider = ModelProvider.objects.for_workspace(target.pk).get(name=wanted.name)
     with faults_at(f"providers.{wanted.name}"):
         if wanted.fallback is not None and wanted.fallback not in ids:
             told = _("There is no provider “%(fallback)s” here.") % {"fallback": wanted.fallback}
@@ -231,14 +231,14 @@ def _change(
                     if getattr(wanted, name) is None
                 }
                 draft = replace(draft, **kept)
-            change_provider(provider=provider, draft=draft, actor=place.actor)
+            change_provider(provider=provider, draft=draft, actor=target.actor)
     known = now.models if now is not None else {}
     for name, facts in wanted.models.items():
         if facts == known.get(name):
             continue
         with faults_at(f"providers.{wanted.name}.models.{name}"):
             described = ModelDraft(**{field: getattr(facts, field) for field in _FACTS})
-            describe_model(provider=provider, name=name, draft=described, actor=place.actor)
+            describe_model(provider=provider, name=name, draft=described, actor=target.actor)
 
 
 def _draft(

@@ -9,8 +9,8 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from config.workspace_files.offers import decided_of
-from config.workspace_files.place import Place, faults_at, stored_or_given
 from config.workspace_files.shapes import OffersFile, ServerFile
+from config.workspace_files.target import WorkspaceTarget, faults_at, stored_or_given
 from mcp_servers.models import (
     LogLevel,
     McpServer,
@@ -42,11 +42,11 @@ def own_servers(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:
     return rows.filter(scope=ServerScope.WORKSPACE, owner=None, hosted_by="")
 
 
-def server_files(place: Place) -> list[ServerFile]:
+def server_files(target: WorkspaceTarget) -> list[ServerFile]:
     """Every server as the file has it, by name."""
-    rows = own_servers(place.pk).select_related("program").order_by("name")
-    decided = decided_of(place.pk)
-    providers = dict(providers_of(place.pk))
+    rows = own_servers(target.pk).select_related("program").order_by("name")
+    decided = decided_of(target.pk)
+    providers = dict(providers_of(target.pk))
     return [_server_file(row, providers, decided.get(row.pk, OffersFile())) for row in rows]
 
 
@@ -61,7 +61,9 @@ def _server_file(
     return ServerFile.model_validate({**values, **dict(decided)})
 
 
-def put_server(place: Place, wanted: ServerFile, present: Mapping[str, ServerFile]) -> McpServer:
+def put_server(
+    target: WorkspaceTarget, wanted: ServerFile, present: Mapping[str, ServerFile]
+) -> McpServer:
     """Add a server or change the one of that name, without its tools.
 
     Raises:
@@ -70,26 +72,26 @@ def put_server(place: Place, wanted: ServerFile, present: Mapping[str, ServerFil
     now = present.get(wanted.name)
     with faults_at(f"servers.{wanted.name}", {"sampling_provider_id": "sampling_provider"}):
         if now is None:
-            taken = McpServer.objects.for_workspace(place.pk).shared().filter(name=wanted.name)
+            taken = McpServer.objects.for_workspace(target.pk).shared().filter(name=wanted.name)
             if taken.exists():
                 raise InvalidInput(
                     _("This name belongs to a server of the platform or of a provider.")
                 )
-            draft = _draft(place, wanted, None, None)
-            return add_server(workspace_id=place.pk, draft=draft, actor=place.actor)
-        server: McpServer = own_servers(place.pk).get(name=wanted.name)
+            draft = _draft(target, wanted, None, None)
+            return add_server(workspace_id=target.pk, draft=draft, actor=target.actor)
+        server: McpServer = own_servers(target.pk).get(name=wanted.name)
         secrets = (wanted.auth, wanted.headers, wanted.env)
         decided = {name: getattr(now, name) for name in OffersFile.model_fields}
         is_same = wanted.model_copy(update=decided) == now
         if is_same and not any(secret is not None for secret in secrets):
             return server
         return update_server(
-            server=server, draft=_draft(place, wanted, now, server), actor=place.actor
+            server=server, draft=_draft(target, wanted, now, server), actor=target.actor
         )
 
 
 def _draft(
-    place: Place, wanted: ServerFile, now: ServerFile | None, stored: McpServer | None
+    target: WorkspaceTarget, wanted: ServerFile, now: ServerFile | None, stored: McpServer | None
 ) -> ServerDraft:
     values: dict[str, Any] = {name: getattr(wanted, name) for name in _SAME_NAME}
     values["parameters"] = _parameters(wanted, now, stored)
@@ -102,7 +104,7 @@ def _draft(
     url = stored_or_given("url", wanted.url, now.url if now is not None else None, stored_url)
     values["url"] = url if wanted.program is None else None
     provider = wanted.sampling_provider
-    found = {name: pk for pk, name in providers_of(place.pk)}
+    found = {name: pk for pk, name in providers_of(target.pk)}
     if provider is not None and provider not in found:
         raise InvalidInput(
             fields={

@@ -12,19 +12,19 @@ from chat.services.spending_limits import (
     set_limits,
     set_member_limit,
 )
-from config.workspace_files.place import Place, faults_at
 from config.workspace_files.shapes import LimitFile, SpendingFile
+from config.workspace_files.target import WorkspaceTarget, faults_at
 from workspaces.errors import InvalidInput
 from workspaces.models import Membership
 
 
-def spending_file(place: Place) -> SpendingFile | None:
+def spending_file(target: WorkspaceTarget) -> SpendingFile | None:
     """The limits that are set; None: nobody has set any."""
-    rows = SpendingPolicy.objects.for_workspace(place.pk)
+    rows = SpendingPolicy.objects.for_workspace(target.pk)
     policy: SpendingPolicy | None = rows.first()
     if policy is None:
         return None
-    own = MemberSpendingLimit.objects.for_workspace(place.pk).select_related("person")
+    own = MemberSpendingLimit.objects.for_workspace(target.pk).select_related("person")
     return SpendingFile(
         workspace=LimitFile(cost=policy.cost, tokens=policy.tokens),
         member=LimitFile(cost=policy.member_cost, tokens=policy.member_tokens),
@@ -37,7 +37,7 @@ def spending_file(place: Place) -> SpendingFile | None:
     )
 
 
-def put_spending(place: Place, wanted: SpendingFile) -> None:
+def put_spending(target: WorkspaceTarget, wanted: SpendingFile) -> None:
     """Set the limits as the file says.
 
     Raises:
@@ -45,16 +45,16 @@ def put_spending(place: Place, wanted: SpendingFile) -> None:
     """
     with faults_at("spending"):
         set_limits(
-            workspace=place.workspace,
+            workspace=target.workspace,
             draft=LimitsDraft(
                 workspace=_limit(wanted.workspace),
                 member=_limit(wanted.member),
                 warn_percent=wanted.warn_percent,
                 time_zone=wanted.time_zone,
             ),
-            actor=place.actor,
+            actor=target.actor,
         )
-    members = Membership.objects.also_suspended(place.workspace).select_related("user")
+    members = Membership.objects.also_suspended(target.workspace).select_related("user")
     people = {
         row.user.email.lower(): row.user
         for row in members.filter(user__email__in=[one.lower() for one in wanted.members])
@@ -66,13 +66,13 @@ def put_spending(place: Place, wanted: SpendingFile) -> None:
                 told = _("“%(email)s” is no member of this workspace.") % {"email": email}
                 raise InvalidInput(fields={email: [told]})
             if limit is None:
-                remove_member_limit(workspace=place.workspace, person=person, actor=place.actor)
+                remove_member_limit(workspace=target.workspace, person=person, actor=target.actor)
             else:
                 set_member_limit(
-                    workspace=place.workspace,
+                    workspace=target.workspace,
                     person=person,
                     limit=_limit(limit),
-                    actor=place.actor,
+                    actor=target.actor,
                 )
 
 

@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from chat.models import Bud
-from config.workspace_files.applying import Applied, ChecksMissing, apply_file, check_buds
+from config.workspace_files.applying import AppliedChanges, ChecksMissing, apply_file, check_buds
 from config.workspace_files.exporting import write_workspace
-from config.workspace_files.place import Place
 from config.workspace_files.providers import KeysUntested
+from config.workspace_files.target import WorkspaceTarget
 from workspaces.errors import InvalidInput
 from workspaces.pages.file_or_text import read_file_or_text
 from workspaces.roles import Permission, require
@@ -33,10 +33,10 @@ _SIGNS: Final = ("+", "-")
 @login_required
 def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show what a file would change, and change it when somebody has seen that."""
-    place = _place_of(request)
+    target = _target_of(request)
     given = read_file_or_text(request, most_bytes=_LONGEST_UPLOAD)
     faults: dict[str, list[str]] = {}
-    applied: Applied | None = None
+    applied: AppliedChanges | None = None
     is_untested = "untested_keys" in request.POST
     may_skip_test = is_untested
     skips_checks = may_skip_checks = "skip_checks" in request.POST
@@ -47,11 +47,11 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
             text = given.wanted
             if "check" in request.POST:
                 may_skip_checks = True
-                runs = check_buds(place, read_yaml(text), person=request.user)
+                runs = check_buds(target, read_yaml(text), person=request.user)
                 running = [run.bud for run in runs]
             else:
                 applied = apply_file(
-                    place,
+                    target,
                     read_yaml(text),
                     is_dry_run=not is_sure,
                     tests_keys=not is_untested,
@@ -76,7 +76,7 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
         "skips_checks": skips_checks,
         "may_skip_checks": may_skip_checks,
         "running": running,
-        "notes": place.notes,
+        "notes": target.notes,
         "applied": applied,
         "lines": _lines_of(applied.diff) if applied else [],
     }
@@ -88,18 +88,18 @@ def workspace_file(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
 def download(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Give the workspace's file."""
     response = HttpResponse(
-        write_workspace(_place_of(request)), content_type="application/yaml; charset=utf-8"
+        write_workspace(_target_of(request)), content_type="application/yaml; charset=utf-8"
     )
     response["Content-Disposition"] = f'attachment; filename="{workspace_slug}.yaml"'
     response["Cache-Control"] = "private, no-store"
     return response
 
 
-def _place_of(request: WorkspaceRequest) -> Place:
+def _target_of(request: WorkspaceRequest) -> WorkspaceTarget:
     if request.workspace is None:
         raise Http404
     require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=request.workspace.pk)
-    return Place(request.workspace, request.actor)
+    return WorkspaceTarget(request.workspace, request.actor)
 
 
 def _lines_of(diff: str) -> list[tuple[str, str]]:

@@ -31,7 +31,7 @@ _HASHED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class ToolDefinition:
     """One tool as its server describes it, in a form that can be stored."""
 
     name: str
@@ -50,7 +50,7 @@ class Definition:
     """Why the tool cannot be used; empty for a sound one."""
 
 
-def read_definition(raw: object, *, supports_tasks: bool = False) -> Definition | None:
+def read_definition(raw: object, *, supports_tasks: bool = False) -> ToolDefinition | None:
     """Read one entry of a tool list; None for one without a usable name, which nobody could ever call.
 
     Args:
@@ -79,7 +79,7 @@ def read_definition(raw: object, *, supports_tasks: bool = False) -> Definition 
     title = raw.get("title") or (
         annotations.get("title") if isinstance(annotations, dict) else None
     )
-    return Definition(
+    return ToolDefinition(
         name=name,
         title=_text(title, MAX_NAME_LENGTH),
         description=_text(raw.get("description"), MAX_DESCRIPTION_LENGTH),

@@ -35,7 +35,7 @@ _LONGEST_VALUE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class WordRun:
     """A run of words, all of the same fate."""
 
     change: Change
@@ -43,7 +43,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DiffLine:
     """One value of a tree: added, removed, or changed."""
 
     path: str
@@ -63,9 +63,9 @@ class PartDiff:
     """One part of the definition that is not what it was."""
 
     label: str
-    words: tuple[Words, ...] = ()
+    words: tuple[WordRun, ...] = ()
     """For texts."""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[DiffLine, ...] = ()
     """For schemas, hints and metadata."""
     left_out: int = 0
     """Further lines."""
@@ -95,7 +95,7 @@ def _text(value: object) -> str:
     return show_hidden(value) if isinstance(value, str) else ""
 
 
-def _words(old: str, new: str) -> Iterator[Words]:
+def _words(old: str, new: str) -> Iterator[WordRun]:
     before, after = _WORDS.findall(old), _WORDS.findall(new)
     head = _shared(zip(before, after, strict=False))
     tail = _shared(zip(reversed(before[head:]), reversed(after[head:]), strict=False))
@@ -112,7 +112,7 @@ def _shared(pairs: Iterable[tuple[str, str]]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _compared(before: list[str], after: list[str]) -> Iterator[Words]:
+def _compared(before: list[str], after: list[str]) -> Iterator[WordRun]:
     if not is_comparable(before, after):
         yield from _run("removed", before)
         yield from _run("added", after)
@@ -133,16 +133,16 @@ def is_comparable(before: Sequence[str], after: Sequence[str]) -> bool:
     return sum(count * theirs[word] for word, count in Counter(before).items()) <= MOST_PAIRS
 
 
-def _run(change: Change, words: Sequence[str]) -> Iterator[Words]:
+def _run(change: Change, words: Sequence[str]) -> Iterator[WordRun]:
     if words:
-        yield Words(change=change, text="".join(words))
+        yield WordRun(change=change, text="".join(words))
 
 
-def _lines(old: Any, new: Any) -> Iterator[Line]:
+def _lines(old: Any, new: Any) -> Iterator[DiffLine]:
     before, after = dict(_leaves(old)), dict(_leaves(new))
     for path in dict.fromkeys([*before, *after]):
         if before.get(path) != after.get(path):
-            yield Line(path=path, before=before.get(path, ""), after=after.get(path, ""))
+            yield DiffLine(path=path, before=before.get(path, ""), after=after.get(path, ""))
 
 
 def _leaves(value: Any) -> Iterator[tuple[str, str]]:

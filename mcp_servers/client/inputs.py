@@ -95,7 +95,7 @@ class InputRequired:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class InputAnswers:
     """What goes along when the request is made again."""
 
     by_key: Mapping[str, tuple[AskedInput, InputAnswer]]

@@ -23,7 +23,7 @@ from mcp_servers.client.values import (
     TextPart,
     ToolCallOutcome,
 )
-from workspaces.pictures import Unshowable, clean_picture
+from workspaces.pictures import UnshowablePicture, clean_picture
 from workspaces.redaction import redact_known
 
 MAX_PARTS: Final = 200
@@ -210,7 +210,7 @@ def _picture(data: str, budget: _Budget) -> ContentPart:
         return TextPart(text="[image left out: too large]")
     try:
         picture = clean_picture(data, max_pixels=budget.pixels)
-    except Unshowable as error:
+    except UnshowablePicture as error:
         return TextPart(text=f"[image left out: {error}]")
     budget.pixels -= picture.pixels
     kept = budget.whole(picture.data)

@@ -24,7 +24,7 @@ _DESCENDING: Final = _EACH_KEY | _OTHER_KEYS | _EACH_ITEM | frozenset({"properti
 
 
 @dataclass(slots=True, kw_only=True)
-class Applied:
+class AppliedSubschemas:
     """What one part of a schema applies, by pointers, when it is applied to a value."""
 
     weight: int = 1
@@ -77,7 +77,7 @@ class Applied:
 class Recursion:
     """The parts of a schema that refers to itself."""
 
-    def __init__(self, parts: Mapping[str, Applied], order: Iterable[str]) -> None:
+    def __init__(self, parts: Mapping[str, AppliedSubschemas], order: Iterable[str]) -> None:
         """Take the parts by their pointers.
 
         Args:

@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 from urllib.parse import unquote
 
-from mcp_servers.client.schema_recursion import Applied, Recursion
+from mcp_servers.client.schema_recursion import AppliedSubschemas, Recursion
 
 _DATA_KEYWORDS: Final = frozenset({"const", "enum", "default", "example", "examples"})
 _DEFINITIONS: Final = ("/$defs", "/definitions")
@@ -31,7 +31,7 @@ class UnusableSchema(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class SchemaWork:
     """What a schema asks of its validator."""
 
     once: int
@@ -40,7 +40,7 @@ class Work:
     """Of a schema that refers to itself: how much it is in all depends on the value."""
 
 
-def work_of(schema: dict[str, Any], what: str) -> Work:
+def work_of(schema: dict[str, Any], what: str) -> SchemaWork:
     """How much work a schema makes.
 
     Args:
@@ -63,29 +63,29 @@ def work_of(schema: dict[str, Any], what: str) -> Work:
             work[pointer] = 1 + once * (2 if _UNEVALUATED & parts[pointer].node.keys() else 1)
     except CycleError:
         return _recursive_work(parts, needed, what)
-    return Work(once=work[""])
+    return SchemaWork(once=work[""])
 
 
-def _recursive_work(parts: dict[str, _Part], needed: dict[str, list[str]], what: str) -> Work:
+def _recursive_work(parts: dict[str, _Part], needed: dict[str, list[str]], what: str) -> SchemaWork:
     applied = _applied(parts, needed, what)
     beside = {pointer: one.beside for pointer, one in applied.items()}
     try:
         recursion = Recursion(applied, TopologicalSorter(beside).static_order())
     except CycleError as error:
         raise UnusableSchema(f"its {what} schema refers to itself without an end.") from error
-    return Work(once=max(map(recursion.looks_at, applied)), recursion=recursion)
+    return SchemaWork(once=max(map(recursion.looks_at, applied)), recursion=recursion)
 
 
 def _applied(
     parts: dict[str, _Part], needed: dict[str, list[str]], what: str
-) -> dict[str, Applied]:
+) -> dict[str, AppliedSubschemas]:
     """What each part that is applied to anything applies, from the top on."""
     holders = _holders(parts)
     inside: dict[str, list[str]] = {holder: [] for holder in holders}
     for one in parts.values():
         if one.outer in inside:
             inside[one.outer].append(one.pointer)
-    applied: dict[str, Applied] = {}
+    applied: dict[str, AppliedSubschemas] = {}
     pending = [""]
     while pending:
         pointer = pending.pop()
@@ -101,8 +101,8 @@ def _applied(
 
 def _applied_by(
     part: _Part, needed: list[str], inside: dict[str, list[str]], parts: dict[str, _Part]
-) -> Applied:
-    applied = Applied(weight=2 if _UNEVALUATED & part.node.keys() else 1)
+) -> AppliedSubschemas:
+    applied = AppliedSubschemas(weight=2 if _UNEVALUATED & part.node.keys() else 1)
     if isinstance(properties := part.node.get("properties"), dict):
         applied.named = frozenset(properties)
     for inner, times in Counter(needed).items():

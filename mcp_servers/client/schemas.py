@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.canonical import canonical_json
 from mcp_servers.client.errors import InvalidArguments, InvalidJson
-from mcp_servers.client.schema_work import UnusableSchema, Work, work_of
+from mcp_servers.client.schema_work import SchemaWork, UnusableSchema, work_of
 
 MAX_SCHEMA_BYTES: Final = 64 * 1024
 MAX_SCHEMA_DEPTH: Final = 20
@@ -123,7 +123,7 @@ def _is_quick(raw: bytes, value: object) -> bool:
 
 
 @functools.lru_cache(maxsize=512)
-def _work(schema: bytes) -> Work | None:
+def _work(schema: bytes) -> SchemaWork | None:
     """As `work_of`. None: it was stored before the work of schemas was bounded, and takes too much."""
     try:
         work = work_of(json.loads(schema), "")

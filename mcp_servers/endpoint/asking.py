@@ -37,7 +37,7 @@ UNFIT: Final = "This answer belongs to no open question. Call the tool again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class InputReply:
     """What a client sends along when it makes a call again."""
 
     state: str
@@ -45,7 +45,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenUp:
+class ResumedCall:
     """A call that goes on."""
 
     call_id: UUID
@@ -56,7 +56,7 @@ class NoOpenQuestion(Exception):
     """What a client sends along answers nothing that is open."""
 
 
-class PutAside(SilentCaller):
+class PausingCaller(SilentCaller):
     """A caller that keeps where its call stopped."""
 
     def __init__(self) -> None:
@@ -87,8 +87,8 @@ def ask(
 
 @transaction.atomic
 def take_up(
-    caller: EndpointCaller, tool_id: UUID, arguments: Mapping[str, Any], reply: Reply
-) -> TakenUp:
+    caller: EndpointCaller, tool_id: UUID, arguments: Mapping[str, Any], reply: InputReply
+) -> ResumedCall:
     """Give a server the answers of a person; a question without one is cancelled.
 
     Raises:
@@ -113,10 +113,10 @@ def take_up(
             actor=caller.actor,
             content=given.content if action is InputAction.ACCEPT else None,
         )
-    return TakenUp(call_id=call_id, checkpoint=kept["checkpoint"])
+    return ResumedCall(call_id=call_id, checkpoint=kept["checkpoint"])
 
 
-def _answer_in(reply: Reply, row: InputRequest) -> mcp_types.ElicitResult:
+def _answer_in(reply: InputReply, row: InputRequest) -> mcp_types.ElicitResult:
     given = reply.responses.get(str(row.pk))
     if isinstance(given, mcp_types.ElicitResult):
         return given

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from mcp_servers.endpoint.sign_in.reach import CALL, READ
+from mcp_servers.endpoint.sign_in.scopes import CALL, READ
 from mcp_servers.models import ClientSignIn
 from workspaces.actors import Actor, Source
 

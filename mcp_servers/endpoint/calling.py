@@ -18,17 +18,24 @@ from mcp_servers.client.errors import (
 )
 from mcp_servers.client.hidden_text import strip_hidden_json
 from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
-from mcp_servers.endpoint.asking import UNFIT, NoOpenQuestion, PutAside, Reply, ask, take_up
+from mcp_servers.endpoint.asking import (
+    UNFIT,
+    InputReply,
+    NoOpenQuestion,
+    PausingCaller,
+    ask,
+    take_up,
+)
 from mcp_servers.endpoint.content import as_block, as_text
 from mcp_servers.endpoint.offering import ASKS, find
-from mcp_servers.endpoint.unknown import find_unoffered, tell_unknown
+from mcp_servers.endpoint.unknown_names import find_unoffered, tell_unknown
 from mcp_servers.gate import call_tool, refuse_unoffered
 from workspaces.database import in_database
 from workspaces.errors import Conflict, DomainError
 
 if TYPE_CHECKING:
     from mcp_servers.endpoint.callers import EndpointCaller
-    from mcp_servers.endpoint.offering import Found
+    from mcp_servers.endpoint.offering import FoundTool
 
 
 async def call(
@@ -37,7 +44,7 @@ async def call(
     arguments: Mapping[str, Any],
     *,
     can_be_asked: bool = False,
-    reply: Reply | None = None,
+    reply: InputReply | None = None,
 ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
     """Call the tool that the client knows by this name. What a rule or the server refuses is a result with an error.
 
@@ -52,7 +59,7 @@ async def call(
     found = await in_database(find, caller, name)
     if found is None:
         return await in_database(_refuse, caller, name, arguments)
-    aside, call_id, checkpoint = PutAside(), uuid7(), None
+    aside, call_id, checkpoint = PausingCaller(), uuid7(), None
     try:
         if reply is not None:
             taken_up = await in_database(take_up, caller, found.tool_id, arguments, reply)
@@ -111,7 +118,7 @@ def _unknown(name: str) -> MCPError:
     return MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
 
 
-def as_wire(outcome: ToolCallOutcome, found: Found) -> mcp_types.CallToolResult:
+def as_wire(outcome: ToolCallOutcome, found: FoundTool) -> mcp_types.CallToolResult:
     """An outcome as `tools/call` answers it."""
     content = [as_block(part, found.server_id, found.addresses) for part in outcome.content]
     if outcome.message:

@@ -27,9 +27,9 @@ from mcp.server.auth.provider import construct_redirect_uri
 
 from mcp_servers.endpoint.callers import widest_caller
 from mcp_servers.endpoint.offering import count_offers
-from mcp_servers.endpoint.sign_in import clients, grants, metadata, reach, redirects
-from mcp_servers.endpoint.sign_in.grants import Asked
-from mcp_servers.endpoint.sign_in.handling import Handled, handle_query
+from mcp_servers.endpoint.sign_in import clients, grants, metadata, redirects, scopes
+from mcp_servers.endpoint.sign_in.grants import AuthorizationRequest
+from mcp_servers.endpoint.sign_in.handling import HandlerResponse, handle_query
 from mcp_servers.endpoint.sign_in.provider import Provider
 from mcp_servers.models import KnownVia
 from mcp_servers.registry.limits import count_up
@@ -58,7 +58,7 @@ _SALT: Final = "mcp_servers.client_sign_in"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WhyNot:
+class ConsentRefusal:
     """Why a client cannot be let in, and what to do."""
 
     reason: str
@@ -102,7 +102,9 @@ def authorize(request: WorkspaceRequest) -> HttpResponse:
     return _page(request, asked, params, member.workspace)
 
 
-def _read(request: WorkspaceRequest, params: Mapping[str, str]) -> tuple[Asked | None, Handled]:
+def _read(
+    request: WorkspaceRequest, params: Mapping[str, str]
+) -> tuple[AuthorizationRequest | None, HandlerResponse]:
     """What the client asks for, if its request is in order."""
     provider = Provider(
         actor=request.actor,
@@ -119,7 +121,7 @@ def _read(request: WorkspaceRequest, params: Mapping[str, str]) -> tuple[Asked |
 
 def _answered(
     request: WorkspaceRequest,
-    asked: Asked,
+    asked: AuthorizationRequest,
     params: Mapping[str, str],
     workspace: Workspace,
     user: User,
@@ -131,7 +133,7 @@ def _answered(
         grants.refuse(asked=asked, workspace=workspace, actor=request.actor)
         return _back(_denied_at(request, asked))
     scope = request.POST.get("reach", "")
-    if request.POST.get("answer") != "allow" or scope not in dict(reach.offered(asked.scopes)):
+    if request.POST.get("answer") != "allow" or scope not in dict(scopes.offered(asked.scopes)):
         return None
     code = grants.allow(
         asked=asked, workspace=workspace, scopes=[scope], user=user, actor=request.actor
@@ -140,9 +142,12 @@ def _answered(
 
 
 def _page(
-    request: WorkspaceRequest, asked: Asked, params: Mapping[str, str], workspace: Workspace
+    request: WorkspaceRequest,
+    asked: AuthorizationRequest,
+    params: Mapping[str, str],
+    workspace: Workspace,
 ) -> HttpResponse:
-    choices = reach.offered(asked.scopes)
+    choices = scopes.offered(asked.scopes)
     context: dict[str, Any] = {
         "client": asked.client,
         "client_host": redirects.host_of(asked.client.client_id)
@@ -153,7 +158,7 @@ def _page(
         "is_on_this_computer": redirects.is_on_this_computer(asked.redirect_uri),
         "choices": choices,
         "tools": count_offers(widest_caller(request.actor, workspace)),
-        "chosen": choices[-1][0] if set(asked.scopes or ()) == {reach.CALL} else choices[0][0],
+        "chosen": choices[-1][0] if set(asked.scopes or ()) == {scopes.CALL} else choices[0][0],
         "params": params,
         "page": _page_mark(request, params),
         "was_answered": request.method == "POST",
@@ -166,14 +171,18 @@ def _page(
 
 
 def _failed(
-    request: WorkspaceRequest, reason: str, *, handled: Handled | None = None, status: int = 400
+    request: WorkspaceRequest,
+    reason: str,
+    *,
+    handled: HandlerResponse | None = None,
+    status: int = 400,
 ) -> HttpResponse:
     back = handled.headers.get("location", "") if handled is not None else ""
     told = dict(parse_qsl(urlsplit(back).query))
     if handled is not None and handled.body:
         told = json.loads(handled.body)
     details = str(told.get("error_description") or "")
-    why = WhyNot(
+    why = ConsentRefusal(
         reason=reason,
         remedy=_("Nothing was allowed. Start again from your client, and update it if that fails."),
     )
@@ -181,16 +190,18 @@ def _failed(
     return render(request, "mcp_servers/client_sign_in_failed.html", context, status=status)
 
 
-def _not_possible(request: WorkspaceRequest, asked: Asked, why: WhyNot) -> HttpResponse:
+def _not_possible(
+    request: WorkspaceRequest, asked: AuthorizationRequest, why: ConsentRefusal
+) -> HttpResponse:
     context = {"client": asked.client, "why": why, "back": _denied_at(request, asked)}
     return render(request, "mcp_servers/client_sign_in_failed.html", context, status=403)
 
 
-def _no_member(user: User, slug: str) -> WhyNot:
+def _no_member(user: User, slug: str) -> ConsentRefusal:
     if (suspended := find_suspension(user, slug=slug)) is not None:
         reason, remedy = words_of_suspension(suspended)
-        return WhyNot(reason=reason, remedy=remedy)
-    return WhyNot(
+        return ConsentRefusal(reason=reason, remedy=remedy)
+    return ConsentRefusal(
         reason=_("%(email)s is not a member of the workspace “%(slug)s”.")
         % {"email": user.email, "slug": slug},
         remedy=_(
@@ -200,9 +211,9 @@ def _no_member(user: User, slug: str) -> WhyNot:
     )
 
 
-def _not_allowed(request: WorkspaceRequest, workspace: Workspace) -> WhyNot:
+def _not_allowed(request: WorkspaceRequest, workspace: Workspace) -> ConsentRefusal:
     may_set = has_permission(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
-    return WhyNot(
+    return ConsentRefusal(
         reason=_("%(name)s does not let other MCP clients in.") % {"name": workspace.name},
         remedy=_(
             "You can allow it in the rules of the workspace. Then start again from your client."
@@ -234,12 +245,12 @@ def _digest(params: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(sorted(params.items())).encode()).hexdigest()
 
 
-def _denied_at(request: WorkspaceRequest, asked: Asked) -> str:
+def _denied_at(request: WorkspaceRequest, asked: AuthorizationRequest) -> str:
     told = "The person did not let the client in."
     return _return_address(request, asked, error="access_denied", error_description=told)
 
 
-def _return_address(request: WorkspaceRequest, asked: Asked, **told: str) -> str:
+def _return_address(request: WorkspaceRequest, asked: AuthorizationRequest, **told: str) -> str:
     """Where the client waits, with an answer. Source: RFC 9207, section 2."""
     state = {"state": asked.state} if asked.state is not None else {}
     issuer = metadata.origin_of(request)

@@ -14,7 +14,7 @@ from mcp_servers.client.hidden_text import strip_hidden, strip_hidden_json
 from mcp_servers.client.tool_names import NamedTool, may_name, name_tools
 from mcp_servers.client.values import Effect
 from mcp_servers.endpoint.addresses import Addresses
-from mcp_servers.endpoint.chosen import servers_of
+from mcp_servers.endpoint.client_servers import servers_of
 from mcp_servers.endpoint.paging import PAGE
 from mcp_servers.models import McpTool
 from mcp_servers.registry.consent import call_rules, permissions, policy
@@ -29,7 +29,7 @@ ASKS: Final = "In Trellis a person approves each call of this tool, so calls fro
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class EndpointTool:
     """One tool under the name that the client knows."""
 
     name: str
@@ -67,7 +67,7 @@ class OfferedTools:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundTool:
     """The tool that a client means by a name, and how addresses of resources are told to it."""
 
     tool_id: UUID
@@ -76,7 +76,7 @@ class Found:
     addresses: Addresses
 
 
-def offers_for(caller: EndpointCaller) -> list[Offer]:
+def offers_for(caller: EndpointCaller) -> list[EndpointTool]:
     """What this client may use now, by name. Five statements."""
     rules = call_rules.PersonRules(
         call_rules.enabled_rules(caller.workspace_id), call_rules.role_of(caller.actor)
@@ -101,7 +101,7 @@ def offers_for(caller: EndpointCaller) -> list[Offer]:
         return _asks_first(tool, remembered, rules.every_call(tool))
 
     return [
-        Offer(name, tool, asks_first(tool))
+        EndpointTool(name, tool, asks_first(tool))
         for name, tool in sorted((name, by_id[tool_id]) for name, tool_id in names.items())
         if _may_be_called(tool, reads_only=caller.reads_only) and not rules.why_blocked(tool)
     ]
@@ -117,7 +117,7 @@ def count_offers(caller: EndpointCaller) -> OfferedTools:
     )
 
 
-def find(caller: EndpointCaller, name: str) -> Found | None:
+def find(caller: EndpointCaller, name: str) -> FoundTool | None:
     """The tool with this name among those that could be offered, without looking at all others. Two statements.
 
     What rules, its person and the client's token say of it, the gate knows.
@@ -136,10 +136,12 @@ def find(caller: EndpointCaller, name: str) -> Found | None:
     if tool_id is None:
         return None
     named, definition_hash = rows[tool_id]
-    return Found(tool_id, definition_hash, named.server_id, Addresses(servers))
+    return FoundTool(tool_id, definition_hash, named.server_id, Addresses(servers))
 
 
-def page_after(offers: Sequence[Offer], cursor: str) -> tuple[Sequence[Offer], str | None]:
+def page_after(
+    offers: Sequence[EndpointTool], cursor: str
+) -> tuple[Sequence[EndpointTool], str | None]:
     """The tools after this name, and the cursor of the next page; None: there is none."""
     start = bisect_right(offers, cursor, key=lambda offer: offer.name) if cursor else 0
     page = offers[start : start + PAGE]

@@ -35,7 +35,7 @@ def cursor_after(row: Any) -> str:
     return str(row.pk.hex)
 
 
-def fitting(told: Sequence[BaseModel]) -> int:
+def count_fitting(told: Sequence[BaseModel]) -> int:
     """How many entries from the first on fit into one answer. At least one: a list has to go on."""
     left = MOST_BYTES
     for number, entry in enumerate(told):

@@ -19,10 +19,10 @@ from mcp_servers.client.hidden_text import strip_hidden
 from mcp_servers.client.tool_names import NamedTool, may_name, name_tools
 from mcp_servers.client.values import PromptRequest
 from mcp_servers.endpoint.addresses import Addresses
-from mcp_servers.endpoint.chosen import servers_of
+from mcp_servers.endpoint.client_servers import servers_of
 from mcp_servers.endpoint.content import as_block
-from mcp_servers.endpoint.paging import PAGE, fitting
-from mcp_servers.endpoint.unknown import tell_unknown
+from mcp_servers.endpoint.paging import PAGE, count_fitting
+from mcp_servers.endpoint.unknown_names import tell_unknown
 from mcp_servers.gate import get_prompt
 from mcp_servers.models import McpPrompt, McpResource
 from mcp_servers.registry.specs import connection_spec
@@ -51,7 +51,7 @@ def list_prompts(caller: EndpointCaller, cursor: str) -> tuple[list[mcp_types.Pr
     page = named[start : start + PAGE]
     rows = _usable(caller).in_bulk([prompt_id for _name, prompt_id in page])
     told = [_as_wire(name, rows[prompt_id]) for name, prompt_id in page if prompt_id in rows]
-    fits = fitting(told)
+    fits = count_fitting(told)
     if fits < len(told):
         return told[:fits], told[fits - 1].name
     return told, page[-1][0] if start + PAGE < len(named) else None

@@ -21,10 +21,10 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_servers.client.errors import ChangesRefused
 from mcp_servers.endpoint import prompts, resources
-from mcp_servers.endpoint.asking import Reply
+from mcp_servers.endpoint.asking import InputReply
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
-from mcp_servers.endpoint.paging import fitting
+from mcp_servers.endpoint.paging import count_fitting
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 from workspaces.product import NAME, VERSION
@@ -45,7 +45,7 @@ MOST_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(slots=True)
-class Answer:
+class EndpointResponse:
     """What goes back to the client."""
 
     status: int = 500
@@ -63,14 +63,14 @@ class _Exchange:
 
 async def answer(
     caller: EndpointCaller, *, headers: Sequence[tuple[bytes, bytes]], body: bytes
-) -> tuple[Answer, bool]:
+) -> tuple[EndpointResponse, bool]:
     """Answer one request. The second value tells that the client's token does not allow what it asked for.
 
     Args:
         headers: of the request, with names in lower case.
     """
     exchange = _Exchange(caller)
-    given = Answer()
+    given = EndpointResponse()
     manager = StreamableHTTPSessionManager(
         _server(), stateless=True, json_response=True, max_request_body_size=MOST_BYTES
     )
@@ -154,7 +154,7 @@ async def _list(
     offers = await in_database(offers_for, _exchange_of(context).caller)
     page, following = page_after(offers, _cursor_in(params))
     told = [offer.as_wire() for offer in page]
-    fits = fitting(told)
+    fits = count_fitting(told)
     if fits < len(told):
         following = page[fits - 1].name
     return mcp_types.ListToolsResult(tools=told[:fits], next_cursor=following)
@@ -166,7 +166,7 @@ async def _call(
     exchange = _exchange_of(context)
     reply = None
     if params.request_state is not None:
-        reply = Reply(state=params.request_state, responses=params.input_responses or {})
+        reply = InputReply(state=params.request_state, responses=params.input_responses or {})
     try:
         return await call(
             exchange.caller,

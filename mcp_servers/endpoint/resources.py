@@ -22,9 +22,9 @@ from mcp_servers.client.values import (
     TextPart,
 )
 from mcp_servers.endpoint.addresses import Addresses
-from mcp_servers.endpoint.chosen import servers_of
-from mcp_servers.endpoint.paging import cursor_after, fitting, rows_after
-from mcp_servers.endpoint.unknown import tell_unknown
+from mcp_servers.endpoint.client_servers import servers_of
+from mcp_servers.endpoint.paging import count_fitting, cursor_after, rows_after
+from mcp_servers.endpoint.unknown_names import tell_unknown
 from mcp_servers.gate import read_resource
 from mcp_servers.models import McpResource
 from workspaces.database import in_database
@@ -119,7 +119,7 @@ def _fitting(
     told: list[Entry], rows: list[McpResource], following: str | None
 ) -> tuple[list[Entry], str | None]:
     """As many as one answer holds, and where the next one goes on."""
-    fits = fitting(told)
+    fits = count_fitting(told)
     return told[:fits], following if fits == len(told) else cursor_after(rows[fits - 1])
 
 

@@ -6,7 +6,7 @@ from celery import shared_task
 from celery.schedules import crontab
 from django.utils.translation import gettext_lazy as _
 
-from mcp_servers.endpoint import unanswered
+from mcp_servers.endpoint import unanswered_questions
 from mcp_servers.endpoint.sign_in import clients, ending
 from workspaces.process.schedules import scheduled
 
@@ -23,4 +23,4 @@ def forget_ended_sign_ins() -> None:
 @scheduled(crontab(minute=53), _("Record the end of calls that no client answered"))
 def end_unanswered_calls() -> None:
     """Record the end of calls whose client never came back with an answer."""
-    unanswered.end_unanswered()
+    unanswered_questions.end_unanswered()

@@ -6,13 +6,13 @@ from django.urls import path
 
 from mcp_servers.endpoint import consent
 from mcp_servers.endpoint.sign_in import views as sign_in
-from mcp_servers.endpoint.views import Endpoint
+from mcp_servers.endpoint.views import EndpointView
 
 _ABOUT = ".well-known/oauth-protected-resource/w/<slug:name>/mcp"
 """Not `workspace_slug`: it says the same whether there is such a workspace or not."""
 
 urlpatterns = [
-    path("w/<slug:workspace_slug>/mcp/", Endpoint.as_view(), name="mcp_endpoint"),
+    path("w/<slug:workspace_slug>/mcp/", EndpointView.as_view(), name="mcp_endpoint"),
     path(f"{_ABOUT}/", sign_in.describe_endpoint, name="mcp_about_endpoint"),
     path(_ABOUT, sign_in.describe_endpoint, name="mcp_about_endpoint_short"),
     path(

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from mcp_servers.client.connections.runtime import run_sync
 from mcp_servers.endpoint.callers import EndpointCaller, caller_of
 from mcp_servers.endpoint.protocol import answer
-from mcp_servers.endpoint.sign_in import reach
+from mcp_servers.endpoint.sign_in import scopes
 from mcp_servers.endpoint.sign_in.grants import authenticate
 from mcp_servers.endpoint.sign_in.metadata import resource_metadata_at
 from mcp_servers.models import ClientSignIn
@@ -57,11 +57,11 @@ class EndpointAuthentication(ApiTokenAuthentication):
         """Source: RFC 9728, section 5.1; MCP specification, "Authorization": Scope Selection Strategy."""
         slug = request.parser_context["kwargs"]["workspace_slug"]
         error = "invalid_token" if request.headers.get("Authorization") else ""
-        return _challenge(request, slug, reach.ALL, error)
+        return _challenge(request, slug, scopes.ALL, error)
 
 
 @extend_schema(exclude=True)
-class Endpoint(APIView):
+class EndpointView(APIView):
     """Streamable HTTP without sessions: one POST, one answer. Other methods are 405."""
 
     authentication_classes = (EndpointAuthentication,)
@@ -103,7 +103,7 @@ class Endpoint(APIView):
                 response[name] = value
         if lacks_scope:
             response["WWW-Authenticate"] = _challenge(
-                request, workspace_slug, reach.CALL, "insufficient_scope"
+                request, workspace_slug, scopes.CALL, "insufficient_scope"
             )
         response["Cache-Control"] = "no-store"
         return response

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     import mcp_types
 
     from mcp_servers.client.decisions import PolicyDecision, RuleDecision
-    from mcp_servers.client.inputs import Answers, CallListener, InputRequired, TaskStarted
+    from mcp_servers.client.inputs import CallListener, InputAnswers, InputRequired, TaskStarted
     from mcp_servers.client.spec import ConnectionSpec
 
 logger = logging.getLogger(__name__)
@@ -184,7 +184,7 @@ class GatedCall(ServerOperation[ToolCallOutcome]):
         return self.caller.standing()
 
     async def send(
-        self, spec: ConnectionSpec, answers: Answers | None, listener: CallListener
+        self, spec: ConnectionSpec, answers: InputAnswers | None, listener: CallListener
     ) -> mcp_types.CallToolResult | InputRequired | TaskStarted:
         permit = calls.mint_permit(
             call_id=self.request.call_id,
@@ -376,7 +376,7 @@ class GatedCall(ServerOperation[ToolCallOutcome]):
             return None
         request = self.request
         role = call_rules.role_of(request.actor)
-        call = call_rules.called(self.tool, request.arguments, role)
+        call = call_rules.matched_call(self.tool, request.arguments, role)
         return call_rules.decide(call_rules.enabled_rules(request.workspace_id), call)
 
     def _unknown_destinations(self) -> tuple[str, ...]:

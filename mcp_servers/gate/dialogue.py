@@ -25,10 +25,10 @@ from audit.services import EntryDraft, Ref, record
 from mcp_servers.client.canonical import JsonValue
 from mcp_servers.client.errors import InputMissing
 from mcp_servers.client.inputs import (
-    Answers,
     AskedInput,
     InputAction,
     InputAnswer,
+    InputAnswers,
     InputKind,
     InputRequired,
 )
@@ -36,7 +36,7 @@ from mcp_servers.client.self_description import clean_question, names_a_secret
 from mcp_servers.gate.checkpoints import InputCheckpoint, OpenQuestion
 from mcp_servers.models import InputRequest, InputStatus, SamplingPolicy
 from mcp_servers.registry import elicitation, sampling
-from mcp_servers.registry.elicitation.checks import Unaskable
+from mcp_servers.registry.elicitation.checks import InvalidInputRequest
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 from workspaces.redaction import redact_known
@@ -70,7 +70,7 @@ class Dialogue:
 
     def __init__(
         self,
-        origin: elicitation.Origin,
+        origin: elicitation.QuestionOrigin,
         *,
         spec: ConnectionSpec,
         caller: CallerOnItsLoop,
@@ -108,7 +108,7 @@ class Dialogue:
 
     async def answer_round(
         self, required: InputRequired, *, rounds: int, can_wait_elsewhere: bool
-    ) -> Answers:
+    ) -> InputAnswers:
         """Answer all that a call ended with, so that it can be made again.
 
         Raises:
@@ -125,7 +125,7 @@ class Dialogue:
             await self._caller.checkpointed(checkpoint.as_text())
             raise InputMissing
         answers = await asyncio.gather(*(self._answer_of(put) for put in putting))
-        return Answers(
+        return InputAnswers(
             by_key={
                 put.asked.key: (put.asked, answer)
                 for put, answer in zip(putting, answers, strict=True)
@@ -133,7 +133,7 @@ class Dialogue:
             state=required.state,
         )
 
-    async def resume(self, checkpoint: InputCheckpoint) -> Answers:
+    async def resume(self, checkpoint: InputCheckpoint) -> InputAnswers:
         """The answers to what a checkpoint left open.
 
         Raises:
@@ -148,7 +148,7 @@ class Dialogue:
                 raise InputMissing
             putting.append(_Put(asked=question.as_asked(), answer=question.as_answer(), row=row))
         answers = await asyncio.gather(*(self._answer_of(put) for put in putting))
-        return Answers(
+        return InputAnswers(
             by_key={
                 put.asked.key: (put.asked, answer)
                 for put, answer in zip(putting, answers, strict=True)
@@ -195,18 +195,18 @@ class Dialogue:
         asked = await asyncio.to_thread(clean_question, asked, workspace_id)
         try:
             if names_a_secret(asked.url, workspace_id):
-                raise Unaskable(_("its link holds a secret of this workspace."))
+                raise InvalidInputRequest(_("its link holds a secret of this workspace."))
             if asked.kind is InputKind.SAMPLING:
                 return await self._put_sampling(asked)
             return _Put(asked=asked, row=await self._open(asked))
-        except (Unaskable, sampling.Unsampled) as error:
+        except (InvalidInputRequest, sampling.SamplingRefused) as error:
             reason = str(error)
             await in_database(elicitation.turn_away, asked, self._origin, reason)
             return _Put(asked=asked, answer=InputAnswer(action=InputAction.CANCEL, reason=reason))
 
     async def _open(self, asked: AskedInput) -> InputRequest:
         if not self._can_ask and not (self._can_put_aside and asked.kind is InputKind.FORM):
-            raise Unaskable(_("nobody is there to be asked."))
+            raise InvalidInputRequest(_("nobody is there to be asked."))
         self.has_asked = True
         row = await in_database(
             partial(
@@ -223,10 +223,10 @@ class Dialogue:
     async def _put_sampling(self, asked: AskedInput) -> _Put:
         server = self._origin.server
         if server.sampling == SamplingPolicy.OFF:
-            raise sampling.Unsampled("This server may not ask the model.")
+            raise sampling.SamplingRefused("This server may not ask the model.")
         sampling.read_task(asked.params, server=server, bud=self._bud)
         if await in_database(sampling.budget_left, server) <= 0:
-            raise sampling.Unsampled("The budget for today is used up.")
+            raise sampling.SamplingRefused("The budget for today is used up.")
         self.has_asked = True
         if server.sampling == SamplingPolicy.AUTO and not sampling.names_other_context(
             asked.params
@@ -273,7 +273,7 @@ class Dialogue:
         try:
             async with asyncio.timeout(sampling.SECONDS):
                 result = await sampling.model()(task)
-        except (TimeoutError, DomainError, sampling.Unsampled):
+        except (TimeoutError, DomainError, sampling.SamplingRefused):
             logger.info("sampling_failed", exc_info=True)
             await in_database(self._note_sampling, row, None)
             return InputAnswer(action=InputAction.CANCEL, reason="The model did not answer.")

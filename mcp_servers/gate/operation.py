@@ -24,7 +24,7 @@ from audit.services import prepare as prepare_entry
 from mcp_servers.client.canonical import as_sent, canonical_json
 from mcp_servers.client.connections import calls
 from mcp_servers.client.errors import CallRefused, CallTakenOver
-from mcp_servers.client.inputs import Answers, CallLimits, CallListener
+from mcp_servers.client.inputs import CallLimits, CallListener, InputAnswers
 from mcp_servers.client.values import GateOutcome, GateRequest, Outcome
 from mcp_servers.gate.caller import CallerOnItsLoop, SilentCaller, Standing
 from mcp_servers.gate.resolving import may_still_enter
@@ -330,10 +330,10 @@ class ServerOperation(Operation[Out]):
         return self.found
 
     @property
-    def origin(self) -> elicitation.Origin:
+    def origin(self) -> elicitation.QuestionOrigin:
         """Where a question of the server comes from."""
         request = self.request
-        return elicitation.Origin(
+        return elicitation.QuestionOrigin(
             call_id=request.call_id,
             server=self.server,
             tool_name=self.name[:256],
@@ -372,7 +372,7 @@ class ServerOperation(Operation[Out]):
 
     @abstractmethod
     async def send(
-        self, spec: ConnectionSpec, answers: Answers | None, listener: CallListener
+        self, spec: ConnectionSpec, answers: InputAnswers | None, listener: CallListener
     ) -> Any:
         """Send it, once."""
 

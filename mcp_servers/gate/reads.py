@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import mcp_types
 
-    from mcp_servers.client.inputs import Answers, CallListener, InputRequired
+    from mcp_servers.client.inputs import CallListener, InputAnswers, InputRequired
     from mcp_servers.client.spec import ConnectionSpec
 
 MAX_URI_LENGTH: Final = 2048
@@ -152,7 +152,7 @@ class ResourceRead(_Read[ResourceOutcome]):
         return today.spec
 
     async def send(
-        self, spec: ConnectionSpec, answers: Answers | None, listener: CallListener
+        self, spec: ConnectionSpec, answers: InputAnswers | None, listener: CallListener
     ) -> mcp_types.ReadResourceResult | InputRequired:
         return await calls.read_resource(
             spec,
@@ -206,7 +206,7 @@ class PromptFetch(_Read[PromptOutcome]):
         return today.spec
 
     async def send(
-        self, spec: ConnectionSpec, answers: Answers | None, listener: CallListener
+        self, spec: ConnectionSpec, answers: InputAnswers | None, listener: CallListener
     ) -> mcp_types.GetPromptResult | InputRequired:
         return await calls.get_prompt(
             spec,

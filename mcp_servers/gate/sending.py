@@ -19,10 +19,10 @@ from mcp_servers.client.connections import calls
 from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.errors import CallTakenOver, ConnectionFailed, InputMissing
 from mcp_servers.client.inputs import (
-    Answers,
     AskedInput,
     CallLimits,
     InputAction,
+    InputAnswers,
     InputKind,
     InputRequired,
     TaskStarted,
@@ -87,7 +87,7 @@ class Exchange:
     async def run(self, checkpoint: Checkpoint | None) -> Any:
         """The server's result, from the beginning or from a checkpoint."""
         operation = self._operation
-        answers: Answers | None = None
+        answers: InputAnswers | None = None
         rounds = 0
         operation.has_checkpoint = checkpoint is not None
         if isinstance(checkpoint, SignInCheckpoint):
@@ -133,7 +133,7 @@ class Exchange:
                 got, rounds=rounds, can_wait_elsewhere=operation.can_wait_elsewhere
             )
 
-    async def _send(self, spec: ConnectionSpec, answers: Answers | None) -> Any:
+    async def _send(self, spec: ConnectionSpec, answers: InputAnswers | None) -> Any:
         """Send it; once more after a lost session, if it may be repeated, and once more after a link was visited.
 
         Raises:

@@ -20,7 +20,7 @@ from mcp_servers.models import OAUTH_TYPES, AuthType, InputStatus
 from mcp_servers.models.hosting import note_lost_sign_in, provider_of
 from mcp_servers.oauth.grants import is_renewed_since, person_of, want_scope
 from mcp_servers.oauth.values import Challenge, scopes_of
-from mcp_servers.registry.elicitation.checks import Unaskable
+from mcp_servers.registry.elicitation.checks import InvalidInputRequest
 from mcp_servers.registry.elicitation.sign_ins import (
     MOST_SIGN_INS,
     OWN,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcp_servers.gate.dialogue import Dialogue
     from mcp_servers.gate.operation import ServerOperation
     from mcp_servers.models import InputRequest, McpServer
-    from mcp_servers.registry.elicitation import Origin
+    from mcp_servers.registry.elicitation import QuestionOrigin
 
 T = TypeVar("T")
 What = TypeVar("What")
@@ -155,7 +155,7 @@ class SigningIn:
             row = await self._dialogue.ask_to_sign_in(
                 lambda: open_sign_in(wanted, self._origin, since=since)
             )
-        except Unaskable as error:
+        except InvalidInputRequest as error:
             raise lost_again(self._origin.server) from error
         if row is not None:
             if operation.can_wait_elsewhere:
@@ -203,7 +203,9 @@ class SigningIn:
         return _sign_in_for(self._origin.server, self._operation.spec, reason, scopes)
 
 
-async def sign_in_first(origin: Origin, spec: ConnectionSpec, caller: CallerOnItsLoop) -> None:
+async def sign_in_first(
+    origin: QuestionOrigin, spec: ConnectionSpec, caller: CallerOnItsLoop
+) -> None:
     """Ask for a sign-in before anybody is asked to approve a call that cannot run without it.
 
     Returns only if somebody has signed in meanwhile, so that the call may be admitted now.
@@ -218,14 +220,14 @@ async def sign_in_first(origin: Origin, spec: ConnectionSpec, caller: CallerOnIt
     since = await in_database(database_now)
     try:
         row = await in_database(partial(open_sign_in, wanted, origin, since=since))
-    except Unaskable as error:
+    except InvalidInputRequest as error:
         raise lost_again(origin.server) from error
     if row is not None:
         raise InputMissing(_("Someone has to sign in first."))
     await caller.checkpointed("")
 
 
-def why_nobody_signed_in(origin: Origin) -> str | None:
+def why_nobody_signed_in(origin: QuestionOrigin) -> str | None:
     """Why the last sign-in that a call asked for did not come about; None: it did, or none was asked for."""
     row = sign_ins_of(origin).last()
     words = _WORDS_OF.get(str(row.status)) if row is not None else None

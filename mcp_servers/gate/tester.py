@@ -50,7 +50,7 @@ def find_tool(workspace_id: UUID, tool_id: UUID, actor: Actor) -> McpTool | None
 def decide_on(tool: McpTool, arguments: Mapping[str, JsonValue], actor: Actor) -> PolicyDecision:
     """What policy and the workspace's call rules say of this call, before anybody's own "always"."""
     facts = facts_of_call(tool, arguments)
-    call = call_rules.called(tool, arguments, call_rules.role_of(actor))
+    call = call_rules.matched_call(tool, arguments, call_rules.role_of(actor))
     ruled = call_rules.decide(call_rules.enabled_rules(tool.workspace_id), call)
     return policy.apply_rule(policy.decide(facts), facts, ruled)
 

@@ -25,7 +25,7 @@ from mcp_servers.klavis.models import (
     KlavisDialect,
     KlavisInstance,
 )
-from mcp_servers.klavis.shapes import OfferedServer
+from mcp_servers.klavis.shapes import KlavisServer
 from workspaces import outbound
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
@@ -246,7 +246,7 @@ def _read_key(text: str | None) -> str | None:
     return key
 
 
-def _entry(offer: OfferedServer, workspace_id: UUID) -> dict[str, Any]:
+def _entry(offer: KlavisServer, workspace_id: UUID) -> dict[str, Any]:
     return {
         "name": clean_text(offer.name)[:200],
         "description": clean_text(redact_known(offer.description, workspace_id=workspace_id))[:500],

@@ -11,7 +11,7 @@ from mcp_servers.klavis import installing, removals
 from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemoval
 from mcp_servers.pages.admin.common import ReadOnlyAdmin
 from workspaces.pages.model_admin import actor_of
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 
 
 @admin.register(KlavisAccount)
@@ -53,7 +53,7 @@ class KlavisInstanceAdmin(ReadOnlyAdmin):
         done=ngettext_lazy(
             "%(count)s hosted server uninstalled.", "%(count)s hosted servers uninstalled.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Uninstall %(count)s hosted server?", "Uninstall %(count)s hosted servers?", "count"
             ),
@@ -82,7 +82,7 @@ class KlavisRemovalAdmin(ReadOnlyAdmin):
         done=ngettext_lazy(
             "%(count)s deletion given up.", "%(count)s deletions given up.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Give up %(count)s deletion?", "Give up %(count)s deletions?", "count"
             ),

@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.connections import runtime
 from mcp_servers.klavis.client import KlavisApi, api_for, find_dialect
-from mcp_servers.klavis.errors import KeyRefused, Unavailable
-from mcp_servers.klavis.http import TOTAL_SECONDS, Connection, KlavisHttp
+from mcp_servers.klavis.errors import KeyRefused, KlavisUnavailable
+from mcp_servers.klavis.http import TOTAL_SECONDS, KlavisCredentials, KlavisHttp
 from mcp_servers.klavis.models import KlavisAccount, KlavisDialect
 from workspaces.errors import Conflict
 
@@ -57,9 +57,9 @@ def usable_account(workspace_id: UUID) -> KlavisAccount:
     return account
 
 
-def connection_of(account: KlavisAccount) -> Connection:
+def connection_of(account: KlavisAccount) -> KlavisCredentials:
     """Where the account is, with its key."""
-    return Connection(
+    return KlavisCredentials(
         base_url=account.base_url, api_key=account.api_key.reveal("asking the hosted MCP provider")
     )
 
@@ -93,7 +93,7 @@ def run(work: Awaitable[T]) -> T:
     """Wait for something that is asked of the provider, for a bounded time.
 
     Raises:
-        Unavailable: it took too long.
+        KlavisUnavailable: it took too long.
     """
 
     async def bounded() -> T:
@@ -102,7 +102,7 @@ def run(work: Awaitable[T]) -> T:
     try:
         return runtime.run_sync(bounded(), WAIT_SECONDS)
     except TimeoutError:
-        raise Unavailable(kind="timeout") from None
+        raise KlavisUnavailable(kind="timeout") from None
 
 
 def dialect_of(account: KlavisAccount) -> str:

@@ -12,7 +12,13 @@ from urllib.parse import quote
 import pydantic
 
 from mcp_servers.klavis import shapes
-from mcp_servers.klavis.errors import KlavisError, NotAccepted, NotOffered, NotThere, Unreadable
+from mcp_servers.klavis.errors import (
+    KlavisAnswerUnreadable,
+    KlavisError,
+    NotAccepted,
+    NotOffered,
+    NotThere,
+)
 from mcp_servers.klavis.http import KlavisHttp
 
 PLATFORM: Final = "trellis"
@@ -24,7 +30,7 @@ S = TypeVar("S", bound=pydantic.BaseModel)
 class KlavisApi(Protocol):
     """What we ask of the provider. Everything raises KlavisError."""
 
-    async def catalogue(self) -> list[shapes.OfferedServer]:
+    async def catalogue(self) -> list[shapes.KlavisServer]:
         """All services on offer."""
         ...
 
@@ -81,9 +87,9 @@ class _Common:
     def __init__(self, http: KlavisHttp) -> None:
         self._http = http
 
-    async def catalogue(self) -> list[shapes.OfferedServer]:
+    async def catalogue(self) -> list[shapes.KlavisServer]:
         found = _read(shapes.Catalogue, await self._http.ask("GET", "/mcp-server/servers"))
-        return _readable(shapes.OfferedServer, found.servers)
+        return _readable(shapes.KlavisServer, found.servers)
 
     async def create_instance(
         self, *, server_name: str, user_id: str, is_read_only: bool
@@ -226,7 +232,7 @@ def _read(shape: type[S], answer: object) -> S:
     try:
         return shape.model_validate(answer)
     except pydantic.ValidationError:
-        raise Unreadable from None
+        raise KlavisAnswerUnreadable from None
 
 
 def _readable(shape: type[S], items: Sequence[object]) -> list[S]:
@@ -243,10 +249,10 @@ def _readable(shape: type[S], items: Sequence[object]) -> list[S]:
 def _with_id(answer: object) -> shapes.Strata:
     found = _read(shapes.Strata, answer)
     if not found.strata_id:
-        raise Unreadable
+        raise KlavisAnswerUnreadable
     return found
 
 
 def _check_done(answer: object) -> None:
-    if not _read(shapes.Done, answer).success:
+    if not _read(shapes.KlavisResult, answer).success:
         raise KlavisError

@@ -1,13 +1,13 @@
 """What can go wrong with the provider, in words for people. Texts of the provider are in none of them.
 
 KlavisError(McpServersError)
-├── KeyRefused           502  it does not take the key
-├── NotThere             404  it does not know the instance
-├── NotAccepted          422  it does not take these values
-├── TooManyRequests      429  it asks for fewer requests
-├── Unavailable          502  not reached, no answer in time, or a fault of its own
-├── Unreadable           502  its answer is not what is documented
-└── NotOffered           409  this deployment's API cannot do that
+├── KeyRefused              502  it does not take the key
+├── NotThere                404  it does not know the instance
+├── NotAccepted             422  it does not take these values
+├── TooManyRequests         429  it asks for fewer requests
+├── KlavisUnavailable       502  not reached, no answer in time, or a fault of its own
+├── KlavisAnswerUnreadable  502  its answer is not what is documented
+└── NotOffered              409  this deployment's API cannot do that
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class TooManyRequests(KlavisError):
         self.retry_after_seconds = retry_after_seconds
 
 
-class Unavailable(KlavisError):
+class KlavisUnavailable(KlavisError):
     """Not reached, no answer in time, or a fault of its own.
 
     Args:
@@ -74,7 +74,7 @@ class Unavailable(KlavisError):
         self.was_sent = was_sent
 
 
-class Unreadable(KlavisError):
+class KlavisAnswerUnreadable(KlavisError):
     code = "klavis_unreadable"
     default_message = _("Klavis sent an answer that can't be read. Check the base URL.")
 

@@ -21,12 +21,12 @@ from mcp_servers.client.canonical import parse_json
 from mcp_servers.client.errors import InvalidJson
 from mcp_servers.klavis.errors import (
     KeyRefused,
+    KlavisAnswerUnreadable,
     KlavisError,
+    KlavisUnavailable,
     NotAccepted,
     NotThere,
     TooManyRequests,
-    Unavailable,
-    Unreadable,
 )
 from workspaces import outbound
 from workspaces.text_values import read_whole_number
@@ -43,7 +43,7 @@ _WORTH_REPEATING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class KlavisCredentials:
     """Where the provider is, and with which key."""
 
     base_url: str
@@ -59,7 +59,7 @@ class KlavisHttp:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: KlavisCredentials,
         *,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -112,7 +112,7 @@ class KlavisHttp:
             attempt += 1
             try:
                 return await self._ask_once(method, path, body, query)
-            except (TooManyRequests, Unavailable) as error:
+            except (TooManyRequests, KlavisUnavailable) as error:
                 wait = _pause_after(error, attempt)
                 is_last = attempt >= MAX_ATTEMPTS or time.monotonic() + wait >= ends_at
                 if is_last or not (is_repeatable or _was_not_sent(error)):
@@ -138,13 +138,13 @@ class KlavisHttp:
                 headers={"content-type": "application/json", "accept": "application/json"},
             )
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol):
-            raise Unavailable(was_sent=False) from None
+            raise KlavisUnavailable(was_sent=False) from None
         except httpx2.TimeoutException:
-            raise Unavailable(kind="timeout") from None
+            raise KlavisUnavailable(kind="timeout") from None
         except httpx2.DecodingError:
-            raise Unreadable from None
+            raise KlavisAnswerUnreadable from None
         except httpx2.TransportError:
-            raise Unavailable(kind="broken") from None
+            raise KlavisUnavailable(kind="broken") from None
         if response.status_code >= 300:
             raise _failure(response)
         if not response.content.strip():
@@ -152,7 +152,7 @@ class KlavisHttp:
         try:
             return parse_json(response.content, max_bytes=MAX_ANSWER_BYTES)
         except InvalidJson:
-            raise Unreadable from None
+            raise KlavisAnswerUnreadable from None
 
 
 def _failure(response: httpx2.Response) -> KlavisError:
@@ -164,13 +164,13 @@ def _failure(response: httpx2.Response) -> KlavisError:
     if status == 429:
         return TooManyRequests(retry_after_seconds=_retry_after(response))
     if status in _WORTH_REPEATING or status >= 500:
-        return Unavailable(kind="http_status")
+        return KlavisUnavailable(kind="http_status")
     if status in (400, 409, 422):
         names = _named_fields(response.content)
         return NotAccepted(
             _("Klavis does not accept: %(names)s.") % {"names": ", ".join(names)} if names else None
         )
-    return Unreadable()
+    return KlavisAnswerUnreadable()
 
 
 def _named_fields(body: bytes) -> list[str]:
@@ -208,4 +208,4 @@ def _pause_after(error: KlavisError, attempt: int) -> float:
 
 
 def _was_not_sent(error: KlavisError) -> bool:
-    return isinstance(error, Unavailable) and not error.was_sent
+    return isinstance(error, KlavisUnavailable) and not error.was_sent

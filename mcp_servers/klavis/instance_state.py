@@ -70,7 +70,7 @@ def _show_on_server(instance: KlavisInstance) -> None:
         error = ConnectionFailed(instance.reason)
     server = McpServer.objects.for_workspace(instance.workspace_id).find(instance.server_id)
     if error is not None and server is not None:
-        health.note_reading(server, health.Reading(error=error), is_asked_for=True)
+        health.note_reading(server, health.HealthReading(error=error), is_asked_for=True)
 
 
 def tell_instance(instance: KlavisInstance) -> None:

@@ -14,7 +14,7 @@ from audit.actions import Action
 from mcp_servers.klavis import instance_state, removals
 from mcp_servers.klavis.asking import ask, external_id_of
 from mcp_servers.klavis.entries import record_sign_in
-from mcp_servers.klavis.errors import NotThere, Unreadable
+from mcp_servers.klavis.errors import KlavisAnswerUnreadable, NotThere
 from mcp_servers.klavis.instance_locks import find_locked
 from mcp_servers.klavis.instance_server import make_ready
 from mcp_servers.klavis.models import InstanceKind, InstanceState, KlavisInstance
@@ -145,4 +145,6 @@ def _check_url(url: str) -> None:
     try:
         outbound.parse_endpoint(url)
     except InvalidEndpoint:
-        raise Unreadable(_("Klavis returned an address that is not a web address.")) from None
+        raise KlavisAnswerUnreadable(
+            _("Klavis returned an address that is not a web address.")
+        ) from None

@@ -22,7 +22,7 @@ from django.utils import timezone
 from mcp_servers.klavis.asking import account_of, dialect_of, external_id, run
 from mcp_servers.klavis.client import KlavisApi, api_for, find_dialect
 from mcp_servers.klavis.errors import KeyRefused, KlavisError, NotThere, TooManyRequests
-from mcp_servers.klavis.http import Connection, KlavisHttp
+from mcp_servers.klavis.http import KlavisCredentials, KlavisHttp
 from mcp_servers.klavis.models import (
     InstanceKind,
     KlavisAccount,
@@ -182,7 +182,7 @@ def _remove(row: KlavisRemoval) -> None:
         keys = list(dict.fromkeys([newest, *keys]))
     for key in keys:
         try:
-            run(_delete(Connection(base_url=row.base_url, api_key=key), row, remote_id))
+            run(_delete(KlavisCredentials(base_url=row.base_url, api_key=key), row, remote_id))
         except KeyRefused:
             if key == keys[-1]:
                 raise
@@ -190,7 +190,7 @@ def _remove(row: KlavisRemoval) -> None:
             return
 
 
-async def _delete(connection: Connection, row: KlavisRemoval, remote_id: str) -> None:
+async def _delete(connection: KlavisCredentials, row: KlavisRemoval, remote_id: str) -> None:
     async with KlavisHttp(connection) as http:
         api: KlavisApi = api_for(http, row.dialect or await find_dialect(http))
         if row.kind == RemovalKind.USER:

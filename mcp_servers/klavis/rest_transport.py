@@ -34,6 +34,7 @@ from mcp_servers.client.transports.http_failures import (
     kind_of_error,
     kind_of_status,
 )
+from mcp_servers.client.transports.session_streams import session_streams
 from mcp_servers.klavis.client import TRANSPORT
 from mcp_servers.klavis.shapes import CalledTool, ListedTools
 
@@ -81,16 +82,12 @@ async def open_klavis_rest(
     client: httpx2.AsyncClient, target: RestSpec
 ) -> AsyncGenerator[tuple[Any, Any], None]:
     """Streams whose other end is the provider's API. Nothing is sent before the session asks."""
-    to_session, read_stream = anyio.create_memory_object_stream[Any](0)
-    write_stream, from_session = anyio.create_memory_object_stream[Any](0)
-    async with contextlib.AsyncExitStack() as stack:
-        for stream in (to_session, read_stream, write_stream, from_session):
-            stack.callback(stream.close)
-        bridge = _Bridge(client, target, to_session)
+    with session_streams() as streams:
+        bridge = _Bridge(client, target, streams.to_session)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bridge.serve, from_session)
+            tasks.start_soon(bridge.serve, streams.from_session)
             try:
-                yield read_stream, write_stream
+                yield streams.read, streams.write
             finally:
                 tasks.cancel_scope.cancel()
 

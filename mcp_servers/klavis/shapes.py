@@ -48,18 +48,18 @@ class Shape(BaseModel):
     model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
 
 
-class OfferedTool(Shape):
+class KlavisTool(Shape):
     name: Text = ""
     description: Text = ""
 
 
-class OfferedServer(Shape):
+class KlavisServer(Shape):
     """An entry of the provider's catalogue."""
 
     id: Text = ""
     name: Required
     description: Text = ""
-    tools: Annotated[list[OfferedTool], BeforeValidator(_list)] = []
+    tools: Annotated[list[KlavisTool], BeforeValidator(_list)] = []
     auth_needed: Flag = False
 
 
@@ -90,7 +90,7 @@ class Instance(Shape):
         return self.is_authenticated or not self.auth_needed
 
 
-class Done(Shape):
+class KlavisResult(Shape):
     success: Flag = True
     message: Text = ""
 

@@ -30,7 +30,7 @@ from mcp_servers.registry.services.actions import remove_action_rule, set_action
 from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied, RateLimited
 from workspaces.pages.seen_values import hold
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -380,7 +380,7 @@ def _page(request: WorkspaceRequest, *, form: KlavisAccountForm | None = None) -
         "removal_ways": ways_from(
             removals, request.GET, _REMOVALS_AFTER, path=home, anchor="#removals-title"
         ),
-        "address_faults": [one.fault for one in (others_page, removals) if one.fault],
+        "address_faults": page_faults(others_page, removals),
         "offers": _names(account.catalogue)
         if is_manager and account is not None and account.is_usable
         else [],

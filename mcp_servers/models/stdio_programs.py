@@ -66,7 +66,7 @@ class StdioProgram(models.Model):
                 env_names=self.env_names,
             )
         )
-        reason = version_pins.unpinned(self.command, self.args)
+        reason = version_pins.version_problem(self.command, self.args)
         if reason:
             raise ValidationError({"args": [reason]})
 

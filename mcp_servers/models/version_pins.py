@@ -51,7 +51,7 @@ _MAX_FILES: Final = 500
 _MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 
 
-def unpinned(command: str, args: Sequence[str]) -> str:
+def version_problem(command: str, args: Sequence[str]) -> str:
     """Why a command does not name an exact version, in words for the platform's owner; empty if it does."""
     name, rest = _runner(command, list(args))
     if any(re.search(r"[@:]latest$", arg) for arg in rest):

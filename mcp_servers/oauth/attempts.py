@@ -32,7 +32,7 @@ _STATE_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class BegunAttempt:
     """A row, and the address that it sends the browser to."""
 
     attempt: OAuthAttempt
@@ -49,7 +49,7 @@ def begin(
     redirect_uri: str,
     scope: str,
     for_workspace_account: bool,
-) -> Begun:
+) -> BegunAttempt:
     """Note a sign-in, in the caller's transaction."""
     from mcp.client.auth.oauth2 import PKCEParameters
 
@@ -86,7 +86,9 @@ def begin(
         **({"prompt": "consent"} if "offline_access" in scope.split() else {}),
     }
     joint = "&" if "?" in issuer.authorization_endpoint else "?"
-    return Begun(attempt=attempt, url=f"{issuer.authorization_endpoint}{joint}{urlencode(query)}")
+    return BegunAttempt(
+        attempt=attempt, url=f"{issuer.authorization_endpoint}{joint}{urlencode(query)}"
+    )
 
 
 def take(

@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from mcp_servers.models import ClientKind, OAuthClient
 from mcp_servers.oauth import identity
-from mcp_servers.oauth.entered import entered_client
 from mcp_servers.oauth.identity import Identity
 from mcp_servers.oauth.reasons import Reason, SignInFailed
+from mcp_servers.oauth.registered_client import entered_client
 from mcp_servers.oauth.values import Discovery, IssuerMetadata
 
 if TYPE_CHECKING:

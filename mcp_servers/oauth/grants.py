@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from mcp_servers.models import OAUTH_TYPES, AccountUse, AuthType, OAuthGrant
-from mcp_servers.oauth.entered import entered_client
+from mcp_servers.oauth.registered_client import entered_client
 from mcp_servers.oauth.values import Challenge, joined, scopes_of
 from workspaces.actors import ActorKind, Source
 from workspaces.secrets import SecretUnreadable
@@ -86,7 +86,7 @@ def usable_grant(server: McpServer, user_id: UUID | None) -> OAuthGrant | None:
     """The grant that a request for this person would use, if it serves; one for another address does not."""
     holder = holder_of(server, user_id)
     grant = find_grant(holder) if holder is not None else None
-    return grant if grant is not None and serves(grant) else None
+    return grant if grant is not None and has_usable_tokens(grant) else None
 
 
 def is_renewed_since(server: McpServer, user_id: UUID | None, since: datetime) -> bool:
@@ -95,7 +95,7 @@ def is_renewed_since(server: McpServer, user_id: UUID | None, since: datetime) -
     return grant is not None and grant.refreshed_at is not None and grant.refreshed_at > since
 
 
-def serves(grant: OAuthGrant) -> bool:
+def has_usable_tokens(grant: OAuthGrant) -> bool:
     """Whether a grant has tokens, for the address that its server still has."""
     return grant.is_usable and grant.endpoint == grant.server.url
 

@@ -17,12 +17,12 @@ from audit.actions import Action
 from mcp_servers.models import AuthType, McpServer, OAuthGrant
 from mcp_servers.oauth import discovery, identity, tokens
 from mcp_servers.oauth.clients import check_issuer_of_entered, save_client
-from mcp_servers.oauth.entered import entered_client
 from mcp_servers.oauth.entries import record_grant
 from mcp_servers.oauth.grants import Holder, find_grant
 from mcp_servers.oauth.probing import ask_challenge
 from mcp_servers.oauth.reasons import Reason, SignInFailed
-from mcp_servers.oauth.values import Discovery, Tokens, scopes_of
+from mcp_servers.oauth.registered_client import entered_client
+from mcp_servers.oauth.values import Discovery, TokenResponse, scopes_of
 from workspaces import outbound
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now, in_database
@@ -104,7 +104,11 @@ def _credentials(server: McpServer, found: Discovery) -> dict[str, str]:
 
 @transaction.atomic
 def _store(
-    server: McpServer, found: Discovery, known_as: identity.Identity, given: Tokens, scope: str
+    server: McpServer,
+    found: Discovery,
+    known_as: identity.Identity,
+    given: TokenResponse,
+    scope: str,
 ) -> None:
     rows = McpServer.objects.for_workspace(server.workspace_id)
     current = rows.select_for_update(of=("self",)).find(server.pk)

@@ -25,11 +25,11 @@ from mcp_servers.models import AuthType, OAuthGrant
 from mcp_servers.oauth import tokens
 from mcp_servers.oauth.clients import identity_of, issuer_of
 from mcp_servers.oauth.entries import record_grant
-from mcp_servers.oauth.grants import Holder, find_grant, serves
+from mcp_servers.oauth.grants import Holder, find_grant, has_usable_tokens
 from mcp_servers.oauth.identity import Identity
 from mcp_servers.oauth.obtaining import obtain
 from mcp_servers.oauth.reasons import WORDS, Reason, SignInFailed
-from mcp_servers.oauth.values import IssuerMetadata, Tokens
+from mcp_servers.oauth.values import IssuerMetadata, TokenResponse
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now, in_database, is_unavailable
 
@@ -142,7 +142,7 @@ def renew_ageing() -> int:
             grant,
         )
         for grant in _soon_over()
-        if serves(grant) and _can_renew(grant)
+        if has_usable_tokens(grant) and _can_renew(grant)
     ]
     if due:
         with contextlib.suppress(TimeoutError):  # the rest is due again in the next round
@@ -245,7 +245,7 @@ async def _fetch(work: _Work) -> AccessToken | NoToken:
     return await _keep(work, given)
 
 
-async def _keep(work: _Work, given: Tokens) -> AccessToken | NoToken:
+async def _keep(work: _Work, given: TokenResponse) -> AccessToken | NoToken:
     """Store a new token, also where the database is away for a moment: the issuer gave it once, and the old one may be void."""
     loop = asyncio.get_running_loop()
     until = loop.time() + STORE_SECONDS
@@ -262,7 +262,7 @@ async def _keep(work: _Work, given: Tokens) -> AccessToken | NoToken:
 def _read_token(holder: Holder) -> AccessToken | int | None:
     """The token as it stands; its generation alone if it has run out; None without any."""
     grant = find_grant(holder)
-    if grant is None or not serves(grant):
+    if grant is None or not has_usable_tokens(grant):
         return None
     now = database_now()
     if grant.last_used_at is None or grant.last_used_at < now - timedelta(seconds=USED_SECONDS):
@@ -302,7 +302,7 @@ def _token_of(grant: OAuthGrant, *, is_ageing: bool = False) -> AccessToken:
 def _claim(holder: Holder, generation: int) -> _Work | AccessToken | NoToken | None:
     """Take the right to fetch the next token; what somebody else fetched meanwhile; None while somebody else fetches."""
     grant = find_grant(holder)
-    if grant is None or not serves(grant):
+    if grant is None or not has_usable_tokens(grant):
         return NoToken.SIGN_IN
     if grant.generation != generation:
         return _token_of(grant)
@@ -338,7 +338,7 @@ def _claim(holder: Holder, generation: int) -> _Work | AccessToken | NoToken | N
 
 
 @transaction.atomic
-def _store(work: _Work, given: Tokens) -> AccessToken | NoToken:
+def _store(work: _Work, given: TokenResponse) -> AccessToken | NoToken:
     """Keep a new token, before anybody uses it; none if the grant is gone."""
     grant = _locked(work.holder, work.generation)
     if grant is None:
@@ -398,7 +398,7 @@ def _locked(holder: Holder, generation: int) -> OAuthGrant | None:
 def _newer(holder: Holder, generation: int) -> AccessToken | NoToken:
     """What came in the place of a token meanwhile: somebody has signed in anew, or the answer to our own commit was lost."""
     grant = find_grant(holder)
-    if grant is None or not serves(grant) or grant.generation <= generation:
+    if grant is None or not has_usable_tokens(grant) or grant.generation <= generation:
         return NoToken.SIGN_IN
     return _token_of(grant)
 

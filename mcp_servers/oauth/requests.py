@@ -19,14 +19,14 @@ BOUNDS: Final = outbound.Bounds(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class IssuerResponse:
     """An issuer's answer, read whole."""
 
     status: int
     body: bytes
 
     def __repr__(self) -> str:
-        return f"Answer(status={self.status})"
+        return f"IssuerResponse(status={self.status})"
 
 
 def check_url(text: str) -> outbound.Endpoint:
@@ -56,7 +56,7 @@ def _is_open_loopback(host: str) -> bool:
     )
 
 
-async def get_json(url: str) -> Answer:
+async def get_json(url: str) -> IssuerResponse:
     """Fetch a document.
 
     Raises:
@@ -65,12 +65,14 @@ async def get_json(url: str) -> Answer:
     return await _send("GET", url, headers={"accept": "application/json"})
 
 
-async def post_form(url: str, form: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
+async def post_form(
+    url: str, form: Mapping[str, str], headers: Mapping[str, str]
+) -> IssuerResponse:
     """Send a form to an issuer; raises as get_json()."""
     return await _send("POST", url, headers={"accept": "application/json", **headers}, form=form)
 
 
-async def post_json(url: str, body: Mapping[str, object]) -> Answer:
+async def post_json(url: str, body: Mapping[str, object]) -> IssuerResponse:
     """Send JSON to an issuer; raises as get_json()."""
     return await _send("POST", url, headers={"accept": "application/json"}, body=body)
 
@@ -82,7 +84,7 @@ async def _send(
     headers: Mapping[str, str],
     form: Mapping[str, str] | None = None,
     body: Mapping[str, object] | None = None,
-) -> Answer:
+) -> IssuerResponse:
     endpoint = check_url(url)
     try:
         async with outbound.client(bounds=BOUNDS) as client:
@@ -93,7 +95,7 @@ async def _send(
                 data=dict(form) if form is not None else None,
                 json=body,
             )
-            return Answer(status=response.status_code, body=response.content)
+            return IssuerResponse(status=response.status_code, body=response.content)
     except httpx2.HTTPError as error:
         # The library's texts may hold the address with what was sent; the kind is enough.
         raise SignInFailed(Reason.UNREACHABLE) from error

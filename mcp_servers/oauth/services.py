@@ -27,7 +27,6 @@ from mcp_servers.oauth.clients import (
     known_client,
     save_client,
 )
-from mcp_servers.oauth.entered import entered_client
 from mcp_servers.oauth.entries import record_grant, record_sign_in
 from mcp_servers.oauth.grants import (
     Holder,
@@ -38,9 +37,10 @@ from mcp_servers.oauth.grants import (
 )
 from mcp_servers.oauth.probing import ask_challenge
 from mcp_servers.oauth.reasons import Reason, SignInFailed
+from mcp_servers.oauth.registered_client import entered_client
 from mcp_servers.oauth.values import (
     StartedSignIn,
-    Tokens,
+    TokenResponse,
     joined,
     scopes_of,
 )
@@ -258,7 +258,7 @@ def _finish(
 
 @transaction.atomic
 def _store_grant(
-    server: McpServer, attempt: OAuthAttempt, given: Tokens, actor: Actor
+    server: McpServer, attempt: OAuthAttempt, given: TokenResponse, actor: Actor
 ) -> OAuthGrant:
     current = _lock(server)
     under_way = OAuthAttempt.objects.for_workspace(server.workspace_id).filter(

@@ -16,8 +16,8 @@ import pydantic
 
 from mcp_servers.oauth.identity import PRIVATE_KEY, Identity
 from mcp_servers.oauth.reasons import Reason, SignInFailed
-from mcp_servers.oauth.requests import Answer, post_form
-from mcp_servers.oauth.values import IssuerMetadata, Tokens, scopes_of
+from mcp_servers.oauth.requests import IssuerResponse, post_form
+from mcp_servers.oauth.values import IssuerMetadata, TokenResponse, scopes_of
 from workspaces.redaction import redact_known, remember_secret
 
 _BASIC: Final = "client_secret_basic"
@@ -68,7 +68,7 @@ async def exchange_code(
     verifier: str,
     redirect_uri: str,
     resource: str,
-) -> Tokens:
+) -> TokenResponse:
     """Turn what the issuer sent back into tokens.
 
     Raises:
@@ -93,7 +93,7 @@ async def refresh(
     refresh_token: str,
     resource: str,
     scope: str = "",
-) -> Tokens:
+) -> TokenResponse:
     """Get a new access token; raises as exchange_code()."""
     form = {"grant_type": "refresh_token", "refresh_token": refresh_token, "resource": resource}
     if scope:
@@ -102,7 +102,7 @@ async def refresh(
     if tokens.refresh_token:
         return tokens
     # RFC 6749, section 6: without a new one the old one goes on.
-    return Tokens(
+    return TokenResponse(
         access_token=tokens.access_token,
         refresh_token=refresh_token,
         expires_in=tokens.expires_in,
@@ -119,7 +119,7 @@ async def request_as_client(
     identity: Identity,
     resource: str,
     scope: str = "",
-) -> Tokens:
+) -> TokenResponse:
     """Get a token for the client itself, with nobody present; raises as exchange_code()."""
     form = {"grant_type": "client_credentials", "resource": resource}
     if scope:
@@ -149,7 +149,7 @@ async def _ask(
     form: dict[str, str],
     identity: Identity,
     issuer: IssuerMetadata,
-) -> Answer:
+) -> IssuerResponse:
     headers: dict[str, str] = {}
     form = {**form, "client_id": identity.client_id}
     if identity.auth_method == _BASIC:
@@ -189,7 +189,7 @@ def _assertion(workspace_id: UUID, identity: Identity, issuer: IssuerMetadata) -
     raise SignInFailed(Reason.UNUSABLE_CLIENT)
 
 
-def _read(answer: Answer, workspace_id: UUID) -> Tokens:
+def _read(answer: IssuerResponse, workspace_id: UUID) -> TokenResponse:
     told = _error_of(answer.body)
     # A proxy's page, an overload: only the issuer's own word ends anything. Some say it with status 200.
     if answer.status >= 500 or answer.status == 429 or told in _PASSING_ERRORS:
@@ -209,7 +209,7 @@ def _read(answer: Answer, workspace_id: UUID) -> Tokens:
     for secret in (given.access_token, given.refresh_token):
         if secret:
             remember_secret(secret, workspace_id=workspace_id)
-    return Tokens(
+    return TokenResponse(
         access_token=given.access_token,
         refresh_token=given.refresh_token or "",
         expires_in=given.expires_in,

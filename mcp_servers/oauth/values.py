@@ -189,7 +189,7 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tokens:
+class TokenResponse:
     """What a token endpoint gave."""
 
     access_token: str
@@ -202,7 +202,7 @@ class Tokens:
     """Who that is over there, as far as the issuer says."""
 
     def __repr__(self) -> str:
-        return "Tokens(…)"
+        return "TokenResponse(…)"
 
     def as_stored(self) -> dict[str, str]:
         """For the grant's encrypted column."""

@@ -12,7 +12,7 @@ from mcp_servers.registry.consent.call_rules import PersonRules, rules_for
 from mcp_servers.registry.consent.policy import apply_rule, decide
 from mcp_servers.registry.discovery import shown_to
 from workspaces.models import Membership
-from workspaces.people.access import Access, Mark, rows_after
+from workspaces.people.access import AccessCursor, AccessItem, rows_after
 
 _WHY = {
     ServerScope.GLOBAL: gettext_noop("The platform offers it to the workspace"),
@@ -21,13 +21,13 @@ _WHY = {
 }
 
 
-def read_servers(membership: Membership, after: Mark | None, most: int) -> list[Access]:
+def read_servers(membership: Membership, after: AccessCursor | None, most: int) -> list[AccessItem]:
     """Servers that are switched on: the platform's and the workspace's that it uses, and the person's own."""
     servers = McpServer.objects.for_workspace(membership.workspace_id).filter(
         Q(owner=None) | Q(owner_id=membership.user_id), is_active=True
     )
     return [
-        Access(
+        AccessItem(
             kind="server",
             name=server.name,
             why=gettext(_WHY[ServerScope(server.scope)]),
@@ -37,7 +37,7 @@ def read_servers(membership: Membership, after: Mark | None, most: int) -> list[
     ]
 
 
-def read_tools(membership: Membership, after: Mark | None, most: int) -> list[Access]:
+def read_tools(membership: Membership, after: AccessCursor | None, most: int) -> list[AccessItem]:
     """Tools of these servers that can be called, and whether a call of theirs runs, asks or is blocked."""
     mine = Q(server__owner=None) | Q(server__owner_id=membership.user_id)
     tools = (
@@ -48,7 +48,7 @@ def read_tools(membership: Membership, after: Mark | None, most: int) -> list[Ac
     )
     rules = rules_for(membership.workspace_id, membership.user_id)
     return [
-        Access(kind="tool", name=tool.name, why=_why_of_tool(tool, rules), key=str(tool.pk))
+        AccessItem(kind="tool", name=tool.name, why=_why_of_tool(tool, rules), key=str(tool.pk))
         for tool in rows_after(tools, after, most)
     ]
 
@@ -64,7 +64,9 @@ def _why_of_tool(tool: McpTool, rules: PersonRules) -> str:
     return _("Of %(server)s. It is blocked. %(reason)s") % values
 
 
-def read_sign_ins(membership: Membership, after: Mark | None, most: int) -> list[Access]:
+def read_sign_ins(
+    membership: Membership, after: AccessCursor | None, most: int
+) -> list[AccessItem]:
     """Servers where the person is signed in."""
     grants = (
         OAuthGrant.objects.for_workspace(membership.workspace_id)
@@ -72,7 +74,7 @@ def read_sign_ins(membership: Membership, after: Mark | None, most: int) -> list
         .select_related("server")
     )
     return [
-        Access(
+        AccessItem(
             kind="sign-in",
             name=grant.server.name,
             why=_("They signed in there as %(account)s") % {"account": grant.account}

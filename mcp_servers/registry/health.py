@@ -51,7 +51,7 @@ class ListsRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class HealthReading:
     """What one look at a server showed."""
 
     error: ConnectionFailed | None = None
@@ -109,7 +109,11 @@ def _is_due(now: datetime) -> Q:
 
 @transaction.atomic
 def note_reading(
-    server: McpServer, reading: Reading, *, actor: Actor | None = None, is_asked_for: bool = False
+    server: McpServer,
+    reading: HealthReading,
+    *,
+    actor: Actor | None = None,
+    is_asked_for: bool = False,
 ) -> None:
     """Keep a reading: the check's row, the server's state, the entry and the news if the status changed.
 
@@ -185,7 +189,7 @@ def note_call(server: McpServer, outcome: ToolCallOutcome) -> None:
         # One person's missing sign-in says nothing about the others'.
         and not uses_own_accounts(server)
     ):
-        note_reading(server, Reading(error=AuthenticationRequired(outcome.message)))
+        note_reading(server, HealthReading(error=AuthenticationRequired(outcome.message)))
     elif kind in ("unreachable", "broken") and server.state.status == ServerStatus.CONNECTED:
         # Looked at soon instead of judged by one call.
         ask_for_check(server)
@@ -230,13 +234,13 @@ def _pause(failures: int) -> float:
     return usual * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  spreads load, keeps no secret
 
 
-def _was_a_knock(server: McpServer, reading: Reading) -> bool:
+def _was_a_knock(server: McpServer, reading: HealthReading) -> bool:
     """Whether it answered, and only wanted an account: that of a person, or one that nobody has entered yet."""
     is_refused = isinstance(reading.error, AuthenticationRequired)
     return is_refused and server.auth_type in (AuthType.OAUTH, AuthType.NONE)
 
 
-def _reason(server: McpServer, reading: Reading) -> str:
+def _reason(server: McpServer, reading: HealthReading) -> str:
     if reading.error is None:
         return ""
     told = reading.error.message

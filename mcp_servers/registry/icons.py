@@ -15,7 +15,7 @@ from django.urls import reverse
 from mcp_servers.models import McpServer, ServerIcon
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint
-from workspaces.pictures import Unshowable, clean_picture
+from workspaces.pictures import UnshowablePicture, clean_picture
 
 if TYPE_CHECKING:
     from workspaces.models import User, Workspace
@@ -82,7 +82,13 @@ def _picture_of(source: str) -> bytes:
     try:
         raw = _data_of(source) if source.startswith("data:") else _fetched(source)
         return _small(raw)
-    except (InvalidEndpoint, Unshowable, httpx2.HTTPError, TimeoutError, ValueError) as error:
+    except (
+        InvalidEndpoint,
+        UnshowablePicture,
+        httpx2.HTTPError,
+        TimeoutError,
+        ValueError,
+    ) as error:
         logger.info("server_icon_not_shown", extra={"kind": type(error).__name__})
         return b""
 

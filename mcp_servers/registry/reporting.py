@@ -17,7 +17,7 @@ from audit.reports.providers import (
     Job,
     KnownTool,
     Quota,
-    Strip,
+    UptimeStrip,
     register_jobs,
     register_quotas,
     register_rules,
@@ -100,7 +100,9 @@ def tell_reports() -> None:
     )
 
 
-def strips(workspace_id: UUID, since: datetime, until: datetime, pieces: int) -> Sequence[Strip]:
+def strips(
+    workspace_id: UUID, since: datetime, until: datetime, pieces: int
+) -> Sequence[UptimeStrip]:
     """Give how the workspace's shared servers answered their checks. A personal server is its owner's affair."""
     servers = McpServer.objects.for_workspace(workspace_id).filter(owner=None).order_by("name")
     names = {server.pk: server.name for server in servers}
@@ -126,7 +128,7 @@ def strips(workspace_id: UUID, since: datetime, until: datetime, pieces: int) ->
     for server_id, (began, reason) in broken.items():
         incidents[server_id].append(Incident(since=began, until=None, reason=reason))
     return [
-        Strip(
+        UptimeStrip(
             server=name,
             pieces=[ok / number if number else None for number, ok in counts[pk]],
             incidents=incidents[pk][::-1][:MOST_INCIDENTS],

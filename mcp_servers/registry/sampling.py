@@ -33,7 +33,7 @@ SECONDS: Final = 120.0
 """For the model to answer."""
 
 
-class Unsampled(ValueError):
+class SamplingRefused(ValueError):
     """A request that is not fulfilled, with the reason in plain words for the server."""
 
 
@@ -104,10 +104,10 @@ def model() -> AskModel:
     """Who answers.
 
     Raises:
-        Unsampled: nobody does.
+        SamplingRefused: nobody does.
     """
     if _ask_model is None:
-        raise Unsampled("No model is available.")
+        raise SamplingRefused("No model is available.")
     return _ask_model
 
 
@@ -117,10 +117,10 @@ def read_task(
     """The parameters of `sampling/createMessage` as a task, read without trust.
 
     Raises:
-        Unsampled: what is asked for cannot be given.
+        SamplingRefused: what is asked for cannot be given.
     """
     if params.get("tools"):
-        raise Unsampled("Tools are not available in sampling.")
+        raise SamplingRefused("Tools are not available in sampling.")
     system_prompt = params.get("systemPrompt")
     wanted = params.get("maxTokens")
     temperature = params.get("temperature")
@@ -167,23 +167,23 @@ def budget_left(server: McpServer) -> int:
 
 def _messages(raw: Any) -> tuple[SamplingMessage, ...]:
     if not isinstance(raw, list) or not 0 < len(raw) <= MAX_MESSAGES:
-        raise Unsampled(f"Between 1 and {MAX_MESSAGES} messages can be sent.")
+        raise SamplingRefused(f"Between 1 and {MAX_MESSAGES} messages can be sent.")
     messages = []
     for message in raw:
         role = message.get("role") if isinstance(message, dict) else None
         if role not in ("user", "assistant"):
-            raise Unsampled("Messages are of the user or of the assistant.")
+            raise SamplingRefused("Messages are of the user or of the assistant.")
         content = message.get("content")
         for part in content if isinstance(content, list) else [content]:
             if not isinstance(part, dict) or part.get("type") != "text":
-                raise Unsampled("Only text can be sent.")
+                raise SamplingRefused("Only text can be sent.")
             messages.append(SamplingMessage(role=role, text=_text(part.get("text"))))
     if sum(len(message.text) for message in messages) > MAX_TEXT_LENGTH:
-        raise Unsampled("The messages are too long.")
+        raise SamplingRefused("The messages are too long.")
     return tuple(messages)
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise Unsampled("A text is missing.")
+        raise SamplingRefused("A text is missing.")
     return strip_hidden(clean_text(value))

@@ -28,7 +28,12 @@ from mcp_servers.models.server_credentials import OAUTH_TYPES, AuthType
 from mcp_servers.models.servers import McpServer
 from mcp_servers.oauth.bearer import GrantAuth
 from mcp_servers.oauth.grants import holder_of, principal_of, usable_grant
-from mcp_servers.registry.files.platform_file import Definition, argv_of, endpoint_of, registry
+from mcp_servers.registry.files.platform_file import (
+    ServerDefinition,
+    argv_of,
+    endpoint_of,
+    registry,
+)
 from workspaces import outbound
 from workspaces.database.prepared import PreparedRows
 from workspaces.errors import InvalidInput
@@ -125,7 +130,7 @@ def home_of(server_id: UUID) -> Path:
     return folder
 
 
-def _target(server: McpServer, definition: Definition | None) -> HttpSpec | StdioSpec:
+def _target(server: McpServer, definition: ServerDefinition | None) -> HttpSpec | StdioSpec:
     if definition is not None:
         return _from_file(server, definition)
     if server.hosted_by:
@@ -133,7 +138,7 @@ def _target(server: McpServer, definition: Definition | None) -> HttpSpec | Stdi
     return _stdio(server) if server.transport == transports.STDIO else _http(server)
 
 
-def _definition(server: McpServer) -> Definition:
+def _definition(server: McpServer) -> ServerDefinition:
     """What the platform's file says of this server.
 
     Raises:
@@ -148,7 +153,7 @@ def _definition(server: McpServer) -> Definition:
     return definition
 
 
-def _from_file(server: McpServer, definition: Definition) -> HttpSpec | StdioSpec:
+def _from_file(server: McpServer, definition: ServerDefinition) -> HttpSpec | StdioSpec:
     entry = definition.entry
     if entry.is_stdio:
         try:
@@ -218,7 +223,7 @@ def _stdio(server: McpServer) -> StdioSpec:
 
 def _check_pin(program: StdioProgram) -> None:
     """Start nothing that is not what the owner put into the catalogue; the next check switches it off there."""
-    reason = version_pins.unpinned(program.command, program.args)
+    reason = version_pins.version_problem(program.command, program.args)
     if reason:
         raise InvalidInput(reason)
     if (
@@ -251,7 +256,9 @@ def _reveal(secret: Secret | None, purpose: str) -> dict[str, str]:
     return secret.reveal_json(purpose) if secret else {}
 
 
-def _fingerprint(server: McpServer, definition: Definition | None, grant: OAuthGrant | None) -> str:
+def _fingerprint(
+    server: McpServer, definition: ServerDefinition | None, grant: OAuthGrant | None
+) -> str:
     """Changes with every setting that an open connection was made from; secrets count by their ciphertext.
 
     A new sign-in makes another connection; a renewed token does not.

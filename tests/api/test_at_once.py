@@ -10,8 +10,8 @@ import pytest
 
 from chat.services.provider_removal import remove_provider
 from mcp_servers.models import CallRule
-from tests.audit.test_at_once import a_rule, a_schedule, a_stream
-from tests.chat.services.test_at_once import a_bud, a_provider, seen_before
+from tests.audit.log_settings import a_rule, a_schedule, a_stream
+from tests.chat.services.edited_rows import a_bud, a_provider, seen_before
 from tests.factories import Tenant
 from tests.locks import beside
 

@@ -6,19 +6,18 @@ from typing import Any
 
 import pytest
 
-from audit.alerts.services import RuleDraft, create_rule, delete_rule, switch_rule, update_rule
-from audit.models import AlertRule, AuditPolicy, AuditStream, ReportSchedule
+from audit.alerts.services import AlertRuleDraft, delete_rule, switch_rule, update_rule
+from audit.models import AuditPolicy, AuditStream
 from audit.retention.policies import PolicyChange, change_policy
-from audit.reviews.schedules import ScheduleDraft, create_schedule, delete_schedule, pause_schedule
+from audit.reviews.schedules import delete_schedule, pause_schedule
 from audit.streams.services import (
-    Start,
     StreamDraft,
-    create_stream,
     delete_stream,
     pause_stream,
     renew_secret,
     update_stream,
 )
+from tests.audit.log_settings import DRAFT, a_rule, a_schedule, a_stream
 from tests.factories import Tenant
 from tests.locks import beside
 from workspaces.database import database_now
@@ -30,17 +29,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 def seen_before(row: Any) -> Any:
     """The row as another tab has read it."""
     return type(row).unscoped.get(pk=row.pk)
-
-
-def a_stream(tenant: Tenant) -> AuditStream:
-    stream, _secret = create_stream(
-        workspace_id=tenant.workspace.pk,
-        actor=tenant.actor("owner"),
-        kind="webhook",
-        draft=StreamDraft(name="sink", target="https://sink.example.org/"),
-        start=Start.NOW,
-    )
-    return stream
 
 
 def test_a_signing_key_that_was_renewed_stays(tenant: Tenant) -> None:
@@ -86,22 +74,13 @@ def test_a_stream_is_not_brought_back_by_a_change_that_waited(tenant: Tenant) ->
     assert not AuditStream.objects.for_workspace(tenant.workspace).exists()
 
 
-DRAFT: dict[str, Any] = {"condition": "timeout", "window_minutes": 15}
-
-
-def a_rule(tenant: Tenant) -> AlertRule:
-    draft = RuleDraft(name="slow", threshold=5, webhook_url="https://hook.example.org/", **DRAFT)
-    rule, _ = create_rule(
-        workspace_id=tenant.workspace.pk, actor=tenant.actor("owner"), draft=draft
-    )
-    return rule
-
-
 def test_a_rule_that_is_switched_keeps_what_was_changed(tenant: Tenant) -> None:
     """REL-1548: and one that is changed stays switched off."""
     rule, owner = a_rule(tenant), tenant.actor("owner")
     switching = seen_before(rule)
-    draft = RuleDraft(name="slow", threshold=9, webhook_url="https://other.example.org/", **DRAFT)
+    draft = AlertRuleDraft(
+        name="slow", threshold=9, webhook_url="https://other.example.org/", **DRAFT
+    )
     secret = update_rule(rule=rule, actor=owner, draft=draft)
     switch_rule(rule=switching, actor=owner, is_active=False)
     update_rule(rule=rule, actor=owner, draft=draft)
@@ -115,30 +94,13 @@ def test_a_rule_that_was_deleted_does_not_come_back(tenant: Tenant) -> None:
     rule, owner = a_rule(tenant), tenant.actor("owner")
     late = seen_before(rule)
     delete_rule(rule=rule, actor=owner)
-    draft = RuleDraft(name="slow", threshold=9, **DRAFT)
+    draft = AlertRuleDraft(name="slow", threshold=9, **DRAFT)
     with pytest.raises(NotFound):
         update_rule(rule=late, actor=owner, draft=draft)
     with pytest.raises(NotFound):
         switch_rule(rule=late, actor=owner, is_active=True)
     with pytest.raises(NotFound):
         delete_rule(rule=late, actor=owner)
-
-
-def a_schedule(tenant: Tenant) -> ReportSchedule:
-    draft = ScheduleDraft(
-        name="Weekly",
-        query="",
-        format="csv",
-        cadence="weekly",
-        delivery="mail",
-        recipients=[str(tenant.auditor.pk)],
-    )
-    return create_schedule(
-        workspace_id=tenant.workspace.pk,
-        actor=tenant.actor("auditor"),
-        draft=draft,
-        now=database_now(),
-    )
 
 
 def test_a_schedule_that_was_deleted_is_not_paused(tenant: Tenant) -> None:

@@ -9,7 +9,7 @@ import pytest
 from audit.actions import Action
 from audit.models import AuditStream
 from audit.services import EntryDraft, record
-from audit.streams.services import Start, StreamDraft, create_stream, pause_stream
+from audit.streams.services import StreamDraft, StreamStart, create_stream, pause_stream
 from tests.factories import Tenant, TwoTenants
 from tests.platform_api import Api, faults, in_browser, with_token
 from workspaces.actors import Actor, Source
@@ -89,7 +89,7 @@ def test_streams_of_the_platform_are_managed(root: Api, tenant: Tenant) -> None:
         actor=tenant.actor("owner"),
         kind="webhook",
         draft=StreamDraft(name="Theirs", target="https://sink.example.org/"),
-        start=Start.NOW,
+        start=StreamStart.NOW,
     )
     assert root.get(f"audit-streams/{of_workspace.pk}/").status_code == 404
     names = [one["name"] for one in root.get("audit-streams/").json()["results"]]

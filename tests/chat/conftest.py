@@ -19,7 +19,7 @@ from chat.hub import hub
 from chat.models import Bud, Conversation, ModelProvider, ToolCall, Turn
 from chat.services.buds import create_bud
 from chat.services.conversations import create_conversation
-from chat.services.turns import Sent, send_message
+from chat.services.turns import SentTurn, send_message
 from chat.snapshots import read_snapshot
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.values import Protocol
@@ -109,7 +109,7 @@ class Chat:
     def __post_init__(self) -> None:
         self.watching = Watching(self.conversation.pk)
 
-    def send(self, text: str = "go", client_id: str | None = None) -> Sent:
+    def send(self, text: str = "go", client_id: str | None = None) -> SentTurn:
         """Say something."""
         return send_message(
             conversation=self.conversation,

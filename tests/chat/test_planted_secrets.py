@@ -16,7 +16,6 @@ from urllib.parse import quote
 import pytest
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from mcp.server.mcpserver.exceptions import ToolError
@@ -30,6 +29,7 @@ from config.logs import configure_logging
 from mcp_servers.models.server_credentials import AuthType
 from mcp_servers.registry import services
 from tests.chat.conftest import make_chat
+from tests.chat.database_dump import as_text, dump
 from tests.factories import PASSWORD, Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, usage
@@ -90,20 +90,6 @@ def written() -> Iterator[io.StringIO]:
     handler.setStream(out)
     yield out
     configure_logging(level="WARNING", as_json=False)
-
-
-def dump() -> Iterator[tuple[str, str]]:
-    """Every table as text."""
-    with connection.cursor() as cursor:
-        for table in connection.introspection.table_names(cursor):
-            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
-            for row in cursor.fetchall():
-                yield table, " ".join(_as_text(value) for value in row)
-
-
-def _as_text(value: object) -> str:
-    raw = bytes(value) if isinstance(value, bytes | memoryview) else None
-    return raw.decode("utf-8", "replace") if raw is not None else str(value)
 
 
 @pytest.mark.both_engines
@@ -281,4 +267,4 @@ def _redis(url: str) -> Iterator[tuple[str, str]]:
         for key in client.scan_iter():
             kind = client.type(key)
             value: Any = client.dump(key) if kind != b"string" else client.get(key)
-            yield "redis", f"{key!r} {_as_text(value)}"
+            yield "redis", f"{key!r} {as_text(value)}"

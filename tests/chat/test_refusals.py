@@ -41,7 +41,7 @@ from tests.factories import Tenant
 from tests.fakes.scripted_model import DONE, Answer, chunk, usage
 from tests.mcp_servers.endpoint.client import McpClient, token_for
 from tests.mcp_servers.factories import actor_of, tool_of
-from tests.mcp_servers.gate.test_gate_and_the_log import refusing_entries
+from tests.mcp_servers.gate.refused_entries import refusing_entries
 from tests.patience import PATIENCE
 from workspaces.actors import Source
 from workspaces.errors import DomainError

@@ -6,7 +6,7 @@ import pytest
 
 from chat.models import Bud
 from config.demo import CONTENT, seed_demo
-from config.workspace_files import Place, apply_file
+from config.workspace_files import WorkspaceTarget, apply_file
 from mcp_servers.models import McpServer, ServerStatus
 from tests.factories import Tenant
 from workspaces.yaml_text import read_yaml
@@ -35,7 +35,7 @@ def test_the_demo_is_made_of_a_file_and_made_whole_again() -> None:
 def test_any_workspace_takes_the_demos_file(tenant: Tenant) -> None:
     """REL-642: its servers and buds are a workspace's file like any other."""
     seed_demo()
-    place = Place(tenant.workspace, tenant.actor("owner"))
-    applied = apply_file(place, read_yaml(CONTENT.read_text()))
+    target = WorkspaceTarget(tenant.workspace, tenant.actor("owner"))
+    applied = apply_file(target, read_yaml(CONTENT.read_text()))
     assert "+- name: Companion" in applied.diff
     assert not applied.notes

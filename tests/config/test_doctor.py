@@ -22,7 +22,7 @@ from audit.services import EntryDraft, record
 from chat.models import ModelProvider, PushDevice
 from config import doctor
 from config.backups import BackupError, make_backup
-from config.doctor import State, log, machine
+from config.doctor import FindingState, log, machine
 from config.installation.database_faults import find_fault
 from config.installation.jobs import read_jobs
 from tests.factories import Tenant
@@ -36,7 +36,7 @@ from workspaces.web_push import vapid_keys
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 
 
-def states() -> dict[str, State]:
+def states() -> dict[str, FindingState]:
     return {one.part: one.state for one in doctor.examine()}
 
 
@@ -49,8 +49,8 @@ def test_a_well_installation_has_nothing_to_do(
 ) -> None:
     """REL-393: one line for each part, no advice, and exit status 0."""
     found = doctor.examine()
-    assert not [one for one in found if one.state is State.FAILED]
-    assert all(one.advice for one in found if one.state is not State.OK)
+    assert not [one for one in found if one.state is FindingState.FAILED]
+    assert all(one.advice for one in found if one.state is not FindingState.OK)
     call_command("doctor")
     assert len(capsys.readouterr().out.splitlines()) >= len(found)
     call_command("doctor", "--json")
@@ -66,12 +66,12 @@ def test_a_missing_trigger_is_found_and_told(tenant: Tenant) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TRIGGER {name}{on}")
     try:
-        assert states()["triggers"] is State.FAILED
+        assert states()["triggers"] is FindingState.FAILED
         with pytest.raises(CommandError, match="triggers"):
             call_command("doctor")
     finally:
         call_command("verify_audit", "--restore-triggers")
-    assert states()["triggers"] is State.OK
+    assert states()["triggers"] is FindingState.OK
 
 
 def test_secrets_that_do_not_open_are_found(tenant: Tenant) -> None:
@@ -79,7 +79,7 @@ def test_secrets_that_do_not_open_are_found(tenant: Tenant) -> None:
     provider = ModelProvider.objects.create(
         workspace=tenant.workspace, name="p", base_url="https://m.example.org", api_key="sk-doctor"
     )
-    assert states()["keys"] is State.OK
+    assert states()["keys"] is FindingState.OK
     ModelProvider.objects.create(
         workspace=tenant.workspace, name="q", base_url="https://m.example.org"
     )
@@ -90,7 +90,7 @@ def test_secrets_that_do_not_open_are_found(tenant: Tenant) -> None:
             f"UPDATE {table} SET api_key = (SELECT api_key FROM {table} WHERE name = 'p') WHERE name = 'q'"
         )
     ModelProvider.unscoped.filter(pk=provider.pk).delete()
-    assert states()["keys"] is State.FAILED
+    assert states()["keys"] is FindingState.FAILED
     assert "TRELLIS_ENCRYPTION_KEYS" in advice("keys")
 
 
@@ -99,14 +99,14 @@ def test_a_disk_that_is_nearly_full_is_told_before_it_is_full(
 ) -> None:
     """REL-393: the limit is moved instead of the disk being filled."""
     monkeypatch.setattr(machine, "ROOM_BYTES", 2**62)
-    assert states()["disk"] is State.LOOK
+    assert states()["disk"] is FindingState.LOOK
     monkeypatch.setattr(machine, "LEAST_ROOM_BYTES", 2**62)
-    assert states()["disk"] is State.FAILED
+    assert states()["disk"] is FindingState.FAILED
 
 
 def test_a_restored_database_is_told(tenant: Tenant) -> None:
     Installation.objects.update_or_create(defaults={"restored_at": database_now()})
-    assert states()["restores"] is State.LOOK
+    assert states()["restores"] is FindingState.LOOK
     assert "confirm_restore" in advice("restores")
 
 
@@ -124,9 +124,9 @@ def test_devices_that_cannot_be_notified_are_told(tenant: Tenant) -> None:
         told_until=database_now(),
     )
     rows = PushDevice.objects.for_workspace(tenant.workspace).filter(pk=device.pk)
-    assert states()["notifications"] is State.OK
+    assert states()["notifications"] is FindingState.OK
     rows.update(last_error="It could not be reached.")
-    assert states()["notifications"] is State.LOOK
+    assert states()["notifications"] is FindingState.LOOK
     rows.update(key_id="gone")
     assert "TRELLIS_PUSH_KEYS" in advice("notifications")
 
@@ -152,28 +152,28 @@ def test_what_cannot_be_looked_at_is_one_line_and_the_others_follow(
 
     monkeypatch.setattr(trigger_check, "find_faults", fail)
     found = {one.part: one for one in doctor.examine()}
-    assert found["triggers"].state is State.FAILED
+    assert found["triggers"].state is FindingState.FAILED
     assert "password" not in found["triggers"].text
-    assert found["disk"].state is State.OK
+    assert found["disk"].state is FindingState.OK
 
 
 def test_entries_that_wait_long_for_their_seal_are_told(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record(EntryDraft(action=Action.RESTORE_CONFIRMED, actor=tenant.actor(), workspace_id=None))
-    assert states()["seals"] is State.OK
+    assert states()["seals"] is FindingState.OK
     monkeypatch.setattr(log, "SEALING_SECONDS", -1)
-    assert states()["seals"] is State.LOOK
+    assert states()["seals"] is FindingState.LOOK
 
 
 @pytest.mark.postgresql
 def test_missing_timeouts_are_found(tenant: Tenant) -> None:
     """REL-700: a pooler refuses what a session sets, so the database's role has to have them."""
-    assert states()["database"] is State.OK
+    assert states()["database"] is FindingState.OK
     with connection.cursor() as cursor:
         cursor.execute("SET lock_timeout = 0")
     try:
-        assert states()["database"] is State.LOOK
+        assert states()["database"] is FindingState.LOOK
         assert "ALTER ROLE … SET lock_timeout = '20s';" in advice("database")
     finally:
         with connection.cursor() as cursor:
@@ -224,13 +224,13 @@ def test_a_data_folder_that_takes_no_writes_is_told(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-1590: before a turn finds out."""
-    assert states()["disk"] is not State.FAILED
+    assert states()["disk"] is not FindingState.FAILED
 
     def refuse() -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(machine, "write_to_data_folder", refuse)
-    assert states()["disk"] is State.FAILED
+    assert states()["disk"] is FindingState.FAILED
     assert "belongs to the user" in advice("disk")
 
 
@@ -250,10 +250,10 @@ def test_a_database_that_takes_no_writes_is_told(tenant: Tenant) -> None:
     finally:
         with connection.cursor() as cursor:
             cursor.execute(off)
-    assert found["database"].state is State.FAILED
+    assert found["database"].state is FindingState.FAILED
     assert "takes no writes" in found["database"].text
     assert "standby" in found["database"].advice
-    assert states()["database"] is State.OK
+    assert states()["database"] is FindingState.OK
 
 
 def test_a_redis_that_loses_tasks_or_takes_none_is_told(
@@ -265,13 +265,13 @@ def test_a_redis_that_loses_tasks_or_takes_none_is_told(
         settings.CACHES = {
             "default": {"BACKEND": "config.caches.ForgetfulRedisCache", "LOCATION": url}
         }
-        assert states()["Redis"] is State.OK
+        assert states()["Redis"] is FindingState.OK
         client.config_set("maxmemory-policy", "allkeys-lru")
         client.config_set("maxmemory", 10**9)
         assert "noeviction" in advice("Redis")
         client.config_set("maxmemory-policy", "noeviction")
         client.config_set("maxmemory", 1)
-        assert states()["Redis"] is State.FAILED
+        assert states()["Redis"] is FindingState.FAILED
         assert "maxmemory" in advice("Redis")
         # What an earlier look wrote does not hide it.
         assert Client().get("/readyz").json()["checks"]["cache"] == "failed"
@@ -283,12 +283,12 @@ def test_a_database_that_is_away_is_told_once(
     """REL-1591: what needs it is not asked, since each question would wait for it anew."""
     said = "connection refused" if connection.vendor == "postgresql" else "file is not a database"
 
-    def fail(part: str) -> doctor.Finding:
+    def fail(part: str) -> doctor.DoctorFinding:
         raise OperationalError(said)
 
     monkeypatch.setitem(doctor._CHECKS, "database", fail)
     found = {one.part: one for one in doctor.examine()}
-    assert [name for name, one in found.items() if one.state is State.FAILED] == ["database"]
+    assert [name for name, one in found.items() if one.state is FindingState.FAILED] == ["database"]
     assert found["keys"].text == "not looked at"
     assert found["disk"].text != "not looked at"
 
@@ -327,17 +327,17 @@ def test_a_backup_that_is_missing_or_old_is_told(tenant: Tenant, tmp_path: Path)
     """REL-1649: a week after the installation was made, or after the last backup; with what to run."""
     InstalledVersion.objects.all().delete()
     now = database_now()
-    assert states()["backups"] is State.OK
+    assert states()["backups"] is FindingState.OK
     InstalledVersion.objects.create(version="0.1.0", since=now - timedelta(days=8))
     # PostgreSQL is often backed up by its own tools.
     is_sqlite = connection.vendor == "sqlite"
-    assert states()["backups"] is (State.LOOK if is_sqlite else State.OK)
+    assert states()["backups"] is (FindingState.LOOK if is_sqlite else FindingState.OK)
     assert "python3 manage.py backup" in doctor.examine_part("backups").advice
     note_backup(now - timedelta(days=6))
-    assert states()["backups"] is State.OK
+    assert states()["backups"] is FindingState.OK
     note_backup(now - timedelta(days=8))
     found = doctor.examine_part("backups")
-    assert found.state is State.LOOK
+    assert found.state is FindingState.LOOK
     assert f"{now - timedelta(days=8):%Y-%m-%d}" in found.text
     assert "python3 manage.py backup" in found.advice
     assert [one.name for one in read_jobs().jobs if one.name == "backup"] == []
@@ -351,13 +351,13 @@ def test_backups_that_are_made_elsewhere_are_not_missed(tenant: Tenant, settings
     InstalledVersion.objects.create(version="0.1.0", since=now - timedelta(days=8))
     found = doctor.examine_part("backups")
     if connection.vendor == "postgresql":
-        assert found.state is State.OK
+        assert found.state is FindingState.OK
         assert "not seen here" in found.text
         assert "TRELLIS_BACKUPS_ELSEWHERE=1" in found.advice
     settings.TRELLIS = settings.TRELLIS.model_copy(update={"backups_elsewhere": True})
     for told in ("by manage.py backup: none yet", "the last one was made on"):
         found = doctor.examine_part("backups")
-        assert (found.state, found.advice) == (State.OK, "")
+        assert (found.state, found.advice) == (FindingState.OK, "")
         assert told in found.text
         note_backup(now - timedelta(days=8))
 
@@ -374,7 +374,7 @@ def test_a_backup_is_noted_where_it_succeeds(tenant: Tenant, tmp_path: Path) -> 
     made_at = last_backup()
     assert made_at is not None
     assert abs((made_at - before).total_seconds()) < 5
-    assert states()["backups"] is State.OK
+    assert states()["backups"] is FindingState.OK
 
 
 def test_a_given_file_that_is_not_there_is_told(
@@ -385,7 +385,7 @@ def test_a_given_file_that_is_not_there_is_told(
     given = settings.TRELLIS.model_copy(update={"mcp_servers_file": path})
     settings.TRELLIS = given
     found = {one.part: one for one in doctor.examine()}
-    assert found["settings"].state is State.LOOK
+    assert found["settings"].state is FindingState.LOOK
     assert "MCP_SERVERS_FILE" in found["settings"].text
     path.write_text("{}")
     assert "MCP_SERVERS_FILE" not in {one.part: one for one in doctor.examine()}["settings"].text

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from audit.models import AuditEntry
-from config.workspace_files import Place, apply_file, workspace_document
+from config.workspace_files import WorkspaceTarget, apply_file, workspace_document
 from mcp_servers.client.values import Effect
 from mcp_servers.models import (
     ActionRule,
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.django_db
 URI = "note://all"
 
 
-def place_of(tenant: Tenant) -> Place:
-    return Place(tenant.workspace, tenant.actor("owner"))
+def place_of(tenant: Tenant) -> WorkspaceTarget:
+    return WorkspaceTarget(tenant.workspace, tenant.actor("owner"))
 
 
 def offered(name: str = "weather", **fields: Any) -> GlobalServer:

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from config.env import ROOT
-from tests.config.test_texts import APPS, ON_THEIR_OWN, TEMPLATES
+from tests.config.sources import APPS, ON_THEIR_OWN, TEMPLATES
 
 HOMES: Final = {"workspaces/formats.py", "chat/web/src/formats.ts"}
 #: What gives people a moment or a number in a spelling of its own, by the kind of file. What programs read is free:

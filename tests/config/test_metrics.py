@@ -150,7 +150,7 @@ def test_names_are_bounded() -> None:
 
 def test_a_value_is_looked_up_once_for_one_reading() -> None:
     asked: list[int] = []
-    kept = metrics.Kept[int](seconds=60)
+    kept = metrics.CachedValue[int](seconds=60)
 
     def look() -> int:
         asked.append(1)

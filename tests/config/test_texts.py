@@ -14,14 +14,8 @@ from django.template import engines
 from django.template.base import Lexer, TokenType
 
 from config.env import ROOT
+from tests.config.sources import APPS, ON_THEIR_OWN, TEMPLATES
 
-FOLDERS: Final = (ROOT / "templates", *ROOT.glob("*/templates"), *ROOT.glob("*/*/templates"))
-TEMPLATES: Final = sorted(
-    (folder, path)
-    for folder in FOLDERS
-    for path in folder.rglob("*.*")
-    if path.suffix in {".html", ".txt"}
-)
 #: Attributes that people read or hear.
 SHOWN: Final = {
     *("alt", "aria-description", "aria-label", "label", "placeholder", "title"),
@@ -64,9 +58,6 @@ ERROR_TEXTS: Final = {"fields", "message"}
 ERROR_ATTRIBUTES: Final = {"advice", "default_message"}
 #: The kind of a failure, which is no text.
 CODE_WORD: Final = re.compile(r"[a-z_.]+$")
-#: Programs of their own, without Django: what checks an export, and what reads a document.
-ON_THEIR_OWN: Final = {"audit/proof/trellis_verify.py", "chat/documents/child.py"}
-APPS: Final = ("audit", "chat", "config", "mcp_servers", "workspaces")
 #: Folders and files whose texts are for programs and for those who run them.
 FOR_PROGRAMS: Final = re.compile(
     r"(^|/)(api|management|migrations|node_modules)(/|\.py$)|^(\.venv|bench|config|tests)/"

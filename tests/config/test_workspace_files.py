@@ -14,14 +14,14 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from audit.alerts.services import RuleDraft, create_rule
+from audit.alerts.services import AlertRuleDraft, create_rule
 from audit.models import AlertRule, AuditEntry, AuditStream, ReportSchedule, SavedView
 from audit.reviews.saved_views import save_view
 from chat.models import Bud, ModelProvider, ProviderModel
 from chat.services.buds import create_bud, update_bud
 from chat.tools.toolset import resolve_toolset
 from config.workspace_files import (
-    Place,
+    WorkspaceTarget,
     apply_file,
     fill_variables,
     workspace_document,
@@ -48,12 +48,12 @@ pytestmark = pytest.mark.django_db
 PROVIDER = {"name": "P", "base_url": "https://models.example.org/v1", "default_model": "m"}
 
 
-def place_of(tenant: Tenant, role: str = "owner") -> Place:
+def place_of(tenant: Tenant, role: str = "owner") -> WorkspaceTarget:
     Membership.objects.for_workspace(tenant.workspace).filter(role="owner").update(is_auditor=True)
-    return Place(tenant.workspace, tenant.actor(role))
+    return WorkspaceTarget(tenant.workspace, tenant.actor(role))
 
 
-def furnished(tenant: Tenant) -> Place:
+def furnished(tenant: Tenant) -> WorkspaceTarget:
     """A workspace with one of everything that a file has."""
     place = place_of(tenant)
     owner = place.actor
@@ -63,7 +63,7 @@ def furnished(tenant: Tenant) -> Place:
     config = {"servers": [str(server.pk)], "available_tools": [f"{server.pk}.get_current_time"]}
     values = {"slug": "clock", "name": "Clock", "system_prompt": "Two\nlines", "mcp_config": config}
     create_bud(workspace_id=place.pk, actor=owner, values=values)
-    draft = RuleDraft(
+    draft = AlertRuleDraft(
         name="Slow", condition="timeout", threshold=3, window_minutes=20, query="person:ada"
     )
     create_rule(workspace_id=place.pk, actor=owner, draft=draft)
@@ -124,7 +124,7 @@ def test_a_file_says_that_schedules_are_missing_and_why(tenant: Tenant) -> None:
     whole = write_workspace(place)
     assert "schedules:" in whole
     assert "# Not in this file" not in whole
-    owner = Place(place.workspace, replace(place.actor, is_auditor=False))
+    owner = WorkspaceTarget(place.workspace, replace(place.actor, is_auditor=False))
     text = write_workspace(owner)
     assert "schedules:" not in text
     assert text.startswith("# Not in this file: 1 schedule of the log. It takes the auditor right")
@@ -416,15 +416,15 @@ def test_secrets_in_addresses_of_the_log_are_masked_and_stay(tenant: Tenant) -> 
 def test_only_owners_write_and_apply(two_workspaces: TwoTenants) -> None:
     """SEC-361: and the log's parts only for those who may read it."""
     for role in ("admin", "member", "auditor"):
-        place = Place(two_workspaces.a.workspace, two_workspaces.a.actor(role))
+        target = WorkspaceTarget(two_workspaces.a.workspace, two_workspaces.a.actor(role))
         with pytest.raises(PermissionDenied):
-            write_workspace(place)
+            write_workspace(target)
         with pytest.raises(PermissionDenied):
-            apply_file(place, {})
+            apply_file(target, {})
         client = two_workspaces.a.client(role)
         assert client.get("/api/config/").status_code == 403
         assert client.post("/api/config/", {}, content_type="application/json").status_code == 403
-    foreign = Place(two_workspaces.b.workspace, two_workspaces.a.actor("owner"))
+    foreign = WorkspaceTarget(two_workspaces.b.workspace, two_workspaces.a.actor("owner"))
     with pytest.raises(PermissionDenied):
         write_workspace(foreign)
 

@@ -14,11 +14,11 @@ from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.definitions import read_definition
 from mcp_servers.client.inputs import (
-    Answers,
     AskedInput,
     CallLimits,
     InputAction,
     InputAnswer,
+    InputAnswers,
     InputKind,
     InputRequired,
 )
@@ -71,7 +71,7 @@ async def _call(
 ) -> None:
     """Call a tool for as many rounds as it asks for."""
     listener = Defaults()
-    answers: Answers | None = None
+    answers: InputAnswers | None = None
     for _ in range(10):
         permit = calls.mint_permit(
             call_id=uuid7(),
@@ -93,7 +93,7 @@ async def _call(
         if not isinstance(got, InputRequired):
             return
         by_key = {asked.key: (asked, await listener.answer(asked)) for asked in got.asked}
-        answers = Answers(by_key=by_key, state=got.state)
+        answers = InputAnswers(by_key=by_key, state=got.state)
 
 
 class Defaults:

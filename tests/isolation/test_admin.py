@@ -15,6 +15,7 @@ from mcp_servers.models import McpServer, ServerScope
 from tests.extent import one_of
 from tests.factories import CANARY
 from tests.isolation.conftest import States
+from tests.isolation.form_choices import check_choices
 from tests.isolation.state import state_of, tenant_models
 from tests.isolation.world import Side, World
 from workspaces.middleware import bind_workspace
@@ -144,20 +145,6 @@ def test_forms_offer_own_rows_only(world: World, label: str, role: str) -> None:
         form_class = found.get_form(request, obj, change=obj is not None)
         for name, field in form_class(instance=obj).fields.items():
             check_choices(f"{label}.{name}", field, world)
-
-
-def check_choices(name: str, field: Any, world: World) -> None:
-    """Fail if a field lets itself be pointed at a row of the other side."""
-    if not isinstance(field, ModelChoiceField) or field.queryset is None:
-        return
-    model = field.queryset.model
-    foreign = [
-        row
-        for row in [*world.b.rows.values(), *world.b.tenant.people.values()]
-        if isinstance(row, model)
-    ]
-    ids = [row.pk for row in foreign]
-    assert not field.queryset.filter(pk__in=ids).exists(), f"{name} offers rows of another tenant"
 
 
 @pytest.mark.parametrize("label", TENANT_LABELS)

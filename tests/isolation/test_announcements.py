@@ -6,8 +6,8 @@ import pytest
 from django.db import transaction
 
 from audit.models import OutsideWrite
+from tests.isolation.calling import call
 from tests.isolation.routes import METHODS, SAFE, SAMPLES, address, route_names
-from tests.isolation.test_routes import call
 from tests.isolation.world import Side, make_world
 
 pytestmark = pytest.mark.django_db

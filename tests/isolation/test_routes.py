@@ -14,6 +14,7 @@ from django.test import Client
 
 from tests.extent import first_and_another
 from tests.factories import CANARY
+from tests.isolation.calling import call
 from tests.isolation.conftest import States
 from tests.isolation.routes import METHODS, SAFE, SAMPLES, Sample, address, route_names
 from tests.isolation.state import rows_of, state_of
@@ -43,25 +44,6 @@ def text_of(answer: Any) -> str:
         warnings.simplefilter("ignore")
         body = b"".join(answer) if answer.streaming else answer.content
     return f"{answer.headers} {body.decode(errors='replace')}"
-
-
-def call(client: Client, method: str, url: str, body: Any, name: str) -> Any:
-    """Call as the page or the API client would."""
-    if name.startswith("api:"):
-        return client.generic(method, url, _json(body), content_type="application/json")
-    if method == "POST":
-        return client.post(url, _form(body))
-    return client.generic(method, url)
-
-
-def _json(body: Any) -> str:
-    import json
-
-    return json.dumps(body or {})
-
-
-def _form(body: Any) -> dict[str, Any]:
-    return {key: value for key, value in (body or {}).items() if isinstance(value, str | list)}
 
 
 def test_every_route_has_a_sample() -> None:

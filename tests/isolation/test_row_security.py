@@ -13,13 +13,13 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from audit.models import AuditEntry
-from chat.models import Audience, Conversation, Message, ModelProvider, SharedProvider, Turn
+from chat.models import Conversation, Message, ModelProvider, ShareAudience, SharedProvider, Turn
 from chat.providers.specs import spec_of
 from chat.services.sharing import end_expired, link_of
 from chat.tasks import recover_turns
 from config import celery as _celery  # noqa: F401 - its signals say how far a task reaches
 from config import doctor, health
-from config.doctor import State
+from config.doctor import FindingState
 from mcp_servers.models import HealthCheck
 from mcp_servers.registry.tasks import check_all_servers
 from tests import plain_role
@@ -158,10 +158,10 @@ def test_the_reach_ends_with_its_transaction(tenant: Tenant, other: Tenant) -> N
 def test_the_doctor_says_for_whom_it_holds(tenant: Tenant) -> None:
     """REL-710: the plain role is well; a role that policies spare, and tables without policies, are named."""
 
-    def found() -> doctor.Finding:
+    def found() -> doctor.DoctorFinding:
         return next(one for one in doctor.examine() if one.part == "row-level security")
 
-    assert found().state is State.OK
+    assert found().state is FindingState.OK
     off = settings.TRELLIS.model_copy(update={"row_security": False})
     with override_settings(TRELLIS=off):
         assert "still hides rows" in found().text
@@ -286,7 +286,7 @@ def test_shared_chats_are_read_behind_the_wall(tenant: Tenant, other: Tenant) ->
     with in_workspace(tenant.workspace.pk):
         allow_links(tenant, True)
         conversation = make_conversation(tenant, make_bud(tenant))
-        shared = share(tenant, conversation, Audience.LINK, with_files=True)
+        shared = share(tenant, conversation, ShareAudience.LINK, with_files=True)
         url, token = link_of(shared), token_of(shared)
         file = shared.text.value.messages[0].files[0]
         bud = conversation.bud_id

@@ -12,9 +12,9 @@ import pytest
 from django.contrib.auth import get_user
 from django.test import Client
 
+from tests.isolation.calling import call
 from tests.isolation.routes import SAMPLES, address, route_names
 from tests.isolation.state import tenant_models
-from tests.isolation.test_routes import call
 from tests.isolation.world import Side, World, make_world
 from workspaces.models import IdempotentRequest
 from workspaces.redaction import EVERY_WORKSPACE, is_secret_key, redact_known

@@ -18,8 +18,8 @@ from config.celery import app
 from config.env import ROOT
 from tests.factories import CANARY
 from tests.isolation.conftest import States
+from tests.isolation.form_choices import check_choices
 from tests.isolation.state import OWN_APPS, state_of
-from tests.isolation.test_admin import check_choices
 from tests.isolation.world import Side, World
 
 pytestmark = pytest.mark.django_db

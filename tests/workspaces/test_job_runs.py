@@ -16,7 +16,7 @@ from django.utils import timezone
 from config.celery import app
 from config.task_modules import load_tasks
 from workspaces import job_runs
-from workspaces.installation import Fault
+from workspaces.installation import JobFault
 from workspaces.job_runs import JobRuns, failures_in_a_day, fault_of
 from workspaces.models import BackgroundJob, WorkerSeen
 from workspaces.product import VERSION
@@ -87,7 +87,7 @@ def test_a_failure_is_noted_at_once_and_counted_by_the_hour() -> None:
     for _ in range(3):
         run(runs, OFTEN, OperationalError("postgres://user:password@db"))
     row = BackgroundJob.objects.get()
-    assert (row.fault, row.error) == (Fault.DATABASE, "OperationalError")
+    assert (row.fault, row.error) == (JobFault.DATABASE, "OperationalError")
     assert failures_in_a_day(row, timezone.now()) == 3
     assert failures_in_a_day(row, timezone.now() + timedelta(hours=25)) == 0
     assert "password" not in str(vars(row))
@@ -150,15 +150,15 @@ def test_a_worker_that_was_away_begins_anew_and_one_that_is_gone_goes() -> None:
 @pytest.mark.parametrize(
     ("error", "fault"),
     [
-        (OperationalError(), Fault.DATABASE),
-        (TimeoutError(), Fault.TIME),
-        (ConnectionRefusedError(), Fault.NETWORK),
-        (smtplib.SMTPException(), Fault.NETWORK),
-        (FileNotFoundError(), Fault.DISK),
-        (ValueError(), Fault.UNEXPECTED),
+        (OperationalError(), JobFault.DATABASE),
+        (TimeoutError(), JobFault.TIME),
+        (ConnectionRefusedError(), JobFault.NETWORK),
+        (smtplib.SMTPException(), JobFault.NETWORK),
+        (FileNotFoundError(), JobFault.DISK),
+        (ValueError(), JobFault.UNEXPECTED),
     ],
 )
-def test_failures_are_told_in_words(error: BaseException, fault: Fault) -> None:
+def test_failures_are_told_in_words(error: BaseException, fault: JobFault) -> None:
     """SEC-586: a few kinds, with words of ours."""
     assert fault_of(error) is fault
 

@@ -11,13 +11,8 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from workspaces.pictures import MAX_SIDE, Unshowable, clean_picture
-
-
-def encoded(image: Image.Image, kind: str, **options: object) -> str:
-    out = io.BytesIO()
-    image.save(out, kind, **options)
-    return base64.b64encode(out.getvalue()).decode()
+from tests.workspaces.encoded_pictures import encoded
+from workspaces.pictures import MAX_SIDE, UnshowablePicture, clean_picture
 
 
 def opened(data: str) -> Image.Image:
@@ -70,7 +65,7 @@ def test_a_bomb_is_not_decoded() -> None:
         + chunk(b"IDAT", zlib.compress(b"\x00" * 100))
         + chunk(b"IEND", b"")
     )
-    with pytest.raises(Unshowable):
+    with pytest.raises(UnshowablePicture):
         clean_picture(base64.b64encode(bomb).decode())
 
 
@@ -87,13 +82,13 @@ def test_a_bomb_is_not_decoded() -> None:
 )
 def test_what_is_no_picture_of_a_known_kind_is_not_shown(raw: bytes) -> None:
     """SEC-73: an SVG is a document, not a picture."""
-    with pytest.raises(Unshowable):
+    with pytest.raises(UnshowablePicture):
         clean_picture(base64.b64encode(raw).decode())
 
 
 def test_damaged_base64_is_told_apart() -> None:
     """Half a text is no picture."""
-    with pytest.raises(Unshowable):
+    with pytest.raises(UnshowablePicture):
         clean_picture("a")
 
 
@@ -132,7 +127,7 @@ def test_damaged_data_beside_a_picture_is_left_out() -> None:
     beside = raw[:at] + b"?" + raw[at + 1 :]
     assert clean_picture(base64.b64encode(beside).decode()).pixels == 64
     at = raw.index(b"IHDR") + 6
-    with pytest.raises(Unshowable):
+    with pytest.raises(UnshowablePicture):
         clean_picture(base64.b64encode(raw[:at] + b"?" + raw[at + 1 :]).decode())
 
 

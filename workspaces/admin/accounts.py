@@ -20,7 +20,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from workspaces.models import Membership, User
 from workspaces.pages.model_admin import AsksBeforeSaving, PlatformModelAdmin, actor_of, telling
-from workspaces.pages.row_actions import Question, is_switched_off, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, is_switched_off, row_action
 from workspaces.people.pictures import inline_picture
 from workspaces.people.platform import remove_picture_of, save_account, switch_account
 
@@ -52,7 +52,7 @@ class NewAccountForm(_OneOfAnAddress, UserCreationForm):
     """A new account."""
 
 
-_SWITCHING_OFF = Question(
+_SWITCHING_OFF = ConfirmQuestion(
     asked=ngettext_lazy("Switch off %(count)s account?", "Switch off %(count)s accounts?", "count"),
     consequence=_(
         "These people can no longer sign in, and their sessions, tokens and running answers stop at once. What"
@@ -60,7 +60,7 @@ _SWITCHING_OFF = Question(
     ),
     verb=_("Switch off"),
 )
-_MAKING_OWNER = Question(
+_MAKING_OWNER = ConfirmQuestion(
     asked=ngettext_lazy(
         "Make %(count)s account an owner of the platform?",
         "Make %(count)s accounts owners of the platform?",
@@ -114,7 +114,7 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # switched off instead: what a person did stays
 
-    def question_before(self, form: Any) -> Question | None:
+    def question_before(self, form: Any) -> ConfirmQuestion | None:
         """Switching off by the form is what the action does, too. Who owns the platform is asked about as well."""
         if is_switched_off(form, "is_active"):
             return _SWITCHING_OFF
@@ -145,7 +145,7 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
     @row_action(
         _("Remove the picture"),
         done=ngettext_lazy("%(count)s picture removed.", "%(count)s pictures removed.", "count"),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Remove the picture of %(count)s person?",
                 "Remove the pictures of %(count)s people?",

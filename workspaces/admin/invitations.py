@@ -17,9 +17,9 @@ from workspaces.actors import Role
 from workspaces.admin.roles import GivesRoles
 from workspaces.mails import public_url
 from workspaces.models import Invitation
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import actor_of, telling, was_refused
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 from workspaces.people.inviting import MOST as MOST_INVITED
 from workspaces.people.inviting import resend_invitation
 from workspaces.people.services import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class InvitationAdmin(GivesRoles):
     """Invitations by e-mail; the link is shown, once, only where no mail server is configured."""
 
-    section = Section.PEOPLE
+    section = AdminSection.PEOPLE
     manage_permission = Permission.MANAGE_MEMBERS
     list_display = ["email", "role", "is_auditor", "state", "expires_at", "invited_by"]
     list_filter = ["role"]
@@ -135,7 +135,7 @@ class InvitationAdmin(GivesRoles):
         done=ngettext_lazy(
             "%(count)s invitation revoked.", "%(count)s invitations revoked.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Revoke %(count)s invitation?", "Revoke %(count)s invitations?", "count"
             ),

@@ -15,9 +15,10 @@ from workspaces.actors import Role
 from workspaces.admin.roles import GivesRoles
 from workspaces.errors import Conflict
 from workspaces.models import Membership
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import AsksBeforeSaving, actor_of, telling
-from workspaces.pages.row_actions import Question, given_reason, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, given_reason, row_action
+from workspaces.people.browser_sessions import end_sessions
 from workspaces.people.services import (
     change_membership,
     is_above,
@@ -25,7 +26,6 @@ from workspaces.people.services import (
     remove_member,
 )
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
-from workspaces.people.visits import end_sessions
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _ROLE_QUESTIONS: Final = {
-    Role.MEMBER: Question(
+    Role.MEMBER: ConfirmQuestion(
         asked=ngettext_lazy(
             "Change the role of %(count)s person to member?",
             "Change the role of %(count)s people to member?",
@@ -44,7 +44,7 @@ _ROLE_QUESTIONS: Final = {
         ),
         verb=_("Change role"),
     ),
-    Role.ADMIN: Question(
+    Role.ADMIN: ConfirmQuestion(
         asked=ngettext_lazy(
             "Change the role of %(count)s person to admin?",
             "Change the role of %(count)s people to admin?",
@@ -55,7 +55,7 @@ _ROLE_QUESTIONS: Final = {
         ),
         verb=_("Change role"),
     ),
-    Role.OWNER: Question(
+    Role.OWNER: ConfirmQuestion(
         asked=ngettext_lazy(
             "Change the role of %(count)s person to owner?",
             "Change the role of %(count)s people to owner?",
@@ -71,7 +71,7 @@ _ROLE_QUESTIONS: Final = {
 class MembershipAdmin(AsksBeforeSaving, GivesRoles):
     """Members of the workspace: their roles, and who may audit."""
 
-    section = Section.PEOPLE
+    section = AdminSection.PEOPLE
     manage_permission = Permission.MANAGE_MEMBERS
     page_name = _("Members")
     list_display = ["user", "address_confirmed", "role", "auditor", "suspended", "created_at"]
@@ -141,7 +141,7 @@ class MembershipAdmin(AsksBeforeSaving, GivesRoles):
         right = "is_auditor" if may_choose_auditors(actor_of(request)) else "auditor"
         return ["person", "role", right]
 
-    def question_before(self, form: Any) -> Question | None:
+    def question_before(self, form: Any) -> ConfirmQuestion | None:
         """A role chosen in the form is what the actions give, too."""
         is_changed = "role" in form.changed_data
         return _ROLE_QUESTIONS[Role(form.cleaned_data["role"])] if is_changed else None
@@ -167,7 +167,7 @@ class MembershipAdmin(AsksBeforeSaving, GivesRoles):
     @row_action(
         _("Suspend"),
         done=ngettext_lazy("%(count)s member suspended.", "%(count)s members suspended.", "count"),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy("Suspend %(count)s member?", "Suspend %(count)s members?", "count"),
             consequence=_(
                 "They can no longer enter this workspace. Their open pages, tokens and running answers stop at once."
@@ -268,7 +268,7 @@ class MembershipAdmin(AsksBeforeSaving, GivesRoles):
         done=ngettext_lazy(
             "%(count)s member is signed out.", "%(count)s members are signed out.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Sign out %(count)s member?", "Sign out %(count)s members?", "count"
             ),

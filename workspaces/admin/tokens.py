@@ -8,9 +8,9 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from workspaces.models import ApiToken
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import MadeElsewhere, WorkspaceModelAdmin, actor_of, telling
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 from workspaces.people.tokens import revoke_token
 from workspaces.roles import Permission
 
@@ -19,7 +19,7 @@ from workspaces.roles import Permission
 class ApiTokenAdmin(MadeElsewhere, WorkspaceModelAdmin):
     """Which keys to the API exist here; an admin can end one, but never read or make one."""
 
-    section = Section.PEOPLE
+    section = AdminSection.PEOPLE
     manage_permission = Permission.MANAGE_MEMBERS
     list_display = ["name", "user", "hint", "expires_at", "last_used_at"]
     list_select_related = ["user"]
@@ -34,7 +34,7 @@ class ApiTokenAdmin(MadeElsewhere, WorkspaceModelAdmin):
     @row_action(
         _("Revoke"),
         done=ngettext_lazy("%(count)s token revoked.", "%(count)s tokens revoked.", "count"),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy("Revoke %(count)s token?", "Revoke %(count)s tokens?", "count"),
             consequence=_(
                 "Programs that use them are refused from the next request on. This cannot be undone: their owners make new"

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext_lazy
 
 from workspaces.models import Workspace
 from workspaces.pages.model_admin import AsksBeforeSaving, PlatformModelAdmin, actor_of, telling
-from workspaces.pages.row_actions import Question, is_switched_off, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, is_switched_off, row_action
 from workspaces.people.platform import (
     WORKSPACE_RULES,
     resume_workspace,
@@ -46,7 +46,7 @@ class WorkspaceForm(forms.ModelForm):
         }
 
 
-_SUSPENDING = Question(
+_SUSPENDING = ConfirmQuestion(
     asked=ngettext_lazy("Suspend %(count)s workspace?", "Suspend %(count)s workspaces?", "count"),
     consequence=_(
         "Everybody is shut out at once, also who is signed in now. Running answers stop. Schedules, API tokens, other"
@@ -76,7 +76,7 @@ class WorkspaceAdmin(AsksBeforeSaving, PlatformModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # suspended, so that nothing is lost by a click
 
-    def question_before(self, form: Any) -> Question | None:
+    def question_before(self, form: Any) -> ConfirmQuestion | None:
         """Closing it by its form is what the action does, too."""
         return _SUSPENDING if is_switched_off(form, "is_active") else None
 

@@ -23,19 +23,19 @@ from workspaces.api.authentication import ANY_SCOPE
 from workspaces.errors import Conflict
 from workspaces.middleware import enterable_workspaces
 from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceSession
+from workspaces.people.browser_sessions import (
+    SESSION_ORDER,
+    device,
+    end_other_sessions,
+    end_own_session,
+    sessions_of,
+)
 from workspaces.people.tokens import (
     MCP_SCOPES,
     PLATFORM_SCOPES,
     SCOPES,
     issue_token,
     revoke_token,
-)
-from workspaces.people.visits import (
-    SESSION_ORDER,
-    device,
-    end_other_sessions,
-    end_own_session,
-    sessions_of,
 )
 from workspaces.roles import Permission, require
 

@@ -17,11 +17,11 @@ from workspaces.actors import Role
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
 from workspaces.models import ROLE_CHOICES, Membership, WorkspaceSession
-from workspaces.people.access import KINDS, AccessPage, Mark, access_page
+from workspaces.people.access import KINDS, AccessCursor, AccessPage, access_page
+from workspaces.people.browser_sessions import SESSION_ORDER, device, end_sessions, sessions_of
 from workspaces.people.ownership import transfer_ownership
 from workspaces.people.services import change_membership, remove_member
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
-from workspaces.people.visits import SESSION_ORDER, device, end_sessions, sessions_of
 from workspaces.roles import Permission, require
 from workspaces.row_pages import RowPage, page_after
 from workspaces.scoping import WorkspaceQuerySet
@@ -196,7 +196,7 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         asked.is_valid(raise_exception=True)
         given = asked.validated_data
         try:
-            after = Mark.read(given["cursor"]) if given.get("cursor") else None
+            after = AccessCursor.read(given["cursor"]) if given.get("cursor") else None
         except InvalidInput as error:
             raise ParseError("This cursor is not valid here.") from error
         page = access_page(self.get_object(), kind=given.get("kind"), after=after)

@@ -17,8 +17,8 @@ from workspaces.mails import public_url
 from workspaces.models import ROLE_CHOICES, Invitation, JoinLink
 from workspaces.people.inviting import (
     MOST,
+    InvitationResult,
     Invitee,
-    Sent,
     invite_many,
     mail_many,
     resend_invitation,
@@ -111,7 +111,7 @@ class InvitationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         return Response(status=204)
 
     @staticmethod
-    def _told(sent: list[Sent]) -> Response:
+    def _told(sent: list[InvitationResult]) -> Response:
         return Response(InvitedOutput(sent, many=True).data, status=201)
 
 

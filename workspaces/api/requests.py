@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.models import AccessRequest, RequestKind
-from workspaces.people.asking import (
+from workspaces.people.access_requests import (
     LONGEST_NAME,
     LONGEST_NOTE,
     LONGEST_REASON,

@@ -67,7 +67,7 @@ class CallerThrottle(SimpleRateThrottle):
         return f"throttle:api:{request.user.pk}:{token or 'session'}"
 
 
-class Brief(BaseMetadata):
+class BriefMetadata(BaseMetadata):
     """Answers OPTIONS with what an address takes and gives; the fields of each operation are in the schema."""
 
     def determine_metadata(self, request: Request, view: Any) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class ApiViewSet(GenericViewSet[Any]):
     permission_classes: Any = (Nobody,)
     throttle_classes = (CallerThrottle,)
     parser_classes = (StrictJSONParser,)
-    metadata_class = Brief
+    metadata_class = BriefMetadata
     filter_backends = (StrictFilterBackend,)
     pagination_class = KeysetPagination
     lookup_value_converter = "uuid"

@@ -13,14 +13,14 @@ address; what people enter is read by `enter_endpoint()`, which refuses what cou
 
 from workspaces.outbound.addresses import Address, Network, is_allowed_address
 from workspaces.outbound.backend import GuardedBackend
-from workspaces.outbound.bounds import BoundedStream, Bounds, Pace, TooLarge
+from workspaces.outbound.bounds import BoundedStream, Bounds, Pace, ResponseTooLarge
 from workspaces.outbound.egress import (
     NETWORK_REFUSED,
     USER_AGENT,
     WITHHELD,
     EgressTransport,
     NetworkRefused,
-    Withheld,
+    RequestWithheld,
     Wrap,
     allowed_networks,
     client,
@@ -34,7 +34,7 @@ from workspaces.outbound.endpoints import (
     check_headers,
     parse_endpoint,
 )
-from workspaces.outbound.entering import enter_endpoint
+from workspaces.outbound.entered_addresses import enter_endpoint
 from workspaces.outbound.reasons import Unreachable, why_unreachable
 from workspaces.outbound.tls import connect_tls, tls_context
 
@@ -54,9 +54,9 @@ __all__ = [
     "Network",
     "NetworkRefused",
     "Pace",
-    "TooLarge",
+    "RequestWithheld",
+    "ResponseTooLarge",
     "Unreachable",
-    "Withheld",
     "Wrap",
     "allowed_networks",
     "check_headers",

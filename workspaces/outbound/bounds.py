@@ -50,7 +50,7 @@ class Pace:
         return max(0.0, self._behind_at - now)
 
 
-class TooLarge(httpx2.DecodingError):
+class ResponseTooLarge(httpx2.DecodingError):
     """An answer was larger than its bound; nothing more of it was read."""
 
 
@@ -77,7 +77,7 @@ class BoundedStream(httpx2.AsyncByteStream):
         async for chunk in self._inner:
             total += len(chunk)
             if self._body_bytes is not None and total > self._body_bytes:
-                raise TooLarge(
+                raise ResponseTooLarge(
                     _("The answer is larger than %(body_bytes)s bytes.")
                     % {"body_bytes": self._body_bytes}
                 )
@@ -85,7 +85,7 @@ class BoundedStream(httpx2.AsyncByteStream):
                 newline = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
                 line = line + len(chunk) if newline < 0 else len(chunk) - newline - 1
                 if line > self._line_bytes:
-                    raise TooLarge(
+                    raise ResponseTooLarge(
                         _("A line of the answer is larger than %(line_bytes)s bytes.")
                         % {"line_bytes": self._line_bytes}
                     )

@@ -99,14 +99,14 @@ class NetworkRefused(httpx2.ConnectError):
         super().__init__(NETWORK_REFUSED, request=request)
 
 
-class Withheld(httpx2.ConnectError):
+class RequestWithheld(httpx2.ConnectError):
     """A request that was not sent, since what it needs cannot be had just now."""
 
 
 def _withheld(request: httpx2.Request) -> httpx2.Response:
     status = request.extensions[WITHHELD]
     if not status:
-        raise Withheld("The request was not sent.", request=request)
+        raise RequestWithheld("The request was not sent.", request=request)
     return httpx2.Response(status, request=request)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Section(StrEnum):
+class AdminSection(StrEnum):
     """What people come to a page for."""
 
     PEOPLE = "people"

@@ -86,7 +86,7 @@ def query_for(shown: ModelAdmin[Any], request: HttpRequest, query: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class SavedViewLink:
     """One saved view in the row."""
 
     view: SavedListView
@@ -177,13 +177,13 @@ class SavedViews:
         return url_of(self.open, self._request.path) if self.open is not None else ""
 
     @property
-    def row(self) -> list[Link]:
+    def row(self) -> list[SavedViewLink]:
         """The first ones, and the open one."""
         links = self._links()
         return [one for index, one in enumerate(links) if index < _IN_ROW or one.is_open]
 
     @property
-    def rest(self) -> list[Link]:
+    def rest(self) -> list[SavedViewLink]:
         """Those for which the row has no room."""
         return [one for one in self._links()[_IN_ROW:] if not one.is_open]
 
@@ -192,9 +192,9 @@ class SavedViews:
         """Whether there is anything to show."""
         return bool(self._views or self._query)
 
-    def _links(self) -> list[Link]:
+    def _links(self) -> list[SavedViewLink]:
         return [
-            Link(view=one, url=url_of(one, self._request.path), is_open=one is self.open)
+            SavedViewLink(view=one, url=url_of(one, self._request.path), is_open=one is self.open)
             for one in self._views
         ]
 

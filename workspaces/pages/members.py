@@ -21,6 +21,13 @@ from workspaces.models import ROLE_CHOICES, ApiToken, Membership
 from workspaces.pages.parts import id_of, picture_response, workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.people import access
+from workspaces.people.browser_sessions import (
+    SESSION_ORDER,
+    device,
+    end_sessions,
+    last_seen_of,
+    sessions_of,
+)
 from workspaces.people.ownership import transfer_ownership
 from workspaces.people.pictures import picture_of_member
 from workspaces.people.services import (
@@ -31,9 +38,14 @@ from workspaces.people.services import (
     roles_to_give,
 )
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
-from workspaces.people.visits import SESSION_ORDER, device, end_sessions, last_seen_of, sessions_of
 from workspaces.roles import Permission
-from workspaces.row_pages import Ways, first_page_instead, page_in_address, ways_from
+from workspaces.row_pages import (
+    PageLinks,
+    first_page_instead,
+    page_faults,
+    page_in_address,
+    ways_from,
+)
 from workspaces.text_values import unknown_filters
 
 if TYPE_CHECKING:
@@ -67,7 +79,7 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "fault": fault,
         "members": [(one, seen.get(one.user_id)) for one in page.rows],
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
     return render(request, "workspaces/members.html", context)
 
@@ -173,7 +185,7 @@ def member_access(
     faults = _without_them(faults)
     after = None
     try:
-        after = access.Mark.read(request.GET["after"]) if request.GET.get("after") else None
+        after = access.AccessCursor.read(request.GET["after"]) if request.GET.get("after") else None
     except InvalidInput:
         faults.append(first_page_instead())
     page = access.access_page(membership, kind=kind, after=after)
@@ -185,7 +197,7 @@ def member_access(
         "kinds": access.KINDS.items(),
         "rows": page.rows,
         "faults": faults,
-        "ways": Ways(
+        "ways": PageLinks(
             first=f"?{urlencode(following)}" if after is not None else "",
             following=f"?{urlencode({**following, 'after': str(page.following)})}"
             if page.following
@@ -222,7 +234,7 @@ def _show(
     tokens = page_in_address(rows, asked, _TOKENS_AFTER, by="name", most=access.MOST_OF_KIND)
     path = reverse("workspaces:member", args=[membership.workspace.slug, membership.pk])
     address_faults = _without_them(unknown_filters(asked, {_SESSIONS_AFTER, _TOKENS_AFTER}))
-    address_faults += [one.fault for one in (sessions, tokens) if one.fault]
+    address_faults += page_faults(sessions, tokens)
     context: dict[str, Any] = {
         "section": "people",
         "one": membership,

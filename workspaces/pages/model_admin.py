@@ -25,10 +25,10 @@ from unfold.admin import ModelAdmin
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, DomainError
 from workspaces.models import Membership, User
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.list_addresses import LONGEST_SEARCH, cut_search, faults_of, no_page
 from workspaces.pages.list_view_parts import FORM_VAR, ListOfViews, answer_form, saved_views
-from workspaces.pages.row_actions import Question, ask_before_saving, names_rows
+from workspaces.pages.row_actions import ConfirmQuestion, ask_before_saving, names_rows
 from workspaces.pages.seen_values import NoticesOthers, hold
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel
@@ -72,7 +72,7 @@ def noticing(form: type[forms.ModelForm[Any]]) -> Any:
 class TrackedModelAdmin(ModelAdmin):
     """Saves and deletes so that each change is told to the audit log; a refused one is not called done."""
 
-    section: ClassVar[Section] = Section.PLATFORM
+    section: ClassVar[AdminSection] = AdminSection.PLATFORM
     """Under which heading its page stands."""
     page_name: ClassVar[Promise | str] = ""
     """What the page is called in the navigation; empty: as the model, in the plural."""
@@ -241,7 +241,7 @@ class TrackedModelAdmin(ModelAdmin):
 class WorkspaceModelAdmin(TrackedModelAdmin):
     """Rows of the current workspace, for those with `manage_permission` in it."""
 
-    section = Section.TOOLS
+    section = AdminSection.TOOLS
 
     manage_permission: ClassVar[Permission]
     view_permission: ClassVar[Permission | None] = None
@@ -340,7 +340,7 @@ class AsksBeforeSaving(TrackedModelAdmin):
     Not for a form with secrets: the page that asks would hold them.
     """
 
-    def question_before(self, form: Any) -> Question | None:
+    def question_before(self, form: Any) -> ConfirmQuestion | None:
         """What is asked before this valid form is saved; None: nothing."""
         raise NotImplementedError
 

@@ -23,7 +23,7 @@ from workspaces.pages.parts import workspace_of
 from workspaces.people.inviting import (
     LONGEST,
     MOST,
-    Sent,
+    InvitationResult,
     invite_many,
     mail_many,
     read_invitees,
@@ -33,7 +33,7 @@ from workspaces.people.inviting import (
 from workspaces.people.joining import make_join_link, revoke_join_link
 from workspaces.people.services import may_invite_as, revoke_invitation, roles_to_give
 from workspaces.roles import Permission
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 from workspaces.scoping import WorkspaceQuerySet
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _invite_page(
     request: WorkspaceRequest,
     workspace: Workspace,
     *,
-    links: Sequence[Sent],
+    links: Sequence[InvitationResult],
     faults: Mapping[str, list[str]] | None = None,
     text: str = "",
     role: str = Role.MEMBER.value,
@@ -120,7 +120,7 @@ def _invite_page(
         "link_ways": ways_from(
             join_links, request.GET, _LINKS_AFTER, path=address, anchor="#join-heading"
         ),
-        "address_faults": [one.fault for one in (invitations, join_links) if one.fault],
+        "address_faults": page_faults(invitations, join_links),
     }
     return render(request, "workspaces/invite.html", context, status=422 if faults else 200)
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.models import AccessRequest, RequestKind, RequestStatus
 from workspaces.pages.parts import workspace_of
-from workspaces.people.asking import (
+from workspaces.people.access_requests import (
     LONGEST_NOTE,
     ask,
     decide_request,
@@ -25,7 +25,7 @@ from workspaces.people.asking import (
     withdraw_request,
 )
 from workspaces.roles import Permission, has_permission
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -86,7 +86,7 @@ def requests(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "open_ways": ways_from(open_ones, request.GET, _OPEN_AFTER, anchor="#open-heading"),
         "decided": decided.rows,
         "decided_ways": ways_from(decided, request.GET, _DECIDED_AFTER, anchor="#decided-heading"),
-        "address_faults": [one.fault for one in (open_ones, decided) if one.fault],
+        "address_faults": page_faults(open_ones, decided),
     }
     return render(request, "workspaces/requests.html", context, status=422 if faults else 200)
 

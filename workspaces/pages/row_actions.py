@@ -2,7 +2,7 @@
 
     actions = ("suspend",)
 
-    @row_action(_("Suspend"), done=SUSPENDED, question=Question(...), permissions=["change"])
+    @row_action(_("Suspend"), done=SUSPENDED, question=ConfirmQuestion(...), permissions=["change"])
     def suspend(self, request: HttpRequest, row: Membership) -> None:
         suspend_member(membership=row, actor=actor_of(request))
 
@@ -58,7 +58,7 @@ class ShownRows(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ConfirmQuestion:
     """What a page asks before an action that destroys something or shuts people out."""
 
     asked: Any
@@ -77,7 +77,7 @@ class _RowAction:
     name: str
     act: Callable[[Any, HttpRequest, Any], None]
     done: Any
-    question: Question | None
+    question: ConfirmQuestion | None
     most: int
     is_atomic: bool
 
@@ -86,7 +86,7 @@ def row_action(
     description: Text,
     *,
     done: Any = None,
-    question: Question | None = None,
+    question: ConfirmQuestion | None = None,
     permissions: Sequence[str] | None = None,
     most: int = MOST_ROWS,
     is_atomic: bool = True,
@@ -130,7 +130,7 @@ def is_switched_off(form: ModelForm[Any], name: str) -> bool:
 
 
 def ask_before_saving(
-    shown: ShownRows, request: HttpRequest, name: str, question: Question
+    shown: ShownRows, request: HttpRequest, name: str, question: ConfirmQuestion
 ) -> HttpResponse | None:
     """Show the page that says what saving a form will do; None: that was confirmed. Its form sends the same again.
 
@@ -215,7 +215,7 @@ def _ask(
 def _question_page(
     shown: ShownRows,
     request: HttpRequest,
-    question: Question,
+    question: ConfirmQuestion,
     names: Sequence[str],
     hidden: Sequence[tuple[str, Any]],
 ) -> HttpResponse:

@@ -19,18 +19,18 @@ from workspaces.middleware import enterable_workspaces
 from workspaces.models import Theme, WorkspaceSession
 from workspaces.pages.forms import FormatsForm, ProfileForm
 from workspaces.pages.parts import id_of, picture_response
-from workspaces.people.pictures import MOST_BYTES, keep_picture, own_picture, remove_picture
-from workspaces.people.profiles import change_profile
-from workspaces.people.services import leave_workspace
-from workspaces.people.visits import (
+from workspaces.people.browser_sessions import (
     SESSION_ORDER,
     device,
     end_other_sessions,
     end_own_session,
     sessions_of,
 )
+from workspaces.people.pictures import MOST_BYTES, keep_picture, own_picture, remove_picture
+from workspaces.people.profiles import change_profile
+from workspaces.people.services import leave_workspace
 from workspaces.roles import Permission, has_permission
-from workspaces.row_pages import RowPage, page_in_address, ways_from
+from workspaces.row_pages import RowPage, page_faults, page_in_address, ways_from
 from workspaces.text_values import unknown_filters
 from workspaces.workspace_choices import entrances_of
 
@@ -190,7 +190,7 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
         "tab": "sessions",
         "sessions": [(row, device(row.user_agent), row.session_id == current) for row in page.rows],
         "ways": ways_from(page, request.GET),
-        "faults": [page.fault] if page.fault else [],
+        "faults": page_faults(page),
     }
     return render(request, "workspaces/settings_sessions.html", context)
 
@@ -231,6 +231,6 @@ def all_workspaces(request: WorkspaceRequest) -> HttpResponse:
         "fault": next(iter(unknown_filters(request.GET, {"q", "after"})), ""),
         "entrances": entrances_of(request.user, page.rows),
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
     }
     return render(request, "workspaces/all.html", context)

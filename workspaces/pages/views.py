@@ -25,7 +25,7 @@ from workspaces.people.joining import find_join_link, is_for, join_by_link
 from workspaces.people.services import accept_invitation, find_invitation
 from workspaces.people.suspending import find_suspension
 from workspaces.people.tokens import issue_token, revoke_token
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -181,7 +181,7 @@ def tokens(request: WorkspaceRequest) -> HttpResponse:
     context = {
         "tokens": page.rows,
         "ways": ways_from(page, request.GET),
-        "faults": [page.fault] if page.fault else [],
+        "faults": page_faults(page),
         "form": form,
         "new_token": plain,
     }

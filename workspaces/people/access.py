@@ -44,7 +44,7 @@ _ONE: Final[Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class AccessItem:
     """One thing that a person may use."""
 
     kind: str
@@ -60,7 +60,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class AccessCursor:
     """The row that a page ended with."""
 
     kind: str
@@ -68,11 +68,11 @@ class Mark:
     key: str
 
     @classmethod
-    def after(cls, row: Access) -> Mark:
+    def after(cls, row: AccessItem) -> AccessCursor:
         return cls(kind=row.kind, name=row.name, key=row.key)
 
     @classmethod
-    def read(cls, text: str) -> Mark:
+    def read(cls, text: str) -> AccessCursor:
         """Read it from an address.
 
         Raises:
@@ -91,8 +91,8 @@ class Mark:
 class AccessPage:
     """Some of the list."""
 
-    rows: list[Access]
-    following: Mark | None
+    rows: list[AccessItem]
+    following: AccessCursor | None
     """Where the next page begins; None: this is the last one."""
 
 
@@ -108,7 +108,7 @@ class AccessGroup:
         return str(KINDS[self.kind])
 
 
-AccessReader = Callable[[Membership, Mark | None, int], list[Access]]
+AccessReader = Callable[[Membership, AccessCursor | None, int], list[AccessItem]]
 """A member's of one kind, by name and key: those after the mark, and at most so many."""
 _readers: dict[str, AccessReader] = {}
 
@@ -130,7 +130,7 @@ def register_access(kind: str, reader: AccessReader) -> None:
 
 
 def rows_after(
-    rows: QuerySet[R], after: Mark | None, most: int, *, name: str = "name"
+    rows: QuerySet[R], after: AccessCursor | None, most: int, *, name: str = "name"
 ) -> QuerySet[R]:
     """Those after the mark, by name and key."""
     if after is not None:
@@ -150,7 +150,7 @@ def access_page(
     membership: Membership,
     *,
     kind: str | None = None,
-    after: Mark | None = None,
+    after: AccessCursor | None = None,
     most: int = MOST_ON_PAGE,
 ) -> AccessPage:
     """A page of what the member may use today, with the reason; nothing while they are suspended.
@@ -160,7 +160,7 @@ def access_page(
         after: the mark that the page before named.
         most: rows.
     """
-    found: list[Access] = []
+    found: list[AccessItem] = []
     if membership.suspended_at is not None:
         return AccessPage(rows=found, following=None)
     kinds = list(KINDS) if kind is None else [kind]
@@ -173,15 +173,17 @@ def access_page(
         if missing and reader is not None:
             found += reader(membership, here, missing)
     rows = found[:most]
-    return AccessPage(rows=rows, following=Mark.after(rows[-1]) if len(found) > most else None)
+    return AccessPage(
+        rows=rows, following=AccessCursor.after(rows[-1]) if len(found) > most else None
+    )
 
 
-def _rights_of(membership: Membership, after: Mark | None, most: int) -> list[Access]:
+def _rights_of(membership: Membership, after: AccessCursor | None, most: int) -> list[AccessItem]:
     of_role = permissions_of_role(membership.role)
     held = permissions_of_role(membership.role, is_auditor=membership.is_auditor)
     role = gettext("Role: %(role)s") % {"role": membership.get_role_display()}
     found = [
-        Access(
+        AccessItem(
             kind="permission",
             name=str(words),
             why=role if permission in of_role else gettext("Right to audit"),

@@ -12,7 +12,7 @@ from workspaces.models import Invitation, JoinLink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class RevokedAccess:
     """How many ways in have ended."""
 
     sessions: int
@@ -21,7 +21,7 @@ class Ended:
 
 
 @transaction.atomic
-def end_ways_in() -> Ended:
+def end_ways_in() -> RevokedAccess:
     """Sign everybody out, and revoke open invitations and join links.
 
     A backup brings back those that were ended after it was made, and nobody can tell them from the others. People
@@ -32,7 +32,7 @@ def end_ways_in() -> Ended:
     Session.objects.all().delete()
     invitations = Invitation.objects.across_workspaces().filter(accepted_at=None, revoked_at=None)
     join_links = JoinLink.objects.across_workspaces().filter(revoked_at=None)
-    return Ended(
+    return RevokedAccess(
         sessions=sessions,
         invitations=invitations.filter(expires_at__gt=now).update(revoked_at=now),
         join_links=join_links.filter(expires_at__gt=now).update(revoked_at=now),

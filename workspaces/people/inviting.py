@@ -48,7 +48,7 @@ class Invitee:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class InvitationResult:
     """What became of one invitation."""
 
     invitation: Invitation
@@ -181,9 +181,9 @@ def invite_many(
         ]
 
 
-def mail_many(made: Iterable[tuple[Invitation, str]], *, actor: Actor) -> list[Sent]:
+def mail_many(made: Iterable[tuple[Invitation, str]], *, actor: Actor) -> list[InvitationResult]:
     """Send the links. One that cannot be sent is revoked."""
-    found: list[Sent] = []
+    found: list[InvitationResult] = []
     for invitation, token in made:
         link = public_url(reverse("workspaces:invitation", args=[token]))
         fault = ""
@@ -193,7 +193,7 @@ def mail_many(made: Iterable[tuple[Invitation, str]], *, actor: Actor) -> list[S
             except Conflict as error:
                 fault = error.message
             link = ""
-        found.append(Sent(invitation=invitation, link=link, fault=fault))
+        found.append(InvitationResult(invitation=invitation, link=link, fault=fault))
     return found
 
 

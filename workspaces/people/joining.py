@@ -30,7 +30,7 @@ MOST_DAYS: Final = 90
 ROLES: Final = (Role.MEMBER, Role.ADMIN)
 
 
-class LetsInAnybody(InvalidInput):
+class PublicEmailDomain(InvalidInput):
     """Anybody can get an address at this domain, and nobody has said that this is meant."""
 
 
@@ -53,7 +53,7 @@ def make_join_link(
     Raises:
         PermissionDenied: the actor may not invite, or not for this role.
         InvalidInput: with each faulty field.
-        LetsInAnybody: the domain is of a public mail service.
+        PublicEmailDomain: the domain is of a public mail service.
     """
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk)
     require_not_above(actor, role)
@@ -80,7 +80,7 @@ def make_join_link(
             "Anybody can get an address at %(domain)s, so everybody who gets hold of this link could join. Use a domain"
             " that only your people have, or confirm that you mean it."
         )
-        raise LetsInAnybody(fields={"email_domain": [told % {"domain": domain}]})
+        raise PublicEmailDomain(fields={"email_domain": [told % {"domain": domain}]})
     token = secrets.token_urlsafe(32)
     remember_secret(token, workspace_id=workspace.pk)
     link = JoinLink.objects.create(

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from workspaces.errors import InvalidInput
 from workspaces.models import Membership, PersonPicture, User, Workspace
-from workspaces.pictures import Unshowable, clean_picture
+from workspaces.pictures import UnshowablePicture, clean_picture
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -38,7 +38,7 @@ def keep_picture(*, user: User, content: bytes) -> User:
         raise InvalidInput(fields={"picture": [too_large()]})
     try:
         small = _square(content)
-    except Unshowable as error:
+    except UnshowablePicture as error:
         told = _("This picture cannot be shown: %(why)s. Choose a PNG, JPEG, WebP or GIF file.")
         raise InvalidInput(fields={"picture": [told % {"why": error}]}) from error
     PersonPicture.objects.update_or_create(user=user, defaults={"content": small})

@@ -108,7 +108,7 @@ class _Gauge:
         yield family
 
 
-class Kept(Generic[T]):
+class CachedValue(Generic[T]):
     """A value that several gauges of one reading share, looked up once."""
 
     def __init__(self, seconds: float = 1.0) -> None:

@@ -13,7 +13,7 @@ from audit import trigger_check
 from audit.actions import Action
 from audit.proof.trellis_verify import (
     EXIT_CODES,
-    Report,
+    VerificationReport,
     lines_of,
     read_external,
     verify_export,
@@ -21,7 +21,7 @@ from audit.proof.trellis_verify import (
 from audit.services import EntryDraft, record
 from audit.verification.online import verify
 from workspaces.actors import Actor, Source
-from workspaces.database.applied import is_of_this_version
+from workspaces.database.migration_state import is_of_this_version
 from workspaces.formats import whole
 from workspaces.models import Workspace
 
@@ -68,7 +68,7 @@ class Command(BaseCommand):
             else:
                 report = self._verify_database(options, kept, progress)
         except (OSError, ValueError) as error:
-            report = Report()
+            report = VerificationReport()
             report.add("unreadable", f"Cannot be read: {error}.")
         if options["json"]:
             self.stdout.write(json.dumps(report.as_json(), indent=1))
@@ -91,7 +91,9 @@ class Command(BaseCommand):
                 )
             )
 
-    def _verify_database(self, options: dict[str, Any], kept: Any, progress: Any) -> Report:
+    def _verify_database(
+        self, options: dict[str, Any], kept: Any, progress: Any
+    ) -> VerificationReport:
         if not is_of_this_version():
             raise CommandError(
                 "The database's tables are of another version than this code, so the log can't be compared with them. "

@@ -21,7 +21,7 @@ from chat.services.check_runs import advance_run
 from config.workspace_files import (
     ChecksMissing,
     KeysUntested,
-    Place,
+    WorkspaceTarget,
     apply_file,
     check_buds,
     fill_variables,
@@ -69,16 +69,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = find_workspace(options["workspace"])
         person, actor = find_person(workspace, options["user"])
-        place = Place(workspace, actor)
+        target = WorkspaceTarget(workspace, actor)
         path: Path = options["file"]
         try:
             text = sys.stdin.read() if str(path) == "-" else path.read_text()
             document = fill_variables(read_yaml(text), os.environ)
             if options["run_checks"]:
-                self._run(check_buds(place, document, person=person), place)
+                self._run(check_buds(target, document, person=person), target)
                 return
             applied = apply_file(
-                place,
+                target,
                 document,
                 is_dry_run=options["dry_run"],
                 tests_keys=not options["untested_keys"],
@@ -100,11 +100,11 @@ class Command(BaseCommand):
         finally:
             runtime.shutdown(2.0)
         self.stdout.write(applied.diff or "Nothing changes.")
-        self._tell_notes(place)
+        self._tell_notes(target)
 
-    def _run(self, runs: Sequence[CheckRun], place: Place) -> None:
+    def _run(self, runs: Sequence[CheckRun], target: WorkspaceTarget) -> None:
         """Take runs to their end: their answers come from this process, and would end with it."""
-        self._tell_notes(place)
+        self._tell_notes(target)
         for run in runs:
             self.stdout.write(f"The checks of {run.bud.name} run with the file…")
             while run.status == RunStatus.RUNNING:
@@ -112,9 +112,9 @@ class Command(BaseCommand):
                 advance_run(run)
                 run.refresh_from_db()
             self.stdout.write(f"{run.passed} of {run.total} passed.")
-        if place.notes or not all(has_passed(run) for run in runs):
+        if target.notes or not all(has_passed(run) for run in runs):
             raise CommandError("Not all checks have run and passed.", returncode=1)
 
-    def _tell_notes(self, place: Place) -> None:
-        for note in place.notes:
+    def _tell_notes(self, target: WorkspaceTarget) -> None:
+        for note in target.notes:
             self.stdout.write(f"Note: {note}")

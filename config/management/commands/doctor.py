@@ -12,9 +12,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.doctor import Finding, State, examine
+from config.doctor import DoctorFinding, FindingState, examine
 
-_SIGNS = {State.OK: "ok", State.LOOK: "LOOK", State.FAILED: "FAILED"}
+_SIGNS = {FindingState.OK: "ok", FindingState.LOOK: "LOOK", FindingState.FAILED: "FAILED"}
 
 
 class Command(BaseCommand):
@@ -33,11 +33,11 @@ class Command(BaseCommand):
         else:
             for one in findings:
                 self._print(one)
-        failed = [one.part for one in findings if one.state is State.FAILED]
+        failed = [one.part for one in findings if one.state is FindingState.FAILED]
         if failed:
             raise CommandError(f"Not well: {', '.join(failed)}.", returncode=1)
 
-    def _print(self, finding: Finding) -> None:
+    def _print(self, finding: DoctorFinding) -> None:
         self.stdout.write(f"{_SIGNS[finding.state]:<7} {finding.part:<10} {finding.text}")
         if finding.advice:
             self.stdout.write(f"{'':<18} → {finding.advice}")

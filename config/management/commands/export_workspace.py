@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from config.workspace_files import Place, write_workspace
+from config.workspace_files import WorkspaceTarget, write_workspace
 from workspaces.command_arguments import add_who, bad_arguments, find_person, find_workspace
 from workspaces.errors import DomainError
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         workspace = find_workspace(options["workspace"])
         _, actor = find_person(workspace, options["user"])
         try:
-            text = write_workspace(Place(workspace, actor))
+            text = write_workspace(WorkspaceTarget(workspace, actor))
             if options["file"] is None:
                 self.stdout.write(text, ending="")
             else:

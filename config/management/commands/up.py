@@ -18,8 +18,8 @@ from django.db import connection
 from config.backups.archive import BackupError
 from config.backups.before_upgrades import copy_before_upgrade, forget_old_copies
 from config.installation.folder_lock import AlreadyServed, hold
-from workspaces.database.applied import count_missing, find_newer
 from workspaces.database.first_tables import is_new
+from workspaces.database.migration_state import count_missing, find_newer
 from workspaces.people.first_owner import setup_path
 from workspaces.product import VERSION
 

@@ -15,9 +15,15 @@ from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.connections.flights import CURRENT, CallRef
 from mcp_servers.client.connections.permits import CallPermit
 from mcp_servers.client.connections.pool import pool
-from mcp_servers.client.connections.requests import continued, perform, send
+from mcp_servers.client.connections.requests import continued_parameters, perform, send
 from mcp_servers.client.connections.tap import is_modern
-from mcp_servers.client.inputs import Answers, CallLimits, CallListener, InputRequired, TaskStarted
+from mcp_servers.client.inputs import (
+    CallLimits,
+    CallListener,
+    InputAnswers,
+    InputRequired,
+    TaskStarted,
+)
 from mcp_servers.client.sdk import mcp_types, shapes
 
 if TYPE_CHECKING:
@@ -67,7 +73,7 @@ async def send_call(
     *,
     limits: CallLimits,
     listener: CallListener | None = None,
-    answers: Answers | None = None,
+    answers: InputAnswers | None = None,
     as_task: bool = False,
 ) -> mcp_types.CallToolResult | InputRequired | TaskStarted:
     """Send one tools/call, once; the caller holds a slot, and decides whether it is sent again.
@@ -119,7 +125,7 @@ async def read_resource(
     call_id: UUID | None = None,
     user_id: UUID | None = None,
     listener: CallListener | None = None,
-    answers: Answers | None = None,
+    answers: InputAnswers | None = None,
 ) -> mcp_types.ReadResourceResult | InputRequired:
     """Read one resource. Raises as send_call().
 
@@ -148,7 +154,7 @@ async def get_prompt(
     call_id: UUID | None = None,
     user_id: UUID | None = None,
     listener: CallListener | None = None,
-    answers: Answers | None = None,
+    answers: InputAnswers | None = None,
 ) -> mcp_types.GetPromptResult | InputRequired:
     """Fetch one prompt, filled in. Raises as send_call().
 
@@ -205,8 +211,8 @@ async def cancel_task(
     await runtime.run(server_tasks.cancel(spec, task_id, call=call))
 
 
-def _continued(connection: Connection, answers: Answers | None) -> dict[str, Any]:
+def _continued(connection: Connection, answers: InputAnswers | None) -> dict[str, Any]:
     facts = connection.facts
     if facts is None:
         raise CallFailed("closed")
-    return continued(answers, is_modern=is_modern(facts.protocol_revision))
+    return continued_parameters(answers, is_modern=is_modern(facts.protocol_revision))

@@ -22,7 +22,7 @@ MAX_SUBJECTS: Final = 10_000
 """Things that may be waited for at a time; a server cannot make us remember more by inventing addresses."""
 
 
-class News:
+class ChangeNotices:
     """Calls hooks in threads. Used on the runtime's loop only."""
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ from mcp_servers.client.connections.failures import (
 from mcp_servers.client.connections.flights import CHECKING, CURRENT, CallRef, Flight
 from mcp_servers.client.connections.opening import Opener
 from mcp_servers.client.connections.questions import Questions
-from mcp_servers.client.connections.subscriptions import Watch
+from mcp_servers.client.connections.subscriptions import ConnectionSubscriptions
 from mcp_servers.client.connections.tap import Tap, is_modern
 from mcp_servers.client.connections.tracing import ConnectionTrace, buffer
 from mcp_servers.client.sdk import mcp, mcp_types
@@ -106,7 +106,7 @@ class Connection:
         self.opened.add_done_callback(lambda future: future.cancelled() or future.exception())
         self.flights: set[Flight] = set()
         self.last_used = loop.time()
-        self.watch = Watch(self)
+        self.watch = ConnectionSubscriptions(self)
         self._is_single = is_single
         self._turn = asyncio.Lock()
         self._events = events

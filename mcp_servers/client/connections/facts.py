@@ -33,7 +33,7 @@ class ServerFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class ServerListing:
     """What a server offers, as it sent it, all pages."""
 
     facts: ServerFacts

@@ -23,7 +23,7 @@ from mcp_servers.client.sdk import mcp
 from mcp_servers.client.transports.child import CANNOT_RUN, CANNOT_RUN_WORDS, SIGNALS_FROM
 from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, is_ours
 from mcp_servers.client.transports.targets import StdioSpec
-from workspaces.outbound import NetworkRefused, Unreachable, Withheld, why_unreachable
+from workspaces.outbound import NetworkRefused, RequestWithheld, Unreachable, why_unreachable
 from workspaces.redaction import redact_known
 from workspaces.waiting_times import told_duration
 
@@ -238,7 +238,7 @@ def _connect_failure(error: BaseException, *, is_stdio: bool) -> ConnectionFaile
     if isinstance(leaf, NetworkRefused):
         return NetworkNotAllowed(_WORDS["network_refused"], details={"kind": "network_refused"})
     if isinstance(leaf, httpx2.TransportError):
-        if isinstance(leaf, Withheld):
+        if isinstance(leaf, RequestWithheld):
             return ConnectionFailed(_WORDS["issuer_away"], details={"kind": "issuer_away"})
         why = why_unreachable(leaf)
         return ConnectionFailed(
@@ -289,7 +289,7 @@ def call_failure(error: BaseException) -> CallFailed | RpcError | None:
     if isinstance(leaf, NetworkRefused):
         return CallFailed("network_refused")
     if isinstance(leaf, httpx2.TransportError):
-        return CallFailed("issuer_away" if isinstance(leaf, Withheld) else "broken")
+        return CallFailed("issuer_away" if isinstance(leaf, RequestWithheld) else "broken")
     if isinstance(leaf, mcp.MCPError):
         kind = _kind_of(leaf)
         if kind is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.translation import gettext_noop as _
 
-from mcp_servers.client.connections.facts import Listing, RawItem
+from mcp_servers.client.connections.facts import RawItem, ServerListing
 from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.errors import ConnectionFailed, ConnectTimedOut, NotAnMcpServer
 from mcp_servers.client.sdk import mcp_types
@@ -77,7 +77,7 @@ class _Read:
     is_public: bool = True
 
 
-async def read_lists(connection: Connection, *, tools_only: bool = False) -> Listing:
+async def read_lists(connection: Connection, *, tools_only: bool = False) -> ServerListing:
     """Everything a server offers, as it sends it.
 
     A server whose tools cannot be read has no list. One whose resources or prompts cannot be read has its tools, and
@@ -111,7 +111,7 @@ async def read_lists(connection: Connection, *, tools_only: bool = False) -> Lis
     # In a thread, because lists may be long.
     await asyncio.to_thread(_clean, reads, connection.spec.workspace_id)
     ttl = min(read.ttl_seconds for read in reads)
-    return Listing(
+    return ServerListing(
         facts=connection.facts,
         tools=tuple(tools.items),
         resources=tuple(others["resources"].items) if "resources" in others else (),

@@ -18,9 +18,9 @@ from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.backoff import JITTER, Backoff
-from mcp_servers.client.connections.change_notices import News
+from mcp_servers.client.connections.change_notices import ChangeNotices
 from mcp_servers.client.connections.connection import CLOSED_SECONDS, Connection, ConnectionEvents
-from mcp_servers.client.connections.facts import ConnectionStatus, Listing
+from mcp_servers.client.connections.facts import ConnectionStatus, ServerListing
 from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.connections.listing import read_lists
 from mcp_servers.client.connections.slots import FairSlots
@@ -76,7 +76,7 @@ class Pool:
         self._legacy: set[tuple[ServerKey, str]] = set()
         self._transports: dict[tuple[ServerKey, str], str] = {}
         self._asks_back: set[ServerKey] = set()
-        self._news = News()
+        self._news = ChangeNotices()
         self._closing: set[asyncio.Task[None]] = set()
         self._events = ConnectionEvents(heard=self._news.hear, asked_unclearly=self._note_asks_back)
 
@@ -225,7 +225,7 @@ class Pool:
 
     async def list_offers(
         self, spec: ConnectionSpec, *, at_once: bool = False, tools_only: bool = False
-    ) -> Listing:
+    ) -> ServerListing:
         """All tools, resources and prompts of a server, as it sends them.
 
         Raises:
@@ -236,7 +236,7 @@ class Pool:
             spec, lambda connection: read_lists(connection, tools_only=tools_only), at_once=at_once
         )
 
-    async def list_tools(self, spec: ConnectionSpec, *, at_once: bool = False) -> Listing:
+    async def list_tools(self, spec: ConnectionSpec, *, at_once: bool = False) -> ServerListing:
         """The tools alone; raises as list_offers()."""
         return await self.list_offers(spec, at_once=at_once, tools_only=True)
 

@@ -34,7 +34,7 @@ _REFUSED: Final = -1
 _CANCELLED: Final = InputAnswer(action=InputAction.CANCEL)
 
 
-class Asker(Protocol):
+class AskingConnection(Protocol):
     """The connection over which a server asks."""
 
     spec: ConnectionSpec
@@ -48,7 +48,7 @@ class Asker(Protocol):
 class Questions:
     """The SDK's callbacks of one connection. None of them ever raises: that would fail the call in odd ways."""
 
-    def __init__(self, connection: Asker, *, on_unclear: Callable[[], None]) -> None:
+    def __init__(self, connection: AskingConnection, *, on_unclear: Callable[[], None]) -> None:
         self._connection = connection
         self._on_unclear = on_unclear
         """Told when nobody can say to which of several calls a question belongs."""

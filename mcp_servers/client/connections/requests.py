@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mcp_servers.client.connections.connection import Connection
     from mcp_servers.client.connections.flights import CallRef
-    from mcp_servers.client.inputs import Answers, CallLimits
+    from mcp_servers.client.inputs import CallLimits, InputAnswers
     from mcp_servers.client.spec import ConnectionSpec
 
 R = TypeVar("R")
@@ -119,7 +119,7 @@ def _reporter(flight: Flight | None) -> ProgressFnT:
     return report
 
 
-def continued(answers: Answers | None, *, is_modern: bool) -> dict[str, Any]:
+def continued_parameters(answers: InputAnswers | None, *, is_modern: bool) -> dict[str, Any]:
     """The parameters that make a request the next round of an earlier one.
 
     In older revisions that is a request like any other: the server knows by itself what was done meanwhile.

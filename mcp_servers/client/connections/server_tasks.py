@@ -21,7 +21,7 @@ from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.connections.flights import CURRENT, CallRef, Flight
 from mcp_servers.client.connections.requests import perform
 from mcp_servers.client.connections.tap import is_modern
-from mcp_servers.client.inputs import Answers, AskedInput, CallLimits, InputAnswer, TaskStarted
+from mcp_servers.client.inputs import AskedInput, CallLimits, InputAnswer, InputAnswers, TaskStarted
 from mcp_servers.client.sdk import mcp, mcp_types, shapes
 from mcp_servers.client.values import Progress
 
@@ -180,7 +180,7 @@ class _Following:
             return
         by_key = {one.key: (one, await _put(flight, one)) for one in asked}
         self._answered.update(by_key)
-        responses = wire.input_responses(Answers(by_key=by_key))
+        responses = wire.input_responses(InputAnswers(by_key=by_key))
         with _task_errors():
             params = shapes.TaskUpdateParams(task_id=self._task_id, input_responses=responses)
             await self._session.send_request(shapes.TaskUpdate(params=params), shapes.ANY)

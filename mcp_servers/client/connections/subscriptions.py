@@ -33,7 +33,7 @@ _STEADY_SECONDS: Final = 60.0
 """A listening request that lived so long was no failure."""
 
 
-class Watched(Protocol):
+class ListeningConnection(Protocol):
     """The connection over which a server tells of changes."""
 
     spec: ConnectionSpec
@@ -44,10 +44,10 @@ class Watched(Protocol):
         """Changes may have been missed: everything is to be read again."""
 
 
-class Watch:
+class ConnectionSubscriptions:
     """What one connection listens to; owned by the connection's task, which starts and closes it."""
 
-    def __init__(self, connection: Watched) -> None:
+    def __init__(self, connection: ListeningConnection) -> None:
         self._connection = connection
         self._wanted = connection.spec.watched[:MAX_WATCHED]
         self._has_changed = asyncio.Event()

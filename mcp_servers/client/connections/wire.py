@@ -10,10 +10,10 @@ from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.inputs import (
-    Answers,
     AskedInput,
     InputAction,
     InputAnswer,
+    InputAnswers,
     InputKind,
     InputRequired,
 )
@@ -68,7 +68,7 @@ def input_required(result: mcp_types.InputRequiredResult) -> InputRequired:
     )
 
 
-def input_responses(answers: Answers) -> dict[str, Any]:
+def input_responses(answers: InputAnswers) -> dict[str, Any]:
     """The answers as the newest revision carries them.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Final
 
 from django.utils.translation import gettext_noop as _
 
-from workspaces.outbound import TooLarge
+from workspaces.outbound import ResponseTooLarge
 
 MAX_PARTS: Final = 75_000
 """Opening braces and brackets, and commas, outside of strings: less than a tenth of a second of reading."""
@@ -37,7 +37,7 @@ class PartCounter:
         """Take the next piece of the text.
 
         Raises:
-            TooLarge: it has too many parts.
+            ResponseTooLarge: it has too many parts.
         """
         if self._is_in_string:
             piece = self._after_string(piece)
@@ -49,13 +49,15 @@ class PartCounter:
             bare = bare[:quote]
         self._parts += bare.count(b",") + bare.count(b"{") + bare.count(b"[")
         if self._parts > MAX_PARTS:
-            raise TooLarge(_("The answer has more than %(most)s parts.") % {"most": MAX_PARTS})
+            raise ResponseTooLarge(
+                _("The answer has more than %(most)s parts.") % {"most": MAX_PARTS}
+            )
 
     def feed_lines(self, piece: bytes) -> None:
         """The same for an event stream, where the lines up to an empty one are one text.
 
         Raises:
-            TooLarge: an event has too many parts.
+            ResponseTooLarge: an event has too many parts.
         Source: WHATWG HTML, "Server-sent events": Parsing an event stream.
         """
         if self._is_after_return and piece:
@@ -96,7 +98,7 @@ def check_parts(text: str | bytes) -> None:
     """Make sure that a whole message can be read in a moment.
 
     Raises:
-        TooLarge: it has too many parts.
+        ResponseTooLarge: it has too many parts.
     """
     if len(text) > SMALL_BYTES:
         PartCounter().feed(text.encode() if isinstance(text, str) else text)

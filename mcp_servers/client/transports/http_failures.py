@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx2
 
 from mcp_servers.client.sdk import mcp, mcp_types
-from workspaces.outbound import NetworkRefused, TooLarge, Withheld, why_unreachable
+from workspaces.outbound import NetworkRefused, RequestWithheld, ResponseTooLarge, why_unreachable
 
 GUARD_ERROR_CODE: Final = -32010
 """In the range that JSON-RPC leaves to implementations. Servers use such codes too: ask is_ours()."""
@@ -44,9 +44,9 @@ def kind_of_status(status: int, *, in_session: bool = False) -> str:
 
 def kind_of_error(error: BaseException) -> str:
     """What an exception of the HTTP library means."""
-    if isinstance(error, TooLarge):
+    if isinstance(error, ResponseTooLarge):
         return "too_large"
-    if isinstance(error, Withheld):
+    if isinstance(error, RequestWithheld):
         return "issuer_away"
     if isinstance(error, NetworkRefused):
         return "network_refused"

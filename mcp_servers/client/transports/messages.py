@@ -9,7 +9,7 @@ from typing import Final
 from mcp_servers.client.sdk import mcp, mcp_types
 from mcp_servers.client.transports.density import check_parts
 from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, fault_data
-from workspaces.outbound import TooLarge
+from workspaces.outbound import ResponseTooLarge
 
 RECORDED: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
 """What the gate sends. The log has an entry for each sending, so nothing below the gate sends one of these again."""
@@ -31,7 +31,7 @@ def read_message(text: str | bytes) -> mcp.shared.message.SessionMessage | Value
     """
     try:
         check_parts(text)
-    except TooLarge as error:
+    except ResponseTooLarge as error:
         data = fault_data("too_large")
         told = mcp_types.ErrorData(
             code=GUARD_ERROR_CODE, message="The answer is too large.", data=data

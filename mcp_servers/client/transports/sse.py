@@ -29,6 +29,7 @@ from mcp_servers.client.transports.http_failures import (
     refused,
 )
 from mcp_servers.client.transports.messages import read_message, write_message
+from mcp_servers.client.transports.session_streams import session_streams
 from workspaces.errors import InvalidEndpoint
 from workspaces.outbound import Endpoint, parse_endpoint
 
@@ -72,27 +73,22 @@ async def open_sse(
         MCPError: the server refused, or sent no address for messages, or a foreign one.
         httpx2.TransportError: it was not reached.
     """
-    to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-    async with contextlib.AsyncExitStack() as stack:
-        for stream in (to_session, read_stream, write_stream, from_session):
-            stack.callback(stream.close)
-        response = await stack.enter_async_context(
-            client.stream("GET", str(endpoint), headers={"accept": "text/event-stream"})
-        )
-        if response.status_code != 200:
-            raise refused(response)
-        if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            raise refused(response, "not_mcp")
-        events = aiter(httpx2.EventSource(response, max_event_size=max_event_bytes))
-        post_url = await _post_url(events, endpoint)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, events, to_session)
-            tasks.start_soon(_write, client, post_url, from_session, to_session)
-            try:
-                yield read_stream, write_stream
-            finally:
-                tasks.cancel_scope.cancel()
+    accept = {"accept": "text/event-stream"}
+    with session_streams() as streams:
+        async with client.stream("GET", str(endpoint), headers=accept) as response:
+            if response.status_code != 200:
+                raise refused(response)
+            if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+                raise refused(response, "not_mcp")
+            events = aiter(httpx2.EventSource(response, max_event_size=max_event_bytes))
+            post_url = await _post_url(events, endpoint)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_read, events, streams.to_session)
+                tasks.start_soon(_write, client, post_url, streams.from_session, streams.to_session)
+                try:
+                    yield streams.read, streams.write
+                finally:
+                    tasks.cancel_scope.cancel()
 
 
 async def _post_url(events: AsyncIterator[httpx2.ServerSentEvent], endpoint: Endpoint) -> str:

@@ -27,6 +27,7 @@ from mcp_servers.client.transports.messages import (
     read_message,
     write_message,
 )
+from mcp_servers.client.transports.session_streams import session_streams
 from workspaces.outbound import Pace
 
 if TYPE_CHECKING:
@@ -117,24 +118,23 @@ class StdioTransport:
     async def _open(self) -> AsyncGenerator[_Streams, None]:
         process, lifeline = await self._start()
         self.pid = process.pid
-        to_session, read_stream = anyio.create_memory_object_stream["SessionMessage | Exception"](0)
-        write_stream, from_session = anyio.create_memory_object_stream["SessionMessage"](0)
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._read_stderr, process)
-                tasks.start_soon(self._read_stdout, process, to_session)
-                tasks.start_soon(self._write_stdin, process, from_session, to_session)
-                try:
-                    yield read_stream, write_stream
-                finally:
-                    # Shielded: whatever cancels the owner, the child has to be ended and collected.
-                    with anyio.CancelScope(shield=True):
-                        await self._stop(process, lifeline)
-                    tasks.cancel_scope.cancel()
-        finally:
-            self.pid, self.exit_code = None, process.returncode
-            for stream in (to_session, read_stream, write_stream, from_session):
-                stream.close()
+        with session_streams() as streams:
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._read_stderr, process)
+                    tasks.start_soon(self._read_stdout, process, streams.to_session)
+                    tasks.start_soon(
+                        self._write_stdin, process, streams.from_session, streams.to_session
+                    )
+                    try:
+                        yield streams.read, streams.write
+                    finally:
+                        # Shielded: whatever cancels the owner, the child has to be ended and collected.
+                        with anyio.CancelScope(shield=True):
+                            await self._stop(process, lifeline)
+                        tasks.cancel_scope.cancel()
+            finally:
+                self.pid, self.exit_code = None, process.returncode
 
     async def _start(self) -> tuple[asyncio.subprocess.Process, int]:
         spec = self._spec

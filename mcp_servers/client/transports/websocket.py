@@ -26,6 +26,7 @@ from mcp_servers.client.transports.messages import (
     read_message,
     write_message,
 )
+from mcp_servers.client.transports.session_streams import session_streams
 from workspaces.outbound import Pace
 
 if TYPE_CHECKING:
@@ -67,11 +68,8 @@ async def open_websocket(
         MCPError: the server refused it.
         httpx2.TransportError: it was not reached.
     """
-    to_session, read_stream = anyio.create_memory_object_stream[Any](0)
-    write_stream, from_session = anyio.create_memory_object_stream[Any](0)
     async with contextlib.AsyncExitStack() as stack:
-        for stream in (to_session, read_stream, write_stream, from_session):
-            stack.callback(stream.close)
+        streams = stack.enter_context(session_streams())
         try:
             socket = await stack.enter_async_context(
                 client.websocket(
@@ -88,10 +86,10 @@ async def open_websocket(
             assert socket.response is not None
             raise refused(socket.response, "not_mcp")
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, socket, to_session)
-            tasks.start_soon(_write, socket, from_session, to_session)
+            tasks.start_soon(_read, socket, streams.to_session)
+            tasks.start_soon(_write, socket, streams.from_session, streams.to_session)
             try:
-                yield read_stream, write_stream
+                yield streams.read, streams.write
             finally:
                 tasks.cancel_scope.cancel()
 

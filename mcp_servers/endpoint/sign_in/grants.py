@@ -56,7 +56,7 @@ _TOUCH_EVERY: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AuthorizationRequest:
     """What a client asks a person for, checked."""
 
     client: KnownClient
@@ -70,7 +70,7 @@ class Asked:
     resource: str
 
 
-class Tokens(NamedTuple):
+class IssuedTokens(NamedTuple):
     """What a client is given."""
 
     access: str
@@ -80,7 +80,7 @@ class Tokens(NamedTuple):
     """Of the access token's life."""
 
 
-class Live(NamedTuple):
+class LiveSignIn(NamedTuple):
     """A sign-in that may be used now, and what its person is in its workspace today."""
 
     sign_in: ClientSignIn
@@ -88,13 +88,18 @@ class Live(NamedTuple):
     is_auditor: bool
 
 
-class NotLive(Exception):
+class InvalidGrant(Exception):
     """A code or token serves no more, or never did."""
 
 
 @transaction.atomic
 def allow(
-    *, asked: Asked, workspace: Workspace, scopes: Sequence[str], user: User, actor: Actor
+    *,
+    asked: AuthorizationRequest,
+    workspace: Workspace,
+    scopes: Sequence[str],
+    user: User,
+    actor: Actor,
 ) -> str:
     """Let a client in. Gives the code that it exchanges for tokens.
 
@@ -130,7 +135,7 @@ def allow(
     return _issue(sign_in, TokenKind.CODE, now + CODE_LIFE, plain)
 
 
-def refuse(*, asked: Asked, workspace: Workspace, actor: Actor) -> None:
+def refuse(*, asked: AuthorizationRequest, workspace: Workspace, actor: Actor) -> None:
     """Note that a person did not let a client in."""
     record(
         EntryDraft(
@@ -166,7 +171,9 @@ def find(plain: str, kind: TokenKind, *, client: KnownClient | None = None) -> C
     return found
 
 
-def exchange(token: ClientToken, plain: str, *, scopes: Sequence[str] | None = None) -> Tokens:
+def exchange(
+    token: ClientToken, plain: str, *, scopes: Sequence[str] | None = None
+) -> IssuedTokens:
     """Give a client new tokens for a code or a refresh token, which serves no more from then on.
 
     A refresh token that comes twice at the same moment brings the same tokens twice.
@@ -176,7 +183,7 @@ def exchange(token: ClientToken, plain: str, *, scopes: Sequence[str] | None = N
         scopes: fewer ones from now on; None: as before.
 
     Raises:
-        NotLive: it was used or has ended at the same moment.
+        InvalidGrant: it was used or has ended at the same moment.
     """
     sign_in = token.sign_in
     with in_workspace(sign_in.workspace_id):
@@ -185,12 +192,12 @@ def exchange(token: ClientToken, plain: str, *, scopes: Sequence[str] | None = N
             rows = ClientToken.objects.for_workspace(sign_in.workspace_id)
             if rows.filter(pk=token.pk).exists():  # else the sign-in has ended at the same moment
                 _end_reused(sign_in)
-            raise NotLive
+            raise InvalidGrant
         return given
 
 
 @transaction.atomic
-def _exchange(token: ClientToken, plain: str, scopes: Sequence[str] | None) -> Tokens | None:
+def _exchange(token: ClientToken, plain: str, scopes: Sequence[str] | None) -> IssuedTokens | None:
     now, sign_in = database_now(), token.sign_in
     rows = ClientToken.objects.for_workspace(sign_in.workspace_id).filter(sign_in=sign_in)
     noticed = min(token.expires_at, now + NOTICED_FOR)
@@ -213,10 +220,12 @@ def _exchange(token: ClientToken, plain: str, scopes: Sequence[str] | None) -> T
         _issue(sign_in, kind, expires_at, successor_of(plain, kind))
         for kind, expires_at in ends.items()
     )
-    return Tokens(access, refresh, sign_in.scopes, int(ACCESS_LIFE.total_seconds()))
+    return IssuedTokens(access, refresh, sign_in.scopes, int(ACCESS_LIFE.total_seconds()))
 
 
-def _same_again(token: ClientToken, plain: str, scopes: Sequence[str] | None) -> Tokens | None:
+def _same_again(
+    token: ClientToken, plain: str, scopes: Sequence[str] | None
+) -> IssuedTokens | None:
     """What the first use of a refresh token brought; None: it came too late, or it asks for something else.
 
     In the transaction that has waited for the first use to be committed.
@@ -236,7 +245,7 @@ def _same_again(token: ClientToken, plain: str, scopes: Sequence[str] | None) ->
     for one in (access, refresh):
         remember_secret(one, workspace_id=token.workspace_id)
     left = by_hash[hash_token(access)].expires_at - now
-    return Tokens(access, refresh, used.sign_in.scopes, int(left.total_seconds()))
+    return IssuedTokens(access, refresh, used.sign_in.scopes, int(left.total_seconds()))
 
 
 def successor_of(plain: str, kind: TokenKind) -> str:
@@ -260,7 +269,7 @@ def revoke(token: ClientToken, *, ip_address: str | None, request_id: str) -> No
     ending.end([token.sign_in], EndReason.CLIENT, actor)
 
 
-def authenticate(plain: str) -> Live | None:
+def authenticate(plain: str) -> LiveSignIn | None:
     """The sign-in of a client with that access token, its person still an active member; None otherwise."""
     if not plain.startswith(PREFIXES[TokenKind.ACCESS]):
         return None
@@ -276,7 +285,7 @@ def authenticate(plain: str) -> Live | None:
         with in_workspace(sign_in.workspace_id):
             mine = ClientSignIn.objects.for_workspace(sign_in.workspace_id)
             mine.filter(pk=sign_in.pk).update(last_used_at=now)
-    return Live(sign_in, token.member_role, bool(token.member_is_auditor))
+    return LiveSignIn(sign_in, token.member_role, bool(token.member_is_auditor))
 
 
 def actor_of(sign_in: ClientSignIn, *, ip_address: str | None, request_id: str) -> Actor:

@@ -21,7 +21,7 @@ SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Handled:
+class HandlerResponse:
     """What a handler answers."""
 
     status: int
@@ -37,25 +37,25 @@ class Handled:
         return response
 
 
-def handle_query(handler: Handler, params: Mapping[str, str]) -> Handled:
+def handle_query(handler: Handler, params: Mapping[str, str]) -> HandlerResponse:
     """Have a handler answer a request whose parameters stand in its address."""
     return _handle(handler, "GET", urlencode(params).encode(), b"", {})
 
 
-def handle_form(handler: Handler, params: Mapping[str, str]) -> Handled:
+def handle_form(handler: Handler, params: Mapping[str, str]) -> HandlerResponse:
     """Have a handler answer a form."""
     kind = "application/x-www-form-urlencoded"
     return _handle(handler, "POST", b"", urlencode(params).encode(), {"content-type": kind})
 
 
-def handle_json(handler: Handler, body: bytes) -> Handled:
+def handle_json(handler: Handler, body: bytes) -> HandlerResponse:
     """Have a handler answer a JSON text."""
     return _handle(handler, "POST", b"", body, {"content-type": "application/json"})
 
 
 def _handle(
     handler: Handler, method: str, query: bytes, body: bytes, headers: Mapping[str, str]
-) -> Handled:
+) -> HandlerResponse:
     scope: Scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -71,8 +71,8 @@ def _handle(
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    async def run() -> Handled:
+    async def run() -> HandlerResponse:
         answer = await handler(Request(scope, receive))
-        return Handled(answer.status_code, dict(answer.headers), bytes(answer.body))
+        return HandlerResponse(answer.status_code, dict(answer.headers), bytes(answer.body))
 
     return run_sync(run(), SECONDS)

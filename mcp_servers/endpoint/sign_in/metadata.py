@@ -12,7 +12,7 @@ from django.urls import Resolver404, resolve, reverse
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from pydantic import AnyHttpUrl
 
-from mcp_servers.endpoint.sign_in import reach
+from mcp_servers.endpoint.sign_in import scopes
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -60,7 +60,7 @@ def describe_endpoint(request: HttpRequest, slug: str) -> ProtectedResourceMetad
     return ProtectedResourceMetadata(
         resource=AnyHttpUrl(endpoint_at(request, slug)),
         authorization_servers=[AnyHttpUrl(origin_of(request))],
-        scopes_supported=list(reach.SCOPES),
+        scopes_supported=list(scopes.SCOPES),
         resource_name="Trellis",
     )
 
@@ -78,7 +78,7 @@ def describe_server(request: HttpRequest) -> OAuthMetadata:
         token_endpoint=at("mcp_token"),
         registration_endpoint=at("mcp_register"),
         revocation_endpoint=at("mcp_revoke"),
-        scopes_supported=list(reach.SCOPES),
+        scopes_supported=list(scopes.SCOPES),
         response_types_supported=["code"],
         grant_types_supported=["authorization_code", "refresh_token"],
         token_endpoint_auth_methods_supported=["none"],

@@ -19,8 +19,8 @@ from mcp.server.auth.provider import (
 from mcp.shared.auth import InvalidRedirectUriError, OAuthClientInformationFull, OAuthToken
 from pydantic import AnyUrl, PrivateAttr
 
-from mcp_servers.endpoint.sign_in import clients, grants, reach
-from mcp_servers.endpoint.sign_in.grants import Asked
+from mcp_servers.endpoint.sign_in import clients, grants, scopes
+from mcp_servers.endpoint.sign_in.grants import AuthorizationRequest
 from mcp_servers.endpoint.sign_in.redirects import is_one_of
 from mcp_servers.models import ClientToken, KnownClient, TokenKind
 from workspaces.actors import Actor
@@ -42,7 +42,7 @@ class WireClient(OAuthClientInformationFull):
         return redirect_uri
 
     def validate_scope(self, requested_scope: str | None) -> list[str] | None:
-        """Give all; what a person may choose from is decided by `reach.offered`."""
+        """Give all; what a person may choose from is decided by `scopes.offered`."""
         return requested_scope.split() if requested_scope else None
 
 
@@ -81,7 +81,7 @@ class Provider:
     """As they were sent by a client that registers."""
     resource: str | None = None
     """As it was sent with a request for tokens."""
-    asked: Asked | None = field(default=None)
+    asked: AuthorizationRequest | None = field(default=None)
 
     async def get_client(self, client_id: str) -> WireClient | None:
         """A client that is known."""
@@ -92,7 +92,7 @@ class Provider:
             client_id=row.client_id,
             client_name=row.name,
             redirect_uris=[AnyUrl(one) for one in row.redirect_uris],
-            scope=reach.ALL,
+            scope=scopes.ALL,
             token_endpoint_auth_method="none",  # noqa: S106 - a name of RFC 7591
         )
         wire._row = row
@@ -119,9 +119,9 @@ class Provider:
             raise AuthorizeError(
                 "invalid_target", "Name the address of the MCP endpoint as the resource."
             )
-        if not reach.offered(params.scopes):
-            raise AuthorizeError("invalid_scope", f"Known scopes: {reach.ALL}.")
-        self.asked = Asked(
+        if not scopes.offered(params.scopes):
+            raise AuthorizeError("invalid_scope", f"Known scopes: {scopes.ALL}.")
+        self.asked = AuthorizationRequest(
             client=client._row,
             slug=slug,
             redirect_uri=self.redirect_uri,
@@ -210,7 +210,7 @@ class Provider:
             raise TokenError("invalid_target", "The token is for another resource.")
         try:
             given = await in_database(grants.exchange, row, plain, scopes=scopes)
-        except grants.NotLive as error:
+        except grants.InvalidGrant as error:
             raise TokenError("invalid_grant", "This was used before.") from error
         return OAuthToken(
             access_token=given.access,

@@ -16,7 +16,7 @@ from mcp.server.auth.handlers.token import TokenHandler
 from mcp.server.auth.middleware.client_auth import ClientAuthenticator
 from mcp.server.auth.settings import ClientRegistrationOptions
 
-from mcp_servers.endpoint.sign_in import metadata, reach
+from mcp_servers.endpoint.sign_in import metadata, scopes
 from mcp_servers.endpoint.sign_in.handling import Handler, handle_form, handle_json
 from mcp_servers.endpoint.sign_in.provider import Provider
 from mcp_servers.registry.limits import count_up
@@ -64,7 +64,7 @@ def register(request: WorkspaceRequest) -> HttpResponse:
     addresses = told.get("redirect_uris")
     provider = _provider(request)
     provider.redirect_uris = addresses if isinstance(addresses, list) else ()
-    options = ClientRegistrationOptions(enabled=True, valid_scopes=list(reach.SCOPES))
+    options = ClientRegistrationOptions(enabled=True, valid_scopes=list(scopes.SCOPES))
     handler: Any = RegistrationHandler(provider, options)  # type: ignore[arg-type]  # its client is ours
     return _handled(handle_json(handler.handle, json.dumps(_as_we_take_it(told)).encode()))
 
@@ -109,7 +109,7 @@ def _as_we_take_it(told: Mapping[str, Any]) -> dict[str, Any]:
         "token_endpoint_auth_method": "none",
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
-        "scope": reach.ALL,
+        "scope": scopes.ALL,
         **({"client_uri": told["client_uri"]} if told.get("client_uri") else {}),
     }
 

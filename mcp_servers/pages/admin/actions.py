@@ -13,16 +13,16 @@ from django.utils.translation import ngettext_lazy
 from mcp_servers.models import ActionRule
 from mcp_servers.pages.admin.common import ReadOnlyAdmin
 from mcp_servers.registry.services.actions import remove_action_rule
-from workspaces.pages.admin_sections import Section
+from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import actor_of
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 
 
 @admin.register(ActionRule)
 class ActionRuleAdmin(ReadOnlyAdmin):
     """Rules on actions that a hosted server's tool runs by name."""
 
-    section = Section.RULES
+    section = AdminSection.RULES
     list_display = ("action", "service", "category", "server", "effect")
     list_filter = ("effect",)
     list_select_related = ("server__workspace",)
@@ -36,7 +36,7 @@ class ActionRuleAdmin(ReadOnlyAdmin):
     @row_action(
         _("Remove"),
         done=ngettext_lazy("%(count)s rule removed.", "%(count)s rules removed.", "count"),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy("Remove %(count)s rule?", "Remove %(count)s rules?", "count"),
             consequence=_("What these rules say of actions no longer holds, from the next call."),
             verb=_("Remove"),

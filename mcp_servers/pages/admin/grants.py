@@ -11,7 +11,7 @@ from mcp_servers.models import OAuthGrant
 from mcp_servers.oauth.services import revoke_grant
 from mcp_servers.pages.admin.common import OfServerAdmin
 from workspaces.pages.model_admin import ReadOnly, actor_of
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 from workspaces.roles import Permission
 
 
@@ -66,7 +66,7 @@ class OAuthGrantAdmin(ReadOnly, OfServerAdmin):
         done=ngettext_lazy(
             "%(count)s account disconnected.", "%(count)s accounts disconnected.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Disconnect %(count)s account?", "Disconnect %(count)s accounts?", "count"
             ),

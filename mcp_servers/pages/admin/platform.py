@@ -12,9 +12,9 @@ from django.utils.translation import ngettext_lazy
 from mcp_servers.models import GlobalServer, StdioProgram, version_pins
 from mcp_servers.pages.forms.program_entry import ProgramEntryForm
 from mcp_servers.registry import services
-from mcp_servers.registry.catalogue.own import known_servers
+from mcp_servers.registry.catalogue.platform_source import known_servers
 from workspaces.pages.model_admin import PlatformModelAdmin, ReadOnly, actor_of, telling
-from workspaces.pages.row_actions import Question, row_action
+from workspaces.pages.row_actions import ConfirmQuestion, row_action
 
 
 @admin.register(StdioProgram)
@@ -79,7 +79,7 @@ class StdioProgramAdmin(PlatformModelAdmin):
         done=ngettext_lazy(
             "%(count)s program withdrawn.", "%(count)s programs withdrawn.", "count"
         ),
-        question=Question(
+        question=ConfirmQuestion(
             asked=ngettext_lazy(
                 "Withdraw %(count)s program?", "Withdraw %(count)s programs?", "count"
             ),

@@ -20,7 +20,7 @@ from mcp_servers.registry.consent.rule_words import said_of, words_of
 from mcp_servers.registry.services.call_rules import (
     LONGEST_NAME,
     MOST_NAMES,
-    RuleDraft,
+    CallRuleDraft,
     change_call_rule,
     create_call_rule,
     delete_call_rule,
@@ -177,7 +177,7 @@ class CallRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @extend_schema(request=CallRuleInput, responses={201: CallRuleOutput})
     def create(self, request: Request) -> Response:
         """Make a rule. It holds from the next call on."""
-        draft = RuleDraft(**self.read(CallRuleInput))
+        draft = CallRuleDraft(**self.read(CallRuleInput))
         rule = create_call_rule(workspace=self.workspace, draft=draft, actor=self.actor)
         return self.answer(rule, status=201)
 

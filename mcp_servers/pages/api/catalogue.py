@@ -16,7 +16,7 @@ from mcp_servers.models import McpServer
 from mcp_servers.pages.api.common import StrictSerializer, WhereUsedInput, where_used
 from mcp_servers.registry.catalogue import services
 from mcp_servers.registry.catalogue.listing import entry_of, list_entries
-from mcp_servers.registry.catalogue.values import Audience, AuthKind, CatalogueEntry
+from mcp_servers.registry.catalogue.values import AuthKind, CatalogueEntry, InstallableBy
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput, NotFound
 
@@ -49,7 +49,7 @@ class CatalogueEntryOutput(serializers.Serializer[Any]):
     docs_url = serializers.CharField()
     problem = serializers.CharField(help_text="Why it cannot be installed here; empty if it can.")
     needs_secret = serializers.CharField(help_text="What `secret` has to hold; empty: nothing.")
-    audience = serializers.ChoiceField(choices=[one.value for one in Audience])
+    audience = serializers.ChoiceField(choices=[one.value for one in InstallableBy])
     installed = CatalogueInstalledOutput(many=True)
 
 

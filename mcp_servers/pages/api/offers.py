@@ -70,7 +70,7 @@ class ServerPromptOutput(serializers.ModelSerializer[McpPrompt]):
         read_only_fields = fields
 
 
-class SwitchInput(StrictSerializer):
+class OfferSwitchInput(StrictSerializer):
     """On or off."""
 
     is_enabled = serializers.BooleanField()
@@ -147,11 +147,11 @@ class ResourceViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         return super().get_queryset().select_related("server__workspace")
 
-    @extend_schema(request=SwitchInput, responses=ServerResourceOutput)
+    @extend_schema(request=OfferSwitchInput, responses=ServerResourceOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Let people attach it, or no longer."""
         row = self.get_object()
-        is_enabled = self.read(SwitchInput)["is_enabled"]
+        is_enabled = self.read(OfferSwitchInput)["is_enabled"]
         return self.answer(
             services.set_resource_enabled(resource=row, is_enabled=is_enabled, actor=self.actor)
         )
@@ -189,11 +189,11 @@ class PromptViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def get_queryset(self) -> WorkspaceQuerySet[Any]:
         return super().get_queryset().select_related("server__workspace")
 
-    @extend_schema(request=SwitchInput, responses=ServerPromptOutput)
+    @extend_schema(request=OfferSwitchInput, responses=ServerPromptOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Let people use it, or no longer."""
         row = self.get_object()
-        is_enabled = self.read(SwitchInput)["is_enabled"]
+        is_enabled = self.read(OfferSwitchInput)["is_enabled"]
         return self.answer(
             services.set_prompt_enabled(prompt=row, is_enabled=is_enabled, actor=self.actor)
         )

@@ -15,7 +15,7 @@ from mcp_servers.models import GlobalServer, StdioProgram
 from mcp_servers.models.programs import MAX_VALUE_LENGTH, ParameterType
 from mcp_servers.pages.api.common import StrictSerializer
 from mcp_servers.registry import services
-from mcp_servers.registry.catalogue.own import known_servers
+from mcp_servers.registry.catalogue.platform_source import known_servers
 from workspaces.api import ListRows, PlatformViewSet, RetrieveRow, RowFilterSet
 from workspaces.api.filtering import TruthFilter
 

@@ -234,7 +234,7 @@ class ServerInput(StrictSerializer):
     log_level = serializers.ChoiceField(choices=LogLevel.choices, required=False, allow_blank=True)
 
 
-class ReportOutput(serializers.Serializer[Any]):
+class ServerReportOutput(serializers.Serializer[Any]):
     """What came of a look at a server."""
 
     ok = serializers.BooleanField()
@@ -336,19 +336,19 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         services.delete_server(server=self.get_object(), actor=self.actor)
         return Response(status=204)
 
-    @extend_schema(request=None, responses=ReportOutput)
+    @extend_schema(request=None, responses=ServerReportOutput)
     @action(detail=True, methods=["post"])
     def test(self, request: Request, pk: str) -> Response:
         """Connect anew, list the tools, and keep what comes out."""
         report = services.test_connection(server=self.get_object(), actor=self.actor)
-        return Response(ReportOutput(report).data)
+        return Response(ServerReportOutput(report).data)
 
-    @extend_schema(request=None, responses=ReportOutput)
+    @extend_schema(request=None, responses=ServerReportOutput)
     @action(detail=True, methods=["post"])
     def connect(self, request: Request, pk: str) -> Response:
         """Open a connection now, whatever pause the server was given, and read what it offers."""
         report = services.connect_server(server=self.get_object(), actor=self.actor)
-        return Response(ReportOutput(report).data)
+        return Response(ServerReportOutput(report).data)
 
     @extend_schema(request=None, responses=ServerOutput)
     @action(detail=True, methods=["post"])
@@ -383,7 +383,7 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         )
         return self.answer(server, status=201)
 
-    @extend_schema(request=ServerInput, responses=ReportOutput)
+    @extend_schema(request=ServerInput, responses=ServerReportOutput)
     @action(detail=False, methods=["post"], url_path="personal/try")
     def try_personal(self, request: Request) -> Response:
         """Connect to a server that you would add for yourself, and keep nothing."""
@@ -391,11 +391,11 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         report = services.try_personal_connection(
             workspace=self.workspace, draft=draft, actor=self.actor
         )
-        return Response(ReportOutput(report).data)
+        return Response(ServerReportOutput(report).data)
 
     @extend_schema(
         request=ServerInput,
-        responses=ReportOutput,
+        responses=ServerReportOutput,
         examples=[
             OpenApiExample(
                 "By its address",
@@ -411,7 +411,7 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         report = services.try_connection(
             workspace_id=self.workspace.pk, draft=draft, actor=self.actor
         )
-        return Response(ReportOutput(report).data)
+        return Response(ServerReportOutput(report).data)
 
     @extend_schema(
         parameters=[TraceFileQuery],
@@ -444,12 +444,12 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         services.accept_definitions(server=server, seen=seen, actor=self.actor)
         return self.answer(server)
 
-    @extend_schema(request=None, responses=ReportOutput)
+    @extend_schema(request=None, responses=ServerReportOutput)
     @action(detail=True, methods=["post"])
     def refresh(self, request: Request, pk: str) -> Response:
         """Read the tool list again."""
         report = services.refresh_tools(server=self.get_object(), actor=self.actor)
-        return Response(ReportOutput(report).data)
+        return Response(ServerReportOutput(report).data)
 
 
 def _draft(values: dict[str, Any]) -> ServerDraft:

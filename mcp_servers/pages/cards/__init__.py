@@ -8,7 +8,7 @@ from mcp_servers.pages.cards.connections import (
     people_of,
     sign_in_path,
 )
-from mcp_servers.pages.cards.listing import Origin, Wanted, list_servers
+from mcp_servers.pages.cards.listing import ServerOrigin, ServerSearch, list_servers
 from mcp_servers.pages.cards.servers import Card, cards_of
 from mcp_servers.pages.cards.tools import Badge, OfferRow, ToolRow, badges_of, offer_of, tool_row
 
@@ -17,9 +17,9 @@ __all__ = [
     "Card",
     "ConnectedAccount",
     "OfferRow",
-    "Origin",
+    "ServerOrigin",
+    "ServerSearch",
     "ToolRow",
-    "Wanted",
     "accounts_of",
     "badges_of",
     "cards_of",

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
 from mcp_servers.models import AuthType, McpServer, OAuthGrant, ServerStatus
-from mcp_servers.oauth.grants import serves, uses_own_accounts
+from mcp_servers.oauth.grants import has_usable_tokens, uses_own_accounts
 from mcp_servers.registry.rights import may_manage, may_sign_in
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def missing_sign_ins(servers: Iterable[McpServer], user_id: UUID | None) -> set[
         .filter(Q(user_id=user_id) | Q(user__isnull=True), server__in=asked)
         .select_related("server")
     )
-    holders = {(grant.server_id, grant.user_id) for grant in grants if serves(grant)}
+    holders = {(grant.server_id, grant.user_id) for grant in grants if has_usable_tokens(grant)}
     return hosted | {
         pk
         for pk, server in asked.items()
@@ -144,8 +144,8 @@ def _account(
         server_name=server.name,
         host=host_of(server),
         is_shared=is_shared,
-        state="connected" if serves(grant) else "lost",
-        reason="" if serves(grant) else grant.lost_reason or str(_MOVED),
+        state="connected" if has_usable_tokens(grant) else "lost",
+        reason="" if has_usable_tokens(grant) else grant.lost_reason or str(_MOVED),
         can_sign_in=can_sign_in and server.is_active,
         grant_id=grant.pk,
         person=holder.email if holder is not None else "",

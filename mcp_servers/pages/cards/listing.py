@@ -33,7 +33,7 @@ MAX_WORDS: Final = 200
 _NAMES: Final = frozenset({"q", "state", "from", "own", "after"})
 
 
-class Group(models.TextChoices):
+class ServerGroup(models.TextChoices):
     """How a server is, for somebody who looks after many; in the order of the page."""
 
     ATTENTION = "attention", _("Needs attention")
@@ -42,7 +42,7 @@ class Group(models.TextChoices):
     OFF = "off", _("Switched off")
 
 
-class Origin(models.TextChoices):
+class ServerOrigin(models.TextChoices):
     """Where a server comes from."""
 
     WORKSPACE = "workspace", _("This workspace")
@@ -52,7 +52,7 @@ class Origin(models.TextChoices):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ServerSearch:
     """What somebody looks for. Words that name no group or origin are left out, and told."""
 
     words: str = ""
@@ -66,7 +66,7 @@ class Wanted:
     """What of the address is not known, in words."""
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> Wanted:
+    def read(cls, query: Mapping[str, str]) -> ServerSearch:
         """What the page's address says."""
         after = query.get("after", "")
         try:
@@ -76,8 +76,8 @@ class Wanted:
         group, origin = query.get("state", ""), query.get("from", "")
         return cls(
             words=query.get("q", "").strip().replace("\0", "")[:MAX_WORDS],
-            group=group if group in Group else "",
-            origin=origin if origin in Origin else "",
+            group=group if group in ServerGroup else "",
+            origin=origin if origin in ServerOrigin else "",
             after=last,
             is_own=query.get("own") == "1",
             fault=_fault_of(query, group, origin),
@@ -100,7 +100,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class StateChoice:
     """One state to choose, with how many servers are in it."""
 
     label: str
@@ -110,7 +110,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class ServerGroupBlock:
     """Servers of one group."""
 
     label: str
@@ -120,15 +120,15 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerList:
+class ServerPage:
     """One page of servers."""
 
-    wanted: Wanted
+    wanted: ServerSearch
     total: int
     """All that the person may see."""
     found: int
-    choices: list[Choice]
-    blocks: list[Block]
+    choices: list[StateChoice]
+    blocks: list[ServerGroupBlock]
     next_address: str
     """Of the next page; empty: this is the last."""
 
@@ -138,7 +138,9 @@ class ServerList:
         return self.total > FEW or self.wanted.is_narrow or bool(self.wanted.fault)
 
 
-def list_servers(workspace: Workspace, *, user: User, actor: Actor, wanted: Wanted) -> ServerList:
+def list_servers(
+    workspace: Workspace, *, user: User, actor: Actor, wanted: ServerSearch
+) -> ServerPage:
     """One page of the servers that a person may see, those that need attention first."""
     rows = McpServer.objects.for_workspace(workspace).visible_to(user)
     rows = rows.filter(owner__isnull=not wanted.is_own)
@@ -154,21 +156,21 @@ def list_servers(workspace: Workspace, *, user: User, actor: Actor, wanted: Want
     full = rows.filter(pk__in=page).select_related("program", "global_server", "workspace")
     cards = {card.id: card for card in cards_of(full, actor=actor, as_rows=total > FEW)}
     following = replace(wanted, after=page[-1]) if start + PAGE < len(shown) else None
-    return ServerList(
+    return ServerPage(
         wanted=wanted,
         total=total,
         found=len(shown),
         choices=[
             _choice(wanted, "", str(_("All")), len(found)),
-            *(_choice(wanted, group, str(group.label), counts[group]) for group in Group),
+            *(_choice(wanted, group, str(group.label), counts[group]) for group in ServerGroup),
         ],
         blocks=[
-            Block(
+            ServerGroupBlock(
                 label=str(group.label),
                 count=counts[group],
                 cards=[cards[pk] for pk in page if found[pk] == group and pk in cards],
             )
-            for group in Group
+            for group in ServerGroup
             if any(found[pk] == group for pk in page)
         ],
         next_address=following.address() if following else "",
@@ -178,15 +180,15 @@ def list_servers(workspace: Workspace, *, user: User, actor: Actor, wanted: Want
 def _fault_of(query: Mapping[str, str], group: str, origin: str) -> str:
     if unknown := unknown_filters(query, _NAMES):
         return unknown[0]
-    if group and group not in Group:
+    if group and group not in ServerGroup:
         return str(_("There is no state “%(name)s”.") % {"name": group[:50]})
-    if origin and origin not in Origin:
+    if origin and origin not in ServerOrigin:
         return str(_("Servers cannot come from “%(name)s”.") % {"name": origin[:50]})
     return ""
 
 
-def _choice(wanted: Wanted, group: str, label: str, count: int) -> Choice:
-    return Choice(
+def _choice(wanted: ServerSearch, group: str, label: str, count: int) -> StateChoice:
+    return StateChoice(
         label=label,
         count=count,
         address=replace(wanted, group=group, after=None).address(),
@@ -194,15 +196,17 @@ def _choice(wanted: Wanted, group: str, label: str, count: int) -> Choice:
     )
 
 
-def _matching(rows: McpServerQuerySet, wanted: Wanted, tools: McpToolQuerySet) -> McpServerQuerySet:
+def _matching(
+    rows: McpServerQuerySet, wanted: ServerSearch, tools: McpToolQuerySet
+) -> McpServerQuerySet:
     match wanted.origin:
-        case Origin.WORKSPACE:
+        case ServerOrigin.WORKSPACE:
             rows = rows.filter(scope=ServerScope.WORKSPACE, hosted_by="", program__isnull=True)
-        case Origin.PLATFORM:
+        case ServerOrigin.PLATFORM:
             rows = rows.filter(scope=ServerScope.GLOBAL)
-        case Origin.HOSTED:
+        case ServerOrigin.HOSTED:
             rows = rows.exclude(hosted_by="")
-        case Origin.PROGRAM:
+        case ServerOrigin.PROGRAM:
             rows = rows.filter(program__isnull=False)
     for word in wanted.words.split():
         rows = rows.filter(
@@ -214,7 +218,9 @@ def _matching(rows: McpServerQuerySet, wanted: Wanted, tools: McpToolQuerySet) -
     return rows
 
 
-def _grouped(rows: McpServerQuerySet, tools: McpToolQuerySet, user: User) -> dict[UUID, Group]:
+def _grouped(
+    rows: McpServerQuerySet, tools: McpToolQuerySet, user: User
+) -> dict[UUID, ServerGroup]:
     """The group of every server, in the order of the page; few statements, however many there are."""
     told = _told_by_sign_ins(rows, user)
     found = rows.order_by("name", "pk").values_list(
@@ -224,7 +230,7 @@ def _grouped(rows: McpServerQuerySet, tools: McpToolQuerySet, user: User) -> dic
         pk: _group(told.get(pk, status), is_on=is_active and not is_blocked, is_held=is_held)
         for pk, is_active, is_blocked, status, is_held in found
     }
-    order = list(Group)
+    order = list(ServerGroup)
     return dict(sorted(groups.items(), key=lambda one: order.index(one[1])))
 
 
@@ -235,9 +241,9 @@ def _told_by_sign_ins(rows: McpServerQuerySet, user: User) -> dict[UUID, str]:
     return {server.pk: status_of(server, needs_sign_in=server.pk in needy) for server in signed}
 
 
-def _group(status: str, *, is_on: bool, is_held: bool) -> Group:
+def _group(status: str, *, is_on: bool, is_held: bool) -> ServerGroup:
     if not is_on:
-        return Group.OFF
+        return ServerGroup.OFF
     if is_held or status in (ServerStatus.AUTH_REQUIRED, ServerStatus.ERROR):
-        return Group.ATTENTION
-    return Group.CONNECTED if status == ServerStatus.CONNECTED else Group.WAITING
+        return ServerGroup.ATTENTION
+    return ServerGroup.CONNECTED if status == ServerStatus.CONNECTED else ServerGroup.WAITING

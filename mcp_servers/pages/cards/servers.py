@@ -31,7 +31,7 @@ from mcp_servers.models import (
 from mcp_servers.oauth.grants import uses_own_accounts
 from mcp_servers.pages.cards.connections import missing_sign_ins
 from mcp_servers.pages.cards.tools import ToolRow, tool_row
-from mcp_servers.registry.catalogue.own import moved_to
+from mcp_servers.registry.catalogue.platform_source import moved_to
 from mcp_servers.registry.discovery import listed_for
 from mcp_servers.registry.rights import may_manage, may_sign_in
 from mcp_servers.registry.services.connections import connections_of

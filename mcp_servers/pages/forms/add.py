@@ -33,7 +33,7 @@ from mcp_servers.pages.forms.common import (
     read_lines,
 )
 from mcp_servers.pages.forms.programs import ProgramFields
-from mcp_servers.pages.forms.sections import Section, ShownSection
+from mcp_servers.pages.forms.sections import FormSection, ShownSection
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
 from workspaces.outbound import MAX_URL_LENGTH
@@ -43,7 +43,7 @@ class AddServerForm(UseFields):
     """A server by its address."""
 
     SECTIONS: ClassVar = (
-        Section(
+        FormSection(
             title=_("Where it is"),
             names=(
                 *("name", "url", "auth_type", "auth_name", "auth_secret"),
@@ -52,7 +52,9 @@ class AddServerForm(UseFields):
         ),
         TRUST_SECTION,
         USE_SECTION,
-        Section(title=_("Advanced"), names=("transport", "protocol", "headers"), is_folded=True),
+        FormSection(
+            title=_("Advanced"), names=("transport", "protocol", "headers"), is_folded=True
+        ),
     )
 
     name = forms.CharField(
@@ -182,7 +184,7 @@ class ProgramForm(ProgramFields, UseFields):
     """
 
     SECTIONS: ClassVar = (
-        Section(title=_("Name and parameters"), names=("name",)),
+        FormSection(title=_("Name and parameters"), names=("name",)),
         TRUST_SECTION,
         USE_SECTION,
     )

@@ -20,7 +20,7 @@ from mcp_servers.models.rule_conditions import (
     read_conditions,
 )
 from mcp_servers.registry.consent.rule_words import conditions_in_words
-from mcp_servers.registry.services.call_rules import RuleDraft
+from mcp_servers.registry.services.call_rules import CallRuleDraft
 from workspaces.actors import Role
 from workspaces.errors import InvalidInput
 from workspaces.pages.seen_values import NoticesOthers, digest_of
@@ -40,7 +40,7 @@ _ROLES: Final = [
 ]
 
 
-class What(models.TextChoices):
+class EffectChoice(models.TextChoices):
     """What a rule does, as a person chooses it."""
 
     CONFIRM = "confirm", _("Ask first: whoever asked allows or refuses each call")
@@ -52,7 +52,7 @@ class What(models.TextChoices):
 def what_of(rule: CallRule) -> str:
     """What a rule does."""
     is_second = rule.effect == Effect.CONFIRM and rule.approver == Approver.SECOND_PERSON
-    return What.SECOND.value if is_second else rule.effect
+    return EffectChoice.SECOND.value if is_second else rule.effect
 
 
 class ConditionRow(forms.Form):
@@ -101,7 +101,7 @@ class CallRuleForm(NoticesOthers, forms.Form):
 
     name = forms.CharField(label=_("Name"), max_length=100)
     what = forms.ChoiceField(
-        label=_("What the rule does"), choices=What.choices, widget=forms.RadioSelect
+        label=_("What the rule does"), choices=EffectChoice.choices, widget=forms.RadioSelect
     )
     servers = forms.CharField(
         label=_("Servers"),
@@ -140,7 +140,7 @@ class CallRuleForm(NoticesOthers, forms.Form):
         is_new = rule._state.adding
         options["initial"] = {
             "name": rule.name,
-            "what": given.get("what") or What.CONFIRM.value if is_new else what_of(rule),
+            "what": given.get("what") or EffectChoice.CONFIRM.value if is_new else what_of(rule),
             "servers": given.get("servers") or "*" if is_new else _lines(rule.servers),
             "tools": given.get("tools") or "*" if is_new else _lines(rule.tools),
             "roles": rule.roles,
@@ -181,11 +181,11 @@ class CallRuleForm(NoticesOthers, forms.Form):
             return conditions_in_words(self._rule) or _now("nothing")
         return super()._in_words(name)
 
-    def draft(self) -> RuleDraft:
+    def draft(self) -> CallRuleDraft:
         """What was entered, once it is valid."""
         given = self.cleaned_data
-        is_second = given["what"] == What.SECOND
-        return RuleDraft(
+        is_second = given["what"] == EffectChoice.SECOND
+        return CallRuleDraft(
             name=given["name"],
             effect=Effect.CONFIRM.value if is_second else given["what"],
             approver=(Approver.SECOND_PERSON if is_second else Approver.REQUESTER).value,

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from mcp_servers.client.values import Protocol
 from mcp_servers.models.server_credentials import OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.pages.forms.buds import BudsToChoose, buds_by_name
-from mcp_servers.pages.forms.sections import Section, SectionedForm
+from mcp_servers.pages.forms.sections import FormSection, SectionedForm
 from mcp_servers.registry.bud_choices import WhereUsed
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.models import Workspace
@@ -60,10 +60,10 @@ USE_CHOICES: Final = [
 ]
 
 
-USE_SECTION: Final = Section(
+USE_SECTION: Final = FormSection(
     title=_("Where it is used"), names=("use", "bud_ids", "is_used_everywhere")
 )
-TRUST_SECTION: Final = Section(title=_("What it may do"), names=("trusts_annotations",))
+TRUST_SECTION: Final = FormSection(title=_("What it may do"), names=("trusts_annotations",))
 
 
 class UseFields(SectionedForm):

@@ -13,7 +13,7 @@ from workspaces.pages.secret_fields import AsksForSecretsAgain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class FormSection:
     """Which fields stand under one heading."""
 
     title: str | Promise
@@ -37,13 +37,13 @@ class ShownSection:
 class SectionedForm(AsksForSecretsAgain, forms.Form):
     """A form whose page shows its fields under headings."""
 
-    SECTIONS: ClassVar[Sequence[Section]] = ()
+    SECTIONS: ClassVar[Sequence[FormSection]] = ()
 
     def sections(self) -> list[ShownSection]:
         """The sections that have a field."""
         return self.shown(self.SECTIONS)
 
-    def shown(self, sections: Sequence[Section]) -> list[ShownSection]:
+    def shown(self, sections: Sequence[FormSection]) -> list[ShownSection]:
         """These sections, as far as the form has fields of them."""
         found = []
         for section in sections:

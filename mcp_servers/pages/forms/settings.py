@@ -15,7 +15,7 @@ from mcp_servers.client.values import Protocol
 from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope
 from mcp_servers.models.server_credentials import OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.models.servers import MAX_NAME_LENGTH
-from mcp_servers.oauth.entered import entered_client
+from mcp_servers.oauth.registered_client import entered_client
 from mcp_servers.pages.forms.common import (
     ACCOUNT_CHOICES,
     ACCOUNT_HELP,
@@ -35,7 +35,7 @@ from mcp_servers.pages.forms.common import (
 )
 from mcp_servers.pages.forms.limits import LIMITS, limit_fields, read_limits, written_limits
 from mcp_servers.pages.forms.programs import ProgramFields
-from mcp_servers.pages.forms.sections import Section, ShownSection
+from mcp_servers.pages.forms.sections import FormSection, ShownSection
 from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
@@ -66,22 +66,22 @@ class SettingsForm(NoticesOthers, ProgramFields):
     """Settings of one server."""
 
     SECTIONS: ClassVar = (
-        Section(
+        FormSection(
             title=_("Server"),
             names=(
                 *("name", "url", "auth_type", "auth_name", "auth_secret"),
                 *("account_use", "oauth_scope"),
             ),
         ),
-        Section(title=_("Where it is used"), names=("is_used_everywhere",)),
-        Section(
+        FormSection(title=_("Where it is used"), names=("is_used_everywhere",)),
+        FormSection(
             title=_("What it may do"),
             names=(
                 *("trusts_annotations", "allows_new_tools", "answers_elicitation"),
                 "uses_instructions",
             ),
         ),
-        Section(
+        FormSection(
             title=_("Requests to the model"),
             help=_(
                 "A server may ask the workspace's model for text. People are asked first, unless you choose otherwise."
@@ -91,7 +91,7 @@ class SettingsForm(NoticesOthers, ProgramFields):
             ),
             is_folded=True,
         ),
-        Section(
+        FormSection(
             title=_("Limits"),
             help=_(
                 "How long calls may take, and how many may run. What is set here suits most servers."
@@ -99,7 +99,7 @@ class SettingsForm(NoticesOthers, ProgramFields):
             names=tuple(LIMITS),
             is_folded=True,
         ),
-        Section(
+        FormSection(
             title=_("Advanced"),
             names=("transport", "protocol", "headers", "roots", "log_level"),
             is_folded=True,

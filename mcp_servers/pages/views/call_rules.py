@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from mcp_servers.models import CallRule, McpServer, McpTool
-from mcp_servers.pages.forms.call_rules import CallRuleForm, TryRulesForm, What
+from mcp_servers.pages.forms.call_rules import CallRuleForm, EffectChoice, TryRulesForm
 from mcp_servers.pages.views.common import servers_url, switch, workspace_of
 from mcp_servers.registry.consent.rule_words import (
     effect_tone,
@@ -32,9 +32,9 @@ from mcp_servers.registry.services.trying_rules import rules_without_tools, try_
 from workspaces.errors import InvalidInput
 from workspaces.models import Membership
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
-from workspaces.people.asking import DECIDERS
+from workspaces.people.access_requests import DECIDERS
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_in_address, ways_from
+from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -67,7 +67,7 @@ def call_rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             for row in page.rows
         ],
         "ways": ways_from(page, request.GET),
-        "address_faults": [page.fault] if page.fault else [],
+        "address_faults": page_faults(page),
         "examples": _examples(),
         "form": form,
         "is_tried": is_tried,
@@ -174,7 +174,7 @@ def _examples() -> list[tuple[str, str]]:
     """Two rules that one click proposes: a sentence, and the address that fills the form in."""
     mails = {
         "name": _("Mails to the outside"),
-        "what": What.SECOND.value,
+        "what": EffectChoice.SECOND.value,
         "tools": "send_*",
         "path": "to",
         "operator": "not_matches",
@@ -183,7 +183,7 @@ def _examples() -> list[tuple[str, str]]:
     }
     deletes = {
         "name": _("No deletes"),
-        "what": What.DENY.value,
+        "what": EffectChoice.DENY.value,
         "tools": "delete_*\ndrop_*",
         "reason": _("Delete it in the program itself."),
     }

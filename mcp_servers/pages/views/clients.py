@@ -20,14 +20,14 @@ from mcp_servers.endpoint.callers import widest_caller
 from mcp_servers.endpoint.offering import count_offers
 from mcp_servers.endpoint.sign_in.ending import end_sign_in
 from mcp_servers.endpoint.sign_in.listing import all_sign_ins, own_sign_ins
-from mcp_servers.endpoint.sign_in.reach import REACHES, READ, in_words
+from mcp_servers.endpoint.sign_in.scopes import REACHES, READ, in_words
 from mcp_servers.pages.views.common import servers_url, workspace_of
 from workspaces.errors import DomainError
 from workspaces.models import ApiToken
 from workspaces.pages.forms import LIFETIMES, lifetime_end
 from workspaces.people.tokens import MCP_SCOPES, issue_token
 from workspaces.roles import Permission, has_permission
-from workspaces.row_pages import MOST_ON_PAGE, RowPage, page_in_address, ways_from
+from workspaces.row_pages import MOST_ON_PAGE, RowPage, page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -53,7 +53,7 @@ class ClientForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class ClientSetup:
     """How one kind of client is set up."""
 
     title: str
@@ -103,7 +103,7 @@ def clients(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         ),
         "sign_ins": _told(mine),
         "ways": ways_from(mine, request.GET, anchor="#signed-in-heading"),
-        "faults": [mine.fault] if mine.fault else [],
+        "faults": page_faults(mine),
         "tokens": tokens,
         "form": form,
         "new_token": plain,
@@ -125,7 +125,7 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "servers_url": servers_url(request),
         "sign_ins": _told(page),
         "ways": ways_from(page, request.GET),
-        "faults": [page.fault] if page.fault else [],
+        "faults": page_faults(page),
     }
     return render(request, "mcp_servers/member_clients.html", context)
 
@@ -153,25 +153,25 @@ def _told(page: RowPage[ClientSignIn]) -> list[tuple[ClientSignIn, str]]:
     return [(row, in_words(row.scopes)) for row in page.rows]
 
 
-def setups(slug: str, address: str, token: str = "") -> list[Setup]:
+def setups(slug: str, address: str, token: str = "") -> list[ClientSetup]:
     """What people paste into their client. Without a token, the client opens a page on which they sign in."""
     name = f"trellis-{slug}"
     headers = {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
     header = f' --header "Authorization: Bearer {token}"' if token else ""
     return [
-        Setup(
+        ClientSetup(
             "Claude Code",
             gettext("Run this in a terminal.")
             if token
             else gettext("Run this in a terminal. Then type /mcp in Claude Code, and sign in."),
             f"claude mcp add --transport http {name} {address}{header}",
         ),
-        Setup(
+        ClientSetup(
             "VS Code",
             gettext("Put this into .vscode/mcp.json."),
             _json({"servers": {name: {"type": "http", "url": address, **headers}}}),
         ),
-        Setup(
+        ClientSetup(
             "Cursor",
             gettext("Put this into .cursor/mcp.json."),
             _json({"mcpServers": {name: {"url": address, **headers}}}),

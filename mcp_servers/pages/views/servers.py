@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def servers(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The servers, a page at a time; the next page alone for a list that goes on."""
     workspace = workspace_of(request)
-    wanted = cards.Wanted.read(request.GET)
+    wanted = cards.ServerSearch.read(request.GET)
     list_of = partial(cards.list_servers, workspace, user=request.user, actor=request.actor)
     if request.headers.get("HX-Request") and wanted.after:
         context = {"servers_url": servers_url(request), "listed": list_of(wanted=wanted)}
@@ -50,8 +50,8 @@ def servers(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "servers_url": servers_url(request),
         "can_manage": is_manager,
         "listed": list_of(wanted=replace(wanted, is_own=False)),
-        "own": list_of(wanted=cards.Wanted(is_own=True)),
-        "origins": cards.Origin.choices,
+        "own": list_of(wanted=cards.ServerSearch(is_own=True)),
+        "origins": cards.ServerOrigin.choices,
         "catalogue_url": reverse("mcp_servers:catalogue", args=[workspace.slug]),
         "allows_personal": workspace.allows_personal_servers,
         "offers": platform.offers_for(workspace.pk) if is_manager else [],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcp_servers.models import CatalogueChoice
 from mcp_servers.registry.catalogue.sources import all_sources
-from mcp_servers.registry.catalogue.values import Audience, CatalogueEntry
+from mcp_servers.registry.catalogue.values import CatalogueEntry, InstallableBy
 from workspaces.errors import NotFound
 from workspaces.roles import Permission, has_permission
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class CataloguePage:
     """What the page shows."""
 
     entries: tuple[CatalogueEntry, ...]
@@ -29,7 +29,7 @@ class Listing:
 
 def list_entries(
     *, workspace: Workspace, actor: Actor, search: str = "", category: str = ""
-) -> Listing:
+) -> CataloguePage:
     """The entries that the reader may see: administrators all, members those that were opened to them."""
     visible = visible_entries(workspace=workspace, actor=actor)
     words = search.casefold().split()
@@ -40,7 +40,7 @@ def list_entries(
         and all(word in _text_of(entry) for word in words)
     ]
     categories = sorted({name for entry in visible for name in entry.categories}, key=str.casefold)
-    return Listing(entries=tuple(found), categories=tuple(categories), total=len(visible))
+    return CataloguePage(entries=tuple(found), categories=tuple(categories), total=len(visible))
 
 
 def visible_entries(*, workspace: Workspace, actor: Actor) -> list[CatalogueEntry]:
@@ -50,9 +50,9 @@ def visible_entries(*, workspace: Workspace, actor: Actor) -> list[CatalogueEntr
     entries = [
         replace(
             entry,
-            audience=Audience.EVERYBODY
+            audience=InstallableBy.EVERYBODY
             if (entry.source, entry.slug) in open_to_all
-            else Audience.ADMINS,
+            else InstallableBy.ADMINS,
         )
         for source in all_sources()
         for entry in source.entries(workspace=workspace, actor=actor)
@@ -62,7 +62,7 @@ def visible_entries(*, workspace: Workspace, actor: Actor) -> list[CatalogueEntr
     return [
         entry
         for entry in entries
-        if entry.audience is Audience.EVERYBODY or _has_own(entry.installed)
+        if entry.audience is InstallableBy.EVERYBODY or _has_own(entry.installed)
     ]
 
 

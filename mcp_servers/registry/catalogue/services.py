@@ -12,7 +12,7 @@ from mcp_servers.models import CatalogueChoice, McpServer
 from mcp_servers.registry.bud_choices import EVERYWHERE, WhereUsed, check_buds
 from mcp_servers.registry.catalogue.listing import entry_of
 from mcp_servers.registry.catalogue.sources import source_of
-from mcp_servers.registry.catalogue.values import Audience, CatalogueEntry, Installing
+from mcp_servers.registry.catalogue.values import CatalogueEntry, InstallableBy, Installing
 from mcp_servers.registry.rights import require_to_own
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
@@ -86,7 +86,7 @@ def _check(
             _("A personal server needs a URL. Only administrators can add programs.")
         )
     is_admin = has_permission(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
-    if not is_admin and entry.audience is not Audience.EVERYBODY:
+    if not is_admin and entry.audience is not InstallableBy.EVERYBODY:
         raise PermissionDenied(_("Only administrators of this workspace may install this."))
 
 

@@ -34,7 +34,7 @@ AUTH_LABELS = {
 }
 
 
-class Audience(StrEnum):
+class InstallableBy(StrEnum):
     """Who may install an entry."""
 
     ADMINS = "admins"
@@ -78,7 +78,7 @@ class CatalogueEntry:
     """Why it cannot be installed here, in plain words."""
     owner_url: str = ""
     """Where the platform's owner can remove that problem."""
-    audience: Audience = Audience.ADMINS
+    audience: InstallableBy = InstallableBy.ADMINS
     """Filled in by the listing."""
     installed: tuple[InstalledServer, ...] = ()
     needs_secret: str = ""

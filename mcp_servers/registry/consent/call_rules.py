@@ -17,10 +17,10 @@ from mcp_servers.models import Approver, CallRule
 from mcp_servers.models.rule_conditions import read_conditions
 from mcp_servers.registry.consent.call_policy import action_of
 from mcp_servers.registry.consent.rule_matching import (
-    Called,
-    CannotTell,
-    Names,
-    Rule,
+    AppliedRule,
+    MatchedCall,
+    PossibleNames,
+    RuleUndecidable,
     holds,
     is_about,
 )
@@ -42,7 +42,7 @@ UNREADABLE: Final = _("what is stored of it cannot be read.")
 class PersonRules:
     """The rules that are on, and the role by which they see a person."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[AppliedRule, ...] = ()
     role: str = ""
 
     def every_call(self, tool: McpTool) -> RuleDecision | None:
@@ -50,7 +50,7 @@ class PersonRules:
         # Of a tool that runs actions by name, it depends on the action.
         if not self.rules or tool.facts().is_indirect:
             return None
-        return decide_whatever_arguments(self.rules, called(tool, {}, self.role))
+        return decide_whatever_arguments(self.rules, matched_call(tool, {}, self.role))
 
     def why_blocked(self, tool: McpTool) -> str:
         """Why no call of this tool can run; "": one may."""
@@ -67,7 +67,7 @@ def are_on(workspace_id: UUID) -> Exists:
     return Exists(_enabled(workspace_id).order_by().values("pk"))
 
 
-def enabled_rules(workspace_id: UUID) -> tuple[Rule, ...]:
+def enabled_rules(workspace_id: UUID) -> tuple[AppliedRule, ...]:
     """The rules that are on. One statement."""
     return tuple(as_rule(row) for row in _enabled(workspace_id).order_by("id"))
 
@@ -91,7 +91,7 @@ def _enabled(workspace_id: UUID) -> Any:
     return CallRule.objects.for_workspace(workspace_id).filter(is_enabled=True)
 
 
-def as_rule(row: CallRule) -> Rule:
+def as_rule(row: CallRule) -> AppliedRule:
     """A row as it is applied. What cannot be read of it is no error here: such a rule blocks."""
     known: dict[str, Any] = {"id": row.pk, "name": row.name, "reason": row.reason}
     try:
@@ -99,11 +99,11 @@ def as_rule(row: CallRule) -> Rule:
         effect = Effect(row.effect)
         approver = Approver(row.approver)
     except (InvalidInput, ValueError):
-        return Rule(**known, effect=Effect.DENY, fault=UNREADABLE)
+        return AppliedRule(**known, effect=Effect.DENY, fault=UNREADABLE)
     lists = (row.servers, row.tools, row.roles)
     if not all(_is_texts(one) for one in lists) or not row.servers or not row.tools:
-        return Rule(**known, effect=Effect.DENY, fault=UNREADABLE)
-    return Rule(
+        return AppliedRule(**known, effect=Effect.DENY, fault=UNREADABLE)
+    return AppliedRule(
         **known,
         effect=effect,
         servers=tuple(row.servers),
@@ -114,24 +114,24 @@ def as_rule(row: CallRule) -> Rule:
     )
 
 
-def called(tool: McpTool, arguments: Mapping[str, Any], role: str) -> Called:
+def matched_call(tool: McpTool, arguments: Mapping[str, Any], role: str) -> MatchedCall:
     """A call as rules see it: of a tool that runs actions by name, what it really does."""
     server = tool.server
     is_personal = server.owner_id is not None
     if not tool.facts().is_indirect:
-        return Called(
-            server=Names(known=(server.name,)),
-            tool=Names(known=(tool.name,)),
+        return MatchedCall(
+            server=PossibleNames(known=(server.name,)),
+            tool=PossibleNames(known=(tool.name,)),
             is_personal=is_personal,
             role=role,
             arguments=arguments,
         )
     action = action_of(tool, arguments)
     services = (action.service,) if action is not None and action.service else ()
-    return Called(
+    return MatchedCall(
         # Which service an action belongs to may be left out of the call.
-        server=Names(known=(server.name, *services), is_all=bool(services)),
-        tool=Names(
+        server=PossibleNames(known=(server.name, *services), is_all=bool(services)),
+        tool=PossibleNames(
             known=(action.action, tool.name) if action is not None else (tool.name,),
             is_all=action is not None,
         ),
@@ -149,29 +149,31 @@ def role_of(actor: Actor) -> str:
     return Role.OWNER.value if actor.is_superuser else ""
 
 
-def decide(rules: Iterable[Rule], call: Called) -> RuleDecision | None:
+def decide(rules: Iterable[AppliedRule], call: MatchedCall) -> RuleDecision | None:
     """What the rules say of this call; None: nothing."""
-    found: dict[tuple[Effect, bool], Rule] = {}
+    found: dict[tuple[Effect, bool], AppliedRule] = {}
     for rule in rules:
         try:
             is_met = holds(rule, call)
-        except CannotTell as fault:
+        except RuleUndecidable as fault:
             return _failed(rule, str(fault))
         if is_met:
             found.setdefault((rule.effect, rule.asks_second_person), rule)
     return _strictest(found)
 
 
-def decide_whatever_arguments(rules: Iterable[Rule], call: Called) -> RuleDecision | None:
+def decide_whatever_arguments(
+    rules: Iterable[AppliedRule], call: MatchedCall
+) -> RuleDecision | None:
     """What the rules say of every call of this tool, whatever it is given; None: that depends."""
-    found: dict[tuple[Effect, bool], Rule] = {}
+    found: dict[tuple[Effect, bool], AppliedRule] = {}
     for rule in rules:
         if is_about(rule, call) and (rule.fault or not rule.conditions):
             found.setdefault((rule.effect, rule.asks_second_person), rule)
     return _strictest(found)
 
 
-def _strictest(found: Mapping[tuple[Effect, bool], Rule]) -> RuleDecision | None:
+def _strictest(found: Mapping[tuple[Effect, bool], AppliedRule]) -> RuleDecision | None:
     for key in (
         (Effect.DENY, False),
         (Effect.CONFIRM, True),
@@ -183,7 +185,7 @@ def _strictest(found: Mapping[tuple[Effect, bool], Rule]) -> RuleDecision | None
     return None
 
 
-def _decision(rule: Rule) -> RuleDecision:
+def _decision(rule: AppliedRule) -> RuleDecision:
     if rule.effect is Effect.DENY:
         said = _("The call rule “%(name)s” blocks this call.")
     elif rule.asks_second_person:
@@ -203,7 +205,7 @@ def _decision(rule: Rule) -> RuleDecision:
     )
 
 
-def _failed(rule: Rule, fault: str) -> RuleDecision:
+def _failed(rule: AppliedRule, fault: str) -> RuleDecision:
     said = _(
         "The call rule “%(name)s” could not be checked, so this call is blocked: %(fault)s"
     ) % {

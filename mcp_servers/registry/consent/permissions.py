@@ -54,7 +54,7 @@ def remember_permission(
     facts = facts_of_call(tool, given)
     ruled = call_rules.decide(
         call_rules.enabled_rules(tool.workspace_id),
-        call_rules.called(tool, given, call_rules.role_of(actor)),
+        call_rules.matched_call(tool, given, call_rules.role_of(actor)),
     )
     if not policy.may_remember(policy.apply_rule(policy.decide(facts), facts, ruled)):
         raise Conflict(_("This tool can't be allowed for good. Trellis asks each time."))

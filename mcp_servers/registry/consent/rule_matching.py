@@ -22,12 +22,12 @@ from workspaces.texts import gettext_noop as _
 _LONGEST_NUMBER: Final = 60
 
 
-class CannotTell(Exception):
+class RuleUndecidable(Exception):
     """Whether a rule holds cannot be said, which is why in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class AppliedRule:
     """A rule as it is applied."""
 
     id: UUID
@@ -49,7 +49,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
+class PossibleNames:
     """What something is called."""
 
     known: tuple[str, ...]
@@ -58,11 +58,11 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class MatchedCall:
     """A call, as rules see it."""
 
-    server: Names
-    tool: Names
+    server: PossibleNames
+    tool: PossibleNames
     is_indirect: bool = False
     """The tool runs an action that its arguments name; `tool` has that action's name."""
     is_personal: bool = False
@@ -72,28 +72,28 @@ class Called:
     arguments: Mapping[str, Any]
 
 
-def holds(rule: Rule, call: Called) -> bool:
+def holds(rule: AppliedRule, call: MatchedCall) -> bool:
     """Whether a rule is about this call.
 
     Raises:
-        CannotTell: it may be.
+        RuleUndecidable: it may be.
     """
     if not _is_about(rule, call):
         return False
     if rule.fault:
-        raise CannotTell(rule.fault)
+        raise RuleUndecidable(rule.fault)
     if not rule.conditions:
         return True
     documents = _documents(call, is_strict=rule.is_strict)
     return all(_holds(one, documents, is_strict=rule.is_strict) for one in rule.conditions)
 
 
-def is_about(rule: Rule, call: Called) -> bool:
+def is_about(rule: AppliedRule, call: MatchedCall) -> bool:
     """Whether it is about calls of this tool by this person, with some arguments."""
     return _is_about(rule, call)
 
 
-def _is_about(rule: Rule, call: Called) -> bool:
+def _is_about(rule: AppliedRule, call: MatchedCall) -> bool:
     if rule.fault:
         return True
     if not rule.is_strict and call.is_personal:
@@ -109,13 +109,13 @@ def _is_about(rule: Rule, call: Called) -> bool:
     )
 
 
-def _includes_role(rule: Rule, role: str) -> bool:
+def _includes_role(rule: AppliedRule, role: str) -> bool:
     if not rule.roles:
         return True
     return role in rule.roles if role else rule.is_strict
 
 
-def _matches(patterns: Sequence[str], names: Names, *, is_strict: bool) -> bool:
+def _matches(patterns: Sequence[str], names: PossibleNames, *, is_strict: bool) -> bool:
     if is_strict and not names.is_all:
         return True
     return any(
@@ -138,7 +138,7 @@ def fold(text: str) -> str:
 # Values
 
 
-def _documents(call: Called, *, is_strict: bool) -> list[Any]:
+def _documents(call: MatchedCall, *, is_strict: bool) -> list[Any]:
     """Where values are looked for: the arguments, and what a tool that runs actions hands on to the action."""
     found: list[Any] = [call.arguments]
     if not call.is_indirect:
@@ -151,7 +151,7 @@ def _documents(call: Called, *, is_strict: bool) -> list[Any]:
                 found.append(json.loads(value))
             except (ValueError, RecursionError):
                 if is_strict:
-                    raise CannotTell(
+                    raise RuleUndecidable(
                         _("“%(name)s” holds JSON that cannot be read.") % {"name": name[:100]}
                     ) from None
     return found
@@ -224,7 +224,7 @@ def _compare(leaf: Any, condition: Condition, *, is_folded: bool) -> bool:
     if operator in NUMERIC:
         number = _number(leaf)
         if number is None:
-            raise CannotTell(_("“%(path)s” is not a number.") % {"path": condition.path})
+            raise RuleUndecidable(_("“%(path)s” is not a number.") % {"path": condition.path})
         limit = Decimal(wanted)
         return number > limit if operator is Operator.GREATER else number < limit
     text = _text(leaf)

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from mcp_servers.client.canonical import clean_text
-from mcp_servers.client.definitions import Definition, read_definition, supports_tasks
+from mcp_servers.client.definitions import ToolDefinition, read_definition, supports_tasks
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool, ServerState
 from mcp_servers.registry.discovery import sightings
 from mcp_servers.registry.discovery.sightings import SEEN_EVERY
@@ -160,7 +160,7 @@ def _neighbours(server: McpServer, definitions: Iterable[str]) -> Neighbours:
     return Neighbours([*others, *((name, "the same server") for name in definitions)])
 
 
-def _former(definition: Definition, gone: Iterable[McpTool]) -> McpTool | None:
+def _former(definition: ToolDefinition, gone: Iterable[McpTool]) -> McpTool | None:
     """The tool that this one was, if exactly one is gone that was the same but for its name."""
     described = (
         definition.description,
@@ -187,8 +187,8 @@ def _follow(tool: McpTool, former: McpTool) -> None:
     tool.approved_definition = former.approved_definition
 
 
-def _unique(raw_tools: Iterable[object], has_tasks: bool) -> tuple[dict[str, Definition], int]:
-    definitions: dict[str, Definition] = {}
+def _unique(raw_tools: Iterable[object], has_tasks: bool) -> tuple[dict[str, ToolDefinition], int]:
+    definitions: dict[str, ToolDefinition] = {}
     skipped = 0
     for raw in raw_tools:
         definition = read_definition(raw, supports_tasks=has_tasks)
@@ -199,7 +199,9 @@ def _unique(raw_tools: Iterable[object], has_tasks: bool) -> tuple[dict[str, Def
     return definitions, skipped
 
 
-def _take_over(tool: McpTool, definition: Definition, warnings: list[str], now: datetime) -> None:
+def _take_over(
+    tool: McpTool, definition: ToolDefinition, warnings: list[str], now: datetime
+) -> None:
     tool.title = definition.title
     tool.description = definition.description
     tool.input_schema = definition.input_schema
@@ -215,7 +217,7 @@ def _take_over(tool: McpTool, definition: Definition, warnings: list[str], now: 
     tool.removed_at = None
 
 
-def _refresh(tool: McpTool, definition: Definition, warnings: list[str], now: datetime) -> None:
+def _refresh(tool: McpTool, definition: ToolDefinition, warnings: list[str], now: datetime) -> None:
     """Take over a definition that is the same; write only what is new."""
     before, is_stale = _state_of(tool), now - tool.last_seen_at >= SEEN_EVERY
     _take_over(tool, definition, warnings, now)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_servers.client.hidden_text import find_hidden, mixes_scripts, show_hidden, skeleton
 
 if TYPE_CHECKING:
-    from mcp_servers.client.definitions import Definition
+    from mcp_servers.client.definitions import ToolDefinition
 
 _MOST_TEXTS: Final = 5_000
 """Of one schema; a larger one is left out for its size anyway."""
@@ -31,7 +31,7 @@ class Neighbours:
         )
 
 
-def warnings_of(definition: Definition, neighbours: Neighbours) -> list[str]:
+def warnings_of(definition: ToolDefinition, neighbours: Neighbours) -> list[str]:
     """A sentence for each thing that is not as it looks."""
     found: list[str] = []
     parts: Mapping[str, Iterable[str]] = {

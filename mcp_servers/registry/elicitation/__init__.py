@@ -1,6 +1,6 @@
 """Questions to people while calls run: those of servers, and ours to sign in; asked, answered, and waited for."""
 
-from mcp_servers.registry.elicitation.rows import Origin, register_listener
+from mcp_servers.registry.elicitation.rows import QuestionOrigin, register_listener
 from mcp_servers.registry.elicitation.services import (
     answer_input,
     answer_of,
@@ -21,7 +21,7 @@ from mcp_servers.registry.elicitation.sign_ins import (
 )
 
 __all__ = [
-    "Origin",
+    "QuestionOrigin",
     "answer_input",
     "answer_of",
     "complete_forgotten_sign_ins",

@@ -42,7 +42,7 @@ _SECRET_WORDS: Final = (
 )
 
 
-class Unaskable(ValueError):
+class InvalidInputRequest(ValueError):
     """A request that is put to nobody, with the reason in plain words."""
 
 
@@ -50,10 +50,10 @@ def check_asked(asked: AskedInput) -> None:
     """Make sure that a form or a link may be put to a person.
 
     Raises:
-        Unaskable: it may not.
+        InvalidInputRequest: it may not.
     """
     if len(asked.message) > MAX_MESSAGE_LENGTH:
-        raise Unaskable(gettext_noop("its question is too long."))
+        raise InvalidInputRequest(gettext_noop("its question is too long."))
     if asked.kind is InputKind.FORM:
         _check_form(asked.schema)
     elif asked.kind is InputKind.URL:
@@ -132,19 +132,19 @@ def fingerprint_of(asked: AskedInput) -> str:
 
 def _check_form(schema: Mapping[str, JsonValue]) -> None:
     if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
-        raise Unaskable(gettext_noop("its form is not a list of fields."))
+        raise InvalidInputRequest(gettext_noop("its form is not a list of fields."))
     try:
         check_schema(dict(schema), what="form's")
     except UnusableSchema as error:
-        raise Unaskable(str(error)) from error
+        raise InvalidInputRequest(str(error)) from error
     fields = _fields_of(schema)
     if len(fields) > MAX_FIELDS:
-        raise Unaskable(
+        raise InvalidInputRequest(
             gettext_noop("its form has more than %(most)s fields.") % {"most": MAX_FIELDS}
         )
     for name, field in fields.items():
         if not _is_simple(field):
-            raise Unaskable(
+            raise InvalidInputRequest(
                 gettext_noop("its form's field “%(name)s” is not a simple one.")
                 % {"name": strip_hidden(name)[:80]}
             )
@@ -183,16 +183,16 @@ def _check_url(url: str) -> None:
         or url != strip_hidden(url)
         or any(c.isspace() for c in url)
     ):
-        raise Unaskable(gettext_noop("its link is not a sound one."))
+        raise InvalidInputRequest(gettext_noop("its link is not a sound one."))
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise Unaskable(gettext_noop("its link is not a sound one.")) from error
+        raise InvalidInputRequest(gettext_noop("its link is not a sound one.")) from error
     if parts.scheme != "https":
-        raise Unaskable(gettext_noop("its link is not an https one."))
+        raise InvalidInputRequest(gettext_noop("its link is not an https one."))
     if not host or parts.username is not None or parts.password is not None:
-        raise Unaskable(gettext_noop("its link is not a sound one."))
+        raise InvalidInputRequest(gettext_noop("its link is not a sound one."))
 
 
 def _doubts_about(host: str) -> list[str]:

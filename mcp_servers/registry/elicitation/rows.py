@@ -33,7 +33,7 @@ def register_listener(listener: Callable[[InputRequest], None]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class QuestionOrigin:
     """The call during which a server asks."""
 
     call_id: UUID

@@ -26,7 +26,7 @@ from mcp_servers.client.inputs import AskedInput, InputAction, InputAnswer, Inpu
 from mcp_servers.models import InputRequest, InputStatus
 from mcp_servers.registry.elicitation import checks, waiting
 from mcp_servers.registry.elicitation.rows import (
-    Origin,
+    QuestionOrigin,
     announce_row,
     draft_of,
     facts_of,
@@ -65,7 +65,7 @@ _ACTION_OF: Final = {
 @transaction.atomic
 def open_input(
     asked: AskedInput,
-    origin: Origin,
+    origin: QuestionOrigin,
     *,
     is_settled: bool = False,
     answered_before: datetime | None = None,
@@ -84,9 +84,9 @@ def open_input(
         AuditUnavailable: it could not be recorded, so nobody is asked.
     """
     if origin.actor.user_id is None:
-        raise checks.Unaskable(gettext_noop("nobody is there to be asked."))
+        raise checks.InvalidInputRequest(gettext_noop("nobody is there to be asked."))
     if not origin.server.answers_elicitation and asked.kind is not InputKind.SAMPLING:
-        raise checks.Unaskable(gettext_noop("this server may not ask people."))
+        raise checks.InvalidInputRequest(gettext_noop("this server may not ask people."))
     checks.check_asked(asked)
     fingerprint = checks.fingerprint_of(asked)
     rows = InputRequest.objects.for_workspace(origin.server.workspace_id)
@@ -124,13 +124,13 @@ def open_input(
     return row
 
 
-def _masked(name: str, origin: Origin) -> str:
+def _masked(name: str, origin: QuestionOrigin) -> str:
     """A server's own name for a question, as it is kept."""
     masked: str = redact_known(clean_text(name), workspace_id=origin.server.workspace_id)
     return masked[:200]
 
 
-def turn_away(asked: AskedInput, origin: Origin, reason: str) -> None:
+def turn_away(asked: AskedInput, origin: QuestionOrigin, reason: str) -> None:
     """Record that a question was put to nobody, and why."""
     record(
         EntryDraft(
@@ -290,16 +290,16 @@ def _shown_answer(row: InputRequest) -> dict[str, JsonValue] | None:
     }
 
 
-def _check_rate(rows: Any, origin: Origin) -> None:
+def _check_rate(rows: Any, origin: QuestionOrigin) -> None:
     rows = rows.exclude(kind=InputKind.SIGN_IN.value)  # ours, and not the server's
     if rows.filter(call_id=origin.call_id).count() >= MOST_IN_CALL:
-        raise checks.Unaskable(gettext_noop("it asked too often during this call."))
+        raise checks.InvalidInputRequest(gettext_noop("it asked too often during this call."))
     since: datetime = database_now() - timedelta(hours=1)
     recent = rows.filter(
         server_id=origin.server.pk, asked_of_id=origin.actor.user_id, created_at__gte=since
     )
     if recent.count() >= MOST_IN_HOUR:
-        raise checks.Unaskable(gettext_noop("it asked too often in the last hour."))
+        raise checks.InvalidInputRequest(gettext_noop("it asked too often in the last hour."))
 
 
 @transaction.atomic

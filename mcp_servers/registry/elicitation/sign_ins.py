@@ -28,9 +28,9 @@ from mcp_servers.models import InputRequest, InputStatus, McpServer, OAuthGrant
 from mcp_servers.models.hosting import waits_for_sign_in
 from mcp_servers.oauth.grants import usable_grant, uses_own_accounts
 from mcp_servers.oauth.values import scopes_of
-from mcp_servers.registry.elicitation.checks import Unaskable
+from mcp_servers.registry.elicitation.checks import InvalidInputRequest
 from mcp_servers.registry.elicitation.rows import (
-    Origin,
+    QuestionOrigin,
     announce_row,
     draft_of,
     facts_of,
@@ -81,19 +81,21 @@ def account_of(server: McpServer) -> str:
 
 
 @transaction.atomic
-def open_sign_in(wanted: WantedSignIn, origin: Origin, *, since: datetime) -> InputRequest | None:
+def open_sign_in(
+    wanted: WantedSignIn, origin: QuestionOrigin, *, since: datetime
+) -> InputRequest | None:
     """Ask the person for whom the call is made to sign in; None if it is worth another try without.
 
     Args:
         since: when the try began that failed; a grant given later was not part of it.
 
     Raises:
-        Unaskable: nobody is there, or signing in has not helped so far.
+        InvalidInputRequest: nobody is there, or signing in has not helped so far.
         AuditUnavailable: it could not be recorded, so nobody is asked.
     """
     user_id = origin.actor.user_id
     if user_id is None:
-        raise Unaskable(_("nobody is there to be asked."))
+        raise InvalidInputRequest(_("nobody is there to be asked."))
     server = _hold(origin.server.workspace_id, origin.server.pk)
     if server is None:
         return None  # which the next look at today's rows tells in its own words
@@ -107,7 +109,7 @@ def open_sign_in(wanted: WantedSignIn, origin: Origin, *, since: datetime) -> In
     if grant is not None and (wanted.reason is SignInReason.MISSING or grant.granted_at > since):
         return None
     if earlier.count() >= MOST_SIGN_INS:
-        raise Unaskable(_("signing in has not helped."))
+        raise InvalidInputRequest(_("signing in has not helped."))
     account = account_of(server)
     scopes = wanted.scopes or _scopes_known(server, user_id if account == OWN else None)
     params: dict[str, JsonValue] = {
@@ -145,7 +147,7 @@ def _scopes_known(server: McpServer, user_id: UUID | None) -> tuple[str, ...]:
     return scopes_of(f"{grant.scope} {grant.wanted_scope}") if grant is not None else ()
 
 
-def sign_ins_of(origin: Origin) -> Any:
+def sign_ins_of(origin: QuestionOrigin) -> Any:
     """What was asked of this kind during a call, the oldest first."""
     known = InputRequest.objects.for_workspace(origin.server.workspace_id)
     return known.filter(call_id=origin.call_id, kind=InputKind.SIGN_IN.value).order_by("pk")

@@ -46,7 +46,7 @@ class MissingVariable(Exception):
         super().__init__(f"The variable {', '.join(self.names)} is not set.")
 
 
-class Malformed(InvalidInput):
+class MalformedServerList(InvalidInput):
     """The text is not in the format; says where."""
 
     code = "malformed_server_list"
@@ -141,14 +141,18 @@ def read_server_list(text: str | bytes) -> ServerList:
     """Read a list of servers. An entry that is wrong is told and left out; a text that is not the format is refused.
 
     Raises:
-        Malformed: not UTF-8, not JSON (with line and column), too large, a name twice, or no `mcpServers` in it.
+        MalformedServerList: not UTF-8, not JSON (with line and column), too large, a name twice, or no `mcpServers` in it.
     """
     document = _document(text)
     servers = _servers_in(document)
     if not isinstance(servers, dict):
-        raise Malformed(_("The file needs an object “mcpServers” with the servers by name."))
+        raise MalformedServerList(
+            _("The file needs an object “mcpServers” with the servers by name.")
+        )
     if len(servers) > MAX_ENTRIES:
-        raise Malformed(_("At most %(most)s servers fit into one list.") % {"most": MAX_ENTRIES})
+        raise MalformedServerList(
+            _("At most %(most)s servers fit into one list.") % {"most": MAX_ENTRIES}
+        )
     entries: list[Entry] = []
     problems: dict[str, str] = {}
     for name, raw in servers.items():
@@ -176,7 +180,7 @@ def _servers_in(document: dict[str, Any]) -> object:
 def _document(text: str | bytes) -> dict[str, Any]:
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     if len(raw) > MAX_FILE_BYTES:
-        raise Malformed(
+        raise MalformedServerList(
             _("A list of servers has at most %(most)s KiB.") % {"most": MAX_FILE_BYTES // 1024}
         )
     try:
@@ -184,18 +188,18 @@ def _document(text: str | bytes) -> dict[str, Any]:
             _whole(raw.decode("utf-8-sig")), object_pairs_hook=_without_duplicates
         )
     except UnicodeDecodeError as error:
-        raise Malformed(_("The text is not UTF-8.")) from error
+        raise MalformedServerList(_("The text is not UTF-8.")) from error
     except json.JSONDecodeError as error:
-        raise Malformed(
+        raise MalformedServerList(
             _("Not valid JSON at line %(lineno)s, column %(colno)s: %(msg)s.")
             % {"lineno": error.lineno, "colno": error.colno, "msg": error.msg}
         ) from error
     except RecursionError as error:
-        raise Malformed(_("The text is nested too deeply.")) from error
+        raise MalformedServerList(_("The text is nested too deeply.")) from error
     except ValueError as error:
-        raise Malformed(str(error)[:200]) from error
+        raise MalformedServerList(str(error)[:200]) from error
     if not isinstance(document, dict):
-        raise Malformed(_("Use an object."))
+        raise MalformedServerList(_("Use an object."))
     return document
 
 

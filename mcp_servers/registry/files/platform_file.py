@@ -49,7 +49,7 @@ FILE_NAME: Final = "mcp-servers.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class ServerDefinition:
     """One server of the file, ready to be connected to; or why not."""
 
     entry: Entry = field(repr=False)
@@ -79,11 +79,13 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class PlatformFileState:
     """What the file says now, as far as it can be read."""
 
     path: Path | None = None
-    definitions: Mapping[str, Definition] = field(default_factory=lambda: MappingProxyType({}))
+    definitions: Mapping[str, ServerDefinition] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
     problems: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Entries that cannot be read, and why."""
     error: str = ""
@@ -97,11 +99,11 @@ class Registry:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._state = State()
+        self._state = PlatformFileState()
         self._stamp: tuple[object, ...] | None = None
         self._digest = b""
 
-    def state(self) -> State:
+    def state(self) -> PlatformFileState:
         """What the file says; costs one look at its date while it does not change."""
         with self._lock:
             path = find_file()
@@ -111,7 +113,7 @@ class Registry:
                 self._state = self._read(path)
             return self._state
 
-    def definition(self, name: str) -> Definition | None:
+    def definition(self, name: str) -> ServerDefinition | None:
         """The server of that name, if the file has it and it is not disabled there."""
         return self.state().definitions.get(name)
 
@@ -120,9 +122,9 @@ class Registry:
         with self._lock:
             self._stamp = None
 
-    def _read(self, path: Path | None) -> State:
+    def _read(self, path: Path | None) -> PlatformFileState:
         if path is None:
-            return State()
+            return PlatformFileState()
         try:
             listed = read_server_list(_content(path))
         except OSError as error:
@@ -131,9 +133,9 @@ class Registry:
             return self._unreadable(path, error.message)
         return _state_of(path, listed)
 
-    def _unreadable(self, path: Path, reason: str) -> State:
+    def _unreadable(self, path: Path, reason: str) -> PlatformFileState:
         logger.error("mcp_servers_file_unreadable", extra={"file": path.name, "reason": reason})
-        return State(
+        return PlatformFileState(
             path=path,
             definitions=self._state.definitions,
             problems=self._state.problems,
@@ -208,7 +210,7 @@ def _content(path: Path) -> bytes:
         return file.read(MAX_FILE_BYTES + 1)
 
 
-def _state_of(path: Path, listed: ServerList) -> State:
+def _state_of(path: Path, listed: ServerList) -> PlatformFileState:
     definitions = {
         entry.name: _definition(entry) for entry in listed.entries if not entry.is_disabled
     }
@@ -220,7 +222,7 @@ def _state_of(path: Path, listed: ServerList) -> State:
             )
     for name, reason in listed.problems.items():
         logger.warning("mcp_servers_file_entry_unreadable", extra={"entry": name, "reason": reason})
-    return State(
+    return PlatformFileState(
         path=path,
         definitions=MappingProxyType(definitions),
         problems=MappingProxyType(dict(listed.problems)),
@@ -228,15 +230,15 @@ def _state_of(path: Path, listed: ServerList) -> State:
     )
 
 
-def _definition(entry: Entry) -> Definition:
+def _definition(entry: Entry) -> ServerDefinition:
     if entry.uses_sign_in:
-        return Definition(
+        return ServerDefinition(
             entry=entry, digest="", problem="Only a workspace's own server can have a sign-in."
         )
     try:
         raw = canonical_json(entry.raw())
     except InvalidJson as error:
-        return Definition(entry=entry, digest="", problem=error.message)
+        return ServerDefinition(entry=entry, digest="", problem=error.message)
     # Keyed, because the file may hold short secrets in the clear, and the digest is stored.
     digest = salted_hmac(
         "mcp_servers.registry.files.platform_file", raw, algorithm="sha256"
@@ -251,13 +253,13 @@ def _definition(entry: Entry) -> Definition:
             endpoint_of(filled)
             outbound.check_headers(filled.headers)
     except (MissingVariable, InvalidEndpoint) as error:
-        return Definition(entry=entry, digest=digest, problem=str(error))
+        return ServerDefinition(entry=entry, digest=digest, problem=str(error))
     except FileNotFoundError:
-        return Definition(
+        return ServerDefinition(
             entry=entry, digest=digest, problem="Its program is not installed on this machine."
         )
-    warning = version_pins.unpinned(filled.command, filled.args) if filled.is_stdio else ""
-    return Definition(entry=filled, digest=digest, warning=warning, secrets=secrets)
+    warning = version_pins.version_problem(filled.command, filled.args) if filled.is_stdio else ""
+    return ServerDefinition(entry=filled, digest=digest, warning=warning, secrets=secrets)
 
 
 def _remember_secrets(entry: Entry, filled: Entry) -> None:

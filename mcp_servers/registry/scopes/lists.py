@@ -48,7 +48,7 @@ _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlannedImport:
     """What an import would do with one entry."""
 
     name: str
@@ -77,7 +77,7 @@ class Planned:
         }
 
 
-def preview_import(*, workspace_id: UUID, text: str | bytes, actor: Actor) -> list[Planned]:
+def preview_import(*, workspace_id: UUID, text: str | bytes, actor: Actor) -> list[PlannedImport]:
     """What an import of this text would do; nothing is stored, started or connected to.
 
     Raises:
@@ -87,7 +87,8 @@ def preview_import(*, workspace_id: UUID, text: str | bytes, actor: Actor) -> li
     require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace_id)
     listed = read_server_list(text)
     planned = [
-        Planned(name=name, plan="refuse", reason=reason) for name, reason in listed.problems.items()
+        PlannedImport(name=name, plan="refuse", reason=reason)
+        for name, reason in listed.problems.items()
     ]
     seen: set[str] = set()
     for entry in listed.entries:
@@ -135,14 +136,14 @@ def export_servers(*, workspace_id: UUID, actor: Actor) -> dict[str, Any]:
     return {"mcpServers": {row.name: _exported(row) for row in rows}}
 
 
-def _plan(entry: Entry, workspace_id: UUID) -> Planned:
+def _plan(entry: Entry, workspace_id: UUID) -> PlannedImport:
     try:
         draft = _program_draft(entry) if entry.is_stdio else _remote_draft(entry)
         check_draft(workspace_id=workspace_id, draft=draft)
     except DomainError as error:
         return _refused(entry, error.message)
     secrets = [*(draft.headers or {}), *(draft.env or {}), *(draft.auth or {})]
-    return Planned(
+    return PlannedImport(
         name=entry.name,
         plan="add",
         transport=str(draft.transport),
@@ -153,8 +154,8 @@ def _plan(entry: Entry, workspace_id: UUID) -> Planned:
     )
 
 
-def _refused(entry: Entry, reason: str) -> Planned:
-    return Planned(name=entry.name, plan="refuse", transport=entry.transport, reason=reason)
+def _refused(entry: Entry, reason: str) -> PlannedImport:
+    return PlannedImport(name=entry.name, plan="refuse", transport=entry.transport, reason=reason)
 
 
 def _remote_draft(entry: Entry) -> ServerDraft:

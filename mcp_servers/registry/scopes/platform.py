@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from mcp_servers.models import GlobalServer, McpServer, ServerScope, ServerStatus
 from mcp_servers.models.servers import MAX_NAME_LENGTH
-from mcp_servers.registry.files.platform_file import Definition, State, registry
+from mcp_servers.registry.files.platform_file import PlatformFileState, ServerDefinition, registry
 from mcp_servers.registry.services.server_notices import drop_connections, tell
 from mcp_servers.registry.services.servers import remove_row
 from workspaces.actors import Actor, Source
@@ -42,7 +42,7 @@ _UNKNOWN: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class PlatformServerOffer:
     """A server of the platform, as one workspace sees it."""
 
     server: GlobalServer
@@ -65,7 +65,7 @@ class Offer:
         }
 
 
-def offers_for(workspace_id: UUID) -> list[Offer]:
+def offers_for(workspace_id: UUID) -> list[PlatformServerOffer]:
     """Every server of the platform that the file names, and those that this workspace has switched on."""
     rows = {
         row.global_server_id: row
@@ -73,7 +73,7 @@ def offers_for(workspace_id: UUID) -> list[Offer]:
     }
     state = registry.state()
     return [
-        Offer(server=known, row=rows.get(known.pk), problem=_problem(known, state))
+        PlatformServerOffer(server=known, row=rows.get(known.pk), problem=_problem(known, state))
         for known in GlobalServer.objects.all()
         if known.is_present or known.pk in rows
     ]
@@ -131,7 +131,7 @@ def sync() -> None:
     _give_required()
 
 
-def _keep(row: GlobalServer | None, definition: Definition, actor: Actor) -> None:
+def _keep(row: GlobalServer | None, definition: ServerDefinition, actor: Actor) -> None:
     values = {
         "transport": definition.entry.transport,
         "target_label": definition.target_label[:500],
@@ -232,7 +232,7 @@ def _free_name(workspace_id: UUID, name: str) -> str:
     raise Conflict(_("All names for this server are taken here. Rename another server first."))
 
 
-def _problem(known: GlobalServer, state: State) -> str:
+def _problem(known: GlobalServer, state: PlatformFileState) -> str:
     if not known.is_present:
         return _("The platform's file no longer names it.")
     definition = state.definitions.get(known.name)

@@ -35,7 +35,7 @@ _FIELDS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleDraft:
+class CallRuleDraft:
     """What a rule shall say."""
 
     name: str
@@ -52,7 +52,7 @@ class RuleDraft:
 
 
 @transaction.atomic
-def create_call_rule(*, workspace: Workspace, draft: RuleDraft, actor: Actor) -> CallRule:
+def create_call_rule(*, workspace: Workspace, draft: CallRuleDraft, actor: Actor) -> CallRule:
     """Make a rule. It holds from the next call on.
 
     Raises:
@@ -67,7 +67,7 @@ def create_call_rule(*, workspace: Workspace, draft: RuleDraft, actor: Actor) ->
         refusal=InvalidInput(fields={"name": [told]}),
         workspace_id=workspace.pk,
     )
-    row = CallRule(workspace_id=workspace.pk, **checked(draft))
+    row = CallRule(workspace_id=workspace.pk, **checked_values(draft))
     _check(row)
     row.save(force_insert=True)
     record_created(row, actor=actor)
@@ -75,7 +75,7 @@ def create_call_rule(*, workspace: Workspace, draft: RuleDraft, actor: Actor) ->
 
 
 @transaction.atomic
-def change_call_rule(*, rule: CallRule, draft: RuleDraft, actor: Actor) -> CallRule:
+def change_call_rule(*, rule: CallRule, draft: CallRuleDraft, actor: Actor) -> CallRule:
     """Have a rule say something else, from the next call on.
 
     Raises:
@@ -85,7 +85,7 @@ def change_call_rule(*, rule: CallRule, draft: RuleDraft, actor: Actor) -> CallR
     require(actor, Permission.MANAGE_SERVERS, workspace_id=rule.workspace_id)
     row = _locked(rule)
     with tracked_change(row, actor=actor):
-        for name, value in checked(draft).items():
+        for name, value in checked_values(draft).items():
             setattr(row, name, value)
         _check(row)
         row.save(update_fields=[*_FIELDS, "updated_at"])
@@ -136,12 +136,12 @@ def follow_new_name(*, workspace_id: UUID, before: str, after: str, actor: Actor
             row.save(update_fields=["servers", "updated_at"])
 
 
-def draft_of(rule: CallRule) -> RuleDraft:
+def draft_of(rule: CallRule) -> CallRuleDraft:
     """What a rule says now."""
-    return RuleDraft(**{name: getattr(rule, name) for name in _FIELDS})
+    return CallRuleDraft(**{name: getattr(rule, name) for name in _FIELDS})
 
 
-def checked(draft: RuleDraft) -> dict[str, Any]:
+def checked_values(draft: CallRuleDraft) -> dict[str, Any]:
     """What is stored of a draft.
 
     Raises:

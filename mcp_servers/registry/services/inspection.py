@@ -38,7 +38,7 @@ from workspaces.redaction import redact_text
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
-    from mcp_servers.client.connections.facts import Listing, ServerFacts
+    from mcp_servers.client.connections.facts import ServerFacts, ServerListing
     from mcp_servers.client.spec import ConnectionSpec
     from workspaces.models import Workspace
 
@@ -199,7 +199,7 @@ def _look(
                 return _report_failure(server, error)  # one account's trouble, and not the server's
         health.note_reading(
             server,
-            health.Reading(error=error, details=_told_to_managers(error, stderr)),
+            health.HealthReading(error=error, details=_told_to_managers(error, stderr)),
             actor=actor,
             is_asked_for=is_asked_for,
         )
@@ -208,7 +208,7 @@ def _look(
         # The row is not whole: a key is gone, or the catalogue changed under it.
         failure = ConnectionFailed(error.message)
         health.note_reading(
-            server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
+            server, health.HealthReading(error=failure), actor=actor, is_asked_for=is_asked_for
         )
         return _report_failure(server, failure)
     # Of a server that belongs to somebody, all that it says is for that person alone anyway.
@@ -219,7 +219,7 @@ def _look(
         tell(server, kind="tools.changed")
     health.note_reading(
         server,
-        health.Reading(latency_ms=listing.latency_ms, lists=_lists_of(listing)),
+        health.HealthReading(latency_ms=listing.latency_ms, lists=_lists_of(listing)),
         actor=actor,
         is_asked_for=is_asked_for,
     )
@@ -238,11 +238,11 @@ def _knock(server: McpServer, actor: Actor, *, is_asked_for: bool) -> Connection
         told = error if isinstance(error, ConnectionFailed) else None
         failure = told or ConnectionFailed(_("The server did not answer in time."))
         health.note_reading(
-            server, health.Reading(error=failure), actor=actor, is_asked_for=is_asked_for
+            server, health.HealthReading(error=failure), actor=actor, is_asked_for=is_asked_for
         )
         return _report_failure(server, failure)
     health.note_reading(
-        server, health.Reading(waits_for_sign_in=not has_usable_grant(server)), actor=actor
+        server, health.HealthReading(waits_for_sign_in=not has_usable_grant(server)), actor=actor
     )
     return ConnectionReport(
         ok=False,
@@ -272,7 +272,7 @@ def _keep_facts(server: McpServer, facts: ServerFacts, viewer: UUID | None) -> N
         state.write(**found)
 
 
-def _lists_of(listing: Listing) -> health.ListsRead:
+def _lists_of(listing: ServerListing) -> health.ListsRead:
     now = timezone.now()
     return health.ListsRead(at=now, stale_at=_stale_at(now, listing.ttl_seconds))
 
@@ -284,7 +284,9 @@ def _stale_at(now: datetime, ttl_seconds: float | None) -> datetime | None:
     return now + timedelta(seconds=min(max(ttl_seconds, LEAST_TTL_SECONDS), MOST_TTL_SECONDS))
 
 
-def _keep_lists(server: McpServer, listing: Listing, actor: Actor, viewer: UUID | None) -> bool:
+def _keep_lists(
+    server: McpServer, listing: ServerListing, actor: Actor, viewer: UUID | None
+) -> bool:
     """Take over what the server offers; whether anything is new. What could not be read stays as it was.
 
     Args:
@@ -311,13 +313,13 @@ def _keep_lists(server: McpServer, listing: Listing, actor: Actor, viewer: UUID 
 
 def _list_offers(
     spec: ConnectionSpec, *, anew: bool, seconds: float = LOOK_SECONDS, is_check: bool = False
-) -> Listing:
+) -> ServerListing:
     # Late: the SDK takes a second to import, and most commands never connect.
     from mcp_servers.client.connections import runtime
     from mcp_servers.client.connections.flights import CHECKING
     from mcp_servers.client.connections.pool import pool
 
-    async def look() -> Listing:
+    async def look() -> ServerListing:
         CHECKING.set(is_check)
         if anew:
             await pool.drop(spec.server_id, principal=spec.principal)
@@ -335,7 +337,7 @@ def _stderr_of(spec: ConnectionSpec) -> str:
     return pool.stderr_of(spec)
 
 
-def _report(listing: Listing) -> ConnectionReport:
+def _report(listing: ServerListing) -> ConnectionReport:
     facts = listing.facts
     return ConnectionReport(
         ok=True,

@@ -109,7 +109,7 @@ def accept_program(*, program: StdioProgram, actor: Actor) -> StdioProgram:
         InvalidInput: its command names no exact version.
     """
     require(actor, Permission.MANAGE_CATALOGUE, workspace_id=None)
-    reason = version_pins.unpinned(program.command, program.args)
+    reason = version_pins.version_problem(program.command, program.args)
     if reason:
         raise InvalidInput(fields={"args": [reason]})
     with tracked_change(program, actor=actor):
@@ -148,7 +148,7 @@ def check_programs() -> list[StdioProgram]:
     stopped: list[StdioProgram] = []
     for program in StdioProgram.objects.filter(is_enabled=True):
         present = version_pins.program_hash(program.command, program.args)
-        reason = version_pins.unpinned(program.command, program.args)
+        reason = version_pins.version_problem(program.command, program.args)
         if not reason and program.file_hash and present != program.file_hash:
             reason = version_pins.CHANGED
         if reason:

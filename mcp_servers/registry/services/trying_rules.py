@@ -10,7 +10,12 @@ from django.db.models import Q
 
 from mcp_servers.models import McpTool, meta_tools
 from mcp_servers.registry.consent import call_rules
-from mcp_servers.registry.consent.rule_matching import Called, Names, Rule, is_about
+from mcp_servers.registry.consent.rule_matching import (
+    AppliedRule,
+    MatchedCall,
+    PossibleNames,
+    is_about,
+)
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -42,11 +47,11 @@ def try_call_rules(
     tools = McpTool.objects.for_workspace(workspace_id).select_related("server")
     known = tools.filter(server__name=server, server__owner=None, name=tool).first()
     if known is not None:
-        call = call_rules.called(known, arguments, role)
+        call = call_rules.matched_call(known, arguments, role)
     else:
-        call = Called(
-            server=Names(known=(server,)),
-            tool=Names(known=(tool,)),
+        call = MatchedCall(
+            server=PossibleNames(known=(server,)),
+            tool=PossibleNames(known=(tool,)),
             role=role,
             arguments=arguments,
         )
@@ -70,16 +75,16 @@ def rules_without_tools(*, workspace_id: UUID, rules: Iterable[CallRule]) -> fro
     if len(rows) > _MOST_TOOLS:
         return frozenset()
     calls = [
-        Called(
-            server=Names(known=(server,)),
-            tool=Names(known=(tool,)),
+        MatchedCall(
+            server=PossibleNames(known=(server,)),
+            tool=PossibleNames(known=(tool,)),
             is_personal=owner_id is not None,
             arguments={},
         )
         for server, tool, owner_id in rows
     ]
     with_actions = tools.filter(may_run_actions).select_related("server")[:_MOST_TOOLS]
-    calls += [call_rules.called(tool, {}, "") for tool in with_actions]
+    calls += [call_rules.matched_call(tool, {}, "") for tool in with_actions]
     return frozenset(
         row.pk
         for row in named
@@ -88,5 +93,5 @@ def rules_without_tools(*, workspace_id: UUID, rules: Iterable[CallRule]) -> fro
     )
 
 
-def _is_about_any(rule: Rule, calls: Iterable[Called]) -> bool:
+def _is_about_any(rule: AppliedRule, calls: Iterable[MatchedCall]) -> bool:
     return any(is_about(rule, call) for call in calls)

@@ -46,11 +46,11 @@ _since_trim: Counter[UUID] = Counter()
 
 def listen_to_traces() -> None:
     """Keep what the connections send and receive. Called once at start."""
-    hooks.traced = traced
+    hooks.traced = keep_batch
 
 
 @everywhere()
-def traced(records: Sequence[TraceRecord]) -> None:
+def keep_batch(records: Sequence[TraceRecord]) -> None:
     """Keep a batch; runs in a thread that Django knows nothing of."""
     close_old_connections()
     try:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.alerts import evaluation, services
-from audit.alerts.services import RuleDraft
+from audit.alerts.services import AlertRuleDraft
 from audit.models import Alert, AlertRule, AuditEntry
 from audit.services import EntryDraft, Ref, record
 from tests.factories import Tenant
@@ -33,7 +33,7 @@ def write_entries(
 
 def make_rule(tenant: Tenant, condition: str, threshold: int = 1, **fields: Any) -> AlertRule:
     """A rule of the owner's."""
-    draft = RuleDraft(
+    draft = AlertRuleDraft(
         name=fields.pop("name", "a rule"),
         condition=condition,
         threshold=threshold,

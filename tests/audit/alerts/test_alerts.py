@@ -16,7 +16,7 @@ from starlette.responses import Response
 from audit.actions import Outcome
 from audit.alerts import delivery, evaluation, notices, services
 from audit.alerts.conditions import measure
-from audit.alerts.services import RuleDraft
+from audit.alerts.services import AlertRuleDraft
 from audit.models import Alert, AlertDelivery, AlertRule, AuditEntry, Notice
 from tests.audit.alerts.rules import CALL, CONDITION, look, make_rule, write_entries
 from tests.audit.streams.receivers import HttpReceiver
@@ -196,7 +196,7 @@ def test_a_program_hears_of_the_end_also_where_somebody_ended_it(
     rule, secret = services.create_rule(
         workspace_id=tenant.workspace.pk,
         actor=tenant.actor("owner"),
-        draft=RuleDraft(
+        draft=AlertRuleDraft(
             name="x",
             condition=CONDITION.TIMEOUT,
             threshold=1,
@@ -257,7 +257,7 @@ def test_a_rule_that_changes_while_it_is_looked_at_tells_nobody_of_before(tenant
     rule = make_rule(tenant, CONDITION.TIMEOUT, emails=["before@example.org"], tells_bell=False)
     write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
     as_read = AlertRule.objects.for_workspace(tenant.workspace).select_related("workspace").get()
-    draft = RuleDraft(
+    draft = AlertRuleDraft(
         name="a rule",
         condition=CONDITION.TIMEOUT,
         threshold=1,

@@ -20,7 +20,8 @@ from audit.alerts import delivery, evaluation
 from audit.alerts.conditions import measure
 from audit.alerts.words import condition_of
 from audit.models import Alert, AlertDelivery, AlertRule, AuditEntry, Notice
-from audit.services import EntryDraft, Ref, record
+from audit.services import EntryDraft, record
+from tests.audit.alerts.entries import write
 from tests.audit.alerts.rules import CALL, CONDITION, make_rule
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Source
@@ -31,19 +32,6 @@ REFUSED = Action.TOOL_CALL_REFUSED
 RULES = "/api/alert-rules/"
 BODY = {"name": "x", "condition": "timeout", "threshold": 1, "window_minutes": 15}
 FORM = {**BODY, "least_calls": 1, "remind_hours": 0}
-
-
-def write(tenant: Tenant, action: Action, *, by: str = "member", **fields: Any) -> AuditEntry:
-    for name in ("server", "tool"):
-        if name in fields:
-            fields[name] = Ref(id=None, name=fields[name])
-    draft = EntryDraft(
-        action=action,
-        actor=tenant.actor(by, Source.CHAT),
-        workspace_id=tenant.workspace.pk,
-        **fields,
-    )
-    return record(draft)
 
 
 def value_of(rule: AlertRule) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from audit.actions import Action, Outcome, RefusedBy
 from audit.alerts import evaluation, services
-from audit.alerts.services import RECOMMENDED, RuleDraft
+from audit.alerts.services import RECOMMENDED, AlertRuleDraft
 from audit.models import AlertRule, AuditEntry
 from audit.services import Ref
 from tests.audit.alerts.rules import CONDITION, look, make_rule, write_entries
@@ -38,7 +38,7 @@ def test_settings_of_rules_are_checked_and_told(tenant: Tenant, receiver: HttpRe
     rule, secret = services.create_rule(
         workspace_id=tenant.workspace.pk,
         actor=tenant.actor("owner"),
-        draft=RuleDraft(
+        draft=AlertRuleDraft(
             name="x", condition="quota", threshold=1, window_minutes=5, webhook_url=receiver.url
         ),
     )

@@ -11,32 +11,10 @@ import pytest
 from django.test import AsyncClient
 
 from audit import exports
-from audit.actions import Action
 from audit.exports import streams
 from audit.models import AuditEntry
-from audit.services import EntryDraft, Ref, record
+from tests.audit.exports.formulas import FORMULAS, write
 from tests.factories import Tenant, make_tenant
-from workspaces.actors import Actor, Source
-
-FORMULAS = [
-    "=1+1",
-    "+1",
-    "-1",
-    "@SUM(A1)",
-    "\t=1",
-    "\r=1",
-    "\x00=1",
-    "  =1",
-    '"=1',
-    "'=1",
-    "\u3000=1",
-    "\uff1d1",
-    "\uff0b1",
-    "\uff0d1",
-    "\uff20a",
-    "\ufeff=cmd|' /C calc'!A0",
-    "\u200b=1",
-]
 
 
 @pytest.mark.parametrize("text", FORMULAS)
@@ -49,22 +27,6 @@ def test_no_cell_can_become_a_formula(text: str) -> None:
 def test_ordinary_cells_stay_as_they_are(text: str) -> None:
     """SEC-88."""
     assert exports.neutral(text) == text
-
-
-def write(tenant: Tenant, name: str) -> AuditEntry:
-    actor = Actor.system(label=name, source=Source.TASK, workspace_id=tenant.workspace.pk)
-    return record(
-        EntryDraft(
-            action=Action.SERVER_ERROR,
-            actor=actor,
-            workspace_id=tenant.workspace.pk,
-            server=Ref(id=None, name=name),
-            tool=Ref(id=None, name=name),
-            model=name,
-            rule=name,
-            details={name: name},
-        )
-    )
 
 
 @pytest.mark.django_db

@@ -29,8 +29,8 @@ from audit.retention import apply_retention
 from audit.reviews import scheduled_exports
 from audit.reviews.timing import next_run, period_before
 from audit.sealing.sealer import seal_pending
+from tests.audit.exports.formulas import FORMULAS, write
 from tests.audit.exports.planned import a_schedule, yesterday
-from tests.audit.exports.test_exports import FORMULAS, write
 from tests.audit.views.log_pages import a_call, url
 from tests.factories import Tenant, TwoTenants, make_tenant
 from tests.threads import Threads

@@ -11,20 +11,14 @@ from django.core import mail
 
 from audit import exports
 from audit.actions import Action, Outcome
-from audit.exports.pdf import MOST_ROWS, Chart, Document, Figure, Series, Table, as_pdf
+from audit.exports.pdf import MOST_ROWS, Document, PdfChart, PdfFigure, PdfSeries, PdfTable, as_pdf
 from audit.models import AuditEntry, ReportSchedule
 from audit.reviews.scheduled_exports import send_now
 from audit.reviews.schedules import ScheduleDraft, create_schedule
+from tests.audit.exports.pdf_pages import pages_of
 from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import Tenant
 from workspaces.database import database_now
-
-
-def pages_of(body: bytes) -> list[str]:
-    """The text of each page, as a reader's program finds it."""
-    document = pypdfium2.PdfDocument(body)
-    return [page.get_textpage().get_text_bounded().replace("\r\n", "\n") for page in document]
-
 
 DOCUMENT = Document(
     title="Audit report",
@@ -34,13 +28,13 @@ DOCUMENT = Document(
     made_by="Ann",
     made_at=datetime(2026, 11, 8, 9, 30, tzinfo=UTC),
     figures=[
-        Figure(label="Tool calls", value="1,204", change="12% more than in the period before")
+        PdfFigure(label="Tool calls", value="1,204", change="12% more than in the period before")
     ],
     charts=[
-        Chart(
+        PdfChart(
             title="Tool calls over time",
             labels=["1 Nov", "2 Nov", "3 Nov"],
-            series=[Series(label="Succeeded", values=[3, 0, 900], kind="ok")],
+            series=[PdfSeries(label="Succeeded", values=[3, 0, 900], kind="ok")],
             is_stacked=True,
         )
     ],
@@ -67,7 +61,7 @@ def test_a_report_says_what_it_is_of() -> None:
 def test_a_long_table_repeats_its_head_and_is_bounded() -> None:
     """REL-578: on each page, with the page's number; what is left out is told."""
     rows = [(f"tool_{number}", str(number)) for number in range(MOST_ROWS + 7)]
-    table = Table(title="Most used tools", head=("Tool", "Calls"), rows=rows, widths=(3, 1))
+    table = PdfTable(title="Most used tools", head=("Tool", "Calls"), rows=rows, widths=(3, 1))
     pages = pages_of(as_pdf(replace(DOCUMENT, tables=[table])))
     assert len(pages) > 2
     for number, text in enumerate(pages, start=1):

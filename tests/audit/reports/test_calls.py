@@ -17,24 +17,14 @@ from audit.actions import Action, Outcome, RefusedBy
 from audit.models import AuditEntry
 from audit.reports.calls import LOST_AFTER, CallState, row_of
 from audit.reports.searching import FEW
-from audit.services import EntryDraft, Ref, record
+from audit.services import record
 from bench.invented_log import generate
+from tests.audit.reports.call_drafts import draft_of
 from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, a_refusal, url
 from tests.factories import Tenant, TwoTenants
 
 pytestmark = pytest.mark.django_db
 SORTS = ["time", "action", "server", "tool", "outcome", "duration", "arguments_size", "result_size"]
-
-
-def draft_of(tenant: Tenant, action: Action, **more: Any) -> EntryDraft:
-    return EntryDraft(
-        action=action,
-        actor=tenant.actor("member"),
-        workspace_id=tenant.workspace.pk,
-        server=Ref(id=uuid4(), name="mail"),
-        tool=Ref(id=uuid4(), name="send"),
-        **more,
-    )
 
 
 def rows_of(client: Client, where: str) -> list[Any]:

@@ -23,9 +23,9 @@ from audit.exports.report_files import report_document
 from audit.filters import read_filter
 from audit.models import AuditEntry, AuditTombstone, SignOff
 from audit.reports import entries_of, facts, matching
+from audit.reports.call_totals import calls_between
 from audit.reports.figures import change_of
 from audit.reports.report import BY, Figure, report_of
-from audit.reports.today import calls_between
 from audit.rollups import reading
 from audit.rollups.pieces import begin_of
 from audit.services import EntryDraft, record
@@ -329,7 +329,7 @@ def test_generated_entries_are_sealed_and_counted(tenant: Tenant) -> None:
     now = timezone.now()
     list(generate(tenant.workspace.pk, 250, since=now - timedelta(days=2), until=now))
     assert rollups.rolled_up_to(tenant.workspace.pk) == 250
-    assert rollups.behind() == []
+    assert rollups.uncounted_chains() == []
     report = verify(tenant.workspace.pk, actor=tenant.actor("auditor"))
     assert report.result in {"whole", "incomplete"}, "no checkpoint speaks of it yet"
 

@@ -13,18 +13,13 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action, Outcome
 from audit.models import AuditBody, AuditEntry, AuditStream, LegalHold, ReportSchedule, SignOff
 from audit.services import EntryDraft, record
+from tests.audit.retention.asking import ask
 from tests.factories import Tenant, TwoTenants
 from workspaces.people.tokens import issue_token
 
 pytestmark = pytest.mark.django_db
 STREAM = {"name": "SIEM", "kind": "webhook", "target": "https://sink.example.org/in"}
 REFUSED = {400, 422}
-
-
-def ask(tenant: Tenant, verb: str, path: str, body: Any = None, role: str = "owner") -> Any:
-    call = getattr(tenant.client(role), verb)
-    headers = {"X-Workspace": tenant.workspace.slug}
-    return call(f"/api/{path}", body, content_type="application/json", headers=headers)
 
 
 def faults(answer: Any) -> set[str]:

@@ -14,8 +14,8 @@ from audit.models import AlertRule, AuditEntry
 from mcp_servers.models import McpServer
 from mcp_servers.registry import services
 from mcp_servers.registry.services import ServerDraft
+from tests.audit.alerts.entries import write
 from tests.audit.alerts.rules import make_rule
-from tests.audit.alerts.test_filters import write
 from tests.audit.exports.planned import a_schedule
 from tests.factories import Tenant
 from tests.mcp_servers.factories import http_server

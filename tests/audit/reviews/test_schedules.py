@@ -21,8 +21,8 @@ from audit.reviews.scheduled_exports import send_due
 from audit.reviews.schedules import ScheduleDraft, offered_recipients
 from audit.reviews.stored_filters import as_typed, filter_of, meaning_of
 from audit.reviews.timing import next_run, next_runs, period_before
+from tests.audit.exports.pdf_pages import pages_of
 from tests.audit.exports.planned import a_schedule, yesterday
-from tests.audit.exports.test_report_files import pages_of
 from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, url
 from tests.engines import ENDLESS
 from tests.factories import Tenant, TwoTenants

@@ -24,7 +24,7 @@ from audit.reviews.schedules import pause_schedule
 from audit.reviews.sent_files import KEEP_DAYS, MOST_SIGNERS, trim_sent_files
 from audit.reviews.timing import next_run
 from tests.audit.exports.planned import a_schedule, yesterday
-from tests.audit.retention.test_keeping_api import ask
+from tests.audit.retention.asking import ask
 from tests.audit.views.log_pages import url
 from tests.factories import Tenant, TwoTenants
 from workspaces.database import database_now

@@ -30,7 +30,14 @@ from audit.rollups import reading
 from audit.rollups.counting import tally_of
 from audit.rollups.folding import Sums, facts_of
 from audit.rollups.histogram import BOUNDS, bucket_of
-from audit.rollups.reading import Span, Tail, cells, exactly, first_hour, histograms
+from audit.rollups.reading import (
+    TimeRange,
+    UncountedEntries,
+    cells,
+    first_hour,
+    histograms,
+    read_with_tail,
+)
 from tests.audit.sealed import seal_all
 from tests.extent import IS_FULL
 from tests.factories import Tenant, make_tenant
@@ -85,17 +92,19 @@ def make_entries(workspace_id: UUID, number: int, chance: random.Random, *, days
     AuditEntry.objects.bulk_create(rows)
 
 
-def counted(workspace_id: UUID, span: Span) -> dict[str, dict[tuple[str, ...], Sums]]:
+def counted(workspace_id: UUID, span: TimeRange) -> dict[str, dict[tuple[str, ...], Sums]]:
     """Every dimension's counters as the reports read them."""
 
     def of(dimension: Dimension) -> dict[tuple[str, ...], Sums]:
-        found = exactly(workspace_id, lambda tail: cells(workspace_id, dimension, span, tail))
+        found = read_with_tail(
+            workspace_id, lambda tail: cells(workspace_id, dimension, span, tail)
+        )
         return {cell[1:5]: cell.sums for cell in found}
 
     return {dimension.value: of(dimension) for dimension in Dimension}
 
 
-def recounted(workspace_id: UUID, span: Span) -> dict[str, dict[tuple[str, ...], Sums]]:
+def recounted(workspace_id: UUID, span: TimeRange) -> dict[str, dict[tuple[str, ...], Sums]]:
     """The same from the entries themselves."""
     rows = AuditEntry.objects.for_workspace(workspace_id).filter(
         created_at__gte=span.since, created_at__lt=span.until
@@ -119,14 +128,14 @@ def test_counters_and_tail_say_what_a_recount_says(tenant: Tenant, seed: int) ->
         make_entries(workspace_id, 60, chance)
         seal_all(workspace_id, chance.randrange(20, 80))
         rollups.roll_up(workspace_id, chance.choice([1, 7, 40]))
-    first = exactly(workspace_id, lambda tail: first_hour(workspace_id, tail))
+    first = read_with_tail(workspace_id, lambda tail: first_hour(workspace_id, tail))
     assert first is not None
     assert first >= NOON
     for _ in range(6):
         since = NOON + timedelta(hours=chance.randrange(200))
-        span = Span.around(since, since + timedelta(hours=chance.choice([1, 30, 71, 73, 200])))
+        span = TimeRange.around(since, since + timedelta(hours=chance.choice([1, 30, 71, 73, 200])))
         assert counted(workspace_id, span) == recounted(workspace_id, span), span
-    everything = Span.around(NOON, NOON + timedelta(days=12))
+    everything = TimeRange.around(NOON, NOON + timedelta(days=12))
     assert counted(workspace_id, everything) == recounted(workspace_id, everything)
 
 
@@ -142,9 +151,9 @@ def test_months_days_and_hours_make_up_any_range(tenant: Tenant, seed: int) -> N
         rollups.roll_up(workspace_id, chance.choice([7, 40]))
     for _ in range(6):
         since = NOON + timedelta(hours=chance.randrange(24 * 90))
-        span = Span.around(since, since + timedelta(hours=chance.randrange(24, 24 * 100)))
+        span = TimeRange.around(since, since + timedelta(hours=chance.randrange(24, 24 * 100)))
         assert counted(workspace_id, span) == recounted(workspace_id, span), span
-    whole = Span.around(datetime(2026, 4, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC))
+    whole = TimeRange.around(datetime(2026, 4, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC))
     expected = recounted(workspace_id, whole)
     assert expected["all"]
     assert counted(workspace_id, whole) == expected
@@ -157,7 +166,7 @@ def test_a_long_range_reads_months(tenant: Tenant) -> None:
     make_entries(workspace_id, 120, random.Random(3), days=120)
     seal_all(workspace_id)
     rollups.catch_up(workspace_id, 120)
-    span = Span.around(NOON, NOON + timedelta(days=120))
+    span = TimeRange.around(NOON, NOON + timedelta(days=120))
     before = counted(workspace_id, span)
     smaller = AuditRollup.objects.for_workspace(workspace_id).exclude(grain=Grain.MONTH)
     april = {
@@ -188,11 +197,11 @@ def test_what_an_older_process_counted_is_in_its_month_too(tenant: Tenant) -> No
     months.filter(dimension="tool").delete()
     buckets.filter(dimension="all").delete()
     RollupCursor.objects.filter(chain_id=workspace_id).update(months_seq=40)
-    span = Span.around(NOON, NOON + timedelta(days=120))
+    span = TimeRange.around(NOON, NOON + timedelta(days=120))
     assert counted(workspace_id, span) == recounted(workspace_id, span)
-    assert rollups.behind() == [workspace_id]
+    assert rollups.uncounted_chains() == [workspace_id]
     rollups.roll_up_all()
-    assert rollups.behind() == []
+    assert rollups.uncounted_chains() == []
     assert told() == right
     assert counted(workspace_id, span) == recounted(workspace_id, span)
 
@@ -203,7 +212,7 @@ def test_the_numbers_are_those_of_an_independent_count(tenant: Tenant) -> None:
     make_entries(tenant.workspace.pk, 150, random.Random(9))
     seal_all(tenant.workspace.pk, 100)
     rollups.roll_up(tenant.workspace.pk)
-    span = Span.around(NOON, NOON + timedelta(days=12))
+    span = TimeRange.around(NOON, NOON + timedelta(days=12))
     rows = list(AuditEntry.objects.for_workspace(tenant.workspace))
     expected = Counter((row.tool_name, row.server_name) for row in rows if row.tool_name)
     got: Counter[tuple[str, str]] = Counter()
@@ -211,7 +220,7 @@ def test_the_numbers_are_those_of_an_independent_count(tenant: Tenant) -> None:
         got[value, second] += sums.number
     assert got == expected
     durations = sorted(row.duration_ms for row in rows if row.duration_ms is not None)
-    found = exactly(
+    found = read_with_tail(
         tenant.workspace.pk,
         lambda tail: histograms(tenant.workspace.pk, Dimension.ALL, Measure.DURATION, span, tail),
     )[None, "", ""]
@@ -237,7 +246,7 @@ def test_waits_for_approval_are_counted_from_question_to_answer(tenant: Tenant) 
         for row in rows.filter(action="approval.granted")
         if row.call_id in asked
     ]
-    span = Span.around(NOON, NOON + timedelta(days=12))
+    span = TimeRange.around(NOON, NOON + timedelta(days=12))
     sums = counted(tenant.workspace.pk, span)["all"]["", "", "approval.granted", ""]
     assert waits
     assert (sums.waited, sums.wait_ms) == (len(waits), sum(waits))
@@ -254,8 +263,8 @@ def test_two_workers_at_once_count_each_entry_once() -> None:
         passed = sum(step.result() for step in steps)
     assert passed == rollups.rolled_up_to(tenant.workspace.pk)
     rollups.catch_up(tenant.workspace.pk, 120)
-    assert rollups.behind() == []
-    span = Span.around(NOON, NOON + timedelta(days=12))
+    assert rollups.uncounted_chains() == []
+    span = TimeRange.around(NOON, NOON + timedelta(days=12))
     assert counted(tenant.workspace.pk, span) == recounted(tenant.workspace.pk, span)
     total = AuditRollup.objects.for_workspace(tenant.workspace).filter(dimension="all", grain="h")
     assert sum(row.count for row in total) == 120
@@ -285,7 +294,7 @@ def test_a_cursor_that_moves_while_it_is_read_is_noticed(tenant: Tenant) -> None
     """Ours: no entry is counted twice or missed on the page meanwhile."""
     make_entries(tenant.workspace.pk, 30, random.Random(2))
     seal_all(tenant.workspace.pk)
-    span = Span.around(NOON, NOON + timedelta(days=12))
+    span = TimeRange.around(NOON, NOON + timedelta(days=12))
     seen = []
 
     def read(tail: object) -> int:
@@ -295,7 +304,7 @@ def test_a_cursor_that_moves_while_it_is_read_is_noticed(tenant: Tenant) -> None
         found = cells(tenant.workspace.pk, Dimension.ALL, span, tail)  # type: ignore[arg-type]
         return sum(cell.sums.number for cell in found)
 
-    assert exactly(tenant.workspace.pk, read) == 30
+    assert read_with_tail(tenant.workspace.pk, read) == 30
     assert len(seen) == 2
 
 
@@ -308,19 +317,19 @@ def test_a_long_tail_is_read_in_part_and_told(
     workspace_id = tenant.workspace.pk
     make_entries(workspace_id, 70, random.Random(2))
     seal_all(workspace_id, 45)
-    span = Span.around(NOON, NOON + timedelta(days=12))
+    span = TimeRange.around(NOON, NOON + timedelta(days=12))
 
-    def read(tail: Tail) -> tuple[int, int]:
+    def read(tail: UncountedEntries) -> tuple[int, int]:
         found = cells(workspace_id, Dimension.ALL, span, tail)
         return sum(cell.sums.number for cell in found), tail.missing
 
-    assert exactly(workspace_id, read) == (20, 50)
+    assert read_with_tail(workspace_id, read) == (20, 50)
     rollups.count_sealed(workspace_id)
-    assert exactly(workspace_id, read) == (45 + 20, 5)
+    assert read_with_tail(workspace_id, read) == (45 + 20, 5)
     seal_all(workspace_id)
-    assert exactly(workspace_id, read) == (45 + 10, 15)
+    assert read_with_tail(workspace_id, read) == (45 + 10, 15)
     rollups.count_sealed(workspace_id)
-    assert exactly(workspace_id, read) == (70, 0)
+    assert read_with_tail(workspace_id, read) == (70, 0)
 
 
 @pytest.mark.django_db
@@ -329,7 +338,7 @@ def test_counting_anew_gives_the_same_and_knows_when_it_must_not(tenant: Tenant)
     make_entries(tenant.workspace.pk, 60, random.Random(5))
     seal_all(tenant.workspace.pk)
     rollups.catch_up(tenant.workspace.pk, 60)
-    span = Span.around(NOON, NOON + timedelta(days=12))
+    span = TimeRange.around(NOON, NOON + timedelta(days=12))
     before = counted(tenant.workspace.pk, span)
     AuditRollup.objects.for_workspace(tenant.workspace).filter(dimension="tool").delete()
     call_command("count_audit", "--workspace", tenant.workspace.slug, "--again")

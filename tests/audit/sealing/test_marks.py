@@ -21,7 +21,7 @@ from audit.proof import marks
 from audit.proof.marks import are_demanded, is_marked
 from audit.proof.records import record_of
 from audit.proof.signing import SigningKey, signed
-from audit.proof.trellis_verify import Report, entry_hash, verify_export
+from audit.proof.trellis_verify import VerificationReport, entry_hash, verify_export
 from audit.sealing import checkpoints
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import head_of
@@ -58,7 +58,7 @@ def seal_all() -> None:
         pass
 
 
-def reports(workspace_id: UUID) -> list[Report]:
+def reports(workspace_id: UUID) -> list[VerificationReport]:
     """Of both verifiers, of the workspace and of all of the log."""
     return [
         report

@@ -28,21 +28,19 @@ from audit.models import (
 from audit.proof.records import record_of
 from audit.proof.signing import SigningKeyMissing, signing_keys
 from audit.proof.trellis_verify import NO_HASH, WHOLE, entry_hash
-from audit.sealing import checkpoints, external, sealer, sealing_thread
+from audit.sealing import checkpoints, external_checkpoint, sealer, sealing_thread
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import heads, sealed_after
 from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, record
 from audit.verification.online import verify
-from config.env import EncryptionKey
+from tests.audit.sealing.signing_keys import SYSTEM, with_keys
 from tests.factories import Tenant, TwoTenants
 from tests.patience import PATIENCE, wait_until
 from tests.price import counted
 from tests.threads import Threads
-from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 
-SYSTEM = Actor.system(label="test", source=Source.COMMAND, workspace_id=None)
 Kind = AuditCheckpoint.Kind
 
 
@@ -185,7 +183,7 @@ def test_checkpoints_are_a_gapless_signed_sequence(tenant: Tenant, own_file: Pat
     assert len(statements[0]["heads"]) == 1
     assert statements[1]["heads"] == {}
     assert str(tenant.workspace.pk) not in first.statement  # other workspaces see the statement
-    outside = external.read()
+    outside = external_checkpoint.read()
     assert outside is not None
     assert outside.checkpoint == end.hash
     assert json.loads(outside.statement)["heads"] == {
@@ -216,12 +214,6 @@ def test_when_a_checkpoint_is_due(tenant: Tenant, monkeypatch: pytest.MonkeyPatc
     due_after(2)
     assert make_checkpoint(only_if_due=True)
     assert make_checkpoint(only_if_due=True) is None
-
-
-def with_keys(*names: str) -> override_settings:
-    keys = tuple(EncryptionKey(name, name.encode() * 32) for name in names)
-    config = settings.TRELLIS.model_copy(update={"audit_signing_keys": keys})
-    return override_settings(TRELLIS=config)
 
 
 def test_a_new_key_is_introduced_by_the_old_one(tenant: Tenant) -> None:
@@ -278,7 +270,7 @@ def test_a_failed_file_leaves_the_old_one_whole(
     assert own_file.read_text() == before
     monkeypatch.undo()
     make_checkpoint()
-    assert external.read().number == 3  # type: ignore[union-attr]
+    assert external_checkpoint.read().number == 3  # type: ignore[union-attr]
 
 
 def test_a_round_seals_and_signs(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:

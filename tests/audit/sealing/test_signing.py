@@ -19,7 +19,7 @@ from audit.actions import Action
 from audit.alerts.conditions import measure
 from audit.health import health
 from audit.models import AlertRule, AuditCheckpoint, AuditEntry, AuditTombstone
-from audit.proof.trellis_verify import Report, entry_hash, verify_export
+from audit.proof.trellis_verify import VerificationReport, entry_hash, verify_export
 from audit.sealing import checkpoints, sealing_thread
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.sealer import seal_pending
@@ -27,7 +27,7 @@ from audit.sealing.tombstones import make_tombstone
 from audit.verification.exporting import proof_pieces
 from audit.verification.online import last_verification, verify
 from config.env import EncryptionKey
-from tests.audit.sealing.test_sealer import SYSTEM, with_keys
+from tests.audit.sealing.signing_keys import SYSTEM, with_keys
 from tests.audit.tampering import sealed_log, tamper, write_entries
 from tests.audit.verification.checked import check
 from tests.factories import Tenant
@@ -35,7 +35,7 @@ from tests.factories import Tenant
 pytestmark = [pytest.mark.usefixtures("checkpoint_file"), pytest.mark.both_engines]
 
 
-def check_export(workspace_id: UUID | None) -> Report:
+def check_export(workspace_id: UUID | None) -> VerificationReport:
     return verify_export(io.BytesIO(b"".join(proof_pieces(workspace_id))))
 
 

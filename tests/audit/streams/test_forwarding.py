@@ -6,13 +6,11 @@ import base64
 import hashlib
 import hmac
 import json
-import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 from uuid import UUID
@@ -28,21 +26,15 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 )
 from starlette.responses import Response
 
-from audit.actions import Action, Outcome
+from audit.actions import Action
 from audit.models import AuditEntry, AuditStream, StreamCursor, StreamState
-from audit.sealing import sealer
 from audit.sealing.reading import sealed_after
-from audit.services import EntryDraft, Ref, record
 from audit.streams import claims, forwarding, reading, services
-from audit.streams.events import event_for_test
-from audit.streams.services import Start, StreamDraft
-from audit.streams.syslog import framed, message_of
+from audit.streams.services import StreamDraft, StreamStart
 from tests.audit.streams.receivers import (
-    Authority,
     HttpReceiver,
-    SyslogReceiver,
-    make_authority,
 )
+from tests.audit.streams.sending import make, make_due, state_of, write
 from tests.factories import Tenant, TwoTenants
 from tests.patience import PATIENCE
 from tests.threads import giving_back
@@ -53,65 +45,6 @@ from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import User
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="module")
-def authority() -> Authority:
-    return make_authority()
-
-
-@pytest.fixture
-def syslog(authority: Authority, tmp_path: Path) -> Iterator[SyslogReceiver]:
-    receiver = SyslogReceiver(authority, tmp_path)
-    yield receiver
-    receiver.stop()
-
-
-def write(tenant: Tenant, *names: str, **fields: Any) -> list[AuditEntry]:
-    """Record a finished call of each tool, and seal them."""
-    written = [
-        record(
-            EntryDraft(
-                action=Action.TOOL_CALL_FINISHED,
-                actor=tenant.actor("member", Source.CHAT),
-                workspace_id=tenant.workspace.pk,
-                server=Ref(id=None, name="server"),
-                tool=Ref(id=None, name=name),
-                outcome=Outcome.OK,
-                arguments=b'{"word": "canary-argument"}',
-                result=b'"canary-result"',
-                **fields,
-            )
-        )
-        for name in names
-    ]
-    sealer.seal_pending()
-    return written
-
-
-def make(
-    tenant: Tenant,
-    target: str,
-    kind: str = "webhook",
-    start: Start = Start.NOW,
-    **draft: Any,
-) -> tuple[AuditStream, str]:
-    sealer.seal_pending()
-    return services.create_stream(
-        workspace_id=tenant.workspace.pk,
-        actor=tenant.actor("owner"),
-        kind=kind,
-        draft=StreamDraft(name="sink", target=target, **draft),
-        start=start,
-    )
-
-
-def state_of(stream: AuditStream) -> StreamState:
-    return StreamState.objects.get(stream=stream)
-
-
-def make_due(stream: AuditStream) -> None:
-    StreamState.objects.filter(stream=stream).update(next_attempt_at=None)
 
 
 def told(receiver: HttpReceiver) -> list[dict[str, Any]]:
@@ -200,7 +133,7 @@ def test_two_processes_do_not_send_side_by_side(tenant: Tenant, receiver: HttpRe
     assert claims.claim(stream) is None
     assert forwarding.send_due() == 0
     assert receiver.heard == []
-    services.start_over(stream=stream, actor=tenant.actor("owner"), start=Start.NOW)
+    services.start_over(stream=stream, actor=tenant.actor("owner"), start=StreamStart.NOW)
     assert not claims.note_taken(
         stream, mine, chain_id=tenant.workspace.pk, upto=1, sent=1, refused=0
     )
@@ -312,11 +245,11 @@ def test_a_stream_starts_from_now_or_from_the_beginning(
     tenant: Tenant, receiver: HttpReceiver
 ) -> None:
     (old,) = write(tenant, "old")
-    stream, _ = make(tenant, receiver.url, start=Start.NOW)
+    stream, _ = make(tenant, receiver.url, start=StreamStart.NOW)
     (new,) = write(tenant, "new")
     forwarding.send_due()
     assert [e["uid"] for e in told(receiver)] == [str(new.pk)]
-    services.start_over(stream=stream, actor=tenant.actor("owner"), start=Start.BEGINNING)
+    services.start_over(stream=stream, actor=tenant.actor("owner"), start=StreamStart.BEGINNING)
     receiver.heard.clear()
     forwarding.send_due()
     assert [e["uid"] for e in told(receiver)] == [str(old.pk), str(new.pk)]
@@ -366,7 +299,7 @@ def test_a_workspace_is_sent_its_own_log_and_the_platform_all(
         actor=actor,
         kind="webhook",
         draft=StreamDraft(name="all", target=receiver.url),
-        start=Start.BEGINNING,
+        start=StreamStart.BEGINNING,
     )
     forwarding.send_due()
     assert {e["uid"] for e in told(receiver)} == {str(mine.pk), str(theirs.pk)}
@@ -452,145 +385,6 @@ def test_what_cannot_be_noted_of_one_stream_ends_no_round(
     forwarding.send_due()
     assert StreamState.objects.exclude(stream=broken).get().sent > 0
     assert (state_of(broken).failures, state_of(broken).claim) == (1, None)
-
-
-def test_a_syslog_receiver_gets_whole_messages(
-    tenant: Tenant, syslog: SyslogReceiver, authority: Authority
-) -> None:
-    """RFC 5424 over TLS, octet-counted; the certificate is checked against the given authority."""
-    make(tenant, syslog.target, "syslog", ca_certificates=f"# Behörde\n{authority.ca}")
-    entries = write(tenant, "a", "b")
-    forwarding.send_due()
-    found = [m for m in syslog.messages if " tool_call.finished " in m]
-    assert [entry.pk for entry in entries] == [UUID(m.split('uid="')[1][:36]) for m in found]
-    head, _, text = found[0].partition("] ")
-    assert head.startswith("<109>1 ")
-    assert json.loads(text)["entry"]["tool_name"] == "a"
-
-
-def test_a_receiver_that_is_somebody_else_gets_nothing(
-    tenant: Tenant, syslog: SyslogReceiver
-) -> None:
-    """A certificate of another authority ends it before a byte of the log is sent."""
-    stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=make_authority().ca)
-    write(tenant, "a")
-    forwarding.send_due()
-    assert syslog.messages == []
-    assert state_of(stream).last_error == "Its certificate is not trusted, or is another host's."
-
-
-def test_a_receiver_that_never_reads_has_taken_nothing(
-    tenant: Tenant,
-    syslog: SyslogReceiver,
-    authority: Authority,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What lies unread in buffers of the line is no yes: it is sent again."""
-    monkeypatch.setattr("audit.streams.syslog._ACKNOWLEDGE_SECONDS", 0.2)
-    monkeypatch.setattr(forwarding, "SEND_SECONDS", 2.0)
-    stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
-    before = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
-    write(tenant, *(f"{number:0250}" for number in range(450)))
-    syslog.stalls = True
-    forwarding.send_due()
-    assert state_of(stream).failures == 1
-    after = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
-    assert after == before
-
-
-def test_a_receiver_that_cuts_the_connection_gets_it_again(
-    tenant: Tenant, syslog: SyslogReceiver, authority: Authority
-) -> None:
-    stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
-    # Larger than what a socket takes in without a reader.
-    write(tenant, *(f"{number:0200}" for number in range(300)))
-    syslog.drops = 1
-    forwarding.send_due()
-    assert state_of(stream).failures == 1
-    make_due(stream)
-    forwarding.send_due()
-    assert len([m for m in syslog.messages if " tool_call.finished " in m]) == 300
-
-
-def test_we_show_a_certificate_where_one_is_asked_for(
-    tenant: Tenant, authority: Authority, tmp_path: Path
-) -> None:
-    receiver = SyslogReceiver(authority, tmp_path, asks_for_client=True)
-    try:
-        make(
-            tenant,
-            receiver.target,
-            "syslog",
-            ca_certificates=authority.ca,
-            client_certificate=authority.certificate,
-            client_key=authority.key,
-        )
-        write(tenant, "a")
-        forwarding.send_due()
-        assert receiver.clients[0]
-        assert receiver.messages
-    finally:
-        receiver.stop()
-
-
-def test_a_receiver_that_refuses_our_certificate_has_taken_nothing(
-    tenant: Tenant, authority: Authority, tmp_path: Path
-) -> None:
-    """REL-1389: in TLS 1.3 it says so only after the connection stands, and the log may be on its way by then."""
-    receiver = SyslogReceiver(authority, tmp_path, asks_for_client=True)
-    try:
-        stream, _ = make(tenant, receiver.target, "syslog", ca_certificates=authority.ca)
-        before = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
-        for _ in range(5):
-            write(tenant, "a")
-            make_due(stream)
-            forwarding.send_due()
-        assert receiver.messages == []
-        assert state_of(stream).failures == 5
-        assert state_of(stream).last_error == "It ended the connection."
-        after = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
-        assert after == before
-    finally:
-        receiver.stop()
-
-
-@pytest.mark.parametrize("fault", [TimeoutError(110, "timed out"), ssl.SSLError("broken")])
-def test_a_fault_before_everything_is_acknowledged_is_no_yes(
-    tenant: Tenant,
-    syslog: SyslogReceiver,
-    authority: Authority,
-    monkeypatch: pytest.MonkeyPatch,
-    fault: OSError,
-) -> None:
-    """REL-1389: a line that goes dead is told as a timeout, which a missing goodbye is, too."""
-
-    async def fail(_writer: object) -> None:
-        raise fault
-
-    monkeypatch.setattr("audit.streams.syslog._until_acknowledged", fail)
-    stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
-    write(tenant, "a")
-    forwarding.send_due()
-    assert state_of(stream).failures == 1
-    assert state_of(stream).sent == 0
-
-
-def test_no_value_forges_a_line() -> None:
-    """SEC-106: CR LF, ANSI, bidi and quotes in names stay inside their message."""
-    event = event_for_test(UUID(int=1))
-    nasty = 'x\r\n<13>1 - forged - - - -\x1b[31m\u202e"]\x7f\u2028'
-    nasty_event = type(event)(
-        **{
-            **{name: getattr(event, name) for name in event.__dataclass_fields__},
-            "action": nasty,
-            "record": {"tool_name": nasty},
-        }
-    )
-    message = message_of(nasty_event, hostname="a b\nc")
-    assert all(0x20 <= byte < 0x7F for byte in message)
-    assert message.count(b"<13>") == 2, "once in the header's word, once in the JSON text"
-    assert json.loads(message.partition(b"] ")[2])["entry"]["tool_name"] == nasty
-    assert framed(message) == str(len(message)).encode() + b" " + message
 
 
 def test_the_test_button_says_what_came_of_it(tenant: Tenant, receiver: HttpReceiver) -> None:

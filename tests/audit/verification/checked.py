@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from audit.models import AuditSeal
-from audit.proof.trellis_verify import Report
+from audit.proof.trellis_verify import VerificationReport
 from audit.verification.online import verify
 from tests.factories import Tenant
 from workspaces.actors import Actor, Source
@@ -15,7 +15,7 @@ from workspaces.actors import Actor, Source
 SYSTEM = Actor.system(label="test", source=Source.COMMAND, workspace_id=None)
 
 
-def check(**options: Any) -> Report:
+def check(**options: Any) -> VerificationReport:
     """Without the entry that a verification makes, so that one log can be looked at several times."""
     with transaction.atomic():
         report = verify(actor=SYSTEM, **options)

@@ -11,7 +11,7 @@ from audit.actions import Action
 from audit.models import AuditEntry
 from audit.verification.nightly import verify_log
 from config import doctor
-from config.doctor import State
+from config.doctor import FindingState
 from tests.factories import Tenant
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
@@ -35,10 +35,10 @@ def test_an_upgrade_under_way_is_nobodys_work(tenant: Tenant, *, is_newer: bool)
         assert not verified.exists()
         found = {one.part: one for one in doctor.examine()}
         if is_newer:
-            assert found["database"].state is State.LOOK
+            assert found["database"].state is FindingState.LOOK
             assert "9999_from_the_future" in found["database"].text
         else:
-            assert found["database"].state is State.FAILED
+            assert found["database"].state is FindingState.FAILED
             assert "migrate" in found["triggers"].advice
     finally:
         if is_newer:

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from audit.models import AuditEntry, AuditSeal, PendingSeal
-from audit.proof.trellis_verify import Report, verify_export
+from audit.proof.trellis_verify import VerificationReport, verify_export
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.sealer import seal_pending
 from audit.verification.exporting import proof_pieces
@@ -24,7 +24,7 @@ only_sqlite = pytest.mark.sqlite
 """Other databases have one form of each value."""
 
 
-def check_export(workspace_id: UUID | None) -> Report:
+def check_export(workspace_id: UUID | None) -> VerificationReport:
     return verify_export(io.BytesIO(b"".join(proof_pieces(workspace_id))))
 
 

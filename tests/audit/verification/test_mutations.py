@@ -18,7 +18,7 @@ from audit.models import PLATFORM_CHAIN, AuditEntry, AuditSeal, AuditTombstone
 from audit.proof import trellis_verify
 from audit.proof.trellis_verify import (
     EXIT_CODES,
-    Report,
+    VerificationReport,
     canonical,
     entry_hash,
     fingerprint_of,
@@ -91,7 +91,7 @@ def again(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def check(lines: Lines, **options: Any) -> Report:
+def check(lines: Lines, **options: Any) -> VerificationReport:
     text = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     return verify_export(io.BytesIO(text), **options)
 

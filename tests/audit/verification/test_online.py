@@ -32,7 +32,7 @@ from audit.proof.signing import SigningKeyMissing, signed
 from audit.proof.trellis_verify import EXTERNAL_FORMAT
 from audit.retention import apply_retention
 from audit.retention.removing import remove_bodies
-from audit.sealing import checkpoints, external, reading, rotation
+from audit.sealing import checkpoints, external_checkpoint, reading, rotation
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import sealed_after
 from audit.sealing.sealer import seal_pending
@@ -110,7 +110,7 @@ def test_a_cut_tail_with_its_checkpoints_is_found_by_the_file_outside(tenant: Te
     report = check()
     assert report.result == "incomplete"
     assert any("old copy" in finding.text for finding in report.findings)
-    external.file_path().unlink()
+    external_checkpoint.file_path().unlink()
     assert check().notes  # without the file nobody can know, and that is said
 
 
@@ -358,13 +358,13 @@ def test_the_command_says_how_far_it_is(tenant: Tenant, monkeypatch: pytest.Monk
         assert mailed.getvalue() == ""
 
 
-def restore_old_copy(tenant: Tenant) -> external.External:
+def restore_old_copy(tenant: Tenant) -> external_checkpoint.ExternalCheckpoint:
     """Four rounds, of which the copy that is restored knows the first two; what was newest in the lost one."""
     Installation.objects.get_or_create()
     sealed_log(tenant, rounds=2)
     old = AuditCheckpoint.objects.count()
     sealed_log(tenant, rounds=2)
-    newest = external.read()
+    newest = external_checkpoint.read()
     assert newest is not None
     for seal in AuditSeal.objects.filter(seq__gt=8):
         tamper(f"DELETE FROM {ENTRY} WHERE id = %s", seal.entry_id)
@@ -388,7 +388,7 @@ def test_a_restored_old_copy_is_said_to_be_one_until_a_person_confirms(
     write_entries(tenant, 1)
     seal_pending()
     make_checkpoint()
-    (aside,) = external.kept_aside()
+    (aside,) = external_checkpoint.kept_aside()
     assert aside.name == f"checkpoint.json.before-restore-{newest.number}"
     assert restore_detection.is_unconfirmed()
     (loss,) = losses()
@@ -400,7 +400,7 @@ def test_a_restored_old_copy_is_said_to_be_one_until_a_person_confirms(
     assert any("confirmed" in finding.text for finding in report.findings)
     assert chat_restore.confirm(by="somebody")
     make_checkpoint()
-    assert external.kept_aside() == []
+    assert external_checkpoint.kept_aside() == []
     report = check()
     assert (report.result, report.findings) == ("whole", [])
     assert any("restored from a backup" in note for note in report.notes)
@@ -418,12 +418,12 @@ def test_a_row_of_the_database_confirms_no_restore(tenant: Tenant, confirmation:
     restore_old_copy(tenant)
     make_checkpoint()
     Installation.objects.update(restored_at=None)
-    (aside,) = external.kept_aside()
+    (aside,) = external_checkpoint.kept_aside()
     if confirmation is not None:
         kept = json.loads(aside.read_text())
         aside.write_text(json.dumps({**kept, "confirmed": confirmation}))
     make_checkpoint()
-    assert external.kept_aside() == [aside]
+    assert external_checkpoint.kept_aside() == [aside]
     assert not AuditCheckpoint.objects.filter(kind="restored").exists()
     assert check().result == "incomplete"
 
@@ -437,8 +437,8 @@ def test_another_name_for_the_installation_hides_no_restore(tenant: Tenant) -> N
     assert report.result == "incomplete"
     assert any("another installation" in finding.text for finding in report.findings)
     make_checkpoint()
-    (aside,) = external.kept_aside()
-    kept = external.read(aside)
+    (aside,) = external_checkpoint.kept_aside()
+    kept = external_checkpoint.read(aside)
     assert kept is not None
     assert kept.statement == newest.statement
     assert len(losses()) == 1
@@ -458,12 +458,12 @@ def test_a_file_of_an_installation_with_other_keys_is_kept_too(
     content = {"format": EXTERNAL_FORMAT, "number": 7, "checkpoint": "0" * 64, "heads": {}}
     statement, signature = signed({**content, "installation": "another"}, key)
     checkpoint_file.parent.mkdir(parents=True)
-    external.write(statement, signature)
+    external_checkpoint.write(statement, signature)
     sealed_log(tenant, rounds=1)
-    kept = external.read(checkpoint_file.with_name("checkpoint.json.of-another-7"))
+    kept = external_checkpoint.read(checkpoint_file.with_name("checkpoint.json.of-another-7"))
     assert kept is not None
     assert kept.statement == statement
-    assert (losses(), external.kept_aside(), check().findings) == ([], [], [])
+    assert (losses(), external_checkpoint.kept_aside(), check().findings) == ([], [], [])
 
 
 @pytest.mark.parametrize("change", ['{"statement": "x"}', "", "[]", None])
@@ -493,15 +493,15 @@ def test_a_loss_is_entered_before_its_file_is_moved(tenant: Tenant) -> None:
         patch.setattr("os.fsync", fail)
         with pytest.raises(OSError, match="No space"):
             make_checkpoint()
-        assert external.read() == newest
+        assert external_checkpoint.read() == newest
         patch.undo()
         patch.setattr(rotation, "find_key", lambda _key_id: None)
         for _ in range(2):
             with pytest.raises(SigningKeyMissing):
                 make_checkpoint()
-        assert (len(losses()), len(external.kept_aside())) == (1, 1)
+        assert (len(losses()), len(external_checkpoint.kept_aside())) == (1, 1)
     chat_restore.confirm()
-    (aside,) = external.kept_aside()
+    (aside,) = external_checkpoint.kept_aside()
     with pytest.MonkeyPatch.context() as patch:
 
         def die(_made: object) -> None:
@@ -510,9 +510,9 @@ def test_a_loss_is_entered_before_its_file_is_moved(tenant: Tenant) -> None:
         patch.setattr(checkpoints, "_file_of", die)
         with pytest.raises(ZeroDivisionError):
             make_checkpoint()
-    assert external.kept_aside() == [aside]  # what would have explained it was undone
+    assert external_checkpoint.kept_aside() == [aside]  # what would have explained it was undone
     make_checkpoint()
-    assert external.kept_aside() == []
+    assert external_checkpoint.kept_aside() == []
 
 
 def test_the_commands_go_together(

@@ -22,7 +22,7 @@ from audit.reports.providers import rule_in_words
 from audit.services import Ref, record
 from audit.views import filtering
 from bench.invented_log import generate
-from tests.audit.reports.test_calls import draft_of
+from tests.audit.reports.call_drafts import draft_of
 from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, a_refusal, opened, url
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Source

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from audit.models import Alert, AlertDelivery, AlertRule, AuditStream
-from audit.streams.services import Start, StreamDraft, create_stream
+from audit.streams.services import StreamDraft, StreamStart, create_stream
 from chat.models import Bud, Conversation, Message, ToolCall, Turn
 from chat.values import ToolCallStatus
 from mcp_servers.models import HealthCheck
@@ -110,7 +110,7 @@ def test_what_needs_somebody_stands_first(tenant: Tenant) -> None:
         actor=tenant.actor("owner"),
         kind=AuditStream.Kind.WEBHOOK.value,
         draft=StreamDraft(name="SIEM", target="https://siem.example.org/in"),
-        start=Start.NOW,
+        start=StreamStart.NOW,
     )
     stream.state.failures = 3
     stream.state.save()

@@ -17,25 +17,19 @@ from django.test import override_settings
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from chat.artifacts import cleaning_up, rows, services, storage
-from chat.artifacts.errors import ContentMissing, StorageUnavailable, TooLarge
+from chat.artifacts.errors import ContentMissing, FileTooLarge, StorageUnavailable
 from chat.artifacts.services import WhenTaken
-from chat.file_kinds import BINARY, Kind, find_type, kind_of
+from chat.file_kinds import BINARY, FileKind, find_type, kind_of
 from chat.file_names import MOST_BYTES, clean_name, download_name, numbered
 from chat.models import Artifact, ArtifactVersion, Bud, Conversation
 from chat.services.conversations import create_conversation, erase_conversation
 from chat.snapshots import read_snapshot
 from chat.values import ArtifactOrigin
+from tests.chat.artifacts.pictures import picture
 from tests.factories import Tenant, make_tenant
 from workspaces.errors import Conflict, InvalidInput, NotFound
-
-
-def picture(form: str = "PNG", size: tuple[int, int] = (4, 4)) -> bytes:
-    out = io.BytesIO()
-    Image.new("RGB", size, "green").save(out, form)
-    return out.getvalue()
 
 
 def archive() -> bytes:
@@ -90,43 +84,43 @@ def test_any_name_is_safe_and_stays_what_it_is(raw: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "content_type", "kind"),
     [
-        ("a.md", b"# Hi", "text/markdown", Kind.MARKDOWN),
-        ("a.html", b"<p>x", "text/html", Kind.HTML),
-        ("a.svg", b'<?xml version="1.0"?><svg xmlns="x"/>', "image/svg+xml", Kind.SVG),
-        ("a.svg", b"no picture", "text/plain", Kind.TEXT),
-        ("a.csv", b"a,b\n1,2", "text/csv", Kind.CSV),
-        ("a.json", b'{"a": 1}', "application/json", Kind.JSON),
-        ("a.json", b"{broken", "text/plain", Kind.TEXT),
-        ("a.py", b"print(1)", "text/plain", Kind.CODE),
-        ("a", "Grüße".encode(), "text/plain", Kind.TEXT),
-        ("a.png", b"<script>alert(1)</script>", "text/plain", Kind.TEXT),
-        ("a.html", picture(), "image/png", Kind.IMAGE),
-        ("a.jpg", picture("JPEG"), "image/jpeg", Kind.IMAGE),
-        ("a.gif", picture("GIF"), "image/gif", Kind.IMAGE),
-        ("a.webp", picture("WEBP"), "image/webp", Kind.IMAGE),
-        ("a.pdf", PDF, "application/pdf", Kind.PDF),
-        ("a.txt", b"nul\0", BINARY, Kind.BINARY),
-        ("a.txt", "Grüße".encode("utf-16"), "text/plain", Kind.TEXT),
-        ("a.csv", "Größe;Straße".encode("cp1252"), "text/csv", Kind.CSV),
-        ("a.txt", b"x" * 100_000 + "Größe".encode("cp1252"), "text/plain", Kind.TEXT),
-        ("a.txt", ("これは日本語です。" * 9_000).encode("cp932"), "text/plain", Kind.TEXT),
-        ("a.txt", "nul\0".encode("utf-16"), BINARY, Kind.BINARY),
-        ("a.txt", "Grüße".encode("utf-16-le"), BINARY, Kind.BINARY),
-        ("a.txt", b"\xff\xfeodd", BINARY, Kind.BINARY),
-        ("a.zip", archive(), BINARY, Kind.BINARY),
+        ("a.md", b"# Hi", "text/markdown", FileKind.MARKDOWN),
+        ("a.html", b"<p>x", "text/html", FileKind.HTML),
+        ("a.svg", b'<?xml version="1.0"?><svg xmlns="x"/>', "image/svg+xml", FileKind.SVG),
+        ("a.svg", b"no picture", "text/plain", FileKind.TEXT),
+        ("a.csv", b"a,b\n1,2", "text/csv", FileKind.CSV),
+        ("a.json", b'{"a": 1}', "application/json", FileKind.JSON),
+        ("a.json", b"{broken", "text/plain", FileKind.TEXT),
+        ("a.py", b"print(1)", "text/plain", FileKind.CODE),
+        ("a", "Grüße".encode(), "text/plain", FileKind.TEXT),
+        ("a.png", b"<script>alert(1)</script>", "text/plain", FileKind.TEXT),
+        ("a.html", picture(), "image/png", FileKind.IMAGE),
+        ("a.jpg", picture("JPEG"), "image/jpeg", FileKind.IMAGE),
+        ("a.gif", picture("GIF"), "image/gif", FileKind.IMAGE),
+        ("a.webp", picture("WEBP"), "image/webp", FileKind.IMAGE),
+        ("a.pdf", PDF, "application/pdf", FileKind.PDF),
+        ("a.txt", b"nul\0", BINARY, FileKind.BINARY),
+        ("a.txt", "Grüße".encode("utf-16"), "text/plain", FileKind.TEXT),
+        ("a.csv", "Größe;Straße".encode("cp1252"), "text/csv", FileKind.CSV),
+        ("a.txt", b"x" * 100_000 + "Größe".encode("cp1252"), "text/plain", FileKind.TEXT),
+        ("a.txt", ("これは日本語です。" * 9_000).encode("cp932"), "text/plain", FileKind.TEXT),
+        ("a.txt", "nul\0".encode("utf-16"), BINARY, FileKind.BINARY),
+        ("a.txt", "Grüße".encode("utf-16-le"), BINARY, FileKind.BINARY),
+        ("a.txt", b"\xff\xfeodd", BINARY, FileKind.BINARY),
+        ("a.zip", archive(), BINARY, FileKind.BINARY),
         # What is two things at once is none of them.
-        ("a.png", picture() + archive(), BINARY, Kind.BINARY),
-        ("a.png", picture() + b"<script>alert(1)</script>", BINARY, Kind.BINARY),
-        ("a.jpg", picture("JPEG")[:-2] + archive() + b"\xff\xd9", BINARY, Kind.BINARY),
-        ("a.gif", b"GIF89a/*<script>*/=1;", BINARY, Kind.BINARY),
-        ("a.webp", picture("WEBP") + b"<html>", BINARY, Kind.BINARY),
-        ("a.pdf", PDF + archive(), BINARY, Kind.BINARY),
-        ("a.pdf", b"%PDF-<html><script></script>%%EOF", BINARY, Kind.BINARY),
-        ("a.png", b"\x89PNG\r\n\x1a\nbroken" + picture()[-12:], BINARY, Kind.BINARY),
+        ("a.png", picture() + archive(), BINARY, FileKind.BINARY),
+        ("a.png", picture() + b"<script>alert(1)</script>", BINARY, FileKind.BINARY),
+        ("a.jpg", picture("JPEG")[:-2] + archive() + b"\xff\xd9", BINARY, FileKind.BINARY),
+        ("a.gif", b"GIF89a/*<script>*/=1;", BINARY, FileKind.BINARY),
+        ("a.webp", picture("WEBP") + b"<html>", BINARY, FileKind.BINARY),
+        ("a.pdf", PDF + archive(), BINARY, FileKind.BINARY),
+        ("a.pdf", b"%PDF-<html><script></script>%%EOF", BINARY, FileKind.BINARY),
+        ("a.png", b"\x89PNG\r\n\x1a\nbroken" + picture()[-12:], BINARY, FileKind.BINARY),
     ],
 )
 def test_types_come_from_the_content(
-    name: str, content: bytes, content_type: str, kind: Kind
+    name: str, content: bytes, content_type: str, kind: FileKind
 ) -> None:
     """SEC-78: the name decides only among texts; what is two kinds at once is for downloading alone."""
     assert find_type(content, name) == content_type
@@ -163,7 +157,7 @@ def conversation(tenant: Tenant) -> Conversation:
     return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
 
 
-def make(tenant: Tenant, conversation: Conversation, **changes: Any) -> services.Saved:
+def make(tenant: Tenant, conversation: Conversation, **changes: Any) -> services.SavedFile:
     values: dict[str, Any] = {
         "name": "note.md",
         "content": b"one",
@@ -275,10 +269,10 @@ def test_sizes_are_limited_and_nothing_of_what_is_refused_is_left(
         update={"artifact_max_bytes": 10, "artifact_conversation_max_bytes": 12}
     )
     with override_settings(TRELLIS=small):
-        with pytest.raises(TooLarge, match="at most"):
+        with pytest.raises(FileTooLarge, match="at most"):
             make(tenant, conversation, content=b"x" * 11)
         made = make(tenant, conversation, content=b"x" * 8)
-        with pytest.raises(TooLarge, match="together"):
+        with pytest.raises(FileTooLarge, match="together"):
             make(tenant, conversation, name="b.md", content=b"x" * 8)
         services.restore_version(artifact=made.artifact, number=1, actor=tenant.actor("member"))
     assert Artifact.objects.for_workspace(tenant.workspace).count() == 1

@@ -58,7 +58,7 @@ def files(chat: Chat) -> dict[str, list[bytes]]:
     }
 
 
-def upload(chat: Chat, name: str, content: bytes) -> services.Saved:
+def upload(chat: Chat, name: str, content: bytes) -> services.SavedFile:
     return services.create_artifact(
         conversation=chat.conversation,
         name=name,

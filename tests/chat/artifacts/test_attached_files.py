@@ -14,7 +14,7 @@ from PIL import Image
 from uuid_utils.compat import uuid7
 
 from chat.artifacts import readings
-from chat.artifacts.services import create_artifact, delete_artifact
+from chat.artifacts.services import delete_artifact
 from chat.artifacts.storage import artifact_storage
 from chat.documents.extracting import Extracted
 from chat.engine.attaching import FileRef
@@ -22,28 +22,18 @@ from chat.models import Artifact, ArtifactVersion, Attachment, FileReading, Prov
 from chat.services.branches import edit_message, fork_conversation
 from chat.services.conversations import erase_conversation
 from chat.services.exports import ExportFormat, export_conversation
-from chat.services.turns import Sent, send_message, send_or_queue
-from chat.values import ArtifactOrigin, WhenBusy
+from chat.services.turns import SentTurn, send_message, send_or_queue
+from chat.values import WhenBusy
 from mcp_servers.models import McpTool
 from mcp_servers.registry.services import accept_definition
 from tests import documents
+from tests.chat.artifacts.uploads import upload
 from tests.chat.conftest import Chat
 from tests.mcp_servers.factories import looked_at
 from workspaces.errors import InvalidInput, NotFound
 
 
-def upload(chat: Chat, name: str, content: bytes) -> Artifact:
-    """A file of the conversation."""
-    return create_artifact(
-        conversation=chat.conversation,
-        name=name,
-        content=content,
-        actor=chat.actor,
-        origin=ArtifactOrigin.UPLOAD,
-    ).artifact
-
-
-def send(chat: Chat, *files: Artifact, text: str = "What does it say?") -> Sent:
+def send(chat: Chat, *files: Artifact, text: str = "What does it say?") -> SentTurn:
     """Attach files to a message and wait for the answer."""
     sent = send_message(
         conversation=chat.conversation,

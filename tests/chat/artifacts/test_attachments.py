@@ -16,7 +16,7 @@ from chat.engine.attaching import MOST_ATTACHMENTS, ResourceRef
 from chat.models import Attachment
 from chat.models.attachments import PREVIEW
 from chat.services.offers import fetch_prompt, prompts_of, resources_of, suggest
-from chat.services.turns import Sent, send_message, stop_turn
+from chat.services.turns import SentTurn, send_message, stop_turn
 from chat.tools.usable_servers import ChatSetting
 from mcp_servers import gate
 from mcp_servers.client.connections import calls
@@ -29,7 +29,7 @@ from workspaces.errors import InvalidInput, NotFound
 MENU = "menu://today"
 
 
-def send_with(chat: Chat, *uris: str, client_id: str = "") -> Sent:
+def send_with(chat: Chat, *uris: str, client_id: str = "") -> SentTurn:
     return send_message(
         conversation=chat.conversation,
         client_id=client_id or str(uuid7()),

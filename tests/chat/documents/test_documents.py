@@ -18,7 +18,7 @@ from PIL import Image
 
 from chat.documents import extracting
 from chat.documents.child import MEMORY_BYTES, MOST_CHARACTERS
-from chat.documents.extracting import Extracted, NotReadNow, Unreadable, extract
+from chat.documents.extracting import Extracted, NotReadNow, UnreadableFile, extract
 from chat.documents.pictures import MOST_SIDE, for_model
 from chat.file_kinds import BINARY, as_text, find_type, is_broken_document
 from tests import documents
@@ -88,7 +88,7 @@ def test_slides_and_chapters_have_their_titles() -> None:
 def test_what_cannot_be_read_says_why(make: Callable[[], bytes], reason: str) -> None:
     """REL-321: in words for people, and never in those of a library."""
     content = make()
-    with pytest.raises(Unreadable, match=reason):
+    with pytest.raises(UnreadableFile, match=reason):
         read(content)
 
 
@@ -144,7 +144,7 @@ def test_one_that_takes_too_long_is_ended() -> None:
 )
 def test_a_pdf_that_loops_is_given_up(make: Callable[[], bytes], reason: str) -> None:
     """REL-1223: it says why, and the next document is read as ever."""
-    with pytest.raises(Unreadable, match=reason):
+    with pytest.raises(UnreadableFile, match=reason):
         read(make())
     assert "The first page" in read(documents.pdf(["The first page"])).text
 
@@ -236,5 +236,5 @@ def test_pictures_are_made_small_and_flat() -> None:
 def test_a_picture_of_too_many_points_is_never_decoded() -> None:
     """SEC-73: 50,000 × 50,000 points in a small file."""
     content = documents.png_that_claims(50_000)
-    with pytest.raises(Unreadable, match="more than 25 million pixels"):
+    with pytest.raises(UnreadableFile, match="more than 25 million pixels"):
         for_model(content)

@@ -11,10 +11,10 @@ from django.test import Client
 
 from audit.models import AuditEntry
 from chat.artifacts.cleaning_up import sweep
-from chat.artifacts.knowledge import around, read_lines, search_passages
+from chat.artifacts.knowledge import excerpt_around, read_lines, search_passages
 from chat.artifacts.services import create_artifact
 from chat.artifacts.storage import artifact_storage
-from chat.documents.extracting import Unreadable
+from chat.documents.extracting import UnreadableFile
 from chat.documents.passages import MOST_CHARACTERS, cut
 from chat.models import Bud, KnowledgeFile, KnowledgePassage, ProviderModel
 from chat.services import knowledge
@@ -161,7 +161,7 @@ def test_what_cannot_be_read_is_refused_and_leaves_nothing(
     chat: Chat, name: str, content: bytes, told: str
 ) -> None:
     """REL-492: with the reason, and nothing half-made."""
-    with pytest.raises(Unreadable, match=told):
+    with pytest.raises(UnreadableFile, match=told):
         learn(chat, name, content)
     assert not KnowledgeFile.objects.across_workspaces().exists()
 
@@ -269,12 +269,12 @@ def test_files_come_and_go_over_rest(chat: Chat) -> None:
 def test_a_place_is_found_again(chat: Chat) -> None:
     """REL-494: a page from its first line to its last, and what stands around it."""
     file = learn(chat, "book.pdf", documents.pdf([f"Words of {n}" for n in range(1, 41)]))
-    window = around(file, page=30)
+    window = excerpt_around(file, page=30)
     shown = "".join(row.text for row in window.passages if row.first_line <= window.last_line)
     assert "Words of 30" in shown
     assert "Words of 29" not in shown
     assert window.before is not None
-    assert around(file, page=999).first_line == 1
+    assert excerpt_around(file, page=999).first_line == 1
     assert "[book.pdf, p. 2]" in read_lines(file, 3, 4)
     assert "There are no such lines." in read_lines(file, 9_999, None)
 

@@ -417,7 +417,7 @@ def test_nobody_finds_what_another_bud_or_workspace_knows(knowing: Chat) -> None
     payer = Payer(
         workspace_id=knowing.tenant.workspace.pk, actor=knowing.tenant.actor(), purpose="search"
     )
-    sought = meaning.Sought(knowing.bud, QUESTION, payer)
+    sought = meaning.KnowledgeQuery(knowing.bud, QUESTION, payer)
     sought._prepared = (
         rows.get().pk,
         KnowledgePreparation.unscoped.get(file__bud=neighbour).pk,

@@ -22,7 +22,7 @@ def main(folder: Path) -> None:
     from django.conf import settings
 
     from audit.models import AuditCheckpoint
-    from audit.sealing import external
+    from audit.sealing import external_checkpoint
     from audit.sealing.checkpoints import make_checkpoint
     from audit.sealing.sealer import seal_pending
     from mcp_servers.client.connections import runtime
@@ -71,7 +71,7 @@ def main(folder: Path) -> None:
         pass
     made = make_checkpoint()
     cut("signed")
-    outside = external.read()
+    outside = external_checkpoint.read()
     assert made is not None
     assert outside is not None
     assert AuditCheckpoint.objects.count() == outside.number

@@ -15,14 +15,13 @@ from chat.engine import runner, steps
 from chat.engine.answers import AnsweredStep
 from chat.engine.context import LimitReached
 from chat.engine.leases import Lease
-from chat.models import Bud, Conversation, Message, ProviderModel, Turn
+from chat.models import Conversation, Message, ProviderModel, Turn
 from chat.providers.base import TokenCount
 from chat.services.turns import retry_turn, stop_turn
 from chat.values import MessageStatus, ToolProtocol, TurnStatus
 from tests.chat.conftest import Chat
+from tests.chat.engine.asking import FENCED, answers, set_bud
 from tests.fakes.scripted_model import DONE, Answer, chunk, event, usage
-
-FENCED = '```json\n{"command": "counting__echo", "arguments": {"text": "hi"}}\n```\n'
 
 
 def limits(**changed: Any) -> Any:
@@ -40,10 +39,6 @@ def counted(prompt: int, completion: int, cached: int = 0) -> bytes:
     return event({"choices": [], "usage": counts})
 
 
-def set_bud(chat: Chat, **fields: Any) -> None:
-    Bud.objects.for_workspace(chat.tenant.workspace).filter(pk=chat.bud.pk).update(**fields)
-
-
 def set_choice(chat: Chat, choice: Any, *, every_step: bool = False) -> None:
     config = {**chat.bud.mcp_config, "tool_choice": choice, "tool_choice_every_step": every_step}
     set_bud(chat, mcp_config=config)
@@ -55,11 +50,6 @@ def totals(row: Turn | Conversation | Message) -> tuple[int, int, int]:
 
 def conversation(chat: Chat) -> Conversation:
     return Conversation.objects.for_workspace(chat.tenant.workspace).fetch(chat.conversation.pk)
-
-
-def answers(chat: Chat) -> list[Message]:
-    rows = Message.objects.for_workspace(chat.tenant.workspace)
-    return list(rows.filter(conversation=chat.conversation, role="assistant"))
 
 
 def know(chat: Chat, **fields: Any) -> ProviderModel:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chat.engine import step_task
-from chat.engine.context_window import Window
+from chat.engine.context_window import ContextWindow
 from chat.engine.history import history_of, read_past
 from chat.engine.requests import actor_of
 from tests.chat.conftest import Chat
@@ -22,7 +22,7 @@ def read_beside(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def looked_at(lease: Any, step: int, opened: Any = None) -> Any:
         was_read = lease.carried.past is None
         task = read_task(lease, step, opened)
-        there = read_past(task.turn, Window(), step=step)
+        there = read_past(task.turn, ContextWindow(), step=step)
         assert history_of(lease.carried.past, task.turn) == history_of(there, task.turn)
         assert task.earlier == there.earlier
         assert task.actor == actor_of(task.turn)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from chat.engine.context_window import (
     DEFAULT_CONTEXT,
-    Fitted,
+    ContextWindow,
+    FittedHistory,
     PastCall,
     PastStep,
     PastTurn,
-    Window,
     fit,
     measured_factor,
     shorten,
@@ -37,18 +37,18 @@ def turn(question: str, result: int = 0, answer: str = "fine") -> PastTurn:
     return PastTurn(question, (PastStep("", (call,)), PastStep(answer)))
 
 
-def fitted(*turns: PastTurn, tokens: int, **more: Any) -> Fitted:
+def fitted(*turns: PastTurn, tokens: int, **more: Any) -> FittedHistory:
     """Fit into this many tokens, with no room for an answer."""
-    return fit(turns, Window(context_tokens=tokens + 1, answer_tokens=1, **more))
+    return fit(turns, ContextWindow(context_tokens=tokens + 1, answer_tokens=1, **more))
 
 
 def test_what_fits_is_sent_as_it_is() -> None:
     """Ours: nothing is touched without need, and nothing is told."""
     turns = (turn("a", 20_000), turn("b", 20_000), turn("c"))
-    result = fit(turns, Window())
+    result = fit(turns, ContextWindow())
     assert result.turns == turns
     assert notice_of(result) == ""
-    assert fit((), Window()).turns == ()
+    assert fit((), ContextWindow()).turns == ()
 
 
 def test_old_results_are_shortened_before_anything_is_left_out() -> None:
@@ -93,15 +93,15 @@ def test_whatever_is_left_out_pairs_stay_together(
 ) -> None:
     """Ours: the newest question is sent, each call has its one result, and all fits if it can."""
     turns = [turn("q" * length, result) for length, result in shapes]
-    window = Window(context_tokens=tokens, factor=factor, is_halved=is_halved)
+    window = ContextWindow(context_tokens=tokens, factor=factor, is_halved=is_halved)
     result = fit(turns, window, fixed=50)
     assert [t.question for t in result.turns] == [t.question for t in turns[result.left_out :]]
     assert result.turns[-1].question == turns[-1].question
     messages = native_messages("", result.turns, {})
     asked = [c["id"] for m in messages for c in m.get("tool_calls", [])]
     assert asked == [m["tool_call_id"] for m in messages if m["role"] == "tool"]
-    whole = fit(turns, Window(context_tokens=10**9), fixed=50).estimated
-    least = fit(turns[-1:], Window(context_tokens=1), fixed=50).estimated
+    whole = fit(turns, ContextWindow(context_tokens=10**9), fixed=50).estimated
+    least = fit(turns[-1:], ContextWindow(context_tokens=1), fixed=50).estimated
     assert result.estimated <= max(window.budget(whole), least)
     assert bool(notice_of(result)) == (result.turns != tuple(turns))
 
@@ -109,18 +109,20 @@ def test_whatever_is_left_out_pairs_stay_together(
 def test_the_budget_leaves_room_for_the_answer() -> None:
     """Ours: by what is set for the bud, else a fair part of what the model reads."""
     full = 10**9
-    assert Window(context_tokens=8_000, answer_tokens=1_000).budget(full) == 7_000
-    assert Window(context_tokens=8_000, answer_tokens=100_000).budget(full) == 4_000
-    assert Window(context_tokens=8_000).budget(full) == 6_000
-    assert Window().budget(full) == DEFAULT_CONTEXT - 4_096
-    assert Window(context_tokens=8_000, answer_tokens=1_000, factor=2.0).budget(full) == 3_500
+    assert ContextWindow(context_tokens=8_000, answer_tokens=1_000).budget(full) == 7_000
+    assert ContextWindow(context_tokens=8_000, answer_tokens=100_000).budget(full) == 4_000
+    assert ContextWindow(context_tokens=8_000).budget(full) == 6_000
+    assert ContextWindow().budget(full) == DEFAULT_CONTEXT - 4_096
+    assert (
+        ContextWindow(context_tokens=8_000, answer_tokens=1_000, factor=2.0).budget(full) == 3_500
+    )
 
 
 def test_a_trimmed_retry_sends_half_of_what_was_too_long() -> None:
     """REL-33: also where nobody knows how much the model reads."""
     turns = [turn("word " * 200) for _ in range(8)]
-    first = fit(turns, Window())
-    second = fit(turns, Window(is_halved=True))
+    first = fit(turns, ContextWindow())
+    second = fit(turns, ContextWindow(is_halved=True))
     assert first.left_out == 0
     assert second.estimated <= first.estimated // 2
     assert len(second.turns) == 4

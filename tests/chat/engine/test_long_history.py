@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uuid_utils.compat import uuid7
 
-from chat.engine.context_window import Fitted, Window, fit
+from chat.engine.context_window import ContextWindow, FittedHistory, fit
 from chat.engine.history import History, history_of, read_past
 from chat.engine.trust import known_destinations
-from chat.engine.turn_cache import Past
+from chat.engine.turn_cache import RecentPath
 from chat.models import Attachment, Bud, Conversation, Message, ToolCall, Turn
 from chat.services.conversations import create_conversation
 from chat.summaries import Summary, keep_summary
@@ -28,7 +28,7 @@ from mcp_servers.client.values import ToolAnnotations
 from tests.factories import Tenant, make_tenant
 from workspaces.database.prepared import PreparedRows
 
-HUGE = Window(context_tokens=1_000_000_000)
+HUGE = ContextWindow(context_tokens=1_000_000_000)
 CLOSED = {"is_trusted": True, "open_world": False}
 
 
@@ -152,13 +152,15 @@ def answer(turn: Turn, history: History) -> UUID:
     return row.pk
 
 
-def whole(turn: Turn) -> Past:
+def whole(turn: Turn) -> RecentPath:
     past = read_past(turn, HUGE)
     assert past.older_id is None
     return past
 
 
-def sent(past: Past, turn: Turn, window: Window, fixed: int = 0) -> tuple[History, Fitted]:
+def sent(
+    past: RecentPath, turn: Turn, window: ContextWindow, fixed: int = 0
+) -> tuple[History, FittedHistory]:
     history = history_of(past, turn, attached_characters=window.attached_characters)
     window = replace(window, factor=history.factor, too_long=history.too_long)
     before = history.questions_before
@@ -193,7 +195,7 @@ def test_ten_thousand_messages_cost_a_turn_what_a_hundred_do(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-470: rows, statements and memory, once the window is full; the next turn need not even count the rest."""
-    window = Window(context_tokens=3_000)
+    window = ContextWindow(context_tokens=3_000)
     text = "word " * 20
     short = say(conversation, *[Said(text, text)] * 49)
     long = say(conversation, *[Said(text, text)] * 4_900)
@@ -245,12 +247,12 @@ def test_the_request_is_that_of_the_whole_conversation(
         workspace_id=conversation.workspace_id, owner=conversation.owner, bud=conversation.bud
     )
     turn = say(add, *said)
-    window = Window(context_tokens=tokens, answer_tokens=1, is_halved=is_halved)
+    window = ContextWindow(context_tokens=tokens, answer_tokens=1, is_halved=is_halved)
     _, wanted = sent(whole(turn), turn, window, fixed)
     _, found = sent(read_past(turn, window, fixed=fixed), turn, window, fixed)
     assert found == wanted
     with pytest.MonkeyPatch.context() as tiny:
-        tiny.setattr(Window, "least_characters", lambda *_: characters)
+        tiny.setattr(ContextWindow, "least_characters", lambda *_: characters)
         past = read_past(turn, window, fixed=fixed)
         _, found = sent(past, turn, window, fixed)
     assert found == wanted
@@ -260,7 +262,7 @@ def test_words_from_outside_count_although_the_window_does_not_hold_them(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SEC-370: calls and attachments above the part are looked for once, and then known."""
-    window = Window(context_tokens=2_000)
+    window = ContextWindow(context_tokens=2_000)
     filler = [Said("word " * 50, "word " * 50)] * 60
     turn = say(conversation, Said("Read it", results=("a page",), annotations={}), *filler)
     wanted = history_of(whole(turn), turn).untrusted_source
@@ -325,18 +327,18 @@ def test_a_servers_own_word_is_asked_for_again(
     )
     closed = [ToolAnnotations]
     monkeypatch.setattr("chat.engine.trust._reaches_nothing", lambda *_: bool(closed))
-    history = history_of(read_past(turn, Window(context_tokens=2_000)), turn)
+    history = history_of(read_past(turn, ContextWindow(context_tokens=2_000)), turn)
     assert history.untrusted_source == ""
     assert "outside" not in history.noted
     more = say(conversation, below=answer(turn, history))
     closed.clear()
-    found = history_of(read_past(more, Window(context_tokens=2_000)), more).untrusted_source
+    found = history_of(read_past(more, ContextWindow(context_tokens=2_000)), more).untrusted_source
     assert found == "“mail://1” of the server “mail” was attached"
 
 
 def test_what_a_person_named_long_ago_is_still_named(conversation: Conversation) -> None:
     """SEC-371: on the turn's path, and not on another one."""
-    window = Window(context_tokens=2_000)
+    window = ContextWindow(context_tokens=2_000)
     filler = [Said("word " * 50, "word " * 50)] * 60
     turn = say(conversation, Said("Send it to shop.example.org"), *filler)
     say(conversation, Said("Or to other.example.org"))

@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from uuid_utils.compat import uuid7
 
-from chat import commands
 from chat.engine import asking
 from chat.models import Message
-from chat.sockets.handlers import HANDLERS
 from chat.sockets.socket_access import Door
-from tests.chat.conftest import ENDED, Chat
+from tests.chat.conftest import Chat
 from tests.chat.engine.statements import add_calls, add_messages
+from tests.chat.engine.turn_price import at_most, say
 from tests.patience import PATIENCE
-from tests.price import Price, counted
-
-
-def say(chat: Chat, door: Door) -> None:
-    """As a page does, until the end of the turn has been told."""
-    command = commands.Send.model_validate(
-        {
-            "type": "send",
-            "conversation_id": str(chat.conversation.pk),
-            "client_id": str(uuid7()),
-            "text": "go",
-        }
-    )
-    told = HANDLERS[commands.Send](door, command)
-    chat.watching.until(
-        lambda event: (
-            event["type"] == "turn.changed"
-            and event["turn"]["id"] == str(told["turn_id"])
-            and event["turn"]["status"] in ENDED
-        )
-    )
+from tests.price import counted
 
 
 @pytest.fixture(autouse=True)
@@ -46,14 +24,6 @@ def no_saves_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
 def door(chat: Chat) -> Door:
     """The member's page."""
     return Door(chat.tenant.member, chat.tenant.workspace.slug, ip_address=None, session_key=None)
-
-
-def at_most(price: Price, *, statements: int, commits: int, crossings: int) -> None:
-    """Fail with what was asked if it was more."""
-    assert len(price.statements) <= statements, price.told()
-    assert price.commits <= commits, price.told()
-    # The command's own crossing is the socket's.
-    assert price.crossings <= crossings - 1, price.told()
 
 
 def test_a_text_turn(chat: Chat, door: Door) -> None:

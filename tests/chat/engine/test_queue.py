@@ -8,7 +8,14 @@ from chat.models import Message, Turn
 from chat.services.branches import edit_message
 from chat.services.conversations import erase_conversation
 from chat.services.queue import edit_queued, remove_queued, send_queued_now
-from chat.services.turns import MOST_QUEUED, Queued, Sent, active_turn, send_or_queue, stop_turn
+from chat.services.turns import (
+    MOST_QUEUED,
+    QueuedSend,
+    SentTurn,
+    active_turn,
+    send_or_queue,
+    stop_turn,
+)
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
 from tests.chat.engine.queueing import busy, queued, until_answered
@@ -17,7 +24,7 @@ from tests.threads import Threads
 from workspaces.errors import Conflict, NotFound
 
 
-def say(chat: Chat, text: str, when_busy: WhenBusy = WhenBusy.QUEUE) -> Sent | Queued:
+def say(chat: Chat, text: str, when_busy: WhenBusy = WhenBusy.QUEUE) -> SentTurn | QueuedSend:
     return send_or_queue(
         conversation=chat.conversation,
         client_id=text.replace(" ", "-"),
@@ -37,10 +44,10 @@ def test_messages_wait_in_order_and_are_sent_one_after_the_other(chat: Chat) -> 
     hold = busy(chat)
     chat.model.say("to second")
     chat.model.say("to third")
-    assert isinstance(say(chat, "second"), Queued)
-    assert isinstance(say(chat, "third"), Queued)
+    assert isinstance(say(chat, "second"), QueuedSend)
+    assert isinstance(say(chat, "third"), QueuedSend)
     repeated = say(chat, "second")
-    assert isinstance(repeated, Queued)
+    assert isinstance(repeated, QueuedSend)
     assert not repeated.is_new
     assert [one["text"] for one in chat.snapshot()["queue"]] == ["second", "third"]
     hold.set()
@@ -48,7 +55,7 @@ def test_messages_wait_in_order_and_are_sent_one_after_the_other(chat: Chat) -> 
     assert questions(chat) == ["first", "second", "third"]
     assert queued(chat) == []
     late = say(chat, "second")
-    assert isinstance(late, Sent)
+    assert isinstance(late, SentTurn)
     assert not late.is_new
 
 
@@ -57,7 +64,7 @@ def test_fifty_sends_at_once_are_one_message(chat: Chat) -> None:
     chat.model.say("hello")
     with Threads(8) as pool:
         sent = list(pool.map(lambda _: say(chat, "same"), range(50)))
-    ids = {(one.message.pk, one.turn.pk) for one in sent if isinstance(one, Sent)}
+    ids = {(one.message.pk, one.turn.pk) for one in sent if isinstance(one, SentTurn)}
     assert len(ids) == 1
     assert sum(one.is_new for one in sent) == 1
     chat.watching.turn("completed")
@@ -85,7 +92,7 @@ def test_a_parked_turn_is_interrupted_at_once(chat: Chat) -> None:
     chat.watching.turn("waiting_for_approval")
     chat.model.say("done")
     sent = say(chat, "rather this", WhenBusy.INTERRUPT)
-    assert isinstance(sent, Sent)
+    assert isinstance(sent, SentTurn)
     chat.watching.turn("completed")
     assert chat.calls()[0].status == "cancelled"
     assert chat.server.calls == []
@@ -95,7 +102,7 @@ def test_after_a_stop_the_queue_waits_for_the_person(chat: Chat) -> None:
     """A stop is no wish to hear the next answer; sending it is one press."""
     busy(chat)
     held = say(chat, "second")
-    assert isinstance(held, Queued)
+    assert isinstance(held, QueuedSend)
     running = Turn.objects.for_workspace(chat.tenant.workspace).get(status="running")
     stop_turn(turn=running, actor=chat.actor)
     chat.watching.turn("cancelled")
@@ -112,8 +119,8 @@ def test_what_waits_can_be_changed_and_taken_back(chat: Chat) -> None:
     hold = busy(chat)
     chat.model.say("to changed")
     first, second = say(chat, "a"), say(chat, "b")
-    assert isinstance(first, Queued)
-    assert isinstance(second, Queued)
+    assert isinstance(first, QueuedSend)
+    assert isinstance(second, QueuedSend)
     edit_queued(queued=first.message, text="changed", actor=chat.actor)
     remove_queued(queued=second.message, actor=chat.actor)
     hold.set()
@@ -143,7 +150,7 @@ def test_an_id_that_waits_in_the_queue_is_no_other_message(chat: Chat) -> None:
     """REL-01: an edit under that id is refused, so that sending the one that waits can never fail."""
     hold = busy(chat)
     waiting = say(chat, "second")
-    assert isinstance(waiting, Queued)
+    assert isinstance(waiting, QueuedSend)
     running = active_turn(chat.conversation)
     assert running is not None
     stop_turn(turn=running, actor=chat.actor)

@@ -39,7 +39,7 @@ def test_a_turn_costs_few_statements(chat: Chat, begun: Begun, earlier: int) -> 
     assert message is answer
     assert len(task.fitted.turns) == earlier // 2 + 1
     with statements(5):
-        assert steps.finish_step(lease, answer, AnsweredStep(text="Yes.")) == turns.Ended()
+        assert steps.finish_step(lease, answer, AnsweredStep(text="Yes.")) == turns.TurnEnded()
 
 
 @pytest.mark.parametrize("earlier", [0, 60])
@@ -60,7 +60,7 @@ def test_a_turn_that_another_process_takes_costs_few_statements(
         task, message = asking._begin_step(lease, 0)
     assert len(task.fitted.turns) == earlier // 2 + 1
     with statements(5):
-        assert steps.finish_step(lease, message, AnsweredStep(text="Yes.")) == turns.Ended()
+        assert steps.finish_step(lease, message, AnsweredStep(text="Yes.")) == turns.TurnEnded()
 
 
 def test_a_call_costs_few_statements(chat: Chat, by_hand: None) -> None:

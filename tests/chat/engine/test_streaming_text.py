@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 
 from chat import streaming_text as live_module
 from chat.hub import hub
-from chat.streaming_text import LiveText, Said, live_said, missed_deltas
+from chat.streaming_text import LiveText, TextSoFar, live_said, missed_deltas
 
 PIECES = ["Hm ", "🌱", "grüß", " ", "\n", "word ", "東京"]
 
@@ -40,8 +40,8 @@ class Page:
         self.said[event["type"]] = (known + fresh).decode("utf-16-le")
 
     @property
-    def seen(self) -> Said:
-        return Said(self.said["text.delta"], self.said["reasoning.delta"])
+    def seen(self) -> TextSoFar:
+        return TextSoFar(self.said["text.delta"], self.said["reasoning.delta"])
 
 
 async def test_a_page_sees_what_was_said_and_thought_wherever_it_comes_in() -> None:
@@ -73,11 +73,11 @@ async def test_a_page_sees_what_was_said_and_thought_wherever_it_comes_in() -> N
         await asyncio.sleep(0)
         assert late is not None
         for one in (page, late, old):
-            assert one.seen == Said(said, thought)
+            assert one.seen == TextSoFar(said, thought)
             assert not one.has_gap
         live.close()
         assert live_said(message) is None
-        assert missed_deltas(conversation, message, Said("", "")) == []
+        assert missed_deltas(conversation, message, TextSoFar("", "")) == []
 
 
 @contextmanager
@@ -113,7 +113,7 @@ async def test_other_processes_are_told_from_what_their_row_holds() -> None:
     page = Page(first.text, first.reasoning)
     for event in sent:
         page.take(event)
-    assert page.seen == Said("One two three", "Hm 🌱")
+    assert page.seen == TextSoFar("One two three", "Hm 🌱")
     assert not page.has_gap
     assert sent[-1]["offset"] == 3
 
@@ -154,11 +154,11 @@ async def test_a_holder_that_is_not_sure_of_its_turn_tells_nothing() -> None:
     live.append_reasoning("Hm")
     live.flush()
     await asyncio.sleep(0)
-    assert page.seen == Said("", "")
+    assert page.seen == TextSoFar("", "")
     is_ours = True
     live.append(" two")
     live.flush()
     await asyncio.sleep(0)
     live.close()
-    assert page.seen == Said("One two", "Hm")
+    assert page.seen == TextSoFar("One two", "Hm")
     assert not page.has_gap

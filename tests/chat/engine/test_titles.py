@@ -16,15 +16,11 @@ from chat.services.conversations import update_conversation
 from chat.tasks import title_conversation
 from config.celery import app
 from tests.chat.conftest import Chat
+from tests.chat.engine.titling import titled
 from tests.chat.providers.spending import ask, limit
 from tests.fakes.scripted_model import Answer, chunk
 from tests.patience import PATIENCE, wait_until
 from tests.threads import Threads
-
-
-def titled(chat: Chat) -> bool:
-    """As the task does it."""
-    return title_conversation(str(chat.tenant.workspace.pk), str(chat.conversation.pk))
 
 
 def row(chat: Chat) -> Conversation:

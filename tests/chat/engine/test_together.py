@@ -146,15 +146,15 @@ def test_a_process_at_rest_asks_for_at_most_a_statement_a_second(chat: Chat) -> 
     """REL-311: its pages, the log's round and the look for turns that nobody works on, by how often each comes."""
     door = Door(chat.tenant.member, chat.tenant.workspace.slug, ip_address=None, session_key="k")
     asked: list[tuple[Door, list[UUID]]] = [(door, [chat.conversation.pk])] * PAGES
-    rounds.look(asked, rounds.Rights.ALL)
+    rounds.look(asked, rounds.RightsCheck.ALL)
 
     def price_of(work: Callable[[], object]) -> int:
         with counted() as price:
             work()
         return len(price.statements)
 
-    with_sessions = price_of(lambda: rounds.look(asked, rounds.Rights.ALL))
-    usual = price_of(lambda: rounds.look(asked, rounds.Rights.MEMBERSHIPS))
+    with_sessions = price_of(lambda: rounds.look(asked, rounds.RightsCheck.ALL))
+    usual = price_of(lambda: rounds.look(asked, rounds.RightsCheck.MEMBERSHIPS))
     assert (with_sessions, usual) == (3, 2)
     others = rounds.SESSIONS_EVERY - 1
     per_second = (
@@ -170,9 +170,9 @@ def test_a_look_at_events_alone_costs_a_statement(chat: Chat) -> None:
     door = Door(chat.tenant.member, chat.tenant.workspace.slug, ip_address=None, session_key="k")
     asked: list[tuple[Door, list[UUID]]] = [(door, [chat.conversation.pk])] * PAGES
     with counted() as price:
-        seen = rounds.look(asked, rounds.Rights.NONE)
+        seen = rounds.look(asked, rounds.RightsCheck.NONE)
     assert len(price.statements) == 1
     assert [one.newest for one in seen] == [{chat.conversation.pk: 0}] * PAGES
     foreign = Conversation.objects.across_workspaces().filter(pk=chat.conversation.pk)
     foreign.update(owner=chat.tenant.owner)
-    assert rounds.look(asked, rounds.Rights.NONE)[0].newest == {}
+    assert rounds.look(asked, rounds.RightsCheck.NONE)[0].newest == {}

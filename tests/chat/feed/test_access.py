@@ -18,9 +18,9 @@ from chat.values import Decision
 from tests.chat.conftest import Chat
 from workspaces.middleware import actor_for
 from workspaces.models import ApiToken, Membership
+from workspaces.people.browser_sessions import end_other_sessions
 from workspaces.people.services import remove_member
 from workspaces.people.tokens import issue_token
-from workspaces.people.visits import end_other_sessions
 
 
 def key_of(client: Client) -> str:

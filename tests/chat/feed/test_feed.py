@@ -15,8 +15,8 @@ from channels.db import database_sync_to_async as sync_to_async
 
 from chat.feed import streaming
 from chat.feed.access import may_follow
-from chat.feed.picture import Picture
-from chat.feed.progress import FeedEvent, Position, Told, tell
+from chat.feed.feed_state import FeedState
+from chat.feed.progress import FeedEvent, Position, ProgressCounts, tell
 from chat.feed.streaming import check_room, follow_turn
 from chat.services.approvals import decide
 from chat.values import Decision
@@ -72,12 +72,12 @@ def a_turn() -> list[tuple[str, Row]]:
     return story
 
 
-def picture_of(story: Iterable[tuple[str, Row]]) -> Picture:
-    picture = Picture()
-    picture.is_stale = False
+def feed_state_of(story: Iterable[tuple[str, Row]]) -> FeedState:
+    state = FeedState()
+    state.is_stale = False
     for table, row in story:
-        getattr(picture, table)[row["id"]] = row
-    return picture
+        getattr(state, table)[row["id"]] = row
+    return state
 
 
 def heard(events: Iterable[FeedEvent]) -> list[Any]:
@@ -100,11 +100,11 @@ def follow(
     """Look at the story after some of its changes; at times break off after any event and come back with its id."""
     position, events = Position(), []
     for seen in looks:
-        picture = picture_of(story[:seen])
+        state = feed_state_of(story[:seen])
         again = True
         while again:
             again = False
-            for event in tell(picture, TURN, position):
+            for event in tell(state, TURN, position):
                 events.append(event)
                 position = event.position
                 if dice.random() < 0.3:
@@ -136,7 +136,7 @@ def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice() -> None:
 
 def test_the_ids_that_are_given_are_understood() -> None:
     """REL-13: of every kind: with calls, with questions, with an error told, and at the end."""
-    calls = (Told(9), Told(3, 12), Told())
+    calls = (ProgressCounts(9), ProgressCounts(3, 12), ProgressCounts())
     for end in ("", "?", "!"):
         for told in ((), calls[:1], calls):
             position = Position(2, 7, 0xAB, told, end)
@@ -153,7 +153,7 @@ def test_an_id_that_is_none_of_ours_is_told_so(text: str) -> None:
     except InvalidInput:
         return
     assert str(position) == text.replace(",", "") or list(
-        tell(picture_of(a_turn()), TURN, position)
+        tell(feed_state_of(a_turn()), TURN, position)
     )
 
 

@@ -380,7 +380,7 @@ def test_few_bytes_of_a_chat_do_not_become_a_text_without_end(
     row = bring(acme, [own("named", attachments=[{}] * 20), own("more", attachments=[{}] * 21)])
     assert row.imported == 1
     assert "more than 20 files" in row.reasons[0]["reason"]
-    monkeypatch.setattr("chat.importing.own.LONGEST_CHAT", 1_000)
+    monkeypatch.setattr("chat.importing.trellis_json.LONGEST_CHAT", 1_000)
     assert "together" in bring(acme, [own("long", tool_calls=[{}] * 20)]).reasons[0]["reason"]
 
 
@@ -461,7 +461,7 @@ def _whole(value: Any) -> Any:
 def test_many_escapes_take_no_time_and_no_memory() -> None:
     """SEC-645: a text of nothing but them ends where any text is too long."""
     for text in (b'["' + b"\\" * 12_000_000, b'["' + rb"\ud800" * 2_000_000):
-        with pytest.raises(streaming.TooLong):
+        with pytest.raises(streaming.ValueTooLong):
             list(streaming.values_in(io.BytesIO(text)))
 
 

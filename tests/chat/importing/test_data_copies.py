@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import io
 import json
 import random
-import tempfile
-import zipfile
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
 import pytest
-from django.core.files.base import ContentFile
 from django.db import connection
 from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from audit.models import AuditEntry, Notice
+from audit.models import Notice
 from chat.artifacts import storage
-from chat.artifacts.cleaning_up import sweep
 from chat.artifacts.services import add_version, create_artifact
 from chat.artifacts.storage import artifact_storage
-from chat.importing import packed, streaming
-from chat.importing.reading import Unreadable
 from chat.models import (
     ArtifactVersion,
     Attachment,
-    Bud,
-    ChatImport,
     Conversation,
     DataCopy,
     DataCopyPart,
@@ -46,78 +36,19 @@ from chat.services.copy_making import make_due
 from chat.services.data_copies import (
     cancel_copy,
     erase_copy,
-    erase_old,
-    record_download,
-    request_copy,
 )
-from chat.services.import_reading import read_due
-from chat.services.imports import start_import
-from chat.services.person_jobs import FORGOTTEN_DAYS
 from chat.values import ArtifactOrigin
-from tests.factories import Tenant, TwoTenants, make_tenant
-from tests.memory import memory_of
+from tests.chat.importing.copies import a_chat, ask, bring, bud_of, make, opened, parts_of, say
+from tests.factories import Tenant, make_tenant
 from workspaces.database import database_now
-from workspaces.errors import Conflict, InvalidInput, PermissionDenied
-from workspaces.models import Membership
-from workspaces.people.services import remove_member
+from workspaces.errors import Conflict
 
 SECRET = "sk-proj-" + "a1B2c3D4" * 6
-BEGAN = datetime(2024, 3, 1, 9, 30, tzinfo=UTC)
-
-
-@pytest.fixture
-def acme(db: None) -> Tenant:
-    return make_tenant("acme")
 
 
 @pytest.fixture
 def beech(db: None) -> Tenant:
     return make_tenant("beech")
-
-
-def bud_of(tenant: Tenant, **values: Any) -> Bud:
-    rows = Bud.objects.for_workspace(tenant.workspace)
-    slug = values.setdefault("slug", "bud")
-    made: Bud | None = rows.filter(slug=slug).first()
-    return made or Bud.objects.create(workspace=tenant.workspace, name="Bud", **values)
-
-
-def say(chat: Conversation, text: str, parent: Message | None, minute: int) -> Message:
-    """A message of a branch, as if it had been said then."""
-    role = "user" if parent is None or parent.role == "assistant" else "assistant"
-    message = Message.objects.create(
-        workspace_id=chat.workspace_id,
-        conversation=chat,
-        parent=parent,
-        role=role,
-        text=text,
-        status="complete",
-        order_key=minute,
-    )
-    at = BEGAN + timedelta(minutes=minute)
-    Message.objects.for_workspace(chat.workspace_id).filter(pk=message.pk).update(created_at=at)
-    return message
-
-
-def a_chat(tenant: Tenant, title: str = "Radish planning", **values: Any) -> Conversation:
-    """A chat with two answers to its question, of which the first is shown, and a second question below it."""
-    chat = Conversation.objects.create(
-        workspace=tenant.workspace,
-        owner=tenant.member,
-        bud=bud_of(tenant),
-        title=title,
-        title_source="person",
-        **values,
-    )
-    asked = say(chat, f"When do I sow? {title}", None, 1)
-    answer = say(chat, "In April.", asked, 2)
-    say(chat, "In July.", asked, 3)
-    leaf = say(chat, "And turnips?", answer, 4)
-    Conversation.objects.for_workspace(tenant.workspace).filter(pk=chat.pk).update(
-        leaf=leaf, created_at=BEGAN, last_message_at=BEGAN + timedelta(minutes=4)
-    )
-    chat.refresh_from_db()
-    return chat
 
 
 def with_file(tenant: Tenant, chat: Conversation) -> ArtifactVersion:
@@ -147,53 +78,8 @@ def with_file(tenant: Tenant, chat: Conversation) -> ArtifactVersion:
     return saved.version
 
 
-def ask(tenant: Tenant, **values: Any) -> DataCopy:
-    return request_copy(
-        workspace=tenant.workspace,
-        owner=tenant.member,
-        actor=tenant.actor("member"),
-        **values,
-    )
-
-
-def make(tenant: Tenant, **values: Any) -> DataCopy:
-    """Ask for a copy, and make it to its end."""
-    row = ask(tenant, **values)
-    make_due(600)
-    row.refresh_from_db()
-    return row
-
-
-def parts_of(row: DataCopy) -> list[DataCopyPart]:
-    return list(DataCopyPart.objects.for_workspace(row.workspace_id).filter(copy=row))
-
-
-def opened(row: DataCopy) -> dict[str, bytes]:
-    """All that is in its ZIPs."""
-    found: dict[str, bytes] = {}
-    for part in parts_of(row):
-        with zipfile.ZipFile(io.BytesIO(storage.read(part.path))) as opened_part:
-            assert opened_part.testzip() is None
-            found |= {one: opened_part.read(one) for one in opened_part.namelist()}
-    return found
-
-
 def chats_in(files: Mapping[str, bytes]) -> list[dict[str, Any]]:
     return [json.loads(files[name]) for name in sorted(files) if name.endswith("/chat.json")]
-
-
-def bring(tenant: Tenant, content: bytes) -> ChatImport:
-    row = start_import(
-        workspace=tenant.workspace,
-        owner=tenant.member,
-        bud=bud_of(tenant),
-        name="copy.zip",
-        file=ContentFile(content),
-        actor=tenant.actor("member"),
-    )
-    read_due(600)
-    row.refresh_from_db()
-    return row
 
 
 def same(files: Mapping[str, bytes]) -> list[Any]:
@@ -294,7 +180,7 @@ def test_a_copy_holds_what_is_the_persons_and_nothing_of_others(acme: Tenant) ->
 
 def test_a_copy_holds_no_secret(acme: Tenant) -> None:
     """SEC-510, SEC-539: neither what looks like one in a text, nor tokens, links and keys that are stored."""
-    from chat.models import Audience
+    from chat.models import ShareAudience
     from chat.services.sharing import ShareChoice, link_of, share_conversation
     from mcp_servers.models import (
         ClientSignIn,
@@ -318,7 +204,7 @@ def test_a_copy_holds_no_secret(acme: Tenant) -> None:
     )
     shared = share_conversation(
         conversation=chat,
-        choice=ShareChoice(audience=Audience.WORKSPACE),
+        choice=ShareChoice(audience=ShareAudience.WORKSPACE),
         actor=acme.actor("member"),
     )
     server = McpServer.objects.create(
@@ -558,144 +444,6 @@ def test_a_file_that_is_gone_is_named_and_keeps_nothing_else(acme: Tenant) -> No
     assert row.missing == [{"chat": "Radish planning", "file": "plan.md"}]
 
 
-def test_a_ready_copy_is_told_kept_for_days_and_erased(acme: Tenant, settings: Settings) -> None:
-    """REL-1071: a line in the bell, the sweep that erases it, and no content that nobody names."""
-    a_chat(acme)
-    row = make(acme)
-    notice = Notice.objects.for_workspace(acme.workspace).get()
-    assert (notice.title, notice.url) == (
-        "Your copy of your data is ready",
-        "/w/acme/your-data/",
-    )
-    days = settings.TRELLIS.data_copy_days
-    assert row.finished_at is not None
-    assert row.expires_at == row.finished_at + timedelta(days=days)
-    assert erase_old() == 0
-    path = parts_of(row)[0].path
-    DataCopy.objects.for_workspace(acme.workspace).update(expires_at=database_now())
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        assert erase_old() == 1
-    row = DataCopy.objects.for_workspace(acme.workspace).get()
-    assert (row.status, row.expires_at) == ("erased", None)
-    assert not artifact_storage().exists(path)
-    DataCopy.objects.for_workspace(acme.workspace).update(
-        updated_at=database_now() - timedelta(days=FORGOTTEN_DAYS + 1)
-    )
-    erase_old()
-    assert not DataCopy.objects.for_workspace(acme.workspace).exists()
-
-
-def test_contents_of_copies_are_no_orphans(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """REL-1071: the sweep of contents leaves a copy alone as long as its row is there."""
-    a_chat(acme)
-    row = make(acme)
-    monkeypatch.setattr("chat.artifacts.cleaning_up.ORPHAN_HOURS", -1)
-    path = parts_of(row)[0].path
-    sweep()
-    assert artifact_storage().exists(path)
-    DataCopy.objects.for_workspace(acme.workspace).delete()
-    sweep()
-    assert not artifact_storage().exists(path)
-
-
-def test_each_step_is_in_the_log_without_words(acme: Tenant) -> None:
-    """SEC-512: who asked, that it was made, downloaded and erased, with counts."""
-    a_chat(acme)
-    row = make(acme)
-    client = acme.client("member")
-    client.get(f"/w/acme/your-data/{row.pk}/1/")
-    erase_copy(row=row, actor=acme.actor("member"))
-    entries = AuditEntry.objects.for_workspace(acme.workspace).filter(
-        action__startswith="data_copy."
-    )
-    assert [one.action for one in entries.order_by("created_at")] == [
-        "data_copy.requested",
-        "data_copy.finished",
-        "data_copy.downloaded",
-        "data_copy.erased",
-    ]
-    for one in entries:
-        assert one.actor_label == acme.member.email
-        assert "Radish" not in str(one.details)
-
-
-def test_only_the_person_can_download_a_copy(two_workspaces: TwoTenants) -> None:
-    """SEC-511: no administrator, owner, superuser or other tenant, by page or REST, and not its parts by number."""
-    mine, other = two_workspaces.a, two_workspaces.b
-    a_chat(mine)
-    row = make(mine)
-    page = f"/w/{mine.workspace.slug}/your-data/"
-    part = f"{page}{row.pk}/1/"
-    for role in ("admin", "owner", "auditor"):
-        client = mine.client(role)
-        assert client.get(part).status_code == 404
-        assert client.post(f"{page}{row.pk}/erase/").status_code == 404
-        assert str(row.pk) not in client.get(page).content.decode()
-    assert other.client("member").get(part).status_code in (403, 404)
-    mine.admin.is_superuser = True
-    mine.admin.save()
-    assert mine.client("admin").get(part).status_code == 404
-    with pytest.raises(PermissionDenied):
-        record_download(part=parts_of(row)[0], actor=mine.actor("admin"))
-    with pytest.raises(PermissionDenied):
-        erase_copy(row=row, actor=mine.actor("owner"))
-    with pytest.raises(PermissionDenied):
-        request_copy(workspace=mine.workspace, owner=mine.member, actor=mine.actor("admin"))
-    given = mine.client("member").get(part)
-    assert given.status_code == 200
-    assert "no-store" in given["Cache-Control"]
-    assert mine.client("member").get(f"{page}{row.pk}/2/").status_code == 404
-
-
-def test_a_download_goes_on_where_it_stopped(acme: Tenant) -> None:
-    """REL-1074: by ranges, which give the same bytes."""
-    a_chat(acme)
-    row = make(acme)
-    (part,) = parts_of(row)
-    url = f"/w/acme/your-data/{row.pk}/1/"
-    client = acme.client("member")
-    whole = b"".join(client.get(url))
-    assert whole == storage.read(part.path)
-    assert client.head(url)["Content-Length"] == str(part.size)
-    rest = client.get(url, headers={"range": "bytes=100-"})
-    assert rest.status_code == 206
-    assert rest["Content-Range"] == f"bytes 100-{part.size - 1}/{part.size}"
-    assert b"".join(rest) == whole[100:]
-    assert client.get(url, headers={"range": f"bytes={part.size}-"}).status_code == 416
-
-
-def test_leaving_and_suspension_erase_copies(acme: Tenant) -> None:
-    """SEC-513: what is ready is erased, and what is being made is not made."""
-    from workspaces.people.suspending import suspend_member
-
-    a_chat(acme)
-    for end in (suspend_member, remove_member):
-        row = make(acme)
-        path = parts_of(row)[0].path
-        later = ask(acme)
-        membership = Membership.objects.for_workspace(acme.workspace).get(user=acme.member)
-        with TestCase.captureOnCommitCallbacks(execute=True):
-            end(membership=membership, actor=acme.actor("owner"))
-        row.refresh_from_db()
-        later.refresh_from_db()
-        assert (row.status, later.status) == ("erased", "cancelled")
-        assert not artifact_storage().exists(path)
-        assert make_due() == 0
-        Membership.objects.also_suspended(acme.workspace.pk).filter(user=acme.member).update(
-            suspended_at=None
-        )
-
-
-def test_deleting_the_person_erases_their_copies(acme: Tenant) -> None:
-    """SEC-513: the rows go with the person, and the sweep removes what no row names."""
-    a_chat(acme)
-    kept = parts_of(make(acme))[0].path
-    acme.member.delete()
-    with patch("chat.artifacts.cleaning_up.ORPHAN_HOURS", -1):
-        sweep()
-    assert not artifact_storage().exists(kept)
-
-
 def test_a_long_chat_is_read_some_messages_at_a_time(
     acme: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -733,152 +481,3 @@ def test_only_imports_may_be_as_large_as_copies(settings: Settings) -> None:
         assert most_bytes_of(path) > 90_000_000
     for path in ("/", "/w/demo/", "/api/chat-imports/1/remove/", "/x/w/demo/chat-imports/"):
         assert most_bytes_of(path) < 11_000_000
-
-
-def test_the_page_and_rest_tell_how_far_it_is(acme: Tenant) -> None:
-    """REL-1074: nothing yet, being made, ready with its parts; and what is wrong."""
-    client, page = acme.client("member"), "/w/acme/your-data/"
-    assert "You have not asked for a copy yet." in client.get(page).content.decode()
-    a_chat(acme)
-    assert client.post(page).status_code == 302
-    shown = client.get(page).content.decode()
-    assert "Waiting to be made." in shown
-    assert "A copy of your data is being made" in client.post(page, follow=True).content.decode()
-    row = DataCopy.objects.for_workspace(acme.workspace).get()
-    header = {"x-workspace": "acme"}
-    told = client.get("/api/data-copies/", headers=header).json()["results"][0]
-    assert (told["status"], told["parts"]) == ("queued", [])
-    make_due(600)
-    told = client.get(f"/api/data-copies/{row.pk}/", headers=header).json()
-    assert (told["status"], told["position"], told["parts"][0]["number"]) == ("ready", 1, 1)
-    given = client.get(f"/api/data-copies/{row.pk}/parts/1/", headers=header)
-    assert given.status_code == 200, given.content
-    assert b"".join(given)[:2] == b"PK"
-    assert "Download (" in client.get(page).content.decode()
-    assert client.post(f"/api/data-copies/{row.pk}/erase/", headers=header).status_code == 200
-    assert client.post(f"/api/data-copies/{row.pk}/cancel/", headers=header).status_code == 409
-
-
-def test_a_hostile_copy_is_read_within_bounds(acme: Tenant, settings: Settings) -> None:
-    """SEC-514: what a ZIP says of itself is not believed, and one faulty chat keeps no other."""
-    a_chat(acme)
-    row = make(acme)
-    good = opened(row)
-    name = next(one for one in good if one.endswith("/chat.json"))
-    chat = json.loads(good[name])
-    chat["id"] = "elsewhere"
-    files = {
-        "trellis.json": good["trellis.json"],
-        "chats/a/chat.json": json.dumps(chat).encode(),
-        "chats/b/chat.json": b"{",
-        "chats/c/chat.json": b"[" * 100_000,
-        "chats/d/chat.json": json.dumps({**chat, "id": "d", "messages": 7}).encode(),
-        "chats/e/chat.json": json.dumps(
-            {
-                **chat,
-                "id": "e",
-                "folder": {"name": ["x"], "colour": 7},
-                "files": [
-                    {
-                        "id": "f",
-                        "name": "../../x",
-                        "versions": [{"number": True, "path": "trellis.json"}],
-                    },
-                    {
-                        "id": "g",
-                        "name": "../../y",
-                        "versions": [{"number": 1, "path": "trellis.json"}],
-                    },
-                    {
-                        "id": "h",
-                        "name": "z",
-                        "versions": [{"number": 10**9, "path": "trellis.json"}],
-                    },
-                ],
-            }
-        ).encode(),
-    }
-    row_of_import = bring(acme, zipped(files))
-    assert (row_of_import.status, row_of_import.imported, row_of_import.left_out) == ("done", 2, 3)
-    made = ArtifactVersion.objects.for_workspace(acme.workspace).get()
-    assert made.artifact.name == "y"
-    settings.TRELLIS = settings.TRELLIS.model_copy(
-        update={"artifact_max_bytes": 65_536, "import_max_bytes": 1_048_576}
-    )
-    noise = {"noise.bin": bytes(range(256)) * 400}
-    with pytest.raises(InvalidInput) as refused:
-        bring(acme, zipped({**noise, "conversations.json": b"[]"}, pack=False))
-    assert "Only a copy of your data" in str(refused.value.fields)
-    assert bring(acme, zipped({**noise, **files}, pack=False)).imported == 0
-    with pytest.raises(InvalidInput):
-        bring(acme, b"PK" + b"x" * 1_100_000)
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_copy_is_not_unpacked_without_a_limit(acme: Tenant, method: int) -> None:
-    """SEC-620: neither its manifest nor a chat in it."""
-    manifest = json.dumps({"format": packed.FORMAT}).encode()
-    spaces = b" " * 50_000_000
-    bomb = zipped({packed.MANIFEST: manifest + spaces}, method=method)
-    assert len(bomb) < 20_000
-    assert memory_of(partial(packed.is_copy, io.BytesIO(bomb)))[0] < 5_000_000
-    mixed = io.BytesIO(zipped({packed.MANIFEST: manifest}))
-    with zipfile.ZipFile(mixed, "a", method) as grown:
-        grown.writestr("chats/a/chat.json", b"{}" + spaces)
-    copy = packed.PackedCopy(mixed)
-    entry = copy._entries["chats/a/chat.json"]
-    entry.file_size = 100
-    assert memory_of(partial(list, copy.chats()))[0] < 5_000_000
-    assert [one.fault for one in copy.chats()] == ["It is damaged in the ZIP."]
-    assert copy.content_of("chats/a/chat.json", 1000) is None
-
-
-def test_a_chat_of_a_copy_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SEC-645: what is more than that is left out, and keeps no other."""
-    monkeypatch.setattr(streaming, "MOST_CHAT_MEMORY", 1_000_000)
-    manifest = json.dumps({"format": packed.FORMAT}).encode()
-    swollen = b'{"title": "Swollen", "bud": "a", "messages": [' + b"[]," * 1_000_000 + b"[]]}"
-    few = b'{"bud": "a", "messages": []}'
-    content = zipped(
-        {packed.MANIFEST: manifest, "chats/a/chat.json": swollen, "chats/b/chat.json": few}
-    )
-    copy = packed.PackedCopy(io.BytesIO(content))
-    peak, found = memory_of(lambda: [list(copy.skim()), list(copy.chats())])
-    assert peak < 30_000_000
-    assert [one.fault for one in found[0]] == ["", ""]
-    assert [(one.title, one.fault) for one in found[1]] == [
-        ("Swollen", "It takes more than 200 MB of memory."),
-        ("", ""),
-    ]
-
-
-def test_a_copy_whose_places_lie_before_its_beginning_is_none() -> None:
-    """SEC-514: on a disk nobody can go there."""
-    content = bytearray(zipped({packed.MANIFEST: b"{}"}))
-    end = content.rfind(b"PK\x05\x06")
-    told = int.from_bytes(content[end + 16 : end + 20], "little")
-    content[end + 16 : end + 20] = (told + 100).to_bytes(4, "little")
-    with tempfile.TemporaryFile() as file:
-        file.write(content)
-        assert not packed.is_copy(file)
-
-
-def test_a_copy_that_lists_too_many_files_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SEC-620: they are counted before Python makes an object of each."""
-    monkeypatch.setattr(packed, "MOST_ENTRIES", 10)
-    file = io.BytesIO(zipped({f"{number}.txt": b"" for number in range(11)}))
-    with pytest.raises(Unreadable, match="too many files"):
-        packed.PackedCopy(file)
-    few = io.BytesIO(zipped({f"{number}.txt": b"" for number in range(10)}))
-    assert not list(packed.PackedCopy(few).chats())
-
-
-def zipped(
-    files: Mapping[str, bytes], *, pack: bool = True, method: int = zipfile.ZIP_DEFLATED
-) -> bytes:
-    kept = io.BytesIO()
-    method = method if pack else zipfile.ZIP_STORED
-    with zipfile.ZipFile(kept, "w", method) as written:
-        for name, content in files.items():
-            written.writestr(name, content)
-    return kept.getvalue()

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from chat.models import (
-    Audience,
     Bud,
     Conversation,
+    ShareAudience,
 )
 from tests.chat.services.shared_chats import (
     allow_links,
@@ -116,7 +116,7 @@ def test_a_public_link_of_another_workspace_is_read_on_its_page_alone(
     """SEC-470: a program works in one workspace."""
     tenant, other = two_workspaces.a, two_workspaces.b
     allow_links(tenant, True)
-    shared = share(tenant, make_conversation(tenant, make_bud(tenant)), Audience.LINK)
+    shared = share(tenant, make_conversation(tenant, make_bud(tenant)), ShareAudience.LINK)
     assert page(shared, other.client()).status_code == 200
     Api(other, "member")("get", f"shared-chats/{token_of(shared)}/", status=404)
 

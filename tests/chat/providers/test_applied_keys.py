@@ -13,7 +13,13 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from chat.models import ModelProvider
-from config.workspace_files import KeysUntested, Place, apply_file, providers, write_workspace
+from config.workspace_files import (
+    KeysUntested,
+    WorkspaceTarget,
+    apply_file,
+    providers,
+    write_workspace,
+)
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import ScriptedModel
 from tests.patience import PATIENCE, wait_until
@@ -25,10 +31,10 @@ GOOD, BAD = "sk-good-canary-0123456789", "sk-bad-canary-0123456789"
 
 
 @pytest.fixture
-def place(chat: Chat) -> Place:
+def place(chat: Chat) -> WorkspaceTarget:
     """The chat's workspace; its model takes the good key alone."""
     chat.model.keys = {GOOD}
-    return Place(chat.tenant.workspace, chat.tenant.actor("owner"))
+    return WorkspaceTarget(chat.tenant.workspace, chat.tenant.actor("owner"))
 
 
 def document(chat: Chat, key: str, name: str = "New", **more: Any) -> dict[str, Any]:
@@ -36,7 +42,9 @@ def document(chat: Chat, key: str, name: str = "New", **more: Any) -> dict[str, 
     return {"rules": {"approves_new_tools": True}, "providers": [{**provider, **more}]}
 
 
-def test_a_key_that_works_is_stored_and_not_tested_again(chat: Chat, place: Place) -> None:
+def test_a_key_that_works_is_stored_and_not_tested_again(
+    chat: Chat, place: WorkspaceTarget
+) -> None:
     """REL-836: the model is asked for one word; the same file is without effect the second time."""
     chat.model.say("Yes.")
     assert "New" in apply_file(place, document(chat, GOOD)).diff
@@ -54,7 +62,7 @@ def test_a_key_that_works_is_stored_and_not_tested_again(chat: Chat, place: Plac
 
 @pytest.mark.parametrize("is_dry_run", [False, True])
 def test_a_refused_key_is_told_at_its_place_and_nothing_is_applied(
-    chat: Chat, place: Place, is_dry_run: bool
+    chat: Chat, place: WorkspaceTarget, is_dry_run: bool
 ) -> None:
     """REL-836: also of a provider that exists; the old key stays, and no rule of the file holds."""
     chat.model.say("never said")
@@ -78,7 +86,7 @@ def test_a_refused_key_is_told_at_its_place_and_nothing_is_applied(
 
 
 def test_a_key_that_cannot_be_tested_is_stored_on_request_alone(
-    chat: Chat, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    chat: Chat, place: WorkspaceTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-836: over REST, in the terminal and on the page; a note says that it is untested."""
     away = ScriptedModel()
@@ -110,7 +118,7 @@ def test_a_key_that_cannot_be_tested_is_stored_on_request_alone(
 
 
 def test_tests_of_keys_end_in_time(
-    chat: Chat, place: Place, monkeypatch: pytest.MonkeyPatch
+    chat: Chat, place: WorkspaceTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-836: what was not tested by then is told so, and nothing is applied."""
     monkeypatch.setattr(providers, "KEYS_SECONDS", -1.0)
@@ -122,7 +130,7 @@ def test_tests_of_keys_end_in_time(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_key_is_stored_for_no_address_at_which_it_was_not_tested(
-    chat: Chat, place: Place
+    chat: Chat, place: WorkspaceTarget
 ) -> None:
     """REL-837: a file masks what is secret in an address, and somebody changes that part during the test."""
     own = chat.bud.provider

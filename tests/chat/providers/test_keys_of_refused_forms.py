@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from chat.models import Bud, ModelProvider, Offer
+from chat.models import Bud, ModelProvider, OfferedModels
 from tests.chat.conftest import Chat
 from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import row_of, share
@@ -67,7 +67,7 @@ def test_a_question_before_saving_asks_for_the_key_again(chat: Chat, superuser: 
         "name": "Shared",
         "base_url": shared.base_url,
         "default_model": "m",
-        "offer": Offer.DEFAULT.value,
+        "offer": OfferedModels.DEFAULT.value,
         "chosen_models": "",
         "api_key": KEY,
     }

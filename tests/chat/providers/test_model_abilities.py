@@ -11,7 +11,7 @@ from audit.models import AuditEntry
 from chat.models import ModelProvider, ProviderModel
 from chat.services.provider_check import check_provider, keep_facts
 from tests.chat.conftest import Chat
-from tests.chat.engine.test_asking import FENCED, answers, set_bud
+from tests.chat.engine.asking import FENCED, answers, set_bud
 from tests.fakes.scripted_model import DONE, Answer, chunk
 
 

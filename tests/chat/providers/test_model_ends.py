@@ -8,7 +8,7 @@ import pytest
 
 from chat.models import Bud, ModelProvider
 from chat.providers.model_ends import end_of
-from chat.services.changed_models import ending, used_models
+from chat.services.changed_models import ending_models, used_models
 from chat.services.models import models_of
 from chat.services.shared_providers import withdraw_provider
 from tests.chat.providers.platform_owner import owns
@@ -62,7 +62,7 @@ def test_the_dashboard_tells_of_models_that_buds_use(
     tenant: Tenant, provider: ModelProvider
 ) -> None:
     """REL-980: their own and their provider's default one; not those of buds that nobody can use any more."""
-    assert ending(used_models(tenant.workspace.pk)) == []
+    assert ending_models(used_models(tenant.workspace.pk)) == []
     client = tenant.client("admin")
     assert "Models that end" not in client.get("/admin/").content.decode()
 
@@ -81,7 +81,7 @@ def test_the_dashboard_tells_of_models_that_buds_use(
     add("stays", "gpt-6.2-sol")
     add("gone", "gpt-4o", is_archived=True)
     day = date(2026, 12, 11)
-    assert ending(used_models(tenant.workspace.pk)) == [("gpt-5-mini", day), ("o3", day)]
+    assert ending_models(used_models(tenant.workspace.pk)) == [("gpt-5-mini", day), ("o3", day)]
     page = client.get("/admin/").content.decode()
     assert "Models that end" in page
     assert "gpt-5-mini (11 Dec 2026), o3 (11 Dec 2026)" in page
@@ -96,6 +96,6 @@ def test_models_of_what_the_platform_shares_end_too(tenant: Tenant, superuser: U
     Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud", provider=row)
     [choice] = [one for one in models_of(tenant.workspace.pk) if one.provider_id == row.pk]
     assert choice.ends_on == date(2026, 12, 11)
-    assert ending(used_models(tenant.workspace.pk)) == [("gpt-5-mini", choice.ends_on)]
+    assert ending_models(used_models(tenant.workspace.pk)) == [("gpt-5-mini", choice.ends_on)]
     withdraw_provider(shared=shared, workspace=tenant.workspace, actor=owner)
-    assert ending(used_models(tenant.workspace.pk)) == []
+    assert ending_models(used_models(tenant.workspace.pk)) == []

@@ -23,9 +23,9 @@ from chat.models.provider_lists import ENVIRONMENTS, MOST_CHANGES, MOST_NAMES
 from chat.providers.choosing import platform_provider
 from chat.providers.known_lists import digest_of
 from chat.providers.list_changes import changes_after, first_changes
-from chat.providers.listing import ListedModel, Listing
+from chat.providers.listing import ListedModel, ModelListing
 from chat.services import model_list_updates
-from chat.services.changed_models import ending, gone, used_models
+from chat.services.changed_models import ending_models, gone_models, used_models
 from chat.services.model_list_updates import look_at_lists
 from chat.services.models import models_of
 from chat.services.parts_of_shared import PartDraft, change_part
@@ -45,9 +45,9 @@ from workspaces.models import User
 TODAY = date(2026, 11, 24)
 
 
-def listing(*names: str, left_out: int = 0, **ends: date) -> Listing:
+def listing(*names: str, left_out: int = 0, **ends: date) -> ModelListing:
     models = [ListedModel(name=name, ends_on=ends.get(name)) for name in names]
-    return Listing(models=tuple(models), left_out=left_out, took_ms=1)
+    return ModelListing(models=tuple(models), left_out=left_out, took_ms=1)
 
 
 @pytest.fixture
@@ -250,7 +250,7 @@ def test_admins_read_which_buds_use_a_model_that_is_gone(
         bud.provider, bud.model, bud.is_archived = provider, chosen, name == "four"
         bud.save()
     seen_gone(provider, "big", "unused")
-    [told] = gone(used_models(tenant.workspace.pk))
+    [told] = gone_models(used_models(tenant.workspace.pk))
     assert (told.name, told.buds, told.gone_since) == ("big", 2, TODAY)
     client = tenant.client("admin")
     sentence = "big has been missing in the list of Own since 24 Nov 2026: 2 buds use it."
@@ -318,7 +318,7 @@ def test_an_end_that_a_list_tells_comes_before_the_shipped_one(
     seen_gone(provider, **{"gpt-5-mini": "2027-01-02"})
     soon = [one for one in used_models(tenant.workspace.pk) if one.name == "gpt-5-mini"]
     assert [one.ends_on for one in soon] == [date(2027, 1, 2)]
-    assert ending(soon) == [("gpt-5-mini", date(2027, 1, 2))]
+    assert ending_models(soon) == [("gpt-5-mini", date(2027, 1, 2))]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -369,7 +369,7 @@ def test_the_environments_provider_is_asked_too(
     model.models = {"data": [{"id": "n"}]}
     assert look_at_lists() == 1
     assert SharedProviderList.objects.get().pk == ENVIRONMENTS
-    [told] = gone(used_models(tenant.workspace.pk))
+    [told] = gone_models(used_models(tenant.workspace.pk))
     assert (told.provider_id, told.name) == (None, "m")
     first = tenant.client("admin").get("/admin/").content.decode()
     assert "m has been missing in the list of Platform" in first

@@ -14,7 +14,7 @@ from chat.models import (
     Conversation,
     ModelProvider,
     ModelRequest,
-    Offer,
+    OfferedModels,
     ProviderModel,
     SharedProvider,
 )
@@ -28,20 +28,19 @@ from chat.services.models import choose_model, find_compared, models_of
 from chat.services.parts_of_shared import MOST_CHOSEN, PartDraft, change_part
 from chat.services.provider_check import choose_embedding_model
 from chat.services.providers import ProviderDraft, change_provider
+from chat.services.removed_model_uses import RemovedModelUses, would_be_taken, would_be_taken_from
 from chat.services.shared_providers import (
     change_shared_provider,
     delete_shared_provider,
     give_provider,
     withdraw_provider,
 )
-from chat.services.taken_models import TakenAway, would_be_taken, would_be_taken_from
 from chat.values import TurnStatus
-from config.workspace_files import Place, apply_file, write_workspace
+from config.workspace_files import WorkspaceTarget, apply_file, write_workspace
 from mcp_servers.models import InputRequest, McpServer
 from tests.chat.conftest import Chat
 from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import changes_in, draft, row_of, share
-from tests.chat.providers.test_shared_providers import shared
 from tests.chat.providers.usage import ask, make_bud
 from tests.chat.providers.workspace_side import api, edit_page, filled
 from tests.factories import Tenant, TwoTenants
@@ -50,8 +49,7 @@ from workspaces.errors import InvalidInput, NotFound, PermissionDenied
 from workspaces.models import User
 from workspaces.yaml_text import read_yaml
 
-__all__ = ["shared"]
-NOBODY = TakenAway(models=(), workspaces=0, buds=0, chats=0, searches=0)
+NOBODY = RemovedModelUses(models=(), workspaces=0, buds=0, chats=0, searches=0)
 
 
 @pytest.fixture
@@ -68,7 +66,7 @@ def root(superuser: User) -> Client:
 
 def chosen(*names: str, **changes: Any) -> Any:
     """A draft that offers these models."""
-    return draft(offer=Offer.CHOSEN.value, chosen_models=names, **changes)
+    return draft(offer=OfferedModels.CHOSEN.value, chosen_models=names, **changes)
 
 
 def know(tenant: Tenant, *names: str) -> None:
@@ -102,7 +100,7 @@ def test_a_workspace_sees_only_the_models_that_the_owner_offers(
     for tenant in (a, b):
         know(tenant, "big", "small")
     assert offered_in(a) == ["big", "m", "small"]
-    default = draft(offer=Offer.DEFAULT.value)
+    default = draft(offer=OfferedModels.DEFAULT.value)
     shared = change_shared_provider(shared=shared, draft=default, actor=owner)
     assert (offered_in(a), offered_in(b)) == (["m"], ["m"])
     only_small = PartDraft(has_own_offer=True, offered_models=["small"])
@@ -210,7 +208,9 @@ def test_no_road_leads_to_a_model_that_is_not_offered(tenant: Tenant, owner: Act
     changed = api(tenant, "PATCH", f"{row.pk}/", default_model="secret-one")
     assert (changed.status_code, changed.json()["errors"][0]["attr"]) == (422, "default_model")
     assert api(tenant, "GET", f"{row.pk}/").json()["offered_models"] == ["other"]
-    assert "secret-one:" not in write_workspace(Place(tenant.workspace, tenant.actor("owner")))
+    assert "secret-one:" not in write_workspace(
+        WorkspaceTarget(tenant.workspace, tenant.actor("owner"))
+    )
 
 
 @pytest.mark.django_db
@@ -351,22 +351,22 @@ def test_the_owner_learns_what_would_get_no_answers(
     chats = Conversation.objects.for_workspace(a.workspace)
     chats.filter(pk=chats.get(bud__name="Plain").pk).update(chosen_model=picked)
 
-    def taken(**changes: Any) -> TakenAway:
+    def taken(**changes: Any) -> RemovedModelUses:
         return would_be_taken(shared=shared, draft=draft(**changes), actor=owner)
 
     assert taken() == NOBODY
-    both = TakenAway(models=("big",), workspaces=2, buds=2, chats=3, searches=0)
+    both = RemovedModelUses(models=("big",), workspaces=2, buds=2, chats=3, searches=0)
     with django_assert_max_num_queries(6):
-        assert taken(offer=Offer.DEFAULT.value) == both
-    assert taken(offer=Offer.CHOSEN.value, chosen_models=["m", "big"]) == NOBODY
-    assert taken(offer=Offer.DEFAULT.value, default_model="big").models == ()
+        assert taken(offer=OfferedModels.DEFAULT.value) == both
+    assert taken(offer=OfferedModels.CHOSEN.value, chosen_models=["m", "big"]) == NOBODY
+    assert taken(offer=OfferedModels.DEFAULT.value, default_model="big").models == ()
     own = PartDraft(has_own_offer=True, offered_models=["big"])
     found = would_be_taken_from(shared=shared, workspace=b.workspace, draft=own, actor=owner)
-    assert found == TakenAway(models=("m",), workspaces=1, buds=1, chats=1, searches=0)
+    assert found == RemovedModelUses(models=("m",), workspaces=1, buds=1, chats=1, searches=0)
     change_part(shared=shared, workspace=b.workspace, draft=own, actor=owner)
-    assert taken(offer=Offer.DEFAULT.value).workspaces == 1
+    assert taken(offer=OfferedModels.DEFAULT.value).workspaces == 1
     ModelProvider.objects.for_workspace(a.workspace).update(embedding_model="find")
-    assert taken(offer=Offer.CHOSEN.value, chosen_models=["m", "big"]).searches == 1
+    assert taken(offer=OfferedModels.CHOSEN.value, chosen_models=["m", "big"]).searches == 1
 
 
 @pytest.mark.django_db
@@ -541,7 +541,7 @@ def test_the_file_of_a_workspace_says_nothing_of_its_part(tenant: Tenant, owner:
     shared = share(owner, tenant)
     part = PartDraft(most_at_once=3)
     change_part(shared=shared, workspace=tenant.workspace, draft=part, actor=owner)
-    place = Place(tenant.workspace, tenant.actor("owner"))
+    place = WorkspaceTarget(tenant.workspace, tenant.actor("owner"))
     text = write_workspace(place)
     assert "most_at_once: 3" not in text
     apply_file(place, read_yaml(text.replace("default_model: m", "default_model: n")))

@@ -8,7 +8,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
-from chat.models import Bud, ModelProvider, SharedProvider, Withheld
+from chat.models import Bud, ModelProvider, SharedProvider, WithheldReason
 from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import (
     ADDRESS,
@@ -68,7 +68,7 @@ def test_a_provider_is_shared_tested_and_deleted(
     changed = root.patch(path, {"name": "Renamed"}).json()
     assert (changed["name"], changed["most_at_once"], changed["has_key"]) == ("Renamed", 5, True)
     assert root.post(f"{path}switch/", {"is_active": False}).json()["is_active"] is False
-    assert row_of(two_workspaces.a).withheld == Withheld.SWITCHED_OFF
+    assert row_of(two_workspaces.a).withheld == WithheldReason.SWITCHED_OFF
     assert root.post(f"{path}withdraw/", workspace).json()["workspaces"] == 0
     assert root.delete(path).status_code == 204
     assert root.get(path).status_code == 404

@@ -149,7 +149,7 @@ def test_nobody_waits_for_ever(
     assert turn.status == TurnStatus.FAILED
     assert turn.error_code == "provider_busy"
     assert "takes at most 1 request at once" in turn.error_message
-    assert limits.load_of(provider) == limits.Load(running=1, waiting=0, in_last_minute=1)
+    assert limits.load_of(provider) == limits.ProviderLoad(running=1, waiting=0, in_last_minute=1)
 
 
 def test_a_provider_that_is_deleted_meanwhile_is_told(provider: ModelProvider) -> None:

@@ -16,7 +16,7 @@ from chat.services.shared_providers import (
     switch_shared_provider,
     withdraw_provider,
 )
-from config.workspace_files import Place, apply_file, write_workspace
+from config.workspace_files import WorkspaceTarget, apply_file, write_workspace
 from tests.chat.conftest import Chat
 from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import (
@@ -25,7 +25,6 @@ from tests.chat.providers.sharing import (
     row_of,
     share,
 )
-from tests.chat.providers.test_shared_providers import shared
 from tests.chat.providers.usage import make_bud
 from tests.chat.providers.workspace_side import api, edit_page, filled
 from tests.factories import Tenant, TwoTenants
@@ -34,7 +33,6 @@ from workspaces.errors import InvalidInput
 from workspaces.models import User
 from workspaces.yaml_text import read_yaml
 
-__all__ = ["shared"]
 PRICED = "https://api.openai.com/v1"
 """An address whose published prices Trellis knows."""
 
@@ -212,7 +210,7 @@ def test_the_file_of_a_workspace_names_it(two_workspaces: TwoTenants, owner: Act
     bud = make_bud(a, "Notes")
     bud.provider = row_of(a)
     bud.save()
-    here, there = (Place(one.workspace, one.actor("owner")) for one in (a, b))
+    here, there = (WorkspaceTarget(one.workspace, one.actor("owner")) for one in (a, b))
     text = write_workspace(here)
     assert "shared-canary" not in text
     document: Any = read_yaml(text)

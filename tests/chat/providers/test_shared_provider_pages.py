@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from chat.models import ModelProvider, SharedProvider, Withheld
+from chat.models import ModelProvider, SharedProvider, WithheldReason
 from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import (
     KEY,
@@ -151,7 +151,7 @@ def test_workspaces_are_found_by_name_and_told_what_a_withdrawal_stops(
     assert "may use “Shared” now" in answer.content.decode()
     assert row_of(b).answers
     root.post(f"{page_of(shared)}withdraw/", {"workspace": a.workspace.pk})
-    assert row_of(a).withheld == Withheld.WITHDRAWN
+    assert row_of(a).withheld == WithheldReason.WITHDRAWN
     for text in ("", "nothing", str(shared.pk)):
         unknown = root.post(f"{page_of(shared)}give/", {"workspace": text})
         assert unknown.status_code == 404
@@ -164,7 +164,7 @@ def test_it_is_switched_and_deleted(two_workspaces: TwoTenants, root: Client, ow
     shared = share(owner, two_workspaces.a)
     told = root.post(f"{page_of(shared)}off/", follow=True).content.decode()
     assert "“Shared” is off." in told
-    assert row_of(two_workspaces.a).withheld == Withheld.SWITCHED_OFF
+    assert row_of(two_workspaces.a).withheld == WithheldReason.SWITCHED_OFF
     assert "“Shared” is on." in root.post(f"{page_of(shared)}on/", follow=True).content.decode()
     gone = root.post(f"{page_of(shared)}delete/", follow=True)
     assert gone.redirect_chain == [(URL, 302)]

@@ -20,7 +20,7 @@ from chat.models import (
     ModelRequest,
     ProviderModel,
     SharedProvider,
-    Withheld,
+    WithheldReason,
 )
 from chat.providers.choosing import provider_for
 from chat.providers.errors import ProviderKeyUntested, ProviderSwitchedOff
@@ -42,7 +42,7 @@ from chat.services.shared_uses import list_shared, uses_of
 from chat.values import TurnStatus
 from config.env import EncryptionKey
 from tests.chat.conftest import Chat
-from tests.chat.providers.platform_owner import owns
+from tests.chat.database_dump import dump
 from tests.chat.providers.sharing import (
     ADDRESS,
     KEY,
@@ -54,7 +54,6 @@ from tests.chat.providers.sharing import (
     stored_key,
 )
 from tests.chat.providers.usage import ask, make_bud
-from tests.chat.test_planted_secrets import dump
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, usage
 from workspaces.actors import Actor
@@ -63,22 +62,6 @@ from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import User
 from workspaces.people.services import create_workspace
 from workspaces.secrets import count_by_key, find_unreadable
-
-
-@pytest.fixture
-def owner(superuser: User) -> Actor:
-    """The platform's owner, who is in no workspace."""
-    return owns(superuser)
-
-
-@pytest.fixture
-def shared(chat: Chat, owner: Actor) -> SharedProvider:
-    """The chat's bud is served by what is shared with its workspace, and takes the shared key alone."""
-    row = share(owner, chat.tenant, base_url=chat.model.base_url)
-    chat.model.keys = {KEY}
-    Bud.objects.for_workspace(chat.tenant.workspace).update(provider=row_of(chat.tenant))
-    chat.bud.refresh_from_db()
-    return row
 
 
 @pytest.mark.both_engines
@@ -292,7 +275,7 @@ def test_what_a_workspace_switched_off_stays_off(tenant: Tenant, owner: Actor) -
     switch_shared_provider(shared=shared, is_active=False, actor=owner)
     switch_shared_provider(shared=shared, is_active=True, actor=owner)
     row = row_of(tenant)
-    assert (row.is_active, row.withheld, row.answers) == (False, Withheld.NO, False)
+    assert (row.is_active, row.withheld, row.answers) == (False, WithheldReason.NO, False)
 
 
 @pytest.mark.django_db
@@ -309,7 +292,7 @@ def test_a_provider_that_nothing_uses_leaves_no_row(tenant: Tenant, owner: Actor
     )
     Conversation.objects.for_workspace(tenant.workspace).update(chosen_model=chosen)
     withdraw_provider(shared=shared, workspace=tenant.workspace, actor=owner)
-    assert row_of(tenant).withheld == Withheld.WITHDRAWN
+    assert row_of(tenant).withheld == WithheldReason.WITHDRAWN
 
 
 @pytest.mark.django_db

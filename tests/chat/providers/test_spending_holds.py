@@ -22,10 +22,10 @@ from chat.providers.errors import ProviderError, SpendingLimitReached
 from chat.providers.known_models import Prices
 from chat.providers.months import current_month
 from chat.providers.spending import (
-    Whose,
+    LimitOwner,
     allowance_for,
 )
-from chat.providers.spending_holds import Asking, hold_for
+from chat.providers.spending_holds import RequestingTurn, hold_for
 from chat.providers.spending_refusals import RULES
 from chat.providers.spending_words import told_refusal
 from chat.sampling import ask_model
@@ -188,7 +188,7 @@ def test_what_is_under_way_for_others_stands_in_nobodys_own_way(
     limit(priced.tenant, workspace=MonthLimit(cost=Decimal("0.001")))
     found = allowance_for(payer, spec).reached
     assert found is not None
-    assert (found.whose, found.is_reached) == (Whose.WORKSPACE, False)
+    assert (found.whose, found.is_reached) == (LimitOwner.WORKSPACE, False)
     assert "this workspace's monthly spending limit" in told_refusal(found, current_month(""), "p")
     hold.set()
     watch.turn("completed")
@@ -248,7 +248,7 @@ def test_requests_that_begin_at_one_moment_come_one_after_the_other(priced: Chat
     turns = [_running_turn(priced, one) for one, _watch in chats]
 
     def begin(turn: Turn) -> bool:
-        asking = Asking(turn_id=turn.pk, lease_token=turn.lease_token, expected=expected)
+        asking = RequestingTurn(turn_id=turn.pk, lease_token=turn.lease_token, expected=expected)
         return hold_for(payer, spec, "", Prices(), asking).allowance.reached is None
 
     with Threads(8) as threads:

@@ -32,9 +32,9 @@ from chat.providers.months import Month
 from chat.providers.specs import spec_of
 from chat.providers.spending import (
     Bill,
-    Line,
+    LimitOwner,
+    LimitUse,
     Payer,
-    Whose,
     add_to_month,
     allowance_for,
 )
@@ -57,8 +57,8 @@ from chat.sockets.socket_access import Door
 from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime
 from tests.chat.conftest import Chat
-from tests.chat.engine.test_price_of_a_turn import at_most, say
-from tests.chat.engine.test_titles import titled
+from tests.chat.engine.titling import titled
+from tests.chat.engine.turn_price import at_most, say
 from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import row_of, share
 from tests.chat.providers.spending import (
@@ -522,8 +522,8 @@ def test_old_months_are_forgotten(tenant: Tenant) -> None:
 
 def test_a_line_tells_how_much_is_used() -> None:
     """REL-1087: of cost and tokens the one that is nearer to its end."""
-    line = Line(
-        whose=Whose.MEMBER,
+    line = LimitUse(
+        whose=LimitOwner.MEMBER,
         subject=UUID(int=1),
         limit=MonthLimit(cost=Decimal(10), tokens=100),
         cost=Decimal("9.99"),

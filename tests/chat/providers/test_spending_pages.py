@@ -14,7 +14,7 @@ from audit.alerts.words import condition_of
 from audit.models import AlertRule, AuditEntry
 from chat.models import MemberSpendingLimit, MonthlySpending, SpendingPolicy
 from chat.providers.months import current_month
-from config.workspace_files import Place, apply_file, write_workspace
+from config.workspace_files import WorkspaceTarget, apply_file, write_workspace
 from tests.factories import MembershipFactory, Tenant, UserFactory
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput
@@ -155,7 +155,7 @@ def test_an_alert_watches_how_much_is_used(tenant: Tenant) -> None:
 
 def test_a_workspaces_file_has_its_limits(tenant: Tenant) -> None:
     """REL-1087: a second time it changes nothing, and people who are no members are a fault."""
-    place = Place(tenant.workspace, tenant.actor("owner"))
+    place = WorkspaceTarget(tenant.workspace, tenant.actor("owner"))
     document = {
         "spending": {
             "workspace": {"cost": 100},

@@ -9,11 +9,11 @@ import pytest
 from django.core import mail
 
 from chat.models import Conversation, ReminderChoice, Turn
-from chat.reminders import finding
-from chat.services.seen import mark_seen
+from chat.reminders import recipients
+from chat.services.seen_answers import mark_seen
 from chat.tasks import remind_by_mail
 from tests.chat.conftest import Chat
-from tests.chat.reminders.waiting_people import chosen, mails_are_sent, person_of
+from tests.chat.reminders.waiting_people import answered, chosen, mails_are_sent, person_of
 from workspaces.database import database_now
 from workspaces.models import User
 
@@ -28,20 +28,6 @@ def wants(chat: Chat, **values: Any) -> User:
     rows = ReminderChoice.objects.for_workspace(chat.tenant.workspace)
     rows.update(answers_told_until=database_now() - timedelta(hours=1))
     return person
-
-
-def answered(
-    chat: Chat, *, minutes_ago: float, seconds: float = 60, title: str = "Tomatoes"
-) -> Turn:
-    """An answer that took so long and ended so long ago, unseen."""
-    chat.model.say("Water them in the morning.")
-    turn = chat.ask()
-    ended = database_now() - timedelta(minutes=minutes_ago)
-    rows = Turn.objects.for_workspace(turn.workspace_id).filter(pk=turn.pk)
-    rows.update(created_at=ended - timedelta(seconds=seconds), finished_at=ended)
-    conversations = Conversation.objects.for_workspace(turn.workspace_id)
-    conversations.filter(pk=turn.conversation_id).update(unseen_answer_at=ended, title=title)
-    return chat.reload(turn)
 
 
 def test_a_mail_tells_once_of_an_answer_that_nobody_saw(chat: Chat) -> None:
@@ -79,9 +65,9 @@ def test_nobody_is_mailed_about_answers_who_did_not_ask_for_it(chat: Chat) -> No
     """REL-610: it is off at first, and when it is switched on, it tells of what ends from then on."""
     person = person_of(chat)
     answered(chat, minutes_ago=61)
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
     chosen(chat.tenant, person, answers_after=After.FIVE_MINUTES)
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
 
 
 @pytest.mark.parametrize("reason", ["seen", "short", "deleted"])
@@ -94,7 +80,7 @@ def test_there_is_no_mail_where_there_is_no_news(chat: Chat, reason: str) -> Non
         mark_seen(conversation=chat.reload_conversation(), actor=chat.actor)
     elif reason == "deleted":
         rows.update(deleted_at=database_now())
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
 
 
 def test_an_answer_that_is_seen_before_the_mail_goes_is_left_out(chat: Chat) -> None:
@@ -106,10 +92,10 @@ def test_an_answer_that_is_seen_before_the_mail_goes_is_left_out(chat: Chat) -> 
         quiet_to=(now + timedelta(hours=1)).time(),
     )
     answered(chat, minutes_ago=16)
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
     rows = ReminderChoice.objects.for_workspace(chat.tenant.workspace)
     rows.update(quiet_from=None, quiet_to=None)
-    assert finding.find_reminders() == 1
+    assert recipients.find_reminders() == 1
     mark_seen(conversation=chat.reload_conversation(), actor=chat.actor)
     remind_by_mail()
     assert mail.outbox == []

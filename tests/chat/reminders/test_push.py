@@ -18,11 +18,11 @@ from chat.reminders import pushing
 from chat.reminders.choices import ReminderDraft, choose, until_quiet
 from chat.reminders.devices import MOST_DEVICES, current_key
 from chat.services.approvals import decide
-from chat.services.seen import mark_seen
+from chat.services.seen_answers import mark_seen
 from chat.tasks import notify_devices
 from chat.values import Decision
 from tests.chat.conftest import Chat
-from tests.chat.reminders.test_answer_mails import answered
+from tests.chat.reminders.waiting_people import answered
 from tests.chat.services.waiting_calls import waiting_call
 from tests.factories import Tenant, make_tenant
 from tests.fakes.push_service import Browser, PushService, claims_of
@@ -30,7 +30,7 @@ from tests.workspaces.people.asked import send
 from workspaces import outbox
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership, User
-from workspaces.people.asking import decide_request
+from workspaces.people.access_requests import decide_request
 from workspaces.people.services import remove_member
 from workspaces.people.suspending import suspend_member
 

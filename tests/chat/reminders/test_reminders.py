@@ -12,7 +12,7 @@ from django.core.mail import EmailMultiAlternatives
 from pytest_django import Settings
 
 from chat.models import ReminderChoice, ReminderMail, ToolCall
-from chat.reminders import finding, mailing
+from chat.reminders import mailing, recipients
 from chat.reminders.choices import ReminderDraft, choice_of, choose, is_quiet
 from chat.services.approvals import decide
 from chat.services.resolutions import resolve_call
@@ -31,7 +31,7 @@ from tests.workspaces.people.asked import send
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.models import AccessRequest, Membership, User
-from workspaces.people.asking import decide_request
+from workspaces.people.access_requests import decide_request
 from workspaces.people.profiles import change_profile
 
 
@@ -63,17 +63,17 @@ def test_who_never_chose_is_mailed_after_an_hour(chat: Chat) -> None:
     person = person_of(chat)
     waits_since(chat, 61)
     assert choice_of(workspace=chat.tenant.workspace, person=person).mail_after == After.HOUR
-    assert finding.find_reminders() == 1
+    assert recipients.find_reminders() == 1
     ReminderChoice.objects.for_workspace(chat.tenant.workspace).update(told_until=None)
     chosen(chat.tenant, person, mail_after=After.NEVER)
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
 
 
 def test_what_was_decided_meanwhile_is_not_mailed(chat: Chat) -> None:
     """REL-550: the mail is written when it is sent."""
     person_of(chat)
     call = waits_since(chat, 61)
-    assert finding.find_reminders() == 1
+    assert recipients.find_reminders() == 1
     chat.model.say("gone")
     decide(call=call, decision=Decision.REFUSED, actor=chat.actor)
     chat.watching.turn("completed")
@@ -127,7 +127,7 @@ def test_a_decided_request_is_not_mailed(tenant: Tenant) -> None:
     assert send(tenant).status_code == 302
     rows = AccessRequest.objects.for_workspace(tenant.workspace)
     rows.update(created_at=database_now() - timedelta(minutes=61))
-    assert finding.find_reminders() >= 1
+    assert recipients.find_reminders() >= 1
     decide_request(request=rows.get(), is_granted=True, note="", actor=tenant.actor("admin"))
     mailing.deliver_due()
     assert mail.outbox == []
@@ -139,7 +139,7 @@ def test_a_request_that_nobody_decides_is_not_looked_at_for_ever(tenant: Tenant)
     assert send(tenant).status_code == 302
     rows = AccessRequest.objects.for_workspace(tenant.workspace)
     rows.update(created_at=database_now() - timedelta(days=8))
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
 
 
 def test_a_mail_that_waited_for_the_server_keeps_quiet_hours(
@@ -148,7 +148,7 @@ def test_a_mail_that_waited_for_the_server_keeps_quiet_hours(
     """REL-1390: it is put off until they are over, and does not come once nobody wants it any more."""
     person = person_of(chat)
     waits_since(chat, 61)
-    assert finding.find_reminders() == 1
+    assert recipients.find_reminders() == 1
     now = database_now()
     quiet = {
         "quiet_from": (now - timedelta(hours=1)).time(),
@@ -174,7 +174,7 @@ def test_a_mail_that_waits_is_not_sent_to_who_does_not_want_it_any_more(
     """REL-1390, SEC-395: who has switched them off, or has another address that nobody confirmed."""
     person = person_of(chat)
     waits_since(chat, 61)
-    assert finding.find_reminders() == 1
+    assert recipients.find_reminders() == 1
     if reason == "choice":
         chosen(chat.tenant, person, mail_after=After.NEVER)
     else:
@@ -219,9 +219,9 @@ def test_quiet_hours_put_mails_off(chat: Chat) -> None:
         quiet_from=(now - timedelta(hours=1)).time(),
         quiet_to=(now + timedelta(hours=1)).time(),
     )
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
     chosen(chat.tenant, person)
-    assert finding.find_reminders() == 1
+    assert recipients.find_reminders() == 1
 
 
 def test_quiet_hours_go_past_midnight_and_follow_the_time_zone(tenant: Tenant) -> None:
@@ -253,7 +253,7 @@ def test_quiet_hours_follow_the_time_zone_of_the_settings(
     assert not is_quiet(choice_of(workspace=tenant.workspace, person=person), at)
     people = {(tenant.workspace.pk, person.pk): [at]}
     with django_assert_num_queries(2):
-        (choice,) = finding.choices_of_members(people, have_address=False).values()
+        (choice,) = recipients.choices_of_members(people, have_address=False).values()
         assert not is_quiet(choice, at)
         assert is_quiet(choice, at + timedelta(hours=6))
     change_profile(user=person, time_zone="")
@@ -399,9 +399,9 @@ def test_a_call_of_unknown_outcome_that_was_settled_is_not_mailed(chat: Chat) ->
     rows = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(pk=call.pk)
     rows.update(finished_at=database_now() - timedelta(hours=2))
     rows.update(resolution_due_at=database_now() - timedelta(seconds=1))
-    assert finding.find_reminders() == 0
+    assert recipients.find_reminders() == 0
     rows.update(resolution_due_at=database_now() + timedelta(hours=1))
-    assert finding.find_reminders() == 1
+    assert recipients.find_reminders() == 1
     chat.model.say("all right")
     resolve_call(call=call, resolution=Resolution.GIVE_UP, actor=chat.actor)
     chat.watching.turn("completed")

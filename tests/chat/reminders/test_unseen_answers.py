@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chat.models import Conversation, Turn
-from chat.services.seen import mark_seen
+from chat.services.seen_answers import mark_seen
 from chat.services.turns import stop_turn
 from tests.chat.conftest import Chat
 from tests.chat.sockets.pages import opened

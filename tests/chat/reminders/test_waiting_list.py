@@ -13,11 +13,11 @@ from django.test import Client
 from uuid_utils.compat import uuid7
 
 from chat.models import ToolCall
-from chat.reminders.digest import Kind, waiting_since, waiting_things
+from chat.reminders.digest import NewsKind, waiting_since, waiting_things
 from chat.reporting import approvals
 from chat.services.approvals import decide, expire_approvals
+from chat.services.pending_decisions import waiting_for
 from chat.services.resolutions import expire_resolutions, resolve_call, settle_known
-from chat.services.waiting import waiting_for
 from chat.values import Decision, Resolution, ToolCallStatus
 from tests.chat.conftest import Chat
 from tests.chat.services.questions import answer, wait_for_question
@@ -26,7 +26,7 @@ from tests.factories import Tenant, TwoTenants
 from tests.workspaces.people.asked import send
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership
-from workspaces.people.asking import decide_request, withdraw_request
+from workspaces.people.access_requests import decide_request, withdraw_request
 from workspaces.people.tokens import issue_token
 
 
@@ -89,7 +89,7 @@ def test_a_call_of_unknown_outcome_is_listed_until_somebody_says_what_became_of_
         since=unknown.created_at,
         until=database_now(),
     )
-    assert thing.kind is Kind.UNKNOWN
+    assert thing.kind is NewsKind.UNKNOWN
     rows = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(pk=unknown.pk)
     rows.update(resolution_due_at=database_now() - timedelta(seconds=1))
     assert listed(chat, mine) == []

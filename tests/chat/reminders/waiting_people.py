@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings as django_settings
 from pytest_django import Settings
 
-from chat.models import ReminderChoice, ToolCall
+from chat.models import Conversation, ReminderChoice, ToolCall, Turn
 from chat.reminders.choices import ReminderDraft, choose
 from tests.chat.conftest import Chat
 from tests.chat.services.waiting_calls import waiting_call
@@ -46,3 +46,17 @@ def chosen(tenant: Tenant, person: User, **values: Any) -> ReminderChoice:
     actor = tenant.actor(next(role for role, one in tenant.people.items() if one.pk == person.pk))
     draft = ReminderDraft(**{"mail_after": After.HOUR, **values})
     return choose(workspace=tenant.workspace, person=person, draft=draft, actor=actor)
+
+
+def answered(
+    chat: Chat, *, minutes_ago: float, seconds: float = 60, title: str = "Tomatoes"
+) -> Turn:
+    """An answer that took so long and ended so long ago, unseen."""
+    chat.model.say("Water them in the morning.")
+    turn = chat.ask()
+    ended = database_now() - timedelta(minutes=minutes_ago)
+    rows = Turn.objects.for_workspace(turn.workspace_id).filter(pk=turn.pk)
+    rows.update(created_at=ended - timedelta(seconds=seconds), finished_at=ended)
+    conversations = Conversation.objects.for_workspace(turn.workspace_id)
+    conversations.filter(pk=turn.conversation_id).update(unseen_answer_at=ended, title=title)
+    return chat.reload(turn)

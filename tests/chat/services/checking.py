@@ -12,6 +12,7 @@ from chat.models import BudCheck, CheckResult, CheckRun, Turn
 from chat.services.check_runs import advance_all, start_run
 from chat.services.checks import add_check
 from tests.chat.conftest import ENDED, Chat, Watching
+from tests.factories import Tenant
 
 
 def check(chat: Chat, question: str = "Say hi", **expected: Any) -> BudCheck:
@@ -52,3 +53,12 @@ def _wait_for_turn(conversation_id: UUID, run: CheckRun) -> None:
 def results(run: CheckRun) -> list[CheckResult]:
     """How each check went, in order."""
     return list(CheckResult.objects.for_workspace(run.workspace_id).filter(run=run).order_by("id"))
+
+
+def run_one(chat: Chat, **more: Any) -> CheckResult:
+    """Run the only check there is."""
+    return results(finish(chat, begin(chat, **more)))[0]
+
+
+def head_of(tenant: Tenant) -> dict[str, str]:
+    return {"X-Workspace": tenant.workspace.slug}

@@ -13,10 +13,10 @@ from chat.artifacts.calls import reference
 from chat.artifacts.services import create_artifact
 from chat.models import (
     Attachment,
-    Audience,
     Bud,
     Conversation,
     Message,
+    ShareAudience,
     SharedChat,
     ToolCall,
     Turn,
@@ -143,7 +143,7 @@ def allow_links(tenant: Tenant, is_on: bool) -> None:
 def share(
     tenant: Tenant,
     conversation: Conversation,
-    audience: Audience = Audience.WORKSPACE,
+    audience: ShareAudience = ShareAudience.WORKSPACE,
     **choice: Any,
 ) -> SharedChat:
     return share_conversation(

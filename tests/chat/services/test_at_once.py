@@ -25,7 +25,6 @@ from chat.recording import Changes, changing
 from chat.services import imports, preparing_knowledge, sharing
 from chat.services.bud_drafts import save_draft
 from chat.services.bud_versions import duplicate_bud
-from chat.services.buds import create_bud
 from chat.services.conversation_sweeps import erase_deleted
 from chat.services.conversations import (
     change_conversations,
@@ -42,12 +41,12 @@ from chat.services.knowledge import add_knowledge, remove_knowledge
 from chat.services.provider_removal import remove_provider
 from chat.services.providers import (
     ProviderDraft,
-    add_provider,
     change_provider,
     switch_provider,
 )
 from chat.values import BulkChange
 from mcp_servers.models import McpServer, McpTool, ToolPermission
+from tests.chat.services.edited_rows import DRAFT, a_bud, a_provider, seen_before
 from tests.factories import Tenant
 from tests.locks import beside
 from workspaces.actors import Actor
@@ -57,23 +56,10 @@ from workspaces.errors import Conflict, InvalidInput, NotFound
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 
 
-def a_bud(tenant: Tenant) -> Bud:
-    return create_bud(
-        workspace_id=tenant.workspace.pk,
-        actor=tenant.actor(),
-        values={"slug": "bud", "name": "Bud"},
-    )
-
-
 def a_chat(tenant: Tenant, **given: Any) -> Conversation:
     rows = Bud.objects.for_workspace(tenant.workspace)
     bud = rows.filter(slug="bud").first() or a_bud(tenant)
     return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"), **given)
-
-
-def seen_before(row: Any) -> Any:
-    """The row as another tab has read it."""
-    return type(row).unscoped.get(pk=row.pk)
 
 
 def is_there(row: Conversation) -> bool:
@@ -184,14 +170,6 @@ def test_name_and_colour_of_a_folder_change_side_by_side(tenant: Tenant) -> None
     update_folder(folder=late, actor=tenant.actor("member"), colour="blue")
     stored = seen_before(folder)
     assert (stored.name, stored.colour) == ("Other", "blue")
-
-
-DRAFT: dict[str, Any] = {"base_url": "https://models.example.org/v1", "default_model": "small"}
-
-
-def a_provider(tenant: Tenant, key: str = "sk-first-0123456789") -> ModelProvider:
-    draft = ProviderDraft(name="Models", api_key=key, **DRAFT)
-    return add_provider(workspace=tenant.workspace, draft=draft, actor=tenant.actor())
 
 
 def key_of(provider: ModelProvider) -> str:

@@ -16,22 +16,18 @@ from chat.models import Bud, BudVersion, Conversation, ModelProvider, Turn
 from chat.pages.bud_picker import MOST_IN_PAGE
 from chat.services.bud_drafts import forget_old_drafts
 from chat.services.bud_versions import duplicate_bud, restore_version
-from chat.services.bud_yaml import Applied, apply_bud, write_bud
+from chat.services.bud_yaml import BudFileEffect, apply_bud, write_bud
 from chat.services.buds import create_bud, update_bud
 from chat.services.turns import rate_turn
 from chat.values import Rating
 from mcp_servers.models import McpTool
 from tests.chat.conftest import Chat
+from tests.chat.services.buds import make_bud
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.factories import http_server, stored_tool
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 
 pytestmark = pytest.mark.django_db
-
-
-def make_bud(tenant: Tenant, role: str = "admin", **values: Any) -> Bud:
-    given = {"slug": "writer", "name": "Writer", **values}
-    return create_bud(workspace_id=tenant.workspace.pk, actor=tenant.actor(role), values=given)
 
 
 def editor(tenant: Tenant, bud: Bud | None = None, path: str = "") -> str:
@@ -318,12 +314,12 @@ def test_a_bud_goes_into_a_file_and_comes_back_the_same(two_workspaces: TwoTenan
     there, applied = apply_bud(
         text, workspace_id=other.workspace.pk, person=other.admin, actor=other.actor("admin")
     )
-    assert applied is Applied.MADE
+    assert applied is BudFileEffect.MADE
     assert write_bud(there) == text
     again, applied = apply_bud(
         text, workspace_id=other.workspace.pk, person=other.admin, actor=other.actor("admin")
     )
-    assert (again.pk, applied, again.version) == (there.pk, Applied.NOTHING, 1)
+    assert (again.pk, applied, again.version) == (there.pk, BudFileEffect.NOTHING, 1)
 
 
 def test_importing_a_bud_says_what_it_did_and_asks_for_a_file(tenant: Tenant) -> None:

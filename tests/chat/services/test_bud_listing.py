@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
-from uuid_utils.compat import uuid7
 
 from chat.models import Bud
 from chat.pages.bud_listing import PAGE
+from tests.chat.services.buds import MANY, many_buds
 from tests.factories import Tenant, make_tenant
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
-MANY = 3 * PAGE
-
-
-def many_buds(tenant: Tenant, number: int = MANY, **values: Any) -> None:
-    rows = (
-        Bud(
-            id=uuid7(),
-            workspace=tenant.workspace,
-            owner=tenant.admin,
-            slug=f"bud-{place}",
-            name=f"Bud {place // 2:05}",
-            description="needle" if place == number - 1 else "",
-            **{"is_archived": place % 10 == 0, **values},
-        )
-        for place in range(number)
-    )
-    Bud.unscoped.bulk_create(rows)
 
 
 def names(page: str) -> list[str]:

@@ -21,8 +21,14 @@ from chat.services.buds import create_bud, put_server_into_buds, update_bud
 from chat.services.check_demands import ChecksNotPassed
 from chat.services.check_plans import change_plan, plan_of
 from chat.services.checks import add_check
-from chat.services.checks_ahead import check_file, check_version
-from config.workspace_files import ChecksMissing, Place, apply_file, check_buds, write_workspace
+from chat.services.checks_before_saving import check_file, check_version
+from config.workspace_files import (
+    ChecksMissing,
+    WorkspaceTarget,
+    apply_file,
+    check_buds,
+    write_workspace,
+)
 from tests.chat.conftest import Chat
 from tests.chat.services.checking import begin, check, finish
 from tests.factories import make_tenant
@@ -189,7 +195,7 @@ def test_a_file_is_imported_once_the_checks_that_it_has_have_passed(demanding: C
 def test_a_workspaces_file_changes_nothing_that_its_bud_would_refuse(demanding: Chat) -> None:
     """REL-1183: the whole file is refused, and says which bud it is. Once its checks have passed, it goes through."""
     tenant = demanding.tenant
-    place = Place(tenant.workspace, tenant.actor("owner"))
+    place = WorkspaceTarget(tenant.workspace, tenant.actor("owner"))
     change(demanding, skips_checks=True)
     before = write_workspace(place)
     file = yaml.safe_load(before.replace("Say hi", "Say servus"))
@@ -209,9 +215,9 @@ def test_a_workspaces_file_changes_nothing_that_its_bud_would_refuse(demanding: 
     assert prompt_of(demanding)[1] == "Say servus"
 
 
-def servus(chat: Chat) -> tuple[Place, dict[str, Any]]:
+def servus(chat: Chat) -> tuple[WorkspaceTarget, dict[str, Any]]:
     """The workspace, and its file in which the bud says something else."""
-    place = Place(chat.tenant.workspace, chat.tenant.actor("owner"))
+    place = WorkspaceTarget(chat.tenant.workspace, chat.tenant.actor("owner"))
     change(chat, skips_checks=True)
     return place, yaml.safe_load(write_workspace(place).replace("Say hi", "Say servus"))
 
@@ -232,7 +238,9 @@ def test_the_checks_of_a_workspaces_file_run_beforehand(demanding: Chat) -> None
     with pytest.raises(InvalidInput, match="No bud demands"):
         check_buds(place, file, person=person)
     with pytest.raises(PermissionDenied):
-        check_buds(Place(place.workspace, demanding.tenant.actor("admin")), file, person=person)
+        check_buds(
+            WorkspaceTarget(place.workspace, demanding.tenant.actor("admin")), file, person=person
+        )
 
 
 def test_no_checks_of_a_workspaces_file_run_if_one_bud_is_refused(demanding: Chat) -> None:
@@ -280,7 +288,7 @@ def test_a_file_says_that_a_bud_demands_its_checks(demanding: Chat) -> None:
     assert not plan_of(demanding.bud).before_saving
     bud["checks_before_saving"] = True
     elsewhere = make_tenant("elsewhere")
-    there = Place(elsewhere.workspace, elsewhere.actor("owner"))
+    there = WorkspaceTarget(elsewhere.workspace, elsewhere.actor("owner"))
     new = {name: bud[name] for name in ("name", "slug", "checks", "checks_before_saving")}
     apply_file(there, {"buds": [new]})
     assert plan_of(Bud.objects.for_workspace(elsewhere.workspace).get()).before_saving

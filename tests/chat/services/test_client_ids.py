@@ -15,7 +15,7 @@ from chat.services.branches import edit_message, fork_conversation, regenerate
 from chat.services.buds import create_bud
 from chat.services.conversations import create_conversation
 from chat.services.queue import edit_queued
-from chat.services.turns import Queued, Sent, send_or_queue
+from chat.services.turns import QueuedSend, SentTurn, send_or_queue
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
 from tests.chat.sockets.pages import opened
@@ -27,7 +27,7 @@ def messages(chat: Chat) -> Any:
     return Message.objects.for_workspace(chat.tenant.workspace)
 
 
-def answered(chat: Chat, text: str = "one") -> Sent:
+def answered(chat: Chat, text: str = "one") -> SentTurn:
     """A question with its answer."""
     chat.model.say("An answer")
     chat.watching.forget()
@@ -77,7 +77,7 @@ def test_a_message_that_waits_keeps_its_id_also_when_it_was_changed(chat: Chat) 
     chat.send("first")
     chat.watching.until(lambda event: event["type"] == "text.delta")
 
-    def send(text: str) -> Sent | Queued:
+    def send(text: str) -> SentTurn | QueuedSend:
         return send_or_queue(
             conversation=chat.conversation,
             client_id="c",
@@ -87,10 +87,10 @@ def test_a_message_that_waits_keeps_its_id_also_when_it_was_changed(chat: Chat) 
         )
 
     queued = send("second")
-    assert isinstance(queued, Queued)
+    assert isinstance(queued, QueuedSend)
     edit_queued(queued=queued.message, text="second, but better", actor=chat.actor)
     again = send("second")
-    assert isinstance(again, Queued)
+    assert isinstance(again, QueuedSend)
     assert again.message.pk == queued.message.pk
     with pytest.raises(Conflict):
         send("third")
@@ -101,7 +101,7 @@ def test_a_message_that_waits_keeps_its_id_also_when_it_was_changed(chat: Chat) 
         lambda event: event["type"] == "turn.changed" and event["turn"]["status"] == "running"
     )
     sent = send("second")
-    assert isinstance(sent, Sent)
+    assert isinstance(sent, SentTurn)
     assert sent.message.text == "second, but better"
     with pytest.raises(Conflict):
         send("second, but better")
@@ -121,14 +121,14 @@ Commands = tuple[Callable[[], Any], Callable[[], Any]]
 def edits(chat: Chat) -> Commands:
     message = answered(chat).message
 
-    def edit(text: str) -> Sent:
+    def edit(text: str) -> SentTurn:
         return edit_message(message=message, client_id="c", text=text, actor=chat.actor)
 
     return partial(edit, "two"), partial(edit, "three")
 
 
 def edits_of_two_messages(chat: Chat) -> Commands:
-    def edit(message: Message) -> Sent:
+    def edit(message: Message) -> SentTurn:
         return edit_message(message=message, client_id="c", text="three", actor=chat.actor)
 
     return partial(edit, answered(chat).message), partial(edit, answered(chat, "two").message)
@@ -175,7 +175,7 @@ def test_each_command_refuses_an_id_that_stands_for_something_else(
     same, other = commands(chat)
     chat.model.say("An answer")
     given, again = same(), same()
-    if isinstance(given, Sent):
+    if isinstance(given, SentTurn):
         given, again = given.message, again.message
     assert given.pk == again.pk
     with pytest.raises(Conflict):

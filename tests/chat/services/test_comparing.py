@@ -25,11 +25,18 @@ from chat.services.branches import edit_message, fork_conversation, regenerate, 
 from chat.services.comparing import choose_answer, compare_answer
 from chat.services.conversations import update_conversation
 from chat.services.queue import send_queued_now
-from chat.services.turns import Queued, Sent, active_turns, retry_turn, send_or_queue, stop_turn
+from chat.services.turns import (
+    QueuedSend,
+    SentTurn,
+    active_turns,
+    retry_turn,
+    send_or_queue,
+    stop_turn,
+)
 from chat.services.usage import usage_of
 from chat.snapshots import MOST_MESSAGES
 from chat.values import Decision, WhenBusy
-from tests.chat.artifacts.test_attached_files import upload
+from tests.chat.artifacts.uploads import upload
 from tests.chat.conftest import Chat
 from tests.chat.engine.queueing import busy, queued, until_answered
 from tests.chat.engine.statements import add_messages, statements
@@ -62,7 +69,7 @@ class Pair:
         models: Sequence[tuple[Any, str]] | None = None,
         when_busy: WhenBusy = WhenBusy.QUEUE,
         **more: Any,
-    ) -> Sent | Queued:
+    ) -> SentTurn | QueuedSend:
         """Ask both."""
         return send_or_queue(
             conversation=self.chat.conversation,
@@ -145,7 +152,7 @@ def test_two_models_answer_one_question_at_the_same_time(pair: Pair) -> None:
     chat.model.say("from first", hold=hold)
     pair.second.say("from second", hold=hold)
     sent = pair.compare(client_id="same")
-    assert isinstance(sent, Sent)
+    assert isinstance(sent, SentTurn)
     pair.until_streaming("from")  # both, before either may end
     assert chat.snapshot()["conversation"]["status"] == "running"
     first, second = pair.turns()
@@ -168,7 +175,7 @@ def test_two_models_answer_one_question_at_the_same_time(pair: Pair) -> None:
         ("other", 1, 7),
     }
     again = pair.compare(client_id="same")
-    assert isinstance(again, Sent)
+    assert isinstance(again, SentTurn)
     assert (again.is_new, again.turn.pk) == (False, first.pk)
     assert chat.snapshot()["conversation"]["status"] == "idle"
 
@@ -262,7 +269,7 @@ def test_writing_on_goes_on_from_the_first_that_is_complete(pair: Pair) -> None:
     pair.compare()
     first, second = pair.turns()
     pair.until(second, "completed")
-    assert isinstance(pair.compare("two", models=()), Queued)
+    assert isinstance(pair.compare("two", models=()), QueuedSend)
     assert queued(chat) == ["two"]
     chat.model.say("to two")
     hold.set()
@@ -276,7 +283,7 @@ def test_a_waiting_comparison_keeps_its_models_and_may_interrupt_another(pair: P
     """REL-572: it is told with the queue; one that interrupts stops all answers that are written."""
     chat = pair.chat
     hold = busy(chat)
-    assert isinstance(pair.compare("later"), Queued)
+    assert isinstance(pair.compare("later"), QueuedSend)
     event = chat.watching.until(lambda event: event["type"] == "queue.changed")
     assert [one["name"] for one in event["queue"][0]["compare"]] == ["m", "other"]
     chat.model.say("never more", hold=threading.Event())

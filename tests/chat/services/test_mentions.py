@@ -15,7 +15,7 @@ from chat.services.bud_quality import quality_of
 from chat.services.buds import create_bud
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.knowledge import add_knowledge
-from chat.services.turns import Queued, Sent, send_or_queue
+from chat.services.turns import QueuedSend, SentTurn, send_or_queue
 from chat.services.usage import usage_of
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
@@ -36,7 +36,7 @@ def another_bud(chat: Chat, name: str = "Poet", **values: Any) -> Bud:
     )
 
 
-def say(chat: Chat, text: str, bud: Bud | None, client_id: str = "") -> Sent | Queued:
+def say(chat: Chat, text: str, bud: Bud | None, client_id: str = "") -> SentTurn | QueuedSend:
     return send_or_queue(
         conversation=chat.conversation,
         client_id=client_id or str(uuid7()),
@@ -51,7 +51,7 @@ def ask_bud(chat: Chat, text: str, bud: Bud, answer: str) -> Turn:
     chat.model.say(answer)
     chat.watching.forget()
     sent = say(chat, text, bud)
-    assert isinstance(sent, Sent)
+    assert isinstance(sent, SentTurn)
     chat.watching.turn("completed")
     return chat.reload(sent.turn)
 
@@ -108,7 +108,7 @@ def test_a_waiting_message_keeps_the_bud_that_it_names(chat: Chat) -> None:
     """REL-650: it is told with the queue, and answers when the turn before has ended."""
     poet = another_bud(chat)
     hold = busy(chat)
-    assert isinstance(say(chat, "and then", poet), Queued)
+    assert isinstance(say(chat, "and then", poet), QueuedSend)
     event = chat.watching.until(lambda event: event["type"] == "queue.changed")
     assert [row["bud_id"] for row in event["queue"]] == [str(poet.pk)]
     chat.model.say("a poem")

@@ -16,7 +16,7 @@ from chat.models import Artifact, Attachment, Bud, Conversation, Message, ToolCa
 from chat.services import beside_index, search
 from chat.services.beside_index import MOST_GIVEN, MOST_OF_FILE, MOST_RESULT
 from chat.services.conversations import create_conversation, delete_conversation
-from chat.services.search import MOST_BESIDE, FoundIn, Hit
+from chat.services.search import MOST_BESIDE, FoundIn, SearchHit
 from chat.values import ArtifactOrigin, AttachmentStatus, ToolCallStatus, TurnStatus
 from tests.factories import Tenant, make_tenant
 from workspaces.database import database_now
@@ -94,7 +94,7 @@ def attach(
     return row
 
 
-def hits(tenant: Tenant, query: str, who: str = "member") -> list[Hit]:
+def hits(tenant: Tenant, query: str, who: str = "member") -> list[SearchHit]:
     """What is found in calls and in files."""
     found = search.search(workspace=tenant.workspace, person=getattr(tenant, who), query=query)
     return [hit for hit in found if hit.found_in in {FoundIn.CALL, FoundIn.FILE}]

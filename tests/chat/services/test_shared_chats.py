@@ -16,10 +16,10 @@ from audit.models import Notice
 from chat.artifacts.services import create_artifact, delete_artifact
 from chat.models import (
     ArtifactVersion,
-    Audience,
     Bud,
     Conversation,
     Message,
+    ShareAudience,
     SharedChat,
     SharedChatReader,
     SharedChatText,
@@ -88,15 +88,21 @@ def test_each_audience_reads_and_nobody_else(
     stranger = UserFactory.create()
     readers: list[User | None] = [tenant.member, tenant.admin, tenant.auditor, stranger, None]
 
-    def who(audience: Audience, **choice: Any) -> list[bool]:
+    def who(audience: ShareAudience, **choice: Any) -> list[bool]:
         shared = share(tenant, conversation, audience, **choice)
         return [may_read(shared, person) for person in readers]
 
     chosen = [tenant.admin.pk]
-    assert who(Audience.PEOPLE, people=chosen) == [True, True, False, False, False]
-    assert who(Audience.WORKSPACE) == [True, True, True, False, False]
-    assert who(Audience.LINK) == [True] * 5
-    assert who(Audience.PEOPLE, people=[tenant.auditor.pk]) == [True, False, True, False, False]
+    assert who(ShareAudience.PEOPLE, people=chosen) == [True, True, False, False, False]
+    assert who(ShareAudience.WORKSPACE) == [True, True, True, False, False]
+    assert who(ShareAudience.LINK) == [True] * 5
+    assert who(ShareAudience.PEOPLE, people=[tenant.auditor.pk]) == [
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
     assert SharedChat.objects.for_workspace(tenant.workspace).count() == 1
 
 
@@ -148,7 +154,7 @@ def test_a_reader_who_is_suspended_or_leaves_reads_no_more(
     tenant: Tenant, conversation: Conversation
 ) -> None:
     """SEC-471: nor when they come back as somebody who was not chosen again."""
-    shared = share(tenant, conversation, Audience.PEOPLE, people=[tenant.auditor.pk])
+    shared = share(tenant, conversation, ShareAudience.PEOPLE, people=[tenant.auditor.pk])
     membership = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.auditor)
     suspend_member(membership=membership, reason="", actor=tenant.actor("owner"))
     assert not may_read(shared, tenant.auditor)
@@ -164,13 +170,13 @@ def test_switching_public_links_off_stops_them_at_once(
     tenant: Tenant, conversation: Conversation, public: None
 ) -> None:
     """SEC-472: and on again, they work again. A workspace that never allowed them makes none."""
-    shared = share(tenant, conversation, Audience.LINK)
+    shared = share(tenant, conversation, ShareAudience.LINK)
     client = Client()
     assert page(shared, client).status_code == 200
     allow_links(tenant, False)
     assert page(shared, client).status_code == 404
     assert not may_read(shared, tenant.admin)
-    told = faults(tenant, conversation, audience=Audience.LINK)
+    told = faults(tenant, conversation, audience=ShareAudience.LINK)
     assert "does not allow links" in told["audience"][0]
     allow_links(tenant, True)
     assert page(shared, client).status_code == 200
@@ -286,7 +292,9 @@ def test_a_shared_chat_stays_as_it_was_until_it_is_updated(
     Conversation.objects.for_workspace(tenant.workspace).update(leaf=more)
     client = tenant.client()
     assert "LATER-QUESTION" not in page(shared, client).content.decode()
-    kept = share(tenant, conversation, Audience.PEOPLE, people=[tenant.admin.pk], until=first_end)
+    kept = share(
+        tenant, conversation, ShareAudience.PEOPLE, people=[tenant.admin.pk], until=first_end
+    )
     assert "LATER-QUESTION" not in page(kept, client).content.decode()
     updated = share(tenant, conversation)
     assert "LATER-QUESTION" in page(updated, client).content.decode()
@@ -323,12 +331,12 @@ def test_what_does_not_fit_is_told_at_its_field(two_workspaces: TwoTenants) -> N
     assert "future" in faults(tenant, chat, expires_at=past)["expires_at"][0]
     no_member = ["One of these people is not a member of this workspace."]
     for stranger in (other.member.pk, uuid7()):
-        chosen: dict[str, Any] = {"audience": Audience.PEOPLE, "people": [stranger]}
+        chosen: dict[str, Any] = {"audience": ShareAudience.PEOPLE, "people": [stranger]}
         assert faults(tenant, chat, **chosen)["people"] == no_member
-    assert "at least one" in faults(tenant, chat, audience=Audience.PEOPLE)["people"][0]
-    own: dict[str, Any] = {"audience": Audience.PEOPLE, "people": [tenant.member.pk]}
+    assert "at least one" in faults(tenant, chat, audience=ShareAudience.PEOPLE)["people"][0]
+    own: dict[str, Any] = {"audience": ShareAudience.PEOPLE, "people": [tenant.member.pk]}
     assert "at least one" in faults(tenant, chat, **own)["people"][0]
-    many = {"audience": Audience.PEOPLE, "people": [uuid7() for _ in range(51)]}
+    many = {"audience": ShareAudience.PEOPLE, "people": [uuid7() for _ in range(51)]}
     assert "at most 50" in faults(tenant, chat, **many)["people"][0]
     theirs = make_conversation(other, make_bud(other))
     assert "until_message_id" in faults(tenant, chat, until=theirs.leaf_id)
@@ -361,7 +369,7 @@ def test_the_page_is_for_readers_and_not_for_search_engines(
     tenant: Tenant, conversation: Conversation, public: None
 ) -> None:
     """REL-993, SEC-474: who shared it and when; kept by nobody, told to no other site, nothing from another origin."""
-    shared = share(tenant, conversation, Audience.LINK)
+    shared = share(tenant, conversation, ShareAudience.LINK)
     answer = page(shared, Client())
     text = answer.content.decode()
     assert f"Shared by {tenant.member.display_name} on" in text
@@ -409,7 +417,7 @@ def test_opening_a_shared_chat_asks_the_same_few_statements_however_long_it_is(
     add_messages(long, 1_000)
     counts = []
     for chat in (conversation, long):
-        shared = share(tenant, chat, Audience.LINK)
+        shared = share(tenant, chat, ShareAudience.LINK)
         for client in (Client(), tenant.client()):
             page(shared, client)
             with CaptureQueriesContext(connection) as asked:
@@ -423,7 +431,7 @@ def test_the_log_says_who_shared_what_with_whom_and_never_what_it_says(
     tenant: Tenant, conversation: Conversation, bud: Bud
 ) -> None:
     """SEC-476: shared, changed, copied, ended."""
-    shared = share(tenant, conversation, Audience.PEOPLE, people=[tenant.admin.pk])
+    shared = share(tenant, conversation, ShareAudience.PEOPLE, people=[tenant.admin.pk])
     share(tenant, conversation, with_calls=True)
     copy_shared(
         shared=find_shared(token_of(shared), tenant.admin),
@@ -462,7 +470,7 @@ def test_an_administrator_sees_what_is_shared_and_stops_it(
     tenant: Tenant, conversation: Conversation
 ) -> None:
     """SEC-477: who, when and with whom, and not what it says."""
-    shared = share(tenant, conversation, Audience.PEOPLE, people=[tenant.admin.pk])
+    shared = share(tenant, conversation, ShareAudience.PEOPLE, people=[tenant.admin.pk])
     url = "/admin/chat/sharedchat/"
     client = tenant.client()
     listed = client.get(url).content.decode()
@@ -544,8 +552,8 @@ def test_chosen_readers_are_told_and_find_the_chat(
     share(tenant, conversation)
     assert "Shared with you" not in tenant.client("admin").get(url).content.decode()
     assert not lines.exists()
-    shared = share(tenant, conversation, Audience.PEOPLE, people=[tenant.admin.pk])
-    share(tenant, conversation, Audience.PEOPLE, people=[tenant.admin.pk])
+    shared = share(tenant, conversation, ShareAudience.PEOPLE, people=[tenant.admin.pk])
+    share(tenant, conversation, ShareAudience.PEOPLE, people=[tenant.admin.pk])
     (line,) = lines
     assert (line.user_id, line.url) == (tenant.admin.pk, url)
     assert line.title.endswith("shared a chat with you")
@@ -558,7 +566,7 @@ def test_chosen_readers_are_told_and_find_the_chat(
     assert link_of(shared) in shown
     assert "Shared with you" not in tenant.client("auditor").get(url).content.decode()
     assert "Shared with you" not in tenant.client("member").get(url).content.decode()
-    share(tenant, conversation, Audience.PEOPLE, people=[tenant.auditor.pk])
+    share(tenant, conversation, ShareAudience.PEOPLE, people=[tenant.auditor.pk])
     assert "Shared with you" not in tenant.client("admin").get(url).content.decode()
     assert "Shared with you" in tenant.client("auditor").get(url).content.decode()
     assert lines.all().count() == 2
@@ -570,12 +578,12 @@ def test_after_a_restore_no_public_link_opens(
     tenant: Tenant, bud: Bud, conversation: Conversation, public: None
 ) -> None:
     """SEC-530: its owner may have stopped it after the backup. What only members read stays, and they share again."""
-    linked = share(tenant, conversation, Audience.LINK)
+    linked = share(tenant, conversation, ShareAudience.LINK)
     inside = share(tenant, make_conversation(tenant, bud))
     assert may_read(linked, None)
     assert end_public_shares() == 1
     assert not may_read(linked, None)
     assert may_read(inside, tenant.admin)
-    again = share(tenant, conversation, Audience.LINK)
+    again = share(tenant, conversation, ShareAudience.LINK)
     assert may_read(again, None)
     assert end_public_shares() == 1

@@ -9,10 +9,10 @@ from chat.engine.trust import find_source
 from chat.models import (
     ArtifactVersion,
     Attachment,
-    Audience,
     Bud,
     Conversation,
     Message,
+    ShareAudience,
     ToolCall,
     Turn,
 )
@@ -91,7 +91,7 @@ def test_a_copy_is_words_from_outside(chat: Chat) -> None:
     ):
         chat.model.say(answer)
         chat.ask(question)
-    shared = share(tenant, chat.reload_conversation(), Audience.WORKSPACE)
+    shared = share(tenant, chat.reload_conversation(), ShareAudience.WORKSPACE)
     chat.conversation = copy_shared(
         shared=find_shared(token_of(shared), tenant.admin),
         bud=chat.conversation.bud,
@@ -137,7 +137,7 @@ def test_a_copy_needs_a_bud_that_the_person_may_use(
     tenant, other = two_workspaces.a, two_workspaces.b
     bud = make_bud(tenant)
     allow_links(tenant, True)
-    shared = share(tenant, make_conversation(tenant, bud), Audience.LINK)
+    shared = share(tenant, make_conversation(tenant, bud), ShareAudience.LINK)
     url = f"/shared/{token_of(shared)}/copy/"
     foreign = make_bud(other, "Foreign")
     own = make_bud(tenant, "Mine")

@@ -19,8 +19,8 @@ from chat.services.approvals import decide
 from chat.services.branches import fork_conversation
 from chat.services.conversation_sweeps import erase_temporary, temporary_hours
 from chat.services.conversations import create_conversation, keep_conversation
+from chat.services.pending_decisions import waiting_for
 from chat.services.search import search
-from chat.services.waiting import waiting_for
 from chat.tasks import erase_deleted_conversations
 from chat.values import Decision
 from tests.chat.conftest import Chat

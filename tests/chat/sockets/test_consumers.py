@@ -27,7 +27,7 @@ from chat.services.turns import LONGEST_MESSAGE
 from chat.sockets import open as open_sockets
 from chat.sockets import send_queue
 from chat.sockets.consumer import COMMAND_BURST
-from chat.sockets.rounds import Rights, look
+from chat.sockets.rounds import RightsCheck, look
 from chat.sockets.send_queue import MOST_UNHEARD
 from chat.sockets.socket_access import Door
 from config.asgi import application
@@ -491,9 +491,9 @@ def test_a_round_reads_a_session_again_before_it_closes_its_page(tenant: Tenant)
         for one in browsers
     ]
     asked: list[tuple[Door, list[UUID]]] = [(door, []) for door in doors]
-    assert [seen.reason_to_close for seen in look(asked, Rights.MEMBERSHIPS)] == [None, None]
+    assert [seen.reason_to_close for seen in look(asked, RightsCheck.MEMBERSHIPS)] == [None, None]
     browsers[0].post("/account/sessions/")
-    told = [seen.reason_to_close for seen in look(asked, Rights.MEMBERSHIPS)]
+    told = [seen.reason_to_close for seen in look(asked, RightsCheck.MEMBERSHIPS)]
     assert told == [None, CloseCode.SIGN_IN_AGAIN]
 
 

@@ -14,14 +14,14 @@ from chat.models import ToolCall, Turn
 from chat.recording import Changes
 from chat.services import approvals
 from chat.services.approvals import decide, decide_as_second_person, expire_approvals
+from chat.services.pending_decisions import waiting_for
 from chat.services.resolutions import resolve_call
 from chat.services.turns import queue_again
-from chat.services.waiting import waiting_for
 from chat.values import Decision, Remember, Resolution
 from mcp_servers.client.connections import runtime
 from mcp_servers.models import CallRule, McpTool
 from mcp_servers.registry.consent.permissions import ask_always
-from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
+from mcp_servers.registry.services.call_rules import CallRuleDraft, create_call_rule
 from tests.chat.conftest import Chat, Watching
 from tests.mcp_servers.factories import tool_of
 from tests.threads import Threads
@@ -32,7 +32,7 @@ from workspaces.models import Membership
 
 def rule(chat: Chat, **fields: Any) -> CallRule:
     """A rule of the chat's workspace."""
-    draft = RuleDraft(
+    draft = CallRuleDraft(
         **{
             "name": "Careful",
             "effect": "confirm",

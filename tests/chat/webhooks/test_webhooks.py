@@ -372,7 +372,7 @@ def test_a_late_failure_does_not_undo_what_was_given_up(
     row = put(deliveries_endpoint(chat), 1)[0]
     row.attempts = 1
     delivery.give_up_all(row.workspace_id, row.endpoint_id)
-    delivery._note(row, webhooks.NotTaken("It answered with status 500.", status=500))
+    delivery._note(row, webhooks.DeliveryRefused("It answered with status 500.", status=500))
     row.refresh_from_db()
     assert row.status == "given_up"
 

@@ -20,12 +20,12 @@ from config.celery import app
 from config.doctor import work
 from config.installation import jobs
 from config.installation.jobs import JobState, all_jobs, read_jobs, run_now
-from config.queues import Waiting
+from config.queues import QueueBacklog
 from tests.config.installation.jobs import DAILY, HOURLY, OFTEN, ran
 from tests.factories import Tenant
 from tests.platform_api import Api, faults, in_browser
 from workspaces.errors import Conflict, NotFound
-from workspaces.installation import Fault
+from workspaces.installation import JobFault
 from workspaces.models import BackgroundJob, InstalledVersion, User, WorkerSeen
 from workspaces.process.schedules import DAY, HOUR, WEEK
 
@@ -66,7 +66,7 @@ def failed_now() -> dict[str, Any]:
     now = timezone.now()
     return {
         "failed_at": now,
-        "fault": Fault.NETWORK.value,
+        "fault": JobFault.NETWORK.value,
         "error": "ConnectionError",
         "failures": {now.strftime("%Y-%m-%dT%H"): 2},
     }
@@ -98,7 +98,7 @@ def test_what_needs_somebody_stands_first() -> None:
     report = read_jobs()
     first = report.jobs[0]
     assert (first.name, first.state, first.failures) == (HOURLY, JobState.FAILED, 2)
-    assert (first.fault, first.error) == (str(Fault.NETWORK.label), "ConnectionError")
+    assert (first.fault, first.error) == (str(JobFault.NETWORK.label), "ConnectionError")
     assert (report.failed, report.failures) == (1, 2)
     # One that has not run yet needs nobody: the others stand by how often they run.
     BackgroundJob.objects.filter(pk=OFTEN).delete()
@@ -152,7 +152,7 @@ def test_without_workers_the_report_says_what_to_do(
 ) -> None:
     """REL-1202: whether it is Redis, a worker or the scheduler that is missing."""
     assert read_jobs().problem == "No job has run yet. The first ones run within a minute."
-    assert doctor.examine_part("background jobs").state is doctor.State.OK
+    assert doctor.examine_part("background jobs").state is doctor.FindingState.OK
     long_ago = timezone.now() - HOUR
     InstalledVersion.objects.create(version="0.1.0", since=long_ago)
     assert "celery beat" in read_jobs().problem
@@ -162,8 +162,8 @@ def test_without_workers_the_report_says_what_to_do(
     assert report.alive == 0
     assert {one.next_at for one in report.jobs} == {None}
     found = doctor.examine_part("background jobs")
-    assert (found.state, found.text) == (doctor.State.LOOK, report.problem)
-    monkeypatch.setattr(jobs, "_waiting", lambda: Waiting(tasks=3, since=None))
+    assert (found.state, found.text) == (doctor.FindingState.LOOK, report.problem)
+    monkeypatch.setattr(jobs, "_waiting", lambda: QueueBacklog(tasks=3, since=None))
     assert "3 tasks wait, and no worker takes them" in read_jobs().problem
     monkeypatch.undo()
     # Nothing listens there.
@@ -186,7 +186,7 @@ def test_the_doctor_names_jobs_that_failed_or_are_late() -> None:
     ran(HOURLY, timedelta(minutes=5), **failed_now())
     ran(OFTEN, HOUR)
     found = doctor.examine_part("background jobs")
-    assert found.state is doctor.State.LOOK
+    assert found.state is doctor.FindingState.LOOK
     assert "“Remove files that no chat or bud uses any more” failed" in found.text
     assert "“Count log entries for reports” is late" in found.text
     assert "Background jobs" in found.advice
@@ -265,11 +265,11 @@ def test_it_says_how_long_tasks_wait(
     assert told == report.waiting_since
     if settings.TRELLIS.redis_url is None:
         return
-    assert doctor.examine_part("queues").state is doctor.State.OK
+    assert doctor.examine_part("queues").state is doctor.FindingState.OK
     monkeypatch.setattr(work, "QUEUE_SECONDS", 0)
     found = doctor.examine_part("queues")
     assert (found.state, found.advice) == (
-        doctor.State.LOOK,
+        doctor.FindingState.LOOK,
         "Start workers, or start more of them.",
     )
 

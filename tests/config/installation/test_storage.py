@@ -15,7 +15,7 @@ from audit.models import AuditTombstone
 from chat.models import DataCopy, DataCopyPart
 from config.installation import storage, tables
 from config.installation.storage import Disk, read_storage
-from config.installation.tables import Table, parts_of, read_database
+from config.installation.tables import TableSize, parts_of, read_database
 from tests.engines import ENDLESS
 from tests.factories import Tenant, UserFactory, WorkspaceFactory
 from tests.platform_api import Api, in_browser
@@ -81,12 +81,12 @@ def test_tables_are_put_together_to_what_people_know() -> None:
     """REL-1204: the longest name that fits counts, and rows are those of the main table."""
     found = parts_of(
         {
-            "chat_message": Table(50, 10),
-            "chat_message_words_data": Table(500, 3),
-            "chat_beside": Table(40, 2),
-            "audit_auditentry": Table(300, 90),
-            "audit_auditseal": Table(100, 90),
-            "workspaces_user": Table(7, 1),
+            "chat_message": TableSize(50, 10),
+            "chat_message_words_data": TableSize(500, 3),
+            "chat_beside": TableSize(40, 2),
+            "audit_auditentry": TableSize(300, 90),
+            "audit_auditseal": TableSize(100, 90),
+            "workspaces_user": TableSize(7, 1),
         }
     )
     assert [(one.what, one.size, one.rows) for one in found] == [
@@ -96,12 +96,12 @@ def test_tables_are_put_together_to_what_people_know() -> None:
         ("Everything else", 7, None),
     ]
     # Where sizes are not known, those with the most rows stand first.
-    rows = parts_of({"chat_message": Table(None, 10), "chat_turn": Table(None, 30)})
+    rows = parts_of({"chat_message": TableSize(None, 10), "chat_turn": TableSize(None, 30)})
     assert [(one.what, one.size, one.rows) for one in rows] == [
         ("Answers", None, 30),
         ("Messages", None, 10),
     ]
-    many = parts_of({start: Table(1, None) for _what, (start, *_) in tables._PARTS})
+    many = parts_of({start: TableSize(1, None) for _what, (start, *_) in tables._PARTS})
     assert len(many) == tables.MOST_PARTS + 1
 
 

@@ -13,11 +13,11 @@ import mcp_types
 
 from mcp_servers.client.connections import calls
 from mcp_servers.client.inputs import (
-    Answers,
     AskedInput,
     CallLimits,
     InputAction,
     InputAnswer,
+    InputAnswers,
     InputRequired,
     TaskStarted,
 )
@@ -66,7 +66,7 @@ async def send(
     *,
     limits: CallLimits | None = None,
     listener: Person | None = None,
-    answers: Answers | None = None,
+    answers: InputAnswers | None = None,
     as_task: bool = False,
 ) -> mcp_types.CallToolResult | InputRequired | TaskStarted:
     """One call, as the gate makes it."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp_servers.client.transports import density
 from mcp_servers.client.transports.density import MAX_PARTS, PartCounter, check_parts
 from mcp_servers.client.transports.messages import read_message
-from workspaces.outbound import TooLarge
+from workspaces.outbound import ResponseTooLarge
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text('\\"{[,]}x\né', max_size=12),
@@ -53,7 +53,7 @@ def test_events_are_counted_one_by_one(monkeypatch: pytest.MonkeyPatch, end: byt
     for _ in range(10):
         counter.feed_lines(b"data: [1,2,3]" + end + b"da")
         counter.feed_lines(b'ta: "[,[,[,[,"' + end + end)
-    with pytest.raises(TooLarge):
+    with pytest.raises(ResponseTooLarge):
         counter.feed_lines(b"data: [1,2,3,4,5,6]" + end)
 
 
@@ -67,7 +67,7 @@ def test_the_lines_of_an_event_are_counted_together(
     counter = PartCounter()
     event = end.join([b'data: [1,"', b': "', b"data: 2,3,", b"data: 4,5,6]", b""])
     step = len(event) if pieces == "whole" else 1
-    with pytest.raises(TooLarge):
+    with pytest.raises(ResponseTooLarge):
         for start in range(0, len(event), step):
             counter.feed_lines(event[start : start + step])
 
@@ -79,7 +79,7 @@ def test_a_long_text_is_no_crowd() -> None:
     check_parts(text)
     assert time.process_time() - started < 0.5
     crowd = json.dumps({"jsonrpc": "2.0", "id": 7, "result": {"a": [0] * (MAX_PARTS + 1)}})
-    with pytest.raises(TooLarge):
+    with pytest.raises(ResponseTooLarge):
         check_parts(crowd)
     answer = read_message(crowd)
     assert not isinstance(answer, ValueError)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_servers.client.diffs import MOST_WORDS, Line, Words, diff_definitions, is_comparable
+from mcp_servers.client.diffs import MOST_WORDS, DiffLine, WordRun, diff_definitions, is_comparable
 
 
 def definition(**parts: Any) -> dict[str, Any]:
@@ -32,9 +32,9 @@ def test_that_a_text_is_compared_word_by_word() -> None:
     )
     assert part.label == "Description"
     assert part.words == (
-        Words(change="same", text="Sends a mail to one person"),
-        Words(change="added", text=", and a copy to us"),
-        Words(change="same", text="."),
+        WordRun(change="same", text="Sends a mail to one person"),
+        WordRun(change="added", text=", and a copy to us"),
+        WordRun(change="same", text="."),
     )
 
 
@@ -60,7 +60,7 @@ def test_that_a_schema_is_compared_value_by_value() -> None:
         ("properties.bcc.default", "added"),
         ("required", "changed"),
     }
-    assert Line(path="required", before='["to"]', after='["to", "bcc"]') in part.lines
+    assert DiffLine(path="required", before='["to"]', after='["to", "bcc"]') in part.lines
 
 
 def test_that_a_hint_that_flips_is_told() -> None:
@@ -68,7 +68,7 @@ def test_that_a_hint_that_flips_is_told() -> None:
     (part,) = diff_definitions(definition(), definition(annotations={"readOnlyHint": True}))
     assert (part.label, part.lines) == (
         "Hints",
-        (Line(path="readOnlyHint", before="false", after="true"),),
+        (DiffLine(path="readOnlyHint", before="false", after="true"),),
     )
 
 
@@ -115,10 +115,10 @@ def test_that_a_small_change_of_a_long_text_stands_out() -> None:
         definition(description=f"{head}reads{tail}"), definition(description=f"{head}deletes{tail}")
     )
     assert part.words == (
-        Words(change="same", text=head.rstrip()),
-        Words(change="removed", text=" reads"),
-        Words(change="added", text=" deletes"),
-        Words(change="same", text=tail),
+        WordRun(change="same", text=head.rstrip()),
+        WordRun(change="removed", text=" reads"),
+        WordRun(change="added", text=" deletes"),
+        WordRun(change="same", text=tail),
     )
 
 

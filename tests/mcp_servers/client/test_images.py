@@ -8,7 +8,7 @@ import mcp_types
 from PIL import Image
 
 from mcp_servers.client.results import is_heavy, read_result
-from tests.workspaces.test_pictures import encoded
+from tests.workspaces.encoded_pictures import encoded
 
 
 def test_many_pictures_of_one_result_share_one_bound() -> None:

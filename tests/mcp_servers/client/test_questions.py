@@ -10,10 +10,10 @@ from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.inputs import (
-    Answers,
     AskedInput,
     InputAction,
     InputAnswer,
+    InputAnswers,
     InputKind,
     InputRequired,
 )
@@ -192,7 +192,7 @@ async def test_rounds_of_the_newest_revision(everywhere: Everywhere, transport: 
     (asked,) = first.asked
     assert (asked.kind, asked.message) == (InputKind.FORM, "Which size?")
     answer = InputAnswer(action=InputAction.ACCEPT, content={"size": "XL"})
-    answers = Answers(by_key={asked.key: (asked, answer)}, state=first.state)
+    answers = InputAnswers(by_key={asked.key: (asked, answer)}, state=first.state)
     assert await text_of(send(spec, "ask_any", answers=answers)) == "size XL"
     assert everywhere.server.calls == ([] if transport == "stdio" else [("ask_any", "XL")])
 

@@ -31,7 +31,7 @@ from mcp_servers.models import InputRequest, McpPrompt, McpServer, McpTool, Trac
 from mcp_servers.registry import elicitation, services
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.specs import connection_spec
-from mcp_servers.registry.trace.sink import traced
+from mcp_servers.registry.trace.sink import keep_batch
 from tests.factories import Tenant
 from tests.fakes.mcp_server import Listening
 from tests.mcp_servers.factories import ListeningCaller, a_request, actor_of, http_server, tool_of
@@ -135,7 +135,7 @@ async def test_what_a_server_says_about_itself_is_masked_everywhere(
     tenant: Tenant, talkative: Talkative, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SEC-224: names, descriptions, instructions, log lines, progress, questions, suggestions and errors."""
-    monkeypatch.setattr(hooks, "traced", traced)
+    monkeypatch.setattr(hooks, "traced", keep_batch)
     told: list[str] = []
 
     @sync_to_async

@@ -16,7 +16,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from audit.models import AuditEntry
 from mcp_servers.client.connections.runtime import run_sync
-from mcp_servers.endpoint import asking, unanswered
+from mcp_servers.endpoint import asking, unanswered_questions
 from mcp_servers.models import InputRequest, McpServer
 from tests.factories import Tenant
 from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
@@ -159,10 +159,10 @@ def test_a_call_that_nobody_takes_up_has_an_end(tenant: Tenant) -> None:
     """SEC-112: in the log, once its question has run out."""
     Asked(tenant, token_for(tenant), TODAYS).send()
     rows = InputRequest.objects.for_workspace(tenant.workspace)
-    assert unanswered.end_unanswered() == 0
+    assert unanswered_questions.end_unanswered() == 0
     rows.update(status="expired", expires_at=database_now() - timedelta(hours=2))
-    assert unanswered.end_unanswered() == 1
-    assert unanswered.end_unanswered() == 0
+    assert unanswered_questions.end_unanswered() == 1
+    assert unanswered_questions.end_unanswered() == 0
     log = AuditEntry.objects.for_workspace(tenant.workspace)
     assert log.get(action="tool_call.finished").outcome == "cancelled"
 

@@ -17,7 +17,7 @@ from audit.models import AuditEntry
 from mcp_servers.endpoint import offering
 from mcp_servers.endpoint.callers import EndpointCaller
 from mcp_servers.models import McpServer, McpTool, ServerScope
-from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
+from mcp_servers.registry.services.call_rules import CallRuleDraft, create_call_rule
 from tests.factories import Tenant, TwoTenants
 from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
 from tests.mcp_servers.endpoint.official import use_notes
@@ -93,7 +93,7 @@ def test_call_rules_hold_for_clients(tenant: Tenant, notes: McpServer) -> None:
     admin = tenant.actor("admin")
 
     def rule(name: str, tool: str, **fields: Any) -> None:
-        draft = RuleDraft(**{"name": name, "servers": ["notes"], "tools": [tool], **fields})
+        draft = CallRuleDraft(**{"name": name, "servers": ["notes"], "tools": [tool], **fields})
         create_call_rule(workspace=tenant.workspace, draft=draft, actor=admin)
 
     rule("No list", "list_notes", effect="deny")

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from audit.models import AuditEntry
-from mcp_servers.endpoint import unknown
+from mcp_servers.endpoint import unknown_names
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool, ServerScope
 from tests.factories import Tenant
 from tests.mcp_servers.endpoint.client import McpClient, token_for
@@ -98,7 +98,7 @@ def test_of_unknown_names_the_log_has_a_bounded_entry(tenant: Tenant) -> None:
 
 def test_a_client_cannot_fill_the_log(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """SEC-563: beyond a number within ten minutes, it reads that, and nothing is entered. Others are not affected."""
-    monkeypatch.setattr(unknown, "MOST_UNKNOWN", 2)
+    monkeypatch.setattr(unknown_names, "MOST_UNKNOWN", 2)
     client, other = (McpClient(tenant, token_for(tenant)) for _ in range(2))
     told = [
         client.post("tools/call", {"name": f"x__{number}"}).json()["error"]["message"]

@@ -34,7 +34,12 @@ from mcp_servers.gate import (
 from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer
 from mcp_servers.oauth.grants import usable_grant
 from mcp_servers.registry.consent.approvals import grant_approval
-from mcp_servers.registry.elicitation import Origin, answer_input, complete_sign_ins, sign_ins
+from mcp_servers.registry.elicitation import (
+    QuestionOrigin,
+    answer_input,
+    complete_sign_ins,
+    sign_ins,
+)
 from mcp_servers.registry.elicitation.rows import settle
 from mcp_servers.registry.services import delete_server
 from tests.factories import Tenant
@@ -353,7 +358,7 @@ def test_a_sign_in_just_before_the_card_is_not_missed(
     tenant: Tenant, own: McpServer, protected: ProtectedServer
 ) -> None:
     """Ours: whoever is about to ask looks once more, and one card for a call is enough."""
-    origin = Origin(
+    origin = QuestionOrigin(
         call_id=uuid7(), server=own, tool_name="whoami", actor=actor_of(tenant, "member")
     )
     wanted = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.MISSING, host="mail.example")
@@ -370,7 +375,7 @@ def test_a_sign_in_just_before_the_card_is_not_missed(
 
 def test_nobody_is_asked_for_a_server_that_is_gone(tenant: Tenant, own: McpServer) -> None:
     """Ours: what today's rows say is told instead."""
-    origin = Origin(
+    origin = QuestionOrigin(
         call_id=uuid7(), server=own, tool_name="whoami", actor=actor_of(tenant, "member")
     )
     wanted = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.MISSING, host="mail.example")
@@ -387,7 +392,7 @@ def test_what_a_server_may_not_ask_does_not_bind_us(
     own.answers_elicitation = False
     own.save(update_fields=["answers_elicitation"])
     actor: Actor = actor_of(tenant, "member")
-    origin = Origin(call_id=uuid7(), server=own, tool_name="whoami", actor=actor)
+    origin = QuestionOrigin(call_id=uuid7(), server=own, tool_name="whoami", actor=actor)
     wanted = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.MISSING, host="mail.example")
     row = sign_ins.open_sign_in(wanted, origin, since=timezone.now())
     assert row is not None
@@ -409,7 +414,7 @@ def test_a_grant_that_is_stored_while_the_card_is_opened_settles_it(
         return found
 
     monkeypatch.setattr(sign_ins, "usable_grant", look_and_dawdle)
-    origin = Origin(
+    origin = QuestionOrigin(
         call_id=uuid7(), server=own, tool_name="whoami", actor=actor_of(tenant, "member")
     )
     wanted = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.MISSING, host="mail.example")
@@ -432,7 +437,7 @@ def pending_cards(tenant: Tenant, server: McpServer, count: int) -> list[InputRe
     """Cards of as many calls, put some minutes ago."""
     wanted = sign_ins.WantedSignIn(reason=sign_ins.SignInReason.MISSING, host="mail.example")
     for _ in range(count):
-        origin = Origin(
+        origin = QuestionOrigin(
             call_id=uuid7(), server=server, tool_name="whoami", actor=actor_of(tenant, "member")
         )
         sign_ins.open_sign_in(wanted, origin, since=timezone.now())

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_servers.klavis import client, errors
 from mcp_servers.klavis.client import KlavisApi
-from mcp_servers.klavis.http import Connection, KlavisHttp
+from mcp_servers.klavis.http import KlavisCredentials, KlavisHttp
 from tests.fakes.klavis import KEY, FakeKlavis
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ def ask(
             waits.append(seconds)
 
     async def run() -> T:
-        connection = Connection(base_url=double.origin, api_key=key)
+        connection = KlavisCredentials(base_url=double.origin, api_key=key)
         async with KlavisHttp(connection, pause=pause) as http:
             return await work(client.api_for(http, double.dialect))
 
@@ -84,7 +84,7 @@ def test_the_form_is_found_out(either: FakeKlavis) -> None:
     """Ours: by one question, which only the older form answers."""
 
     async def run() -> str:
-        connection = Connection(base_url=either.origin, api_key=KEY)
+        connection = KlavisCredentials(base_url=either.origin, api_key=KEY)
         async with KlavisHttp(connection) as http:
             return await client.find_dialect(http)
 
@@ -138,12 +138,12 @@ def test_the_catalogue_leaves_out_what_cannot_be_read(provider: FakeKlavis) -> N
         (422, b'{"detail": [{"loc": ["body", "serverName"], "msg": "m"}]}', errors.NotAccepted),
         (422, b'{"detail": "secret words"}', errors.NotAccepted),
         (429, b"{}", errors.TooManyRequests),
-        (500, b"oops", errors.Unavailable),
-        (302, b"", errors.Unreadable),
-        (200, b"not json", errors.Unreadable),
-        (200, b'["a list"]', errors.Unreadable),
-        (200, b'{"servers": {"a": 1}}', errors.Unreadable),
-        (200, b'{"servers": [], "servers": []}', errors.Unreadable),
+        (500, b"oops", errors.KlavisUnavailable),
+        (302, b"", errors.KlavisAnswerUnreadable),
+        (200, b"not json", errors.KlavisAnswerUnreadable),
+        (200, b'["a list"]', errors.KlavisAnswerUnreadable),
+        (200, b'{"servers": {"a": 1}}', errors.KlavisAnswerUnreadable),
+        (200, b'{"servers": [], "servers": []}', errors.KlavisAnswerUnreadable),
     ],
 )
 def test_every_failure_has_a_type(
@@ -189,7 +189,7 @@ def test_what_does_no_more_twice_is_asked_again(provider: FakeKlavis, status: in
 def test_what_may_have_been_done_is_not_asked_again(provider: FakeKlavis) -> None:
     """Ours: several services behind one server would be made twice."""
     provider.fail("POST", "/mcp-server/strata/create", status=500, times=1)
-    with pytest.raises(errors.Unavailable):
+    with pytest.raises(errors.KlavisUnavailable):
         ask(provider, lambda api: api.create_strata(user_id="u", servers=["Gmail"]))
     assert len(provider.paths("POST")) == 1
 
@@ -197,7 +197,7 @@ def test_what_may_have_been_done_is_not_asked_again(provider: FakeKlavis) -> Non
 def test_attempts_end(provider: FakeKlavis) -> None:
     """Ours: three, and then the person is told."""
     provider.fail("GET", "/mcp-server/servers", status=503, times=99)
-    with pytest.raises(errors.Unavailable):
+    with pytest.raises(errors.KlavisUnavailable):
         ask(provider, lambda api: api.catalogue())
     assert len(provider.requests) == 3
 
@@ -218,9 +218,9 @@ def test_the_provider_says_how_long_to_wait(provider: FakeKlavis) -> None:
 def test_nobody_there_is_told_in_plain_words(provider: FakeKlavis) -> None:
     """Ours."""
     provider.stop()
-    with pytest.raises(errors.Unavailable) as caught:
+    with pytest.raises(errors.KlavisUnavailable) as caught:
         ask(provider, lambda api: api.catalogue())
-    assert caught.value.message == errors.Unavailable.default_message
+    assert caught.value.message == errors.KlavisUnavailable.default_message
 
 
 def test_the_key_and_the_ids_are_in_no_log(
@@ -229,6 +229,6 @@ def test_the_key_and_the_ids_are_in_no_log(
     """SEC-117: at no level that anybody sets."""
     caplog.set_level(logging.INFO)
     provider.fail("GET", "/mcp-server/servers", status=500, times=9)
-    with pytest.raises(errors.Unavailable):
+    with pytest.raises(errors.KlavisUnavailable):
         ask(provider, lambda api: api.catalogue())
     assert KEY not in caplog.text

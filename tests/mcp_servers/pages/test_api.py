@@ -20,7 +20,7 @@ from mcp_servers.client.values import Outcome, TextPart, ToolCallOutcome
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.pages.api.tools import OutcomeOutput, told
 from mcp_servers.registry.services.call_rules import (
-    RuleDraft,
+    CallRuleDraft,
     change_call_rule,
     create_call_rule,
 )
@@ -119,7 +119,7 @@ def test_call_rules_hold_for_the_tester(
     api: Api, tenant: Tenant, trusted: McpServer, counting: CountingServer
 ) -> None:
     """SEC-548: one's own yes is enough where a rule asks, and not where it asks for a second person."""
-    draft = RuleDraft(name="Ask", effect="confirm", servers=[trusted.name], tools=["echo"])
+    draft = CallRuleDraft(name="Ask", effect="confirm", servers=[trusted.name], tools=["echo"])
     rule = create_call_rule(workspace=tenant.workspace, draft=draft, actor=tenant.actor())
     path = f"tools/{tool_of(trusted, 'echo').pk}/test/"
     body: dict[str, Any] = {"arguments": {"text": "hi"}}

@@ -10,11 +10,11 @@ from django.test import Client
 
 from config.workspace_files.applying import apply_file
 from config.workspace_files.exporting import workspace_document
-from config.workspace_files.place import Place
+from config.workspace_files.target import WorkspaceTarget
 from mcp_servers.models import CallRule, McpServer
 from mcp_servers.registry.services import trying_rules
-from mcp_servers.registry.services.call_rules import RuleDraft, create_call_rule
 from tests.factories import Tenant, make_tenant
+from tests.mcp_servers.call_rules import make
 from tests.mcp_servers.factories import http_server, stored_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,12 +48,6 @@ def url(tenant: Tenant, path: str = "") -> str:
 
 def rules(tenant: Tenant) -> list[CallRule]:
     return list(CallRule.objects.for_workspace(tenant.workspace))
-
-
-def make(tenant: Tenant, **fields: Any) -> CallRule:
-    known = {"name": "No deletes", "effect": "deny", "servers": ["*"], "tools": ["delete_*"]}
-    draft = RuleDraft(**{**known, **fields})
-    return create_call_rule(workspace=tenant.workspace, draft=draft, actor=tenant.actor("admin"))
 
 
 def test_an_admin_makes_a_rule_on_a_page_without_json(tenant: Tenant) -> None:
@@ -264,16 +258,16 @@ def test_rules_over_rest(tenant: Tenant) -> None:
 def test_a_workspaces_file_carries_rules_and_new_ones_are_off(tenant: Tenant) -> None:
     """REL-1094: until somebody has looked at them; the file again changes nothing."""
     make(tenant, conditions=[{"path": "sum", "operator": "greater", "value": "10"}])
-    document = workspace_document(Place(tenant.workspace, tenant.actor("owner")))
+    document = workspace_document(WorkspaceTarget(tenant.workspace, tenant.actor("owner")))
     assert document["call_rules"][0]["name"] == "No deletes"
     other_tenant = make_tenant("other")
-    there = Place(other_tenant.workspace, other_tenant.actor("owner"))
+    there = WorkspaceTarget(other_tenant.workspace, other_tenant.actor("owner"))
     apply_file(there, {"call_rules": document["call_rules"]})
     apply_file(there, {"call_rules": document["call_rules"]})
     (rule,) = rules(other_tenant)
     assert not rule.is_enabled
     assert rule.conditions == [{"path": "sum", "operator": "greater", "value": "10"}]
-    here = Place(tenant.workspace, tenant.actor("owner"))
+    here = WorkspaceTarget(tenant.workspace, tenant.actor("owner"))
     assert apply_file(here, {"call_rules": document["call_rules"]}).diff == ""
     assert rules(tenant)[0].is_enabled
 

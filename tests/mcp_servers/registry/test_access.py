@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from mcp_servers.models import ApprovalOverride, McpServer, ServerScope
 from mcp_servers.registry.access import read_tools
 from tests.factories import Tenant, TwoTenants
+from tests.mcp_servers.call_rules import make
 from tests.mcp_servers.factories import http_server, stored_tool
-from tests.mcp_servers.pages.test_call_rules import make
 from workspaces.models import Membership, User
-from workspaces.people.access import Mark
+from workspaces.people.access import AccessCursor
 
 URL = "https://tools.example.org/mcp"
 
@@ -22,7 +22,7 @@ def member_of(tenant: Tenant) -> Membership:
     return Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
 
 
-def told(tenant: Tenant, after: Mark | None = None, most: int = 50) -> dict[str, str]:
+def told(tenant: Tenant, after: AccessCursor | None = None, most: int = 50) -> dict[str, str]:
     return {one.name: one.why for one in read_tools(member_of(tenant), after, most)}
 
 
@@ -70,7 +70,7 @@ def test_tools_come_page_by_page_and_cost_no_more_statements(tenant: Tenant) -> 
         assert list(told(tenant)) == ["a", *(f"b{number:02}" for number in range(30))]
     assert len(many) == len(one)
     [first, *_] = read_tools(member_of(tenant), None, 1)
-    assert list(told(tenant, Mark.after(first), 2)) == ["b00", "b01"]
+    assert list(told(tenant, AccessCursor.after(first), 2)) == ["b00", "b01"]
 
 
 def test_tools_of_others_are_not_theirs(two_workspaces: TwoTenants) -> None:

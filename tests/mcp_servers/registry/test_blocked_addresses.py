@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from audit.alerts.services import RuleDraft, create_rule
+from audit.alerts.services import AlertRuleDraft, create_rule
 from audit.models import AlertRule, AuditStream
 from audit.streams.building import parse_target
 from chat.models import ModelProvider
@@ -59,7 +59,7 @@ def enter_alert(tenant: Tenant, url: str) -> None:
     create_rule(
         workspace_id=tenant.workspace.pk,
         actor=tenant.actor("owner"),
-        draft=RuleDraft(
+        draft=AlertRuleDraft(
             name="x",
             condition=AlertRule.Condition.ERROR_RATE,
             threshold=5,

@@ -14,10 +14,10 @@ from mcp_servers.models import CallRule
 from mcp_servers.models.rule_conditions import Condition, Operator
 from mcp_servers.registry.consent import policy
 from mcp_servers.registry.consent.call_rules import as_rule, decide
-from mcp_servers.registry.consent.rule_matching import Called, Names, Rule
+from mcp_servers.registry.consent.rule_matching import AppliedRule, MatchedCall, PossibleNames
 from mcp_servers.registry.services import ServerDraft, update_server
 from mcp_servers.registry.services.call_rules import (
-    RuleDraft,
+    CallRuleDraft,
     change_call_rule,
     create_call_rule,
     delete_call_rule,
@@ -29,17 +29,17 @@ from tests.mcp_servers.factories import http_server
 from workspaces.errors import InvalidInput, PermissionDenied
 
 
-def a_rule(effect: Effect = Effect.DENY, **fields: Any) -> Rule:
+def a_rule(effect: Effect = Effect.DENY, **fields: Any) -> AppliedRule:
     """A rule about every call, unless it says otherwise."""
     known = {"id": uuid7(), "name": str(effect), "servers": ("*",), "tools": ("*",)}
-    return Rule(**{**known, "effect": effect, **fields})
+    return AppliedRule(**{**known, "effect": effect, **fields})
 
 
-def a_call(arguments: dict[str, Any] | None = None, **fields: Any) -> Called:
-    return Called(
+def a_call(arguments: dict[str, Any] | None = None, **fields: Any) -> MatchedCall:
+    return MatchedCall(
         **{
-            "server": Names(known=("github",)),
-            "tool": Names(known=("create_issue",)),
+            "server": PossibleNames(known=("github",)),
+            "tool": PossibleNames(known=("create_issue",)),
             "role": "member",
             "arguments": arguments or {},
             **fields,
@@ -47,7 +47,7 @@ def a_call(arguments: dict[str, Any] | None = None, **fields: Any) -> Called:
     )
 
 
-def effect_of(*rules: Rule, call: Called | None = None) -> Effect | None:
+def effect_of(*rules: AppliedRule, call: MatchedCall | None = None) -> Effect | None:
     ruled = decide(rules, call or a_call())
     return ruled.effect if ruled else None
 
@@ -189,12 +189,15 @@ def test_all_conditions_have_to_hold() -> None:
 def test_rules_see_what_a_meta_tool_really_does() -> None:
     """SEC-543: its action and service, and what is handed on to the action; what cannot be told is blocked."""
     deny = a_rule(servers=("github",), tools=("delete_repo",))
-    runs: dict[str, Any] = {"is_indirect": True, "server": Names(known=("strata", "github"))}
-    delete = Names(known=("delete-repo", "execute_action"))
+    runs: dict[str, Any] = {
+        "is_indirect": True,
+        "server": PossibleNames(known=("strata", "github")),
+    }
+    delete = PossibleNames(known=("delete-repo", "execute_action"))
     assert effect_of(deny, call=a_call(tool=delete, **runs)) is Effect.DENY
-    other = Names(known=("list_repos", "execute_action"))
+    other = PossibleNames(known=("list_repos", "execute_action"))
     assert effect_of(deny, call=a_call(tool=other, **runs)) is None
-    unclear = Names(known=("execute_action",), is_all=False)
+    unclear = PossibleNames(known=("execute_action",), is_all=False)
     assert effect_of(deny, call=a_call(tool=unclear, **runs)) is Effect.DENY
     auto = a_rule(Effect.AUTO)
     assert effect_of(auto, call=a_call(tool=delete, **runs)) is None
@@ -262,8 +265,8 @@ def test_people_can_be_stricter_than_policy() -> None:
 # Rows
 
 
-def a_draft(**fields: Any) -> RuleDraft:
-    return RuleDraft(
+def a_draft(**fields: Any) -> CallRuleDraft:
+    return CallRuleDraft(
         **{
             "name": "No deletes",
             "effect": "deny",
@@ -279,7 +282,7 @@ def test_admins_make_change_switch_and_remove_rules(tenant: Tenant) -> None:
     """REL-1091: each change is in the log, field by field."""
     workspace, admin = tenant.workspace, tenant.actor("admin")
     rule = create_call_rule(workspace=workspace, draft=a_draft(), actor=admin)
-    changed = RuleDraft(
+    changed = CallRuleDraft(
         **{
             **{name: getattr(draft_of(rule), name) for name in ("name", "effect", "servers")},
             "tools": ["delete_*", "drop_*"],

@@ -52,17 +52,17 @@ def test_a_check_reads_the_list_and_calls_nothing(tenant: Tenant, counting: Coun
 
 def test_several_failures_turn_a_server_red(tenant: Tenant, server: McpServer) -> None:
     """REL-38: one lost packet alarms nobody; the log tells each change of status once."""
-    health.note_reading(server, health.Reading(latency_ms=5))
+    health.note_reading(server, health.HealthReading(latency_ms=5))
     for count in range(1, health.FAILURES_BEFORE_RED):
-        health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
+        health.note_reading(server, health.HealthReading(error=ConnectionFailed("gone.")))
         assert (fresh(server).state.status, fresh(server).state.consecutive_failures) == (
             "connected",
             count,
         )
-    health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
+    health.note_reading(server, health.HealthReading(error=ConnectionFailed("gone.")))
     assert (fresh(server).state.status, fresh(server).state.status_reason) == ("error", "gone.")
-    health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
-    health.note_reading(server, health.Reading(latency_ms=7))
+    health.note_reading(server, health.HealthReading(error=ConnectionFailed("gone.")))
+    health.note_reading(server, health.HealthReading(latency_ms=7))
     assert (fresh(server).state.status, fresh(server).state.consecutive_failures) == (
         "connected",
         0,
@@ -71,28 +71,31 @@ def test_several_failures_turn_a_server_red(tenant: Tenant, server: McpServer) -
 
 
 @pytest.mark.parametrize(
-    "reading", [health.Reading(latency_ms=5), health.Reading(error=ConnectionFailed("gone."))]
+    "reading",
+    [health.HealthReading(latency_ms=5), health.HealthReading(error=ConnectionFailed("gone."))],
 )
 def test_a_check_under_way_does_not_undo_a_disconnection(
-    tenant: Tenant, server: McpServer, reading: health.Reading
+    tenant: Tenant, server: McpServer, reading: health.HealthReading
 ) -> None:
     """REL-38: whoever disconnects a server has the last word; a look that they ask for brings it back."""
-    health.note_reading(server, health.Reading(latency_ms=5))
+    health.note_reading(server, health.HealthReading(latency_ms=5))
     as_the_check_found_it = fresh(server)
     services.disconnect_server(server=server, actor=tenant.actor())
     stays_closed = fresh(server).state.next_check_at
     health.note_reading(as_the_check_found_it, reading)
     assert fresh(server).state.status == "disconnected"
     assert fresh(server).state.next_check_at == stays_closed
-    health.note_reading(as_the_check_found_it, health.Reading(latency_ms=5), is_asked_for=True)
+    health.note_reading(
+        as_the_check_found_it, health.HealthReading(latency_ms=5), is_asked_for=True
+    )
     assert fresh(server).state.status == "connected"
 
 
 def test_a_refused_sign_in_shows_at_once(tenant: Tenant, server: McpServer) -> None:
     """A typed state, never an empty list."""
-    health.note_reading(server, health.Reading(latency_ms=5))
+    health.note_reading(server, health.HealthReading(latency_ms=5))
     health.note_reading(
-        server, health.Reading(error=AuthenticationRequired("refused the credentials."))
+        server, health.HealthReading(error=AuthenticationRequired("refused the credentials."))
     )
     assert fresh(server).state.status == "auth_required"
 
@@ -111,13 +114,13 @@ def test_checks_are_spread(tenant: Tenant, server: McpServer, settings: object) 
     """REL-38: jitter; the next check of a failing server comes sooner."""
     pauses = set()
     for _ in range(20):
-        health.note_reading(server, health.Reading(latency_ms=5))
+        health.note_reading(server, health.HealthReading(latency_ms=5))
         next_check = fresh(server).state.next_check_at
         assert next_check is not None
         pauses.add(round((next_check - timezone.now()).total_seconds(), 3))
     assert len(pauses) > 10
     assert all(50 < pause < 70 for pause in pauses)
-    health.note_reading(server, health.Reading(error=ConnectionFailed("gone.")))
+    health.note_reading(server, health.HealthReading(error=ConnectionFailed("gone.")))
     next_check = fresh(server).state.next_check_at
     assert next_check is not None
     assert (next_check - timezone.now()).total_seconds() < 10
@@ -138,7 +141,7 @@ def test_every_due_server_gets_its_task(
     assert sent == [(name, (str(tenant.workspace.pk), str(server.pk)), health.START_SECONDS)]
     tasks.check_all_servers()
     assert len(sent) == 1  # handed out, and not yet done
-    health.note_reading(server, health.Reading(latency_ms=5))
+    health.note_reading(server, health.HealthReading(latency_ms=5))
     tasks.check_all_servers()
     assert len(sent) == 1
 
@@ -172,7 +175,7 @@ def test_what_a_program_wrote_is_redacted(tenant: Tenant, server: McpServer) -> 
     from workspaces.redaction import remember_secret
 
     remember_secret("hunter2-long-secret", workspace_id=tenant.workspace.pk)
-    reading = health.Reading(
+    reading = health.HealthReading(
         error=ConnectionFailed("gone."), details="token=hunter2-long-secret refused"
     )
     health.note_reading(server, reading, is_asked_for=True)
@@ -211,7 +214,7 @@ def test_a_check_and_an_edit_undo_nothing_of_each_other(tenant: Tenant) -> None:
     """REL-340: they write different rows, whoever read first and whoever saves last."""
     server = http_server(tenant, "https://example.org/mcp")
     edited = fresh(server)
-    health.note_reading(server, health.Reading(latency_ms=5))
+    health.note_reading(server, health.HealthReading(latency_ms=5))
     draft = ServerDraft(name="renamed")
     services.update_server(server=edited, draft=draft, actor=tenant.actor())
     assert (fresh(server).name, fresh(server).state.status) == ("renamed", "connected")
@@ -221,11 +224,11 @@ def test_a_check_that_goes_well_leaves_what_the_gate_keeps(tenant: Tenant) -> No
     """REL-340: the next call need not read its tool anew; after a change of status it does."""
     server = http_server(tenant, "https://example.org/mcp")
     tool = stored_tool(server, "echo")
-    health.note_reading(server, health.Reading(latency_ms=5))
+    health.note_reading(server, health.HealthReading(latency_ms=5))
     kept = resolve_tool(tenant.workspace.pk, tool.pk)
-    health.note_reading(server, health.Reading(latency_ms=7))
+    health.note_reading(server, health.HealthReading(latency_ms=7))
     assert resolve_tool(tenant.workspace.pk, tool.pk) is kept
-    lost = health.Reading(error=ConnectionFailed("gone."))
+    lost = health.HealthReading(error=ConnectionFailed("gone."))
     health.note_reading(server, lost, is_asked_for=True)
     assert resolve_tool(tenant.workspace.pk, tool.pk) is not kept
 
@@ -239,7 +242,7 @@ def test_a_check_does_not_wait_for_whoever_edits_the_server(tenant: Tenant) -> N
 
     def look() -> None:
         try:
-            health.note_reading(server, health.Reading(latency_ms=5))
+            health.note_reading(server, health.HealthReading(latency_ms=5))
             actor = Actor.system(source=Source.TASK, workspace_id=server.workspace_id)
             discovery.store_tools(server=server, raw_tools=[raw_tool("echo")], actor=actor)
         finally:

@@ -13,7 +13,7 @@ from django.test import Client
 from audit.models import AuditEntry
 from mcp_servers.models import AuthType, CatalogueChoice, McpServer, OAuthGrant, ServerScope
 from mcp_servers.pages.views.catalogue import ENTRIES_ON_A_PAGE
-from mcp_servers.registry.catalogue import own, services
+from mcp_servers.registry.catalogue import platform_source, services
 from mcp_servers.registry.catalogue.file_format import read_known_servers
 from mcp_servers.registry.catalogue.listing import list_entries
 from tests.factories import Tenant
@@ -93,7 +93,7 @@ def open_to_members(tenant: Tenant, slug: str) -> None:
 
 def test_the_shipped_file_is_whole() -> None:
     """Each entry is read strictly; remote ones are reached by https, and say what they need."""
-    servers = own.shipped_servers().servers
+    servers = platform_source.shipped_servers().servers
     slugs = {server.slug for server in servers}
     for slug in ("github", "notion", "linear", "sentry", "atlassian", "stripe", "context7", "time"):
         assert slug in slugs

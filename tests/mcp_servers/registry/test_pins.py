@@ -44,7 +44,7 @@ OWNER = Actor.system(source=Source.COMMAND, workspace_id=None)
 )
 def test_that_a_program_without_an_exact_version_is_refused(command: str, args: list[str]) -> None:
     """SEC-43: the check of the catalogue fails on an unpinned entry."""
-    assert version_pins.unpinned(command, args)
+    assert version_pins.version_problem(command, args)
     with pytest.raises(ValidationError, match=r"args|version|digest|shell"):
         StdioProgram(slug="p", title="P", command=command, args=args).clean()
 
@@ -63,7 +63,7 @@ def test_that_a_program_without_an_exact_version_is_refused(command: str, args: 
 )
 def test_that_an_exact_version_is_enough(command: str, args: list[str]) -> None:
     """Whatever comes behind it belongs to the program."""
-    assert version_pins.unpinned(command, args) == ""
+    assert version_pins.version_problem(command, args) == ""
 
 
 def a_program(path: Path) -> StdioProgram:

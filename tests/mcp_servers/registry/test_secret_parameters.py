@@ -7,7 +7,7 @@ import json
 import pytest
 
 from audit.models import AuditEntry
-from config.workspace_files import Place, apply_file, write_workspace
+from config.workspace_files import WorkspaceTarget, apply_file, write_workspace
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer, StdioProgram
 from mcp_servers.registry import services
@@ -68,7 +68,7 @@ def test_only_who_manages_servers_reads_their_parameters(
 
 def test_secrets_in_parameters_are_in_no_file(tenant: Tenant, server: McpServer) -> None:
     """SEC-762, SEC-360: not in the workspace's file, nor in a list of servers. Applied again, they stay."""
-    place = Place(tenant.workspace, tenant.actor("owner"))
+    place = WorkspaceTarget(tenant.workspace, tenant.actor("owner"))
     written = write_workspace(place)
     listed = json.dumps(
         lists.export_servers(workspace_id=tenant.workspace.pk, actor=tenant.actor("admin"))
@@ -85,7 +85,7 @@ def test_secrets_in_parameters_are_in_no_file(tenant: Tenant, server: McpServer)
     # Elsewhere, and at another address, the mask says nothing of what to use.
     other = make_tenant("other")
     with pytest.raises(InvalidInput):
-        apply_file(Place(other.workspace, other.actor("owner")), read_yaml(written))
+        apply_file(WorkspaceTarget(other.workspace, other.actor("owner")), read_yaml(written))
     document["servers"][0]["parameters"]["database"] = document["servers"][0]["parameters"][
         "database"
     ].replace("db.example.org", "evil.example.org")

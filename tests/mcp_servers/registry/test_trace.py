@@ -271,7 +271,7 @@ async def test_the_whole_way_from_a_real_call(
     tenant: Tenant, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A call through the gate is in the trace, request and answer tied together, with whose call it was."""
-    monkeypatch.setattr(hooks, "traced", sink.traced)
+    monkeypatch.setattr(hooks, "traced", sink.keep_batch)
 
     def look() -> Any:
         return tool_of(looked_at(tenant, http_server(tenant, counting.url)), "echo")
@@ -415,7 +415,7 @@ def test_a_regular_check_is_marked_and_a_persons_look_is_not(
     tenant: Tenant, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-220: a check writes its own row and the server's state, and no row that people edit or servers offer."""
-    monkeypatch.setattr(hooks, "traced", sink.traced)
+    monkeypatch.setattr(hooks, "traced", sink.keep_batch)
     row = http_server(tenant, counting.url)
     services.check_server(server=row)
     runtime.run_sync(buffer.close(), 10)
@@ -440,7 +440,7 @@ def test_a_check_that_fails_is_seen(
     tenant: Tenant, server: McpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-220: an error is hidden by nothing, nor is what somebody does meanwhile."""
-    monkeypatch.setattr(hooks, "traced", sink.traced)
+    monkeypatch.setattr(hooks, "traced", sink.keep_batch)
     notes: list[Any] = []
     trace = ConnectionTrace(connection_spec(server), buffer=cast("Any", _Notes(notes)))
     trace.is_check = True

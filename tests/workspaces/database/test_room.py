@@ -38,12 +38,12 @@ def a_stream(tenant: Tenant, name: str) -> None:
         actor=tenant.actor("owner"),
         kind="webhook",
         draft=streams.StreamDraft(name=name, target="https://sink.example.org/"),
-        start=streams.Start.NOW,
+        start=streams.StreamStart.NOW,
     )
 
 
 def an_alert_rule(tenant: Tenant, name: str) -> None:
-    draft = alerts.RuleDraft(name=name, condition="timeout", threshold=5, window_minutes=15)
+    draft = alerts.AlertRuleDraft(name=name, condition="timeout", threshold=5, window_minutes=15)
     alerts.create_rule(workspace_id=tenant.workspace.pk, actor=tenant.actor("owner"), draft=draft)
 
 

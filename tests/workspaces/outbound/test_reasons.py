@@ -17,7 +17,7 @@ from mcp_servers.client.errors import ConnectionFailed
 from tests.audit.streams.receivers import make_authority
 from tests.mcp_servers.client.helpers import spec_for
 from tests.ports import free_port
-from tests.workspaces.outbound.test_streams import server_context
+from tests.workspaces.outbound.tls_server import server_context
 from workspaces import outbound
 from workspaces.outbound import Unreachable, why_unreachable
 

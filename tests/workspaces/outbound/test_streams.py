@@ -13,8 +13,9 @@ from pathlib import Path
 import httpcore2
 import pytest
 
-from tests.audit.streams.receivers import Authority, make_authority
+from tests.audit.streams.receivers import make_authority
 from tests.patience import PATIENCE
+from tests.workspaces.outbound.tls_server import server_context
 from workspaces.outbound.streams import LoopStream, TlsUnanswered
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -158,14 +159,6 @@ async def test_nobody_there_is_told_as_what_it_is() -> None:
     await server.wait_closed()
     with pytest.raises(httpcore2.ConnectError):
         await LoopStream.connect("127.0.0.1", port, PATIENCE, None, ())
-
-
-def server_context(authority: Authority, folder: Path) -> ssl.SSLContext:
-    (folder / "cert.pem").write_text(authority.certificate)
-    (folder / "key.pem").write_text(authority.key)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-    return context
 
 
 async def test_over_tls_all_is_the_same(tmp_path: Path) -> None:

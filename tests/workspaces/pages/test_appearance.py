@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any
-
 import pytest
 from django.test import Client
 
 from tests.factories import Tenant
+from tests.workspaces.pages.profile import profile, root_of
 
 pytestmark = pytest.mark.django_db
 
 PAGE = "/account/appearance/"
-
-
-def root_of(client: Client, path: str) -> str:
-    """The page's `<html …>`."""
-    found = re.search(r"<html[^>]*>", client.get(path).content.decode())
-    assert found is not None
-    return found[0]
-
-
-def profile(client: Client, tenant: Tenant, **body: Any) -> Any:
-    headers = {"X-Workspace": tenant.workspace.slug}
-    if not body:
-        return client.get("/api/profile/", headers=headers)
-    return client.post(
-        "/api/profile/", json.dumps(body), content_type="application/json", headers=headers
-    )
 
 
 def test_every_page_carries_the_theme_of_the_person(tenant: Tenant) -> None:

@@ -19,7 +19,7 @@ from chat.models import BudVersion
 from mcp_servers.klavis.cards import InstanceCard
 from mcp_servers.klavis.models import KlavisInstance, KlavisRemoval
 from mcp_servers.models import ToolPermission
-from tests.chat.services.test_bud_editor import make_bud
+from tests.chat.services.buds import make_bud
 from tests.factories import Tenant
 from tests.mcp_servers.factories import demo_server, stored_tool
 from tests.paging import rows_of_all_pages

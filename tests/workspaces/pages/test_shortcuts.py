@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.factories import Tenant
-from tests.workspaces.pages.test_appearance import profile, root_of
+from tests.workspaces.pages.profile import profile, root_of
 from workspaces.people.shortcuts import MOST
 
 pytestmark = pytest.mark.django_db

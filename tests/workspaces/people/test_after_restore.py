@@ -8,7 +8,7 @@ from django.test import Client
 from tests.factories import TwoTenants
 from workspaces.actors import Role
 from workspaces.errors import NotFound
-from workspaces.people.after_restore import Ended, end_ways_in
+from workspaces.people.after_restore import RevokedAccess, end_ways_in
 from workspaces.people.joining import find_join_link, make_join_link
 from workspaces.people.services import find_invitation, make_invitation
 
@@ -41,7 +41,7 @@ def test_what_may_have_been_taken_back_since_lets_nobody_in(two_workspaces: TwoT
         links.append(token)
     assert all(browser.get("/account/").status_code == 200 for browser in browsers)
 
-    assert end_ways_in() == Ended(sessions=2, invitations=2, join_links=2)
+    assert end_ways_in() == RevokedAccess(sessions=2, invitations=2, join_links=2)
     assert all(browser.get("/account/").status_code == 302 for browser in browsers)
     for token in invitations:
         with pytest.raises(NotFound):
@@ -49,4 +49,4 @@ def test_what_may_have_been_taken_back_since_lets_nobody_in(two_workspaces: TwoT
     for token in links:
         with pytest.raises(NotFound):
             find_join_link(token)
-    assert end_ways_in() == Ended(sessions=0, invitations=0, join_links=0)
+    assert end_ways_in() == RevokedAccess(sessions=0, invitations=0, join_links=0)

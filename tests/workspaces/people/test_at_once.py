@@ -19,7 +19,7 @@ from workspaces.models import (
     RequestStatus,
     User,
 )
-from workspaces.people.asking import ask, decide_request, withdraw_request
+from workspaces.people.access_requests import ask, decide_request, withdraw_request
 from workspaces.people.inviting import resend_invitation
 from workspaces.people.ownership import transfer_ownership
 from workspaces.people.services import (

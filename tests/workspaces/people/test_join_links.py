@@ -18,7 +18,7 @@ from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import JoinLink, Membership, User
 from workspaces.people.joining import (
     MOST_USES,
-    LetsInAnybody,
+    PublicEmailDomain,
     find_join_link,
     join_by_link,
     make_join_link,
@@ -117,7 +117,7 @@ def test_a_link_for_a_public_mail_service_is_made_only_if_that_is_meant(
     tenant: Tenant, domain: str
 ) -> None:
     """SEC-675: anybody can get such an address, so the form and REST say so before the link is made."""
-    with pytest.raises(LetsInAnybody):
+    with pytest.raises(PublicEmailDomain):
         make(tenant, email_domain=domain)
     client = tenant.client("admin")
     where = f"/w/{tenant.workspace.slug}/people/link/"

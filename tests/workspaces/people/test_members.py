@@ -13,11 +13,11 @@ from django.test import Client
 
 from audit.models import Notice
 from chat.models import Bud
-from tests.chat.services.test_bud_listing import many_buds
+from tests.chat.services.buds import many_buds
 from tests.factories import Tenant, TwoTenants
 from workspaces.models import Membership
 from workspaces.people import services
-from workspaces.people.access import Access
+from workspaces.people.access import AccessItem
 
 pytestmark = pytest.mark.django_db
 
@@ -105,7 +105,7 @@ def test_a_page_leads_to_all_that_somebody_may_use(tenant: Tenant) -> None:
     assert told in shown
     where = page(tenant, "member", "access")
     assert f"{where}?kind=bud" in shown
-    found: list[Access] = []
+    found: list[AccessItem] = []
     following: str | None = f"{where}?kind=bud"
     for _page in range(3):
         assert following is not None

@@ -17,7 +17,7 @@ from audit.models import AuditEntry
 from audit.reviews.schedules import possible_recipients
 from chat.events import CloseCode
 from chat.models import Conversation
-from chat.sockets.rounds import Rights, look
+from chat.sockets.rounds import RightsCheck, look
 from chat.sockets.socket_access import Door, why_shut_out
 from mcp_servers.gate.resolving import may_still_enter
 from tests.factories import Tenant, TwoTenants
@@ -98,7 +98,7 @@ def test_an_open_page_is_told_why_it_was_shut_out(two_workspaces: TwoTenants) ->
     def told() -> set[CloseCode | None]:
         return {
             door.reason_to_close(),
-            *(one.reason_to_close for one in look([(door, ())], Rights.ALL)),
+            *(one.reason_to_close for one in look([(door, ())], RightsCheck.ALL)),
         }
 
     assert told() == {None}

@@ -26,7 +26,7 @@ Verb = Literal["ALL", "SELECT", "INSERT", "UPDATE", "DELETE"]
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RowPolicy:
     """One rule of one table; a row needs to satisfy one of them."""
 
     table: str
@@ -84,15 +84,15 @@ def protected_tables() -> list[str]:
     return sorted({*tenant_tables(), *_platform})
 
 
-def policies() -> Iterator[Policy]:
+def policies() -> Iterator[RowPolicy]:
     """Every rule, as the models have it."""
     own = f"{_EVERYTHING} OR {COLUMN}::text = ANY ({_ONES})"
     for table in tenant_tables():
-        yield Policy(table, "ALL", own)
+        yield RowPolicy(table, "ALL", own)
     for table in sorted(_platform):
-        yield Policy(table, "ALL", _EVERYTHING)
+        yield RowPolicy(table, "ALL", _EVERYTHING)
     for (table, verb), condition in sorted(_allowed.items()):
-        yield Policy(table, verb, condition)
+        yield RowPolicy(table, verb, condition)
 
 
 def install(using: str = "default", **_kwargs: Any) -> None:
@@ -114,7 +114,7 @@ def is_in_place() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class DatabaseRole:
     """The role that statements of this process have in the database."""
 
     name: str
@@ -123,7 +123,7 @@ class Role:
     owns_tables: bool
 
 
-def find_role() -> Role:
+def find_role() -> DatabaseRole:
     """Ask the database."""
     with connections["default"].cursor() as cursor:
         cursor.execute(
@@ -132,10 +132,10 @@ def find_role() -> Role:
             " FROM pg_roles WHERE rolname = current_user",
             [protected_tables()],
         )
-        return Role(*cursor.fetchone())
+        return DatabaseRole(*cursor.fetchone())
 
 
-def _changes(wanted: list[Policy], cursor: Any) -> Iterator[str]:
+def _changes(wanted: list[RowPolicy], cursor: Any) -> Iterator[str]:
     cursor.execute(
         "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class"
         " WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"

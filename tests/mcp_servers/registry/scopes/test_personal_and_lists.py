@@ -14,7 +14,7 @@ from mcp_servers.client.connections import runtime
 from mcp_servers.models import ApprovalOverride, McpServer, SamplingPolicy, StdioProgram
 from mcp_servers.registry import services
 from mcp_servers.registry.demo.programs import TIME_SERVER
-from mcp_servers.registry.files.file_format import Malformed
+from mcp_servers.registry.files.file_format import MalformedServerList
 from mcp_servers.registry.scopes import lists
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.specs import connection_spec
@@ -294,7 +294,7 @@ def test_that_the_snippet_of_a_readme_runs_as_the_owner_set_it_up(
 
 def test_that_ten_megabytes_are_refused(tenant: Tenant) -> None:
     """SEC-116: before anything of them is read."""
-    with pytest.raises(Malformed, match="at most"):
+    with pytest.raises(MalformedServerList, match="at most"):
         lists.preview_import(
             workspace_id=tenant.workspace.pk, text=b" " * 10_000_000, actor=tenant.actor()
         )

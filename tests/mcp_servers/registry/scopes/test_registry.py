@@ -18,7 +18,11 @@ from audit.models import AuditEntry
 from mcp_servers.client.transports.targets import HttpSpec, StdioSpec
 from mcp_servers.models import GlobalServer, McpServer, ServerScope
 from mcp_servers.registry import services
-from mcp_servers.registry.files.file_format import Malformed, MissingVariable, read_server_list
+from mcp_servers.registry.files.file_format import (
+    MalformedServerList,
+    MissingVariable,
+    read_server_list,
+)
 from mcp_servers.registry.files.platform_file import registry
 from mcp_servers.registry.scopes import platform
 from mcp_servers.registry.services import ServerDraft
@@ -329,7 +333,7 @@ def test_that_a_text_that_is_no_list_is_refused_in_plain_words(
     text: str | bytes, reason: str
 ) -> None:
     """Never with a stack trace, and never after reading ten megabytes."""
-    with pytest.raises(Malformed, match=reason):
+    with pytest.raises(MalformedServerList, match=reason):
         read_server_list(text)
 
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from chat.models import Bud, ModelProvider
 from chat.services.buds import offered_servers
-from chat.tools.missing import can_be_chosen, lost_tools
+from chat.tools.missing_tools import can_be_chosen, lost_tools
 from chat.values import McpConfig, NamedToolChoice, parse_value
 
 _MOST_TOLD = 10

@@ -23,7 +23,7 @@ from audit.models import AuditCheckpoint, AuditEntry
 from audit.proof.records import moment
 from audit.proof.signing import find_key
 from audit.proof.trellis_verify import canonical
-from audit.sealing import external
+from audit.sealing import external_checkpoint
 from audit.sealing.rotation import newest_checkpoint
 from audit.services import EntryDraft, record
 from workspaces import restore_detection
@@ -40,10 +40,10 @@ _OTHER: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class CheckpointMismatch:
     """A file in the place of ours that the database does not bear out."""
 
-    found: external.External
+    found: external_checkpoint.ExternalCheckpoint
     checkpoint: int
     """The newest that the database has."""
     is_foreign: bool
@@ -56,39 +56,39 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmed:
+class ConfirmedLoss:
     """A file kept aside, of which a person has said that the loss is known."""
 
     path: Path
-    lost: external.External
+    lost: external_checkpoint.ExternalCheckpoint
     by: str
     at: str
 
 
-def find_misfit() -> Misfit | None:
+def find_mismatch() -> CheckpointMismatch | None:
     """Compare the file outside with the database."""
-    found = external.read()
+    found = external_checkpoint.read()
     if found is None:
         return None
     newest = newest_checkpoint()
     number = newest.number if newest else 0
-    is_foreign = external.is_foreign(found)
+    is_foreign = external_checkpoint.is_foreign(found)
     if not is_foreign and found.number <= number:
         same = AuditCheckpoint.objects.filter(number=found.number).first()
         if same is not None and same.hash == found.checkpoint:
             return None
-    return Misfit(found, number, is_foreign, find_key(found.key_id) is not None)
+    return CheckpointMismatch(found, number, is_foreign, find_key(found.key_id) is not None)
 
 
-def declare(misfit: Misfit) -> None:
+def declare(mismatch: CheckpointMismatch) -> None:
     """Enter the loss, once; in a transaction that is committed before the file is moved.
 
     Raises:
         AuditUnavailable: it could not be entered.
     """
-    if not misfit.is_loss:
+    if not mismatch.is_loss:
         return
-    found = misfit.found
+    found = mismatch.found
     restore_detection.note_restore()
     losses = AuditEntry.objects.across_workspaces().filter(
         action=Action.LOG_LOSS.value, workspace_id=None, details__known_hash=found.checkpoint
@@ -101,8 +101,8 @@ def declare(misfit: Misfit) -> None:
             actor=Actor.system(label="audit log", source=Source.TASK, workspace_id=None),
             workspace_id=None,
             details={
-                "reason": _OTHER if misfit.is_foreign else _OLDER,
-                "checkpoint": misfit.checkpoint,
+                "reason": _OTHER if mismatch.is_foreign else _OLDER,
+                "checkpoint": mismatch.checkpoint,
                 "known_checkpoint": found.number,
                 "known_hash": found.checkpoint,
             },
@@ -110,22 +110,22 @@ def declare(misfit: Misfit) -> None:
     )
 
 
-def keep(misfit: Misfit) -> None:
+def keep(mismatch: CheckpointMismatch) -> None:
     """Move the file out of the way; if that was done already, nothing happens.
 
     Raises:
         OSError: it is still in its place.
     """
-    found = misfit.found
-    if not misfit.is_loss:
-        aside = external.keep_other(found)
+    found = mismatch.found
+    if not mismatch.is_loss:
+        aside = external_checkpoint.keep_other(found)
         logger.warning("audit_checkpoint_file_of_another_kept", extra={"kept": aside.name})
         return
-    aside = external.keep_aside(found, after=min(misfit.checkpoint, found.number - 1))
+    aside = external_checkpoint.keep_aside(found, after=min(mismatch.checkpoint, found.number - 1))
     logger.error(
         "audit_log_restored_old_copy",
         extra={
-            "checkpoint": misfit.checkpoint,
+            "checkpoint": mismatch.checkpoint,
             "known_checkpoint": found.number,
             "kept": aside.name,
         },
@@ -138,23 +138,23 @@ def confirm_restores(by: str) -> int:
     Raises:
         OSError: not all could be marked.
     """
-    asides = external.kept_aside()
+    asides = external_checkpoint.kept_aside()
     at = moment(database_now())
     for aside in asides:
-        lost = external.read(aside)
+        lost = external_checkpoint.read(aside)
         if lost is None:
             raise OSError(f"{aside} cannot be read")
         confirmation = {"by": by[:200], "at": at}
         mac = _mac(lost, confirmation)
-        external.mark(aside, lost, {**confirmation, "mac": mac})
+        external_checkpoint.mark(aside, lost, {**confirmation, "mac": mac})
     return len(asides)
 
 
-def confirmed() -> list[Confirmed]:
+def confirmed() -> list[ConfirmedLoss]:
     """Files kept aside whose confirmation was made with this installation's key."""
     found = []
-    for aside in external.kept_aside():
-        lost = external.read(aside)
+    for aside in external_checkpoint.kept_aside():
+        lost = external_checkpoint.read(aside)
         said = lost.confirmation if lost is not None else None
         if lost is None or not said:
             continue
@@ -162,13 +162,13 @@ def confirmed() -> list[Confirmed]:
         if hmac.compare_digest(
             str(said.get("mac", "")).encode(), _mac(lost, {"by": by, "at": at}).encode()
         ):
-            found.append(Confirmed(aside, lost, by, at))
+            found.append(ConfirmedLoss(aside, lost, by, at))
         else:
             logger.error("audit_restore_confirmation_forged", extra={"kept": aside.name})
     return found
 
 
-def _mac(lost: external.External, confirmation: dict[str, Any]) -> str:
+def _mac(lost: external_checkpoint.ExternalCheckpoint, confirmation: dict[str, Any]) -> str:
     statement = hashlib.sha256(lost.statement.encode()).hexdigest()
     text = canonical({**confirmation, "statement": statement, "after": lost.after})
     return hmac.new(_key(settings.TRELLIS.audit_key_bytes), text, hashlib.sha256).hexdigest()

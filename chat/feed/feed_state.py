@@ -1,6 +1,6 @@
 """A conversation as somebody sees it who was given a snapshot and then each event of the hub. Pure.
 
-What does not fit (a missing number, a piece of text beyond the known end) makes the picture stale: the next
+What does not fit (a missing number, a piece of text beyond the known end) makes the state stale: the next
 snapshot replaces it. The web application's store follows the same rules.
 """
 
@@ -20,7 +20,7 @@ _TEXTS = {"text.delta": "text", "reasoning.delta": "reasoning"}
 Row = dict[str, Any]
 
 
-class Picture:
+class FeedState:
     """Rows by id, as far as they have been told."""
 
     def __init__(self) -> None:

@@ -15,13 +15,13 @@ from chat.values import ToolCallStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.database import database_now
 from workspaces.models import AccessRequest, Membership, User, Workspace
-from workspaces.people.asking import DECIDERS, requests_to_decide
+from workspaces.people.access_requests import DECIDERS, requests_to_decide
 
 MOST_WAITING = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class PendingDecision:
     """One thing that a person is to decide: a call, a question, or what a member asks for."""
 
     conversation: Conversation | None = None
@@ -67,7 +67,7 @@ def waiting_for(
     person: User,
     with_requests: bool = True,
     with_calls_of_others: bool = True,
-) -> list[Waiting]:
+) -> list[PendingDecision]:
     """The oldest first, without what has run out.
 
     Args:
@@ -79,7 +79,7 @@ def waiting_for(
         found += _calls_of_others(workspace, person)
     if with_requests:
         asked = requests_to_decide(workspace, person).select_related("requester", "workspace")
-        found += [Waiting(access_request=request) for request in asked[:MOST_WAITING]]
+        found += [PendingDecision(access_request=request) for request in asked[:MOST_WAITING]]
     return sorted(found, key=lambda one: (one.since, one.row.pk))[:MOST_WAITING]
 
 
@@ -88,7 +88,7 @@ def is_second_person(workspace: Workspace, person: User) -> bool:
     return Membership.objects.for_workspace(workspace).filter(DECIDERS, user=person).exists()
 
 
-def _calls_of_others(workspace: Workspace, person: User) -> list[Waiting]:
+def _calls_of_others(workspace: Workspace, person: User) -> list[PendingDecision]:
     now = database_now()
     calls = (
         calls_to_decide(workspace, person.pk)
@@ -96,10 +96,10 @@ def _calls_of_others(workspace: Workspace, person: User) -> list[Waiting]:
         .select_related("decided_by", "turn__asked_by")
         .order_by("created_at", "position", "id")[:MOST_WAITING]
     )
-    return [Waiting(tool_call=call, asked_by=call.turn.asked_by) for call in calls]
+    return [PendingDecision(tool_call=call, asked_by=call.turn.asked_by) for call in calls]
 
 
-def _calls(workspace: Workspace, person: User) -> list[Waiting]:
+def _calls(workspace: Workspace, person: User) -> list[PendingDecision]:
     now = database_now()
     to_approve = Q(
         Q(approval_expires_at=None) | Q(approval_expires_at__gt=now),
@@ -122,12 +122,14 @@ def _calls(workspace: Workspace, person: User) -> list[Waiting]:
         .order_by("created_at", "position", "id")[:MOST_WAITING]
     )
     return [
-        Waiting(conversation=call.turn.conversation, message_id=call.message_id, tool_call=call)
+        PendingDecision(
+            conversation=call.turn.conversation, message_id=call.message_id, tool_call=call
+        )
         for call in calls
     ]
 
 
-def _questions(workspace: Workspace, person: User) -> list[Waiting]:
+def _questions(workspace: Workspace, person: User) -> list[PendingDecision]:
     asked = list(
         InputRequest.objects.for_workspace(workspace)
         .filter(
@@ -148,7 +150,7 @@ def _questions(workspace: Workspace, person: User) -> list[Waiting]:
         .values_list("pk", "message_id")
     )
     return [
-        Waiting(
+        PendingDecision(
             conversation=of_questions[request.conversation_id],
             message_id=messages.get(request.call_id),
             input_request=request,

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Count
 from django.db.models.functions import Coalesce
 
-from chat.models import ModelProvider, SharedProvider, Withheld
+from chat.models import ModelProvider, SharedProvider, WithheldReason
 from chat.services.given_providers import given_rows
 from chat.services.parts_of_shared import PartDraft, find_part, offer_of
 from chat.services.shared_providers import SharedDraft, offer_of_draft
@@ -22,7 +22,7 @@ from workspaces.roles import require_platform_owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenAway:
+class RemovedModelUses:
     """What uses models that would be taken away."""
 
     models: tuple[str, ...]
@@ -52,7 +52,7 @@ class _Offered(NamedTuple):
         return then if is_lost else ""
 
 
-def would_be_taken(*, shared: SharedProvider, draft: SharedDraft, actor: Actor) -> TakenAway:
+def would_be_taken(*, shared: SharedProvider, draft: SharedDraft, actor: Actor) -> RemovedModelUses:
     """Count for every workspace that follows the shared provider.
 
     Raises:
@@ -61,7 +61,11 @@ def would_be_taken(*, shared: SharedProvider, draft: SharedDraft, actor: Actor) 
     """
     require_platform_owner(actor)
     models, default = offer_of_draft(draft), draft.default_model.strip()
-    rows = given_rows(shared).filter(has_own_offer=False).exclude(withheld=Withheld.WITHDRAWN.value)
+    rows = (
+        given_rows(shared)
+        .filter(has_own_offer=False)
+        .exclude(withheld=WithheldReason.WITHDRAWN.value)
+    )
     follows = [
         _Offered(
             row, models, default if row.default_model == shared.default_model else row.default_model
@@ -73,7 +77,7 @@ def would_be_taken(*, shared: SharedProvider, draft: SharedDraft, actor: Actor) 
 
 def would_be_taken_from(
     *, shared: SharedProvider, workspace: Workspace, draft: PartDraft, actor: Actor
-) -> TakenAway:
+) -> RemovedModelUses:
     """Count for one workspace.
 
     Raises:
@@ -85,7 +89,7 @@ def would_be_taken_from(
     return _count(shared, {workspace.pk: offered})
 
 
-def _count(shared: SharedProvider, then: Mapping[UUID, _Offered]) -> TakenAway:
+def _count(shared: SharedProvider, then: Mapping[UUID, _Offered]) -> RemovedModelUses:
     """Three statements, however many workspaces there are."""
     named = Coalesce("chosen_model__model", "bud__model")
     buds = buds_of(shared).filter(is_archived=False).order_by()
@@ -107,7 +111,7 @@ def _count(shared: SharedProvider, then: Mapping[UUID, _Offered]) -> TakenAway:
     }
     of_buds, of_chats = lost
     everything = {*of_buds, *of_chats, *searches.items()}
-    return TakenAway(
+    return RemovedModelUses(
         models=tuple(sorted({model for _workspace, model in everything})),
         workspaces=len({workspace for workspace, _model in everything}),
         buds=sum(of_buds.values()),

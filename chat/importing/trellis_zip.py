@@ -15,8 +15,8 @@ from typing import IO, Final
 from django.utils.translation import gettext as _
 
 from chat import archives
-from chat.importing.reading import RawChat, Unreadable, raw_chat
-from chat.importing.streaming import TooLong, values_in
+from chat.importing.reading import RawChat, UnreadableImport, raw_chat
+from chat.importing.streaming import ValueTooLong, values_in
 
 MANIFEST: Final = "trellis.json"
 """The entry by which a copy is known."""
@@ -38,7 +38,7 @@ def is_copy(file: IO[bytes]) -> bool:
             entry = packed.getinfo(MANIFEST)
             told = json.loads(archives.unpacked(packed, entry, _MOST_MANIFEST_BYTES))
         return isinstance(told, dict) and told.get("format") == FORMAT
-    except (Unreadable, KeyError, RecursionError, *archives.FAULTS):
+    except (UnreadableImport, KeyError, RecursionError, *archives.FAULTS):
         return False
     finally:
         file.seek(0)
@@ -51,7 +51,7 @@ class PackedCopy:
         """Read what is in it.
 
         Raises:
-            Unreadable: it is damaged, or holds more than is read.
+            UnreadableImport: it is damaged, or holds more than is read.
         """
         try:
             self._packed = _opened(file)
@@ -60,7 +60,7 @@ class PackedCopy:
         self._entries = {one.filename: one for one in self._packed.infolist()}
         # What an entry says of its size is all that is ever unpacked of it.
         if sum(one.file_size for one in self._entries.values()) > MOST_UNPACKED_BYTES:
-            raise Unreadable(
+            raise UnreadableImport(
                 _("This ZIP unpacks to more than %(most)s MB.")
                 % {"most": MOST_UNPACKED_BYTES // 1024**2}
             )
@@ -92,7 +92,7 @@ class PackedCopy:
         try:
             with archives.entry_in(self._packed, entry) as text:
                 (one,) = islice(values_in(text, skimmed=skimmed), 2)
-        except (TooLong, *archives.FAULTS):
+        except (ValueTooLong, *archives.FAULTS):
             return RawChat(None, None, fault=_("It is damaged in the ZIP."))
         return raw_chat(one, self._entries)
 
@@ -105,8 +105,8 @@ def _opened(file: IO[bytes]) -> zipfile.ZipFile:
     try:
         return archives.opened(file, MOST_ENTRIES)
     except archives.TooManyFiles as error:
-        raise Unreadable(_("This ZIP holds too many files.")) from error
+        raise UnreadableImport(_("This ZIP holds too many files.")) from error
 
 
-def _damaged() -> Unreadable:
-    return Unreadable(_("This ZIP is damaged. Download it again."))
+def _damaged() -> UnreadableImport:
+    return UnreadableImport(_("This ZIP is damaged. Download it again."))

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from audit.actions import Action
 from audit.models import Dimension
-from audit.rollups.reading import Span, Tail, cells, exactly
+from audit.rollups.reading import TimeRange, UncountedEntries, cells, read_with_tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calls:
+class CallTotals:
     """Calls that ended."""
 
     ended: int
@@ -24,21 +24,21 @@ class Calls:
     """Entries that no counter holds yet: calls may be among them."""
 
 
-def calls_between(workspace_id: UUID, since: datetime, until: datetime) -> Calls:
+def calls_between(workspace_id: UUID, since: datetime, until: datetime) -> CallTotals:
     """Count the calls of the whole hours that hold both moments."""
-    span = Span.around(since, until)
+    span = TimeRange.around(since, until)
 
-    def read(tail: Tail) -> Calls:
+    def read(tail: UncountedEntries) -> CallTotals:
         found = cells(workspace_id, Dimension.ALL, span, tail)
         finished = [cell for cell in found if cell.action == Action.TOOL_CALL_FINISHED.value]
         refused = sum(
             cell.sums.number for cell in found if cell.action == Action.TOOL_CALL_REFUSED.value
         )
-        return Calls(
+        return CallTotals(
             ended=sum(cell.sums.number for cell in finished) + refused,
             failed=sum(cell.sums.number for cell in finished if cell.outcome != "ok"),
             refused=refused,
             missing=tail.missing,
         )
 
-    return exactly(workspace_id, read)
+    return read_with_tail(workspace_id, read)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class RetentionPeriod:
     """One kind of data, as a person would name it."""
 
     what: StrOrPromise
@@ -23,15 +23,15 @@ class Kept:
     """The environment variable by which whoever runs the installation changes it; "" if it is fixed."""
 
 
-_tellers: list[Callable[[], Sequence[Kept]]] = []
+_tellers: list[Callable[[], Sequence[RetentionPeriod]]] = []
 
 
-def register_kept(teller: Callable[[], Sequence[Kept]]) -> None:
+def register_kept(teller: Callable[[], Sequence[RetentionPeriod]]) -> None:
     """Tell what is kept; asked whenever the page is opened."""
     _tellers.append(teller)
 
 
-def everything_kept() -> list[Kept]:
+def everything_kept() -> list[RetentionPeriod]:
     """What every app told; first what somebody can change."""
     return sorted((row for tell in _tellers for row in tell()), key=lambda row: not row.setting)
 

@@ -21,12 +21,12 @@ from workspaces.models import Installation
 logger = logging.getLogger(__name__)
 
 
-class Unreadable(ValueError):
+class CheckpointFileUnreadable(ValueError):
     """A file is there, but says nothing that can be believed."""
 
 
 @dataclass(frozen=True, slots=True)
-class External:
+class ExternalCheckpoint:
     """What the file says."""
 
     statement: str
@@ -59,26 +59,26 @@ def installation() -> str:
     return row.pk.hex if row is not None else ""
 
 
-def is_foreign(found: External) -> bool:
+def is_foreign(found: ExternalCheckpoint) -> bool:
     """Whether a file is of another installation than the database says it is; the row that says so proves nothing."""
     mine = installation()
     return bool(found.installation and mine and found.installation != mine)
 
 
-def read(path: Path | None = None) -> External | None:
+def read(path: Path | None = None) -> ExternalCheckpoint | None:
     """What a file says; None: there is none, or none that can be read."""
     try:
         return read_strictly(path)
-    except Unreadable:
+    except CheckpointFileUnreadable:
         logger.warning("audit_checkpoint_file_unreadable", extra={"path": str(path or file_path())})
         return None
 
 
-def read_strictly(path: Path | None = None) -> External | None:
+def read_strictly(path: Path | None = None) -> ExternalCheckpoint | None:
     """What a file says; None: there is none.
 
     Raises:
-        Unreadable: there is one, but it cannot be read, or its signature does not hold.
+        CheckpointFileUnreadable: there is one, but it cannot be read, or its signature does not hold.
     """
     source = path or file_path()
     try:
@@ -91,8 +91,8 @@ def read_strictly(path: Path | None = None) -> External | None:
             and is_signed(content["statement"], content["signature"], key["public"])
         )
         if not is_whole:
-            raise Unreadable(_("not signed"))
-        return External(
+            raise CheckpointFileUnreadable(_("not signed"))
+        return ExternalCheckpoint(
             statement=content["statement"],
             signature=content["signature"],
             number=int(statement["number"]),
@@ -105,7 +105,7 @@ def read_strictly(path: Path | None = None) -> External | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise Unreadable(str(source)) from error
+        raise CheckpointFileUnreadable(str(source)) from error
 
 
 def write(statement: str, signature: str) -> None:
@@ -117,7 +117,7 @@ def write(statement: str, signature: str) -> None:
     _write(file_path(), {"statement": statement, "signature": signature})
 
 
-def keep_aside(found: External, *, after: int) -> Path:
+def keep_aside(found: ExternalCheckpoint, *, after: int) -> Path:
     """Keep a file that knows more than the database, under a name of its own.
 
     Raises:
@@ -130,7 +130,7 @@ def keep_aside(found: External, *, after: int) -> Path:
     return aside
 
 
-def keep_other(found: External) -> Path:
+def keep_other(found: ExternalCheckpoint) -> Path:
     """Keep a file of an installation with other keys.
 
     Raises:
@@ -142,7 +142,7 @@ def keep_other(found: External) -> Path:
     return aside
 
 
-def mark(aside: Path, lost: External, confirmation: dict[str, str]) -> None:
+def mark(aside: Path, lost: ExternalCheckpoint, confirmation: dict[str, str]) -> None:
     """Put a person's confirmation into a file kept aside.
 
     Raises:
@@ -151,12 +151,12 @@ def mark(aside: Path, lost: External, confirmation: dict[str, str]) -> None:
     _write(aside, {**lost.as_record, "after": lost.after, "confirmed": confirmation})
 
 
-def _free(ending: str, found: External) -> Path:
+def _free(ending: str, found: ExternalCheckpoint) -> Path:
     """A name for a file kept aside under which no other one lies."""
     path = file_path()
     aside = path.with_name(f"{path.name}.{ending}")
     for taken in (aside, _explained(aside)):
-        with contextlib.suppress(Unreadable):
+        with contextlib.suppress(CheckpointFileUnreadable):
             other = read_strictly(taken)
             if other is None or other.statement == found.statement:
                 continue
@@ -165,7 +165,7 @@ def _free(ending: str, found: External) -> Path:
     return aside
 
 
-def _take_away(found: External) -> None:
+def _take_away(found: ExternalCheckpoint) -> None:
     """Unless another process has put a new one in its place by now."""
     present = read()
     if present is not None and present.statement == found.statement:

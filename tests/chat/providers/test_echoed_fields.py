@@ -12,8 +12,8 @@ from chat.models import ModelProvider
 from chat.providers import standing_in
 from chat.providers.accumulator import Accumulator
 from chat.providers.base import CompletionRequest, ProviderSpec
+from chat.providers.echoed_fields import MOST_CHARACTERS, DetailsJoiner, EchoedFields
 from chat.providers.errors import ProviderError
-from chat.providers.given_back import MOST_CHARACTERS, DetailsJoiner, GivenBack
 from chat.providers.openai_compatible import OpenAICompatible
 from chat.values import TurnStatus
 from tests.chat.conftest import Chat
@@ -251,7 +251,7 @@ def test_fields_of_a_wrong_shape_do_no_harm(odd: object) -> None:
 
 def test_what_is_too_long_is_not_kept() -> None:
     """REL-973: a row stays readable; its provider is told that there is none."""
-    assert GivenBack({"reasoning_content": "x" * MOST_CHARACTERS}, [{}]).as_json("m") == {}
+    assert EchoedFields({"reasoning_content": "x" * MOST_CHARACTERS}, [{}]).as_json("m") == {}
 
 
 async def test_a_wrong_key_in_geminis_form_is_told_as_that(model: ScriptedModel) -> None:

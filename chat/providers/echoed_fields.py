@@ -56,7 +56,7 @@ _NO_ENCRYPTED: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class GivenBack:
+class EchoedFields:
     """What one answer asks for."""
 
     message: Json

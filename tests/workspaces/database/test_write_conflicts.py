@@ -14,7 +14,7 @@ from audit.reviews.saved_views import change_view, delete_view, save_view
 from config.middleware import DomainErrorMiddleware
 from tests.factories import Tenant
 from workspaces.models import JoinLink, Membership
-from workspaces.overtaken import as_conflict
+from workspaces.write_conflicts import as_conflict
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 

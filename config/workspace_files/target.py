@@ -17,7 +17,7 @@ from workspaces.secret_memory import MASK
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkspaceTarget:
     """A workspace, and who acts in it."""
 
     workspace: Workspace

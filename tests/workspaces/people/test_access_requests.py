@@ -13,7 +13,7 @@ from tests.factories import Tenant, TwoTenants
 from tests.workspaces.people.asked import page, send
 from workspaces.errors import Conflict
 from workspaces.models import AccessRequest, RequestKind
-from workspaces.people.asking import MOST_OPEN, ask
+from workspaces.people.access_requests import MOST_OPEN, ask
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ from tests.factories import Tenant, TwoTenants
 from tests.paging import rows_of_all_pages
 from workspaces.errors import PermissionDenied
 from workspaces.models import ApiToken, Membership, User, WorkspaceSession
-from workspaces.people.visits import device, end_sessions
+from workspaces.people.browser_sessions import device, end_sessions
 
 pytestmark = pytest.mark.django_db
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
