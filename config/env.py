@@ -486,6 +486,11 @@ class Environment(BaseSettings):
         validation_alias="TRELLIS_BACKUPS_ELSEWHERE",
         description="1: something other than `manage.py backup` makes backups, such as snapshots of the database's host. The doctor then warns of none that is missing.",
     )
+    mcp_client_documents: bool = Field(
+        True,
+        validation_alias="TRELLIS_MCP_CLIENT_DOCUMENTS",
+        description="0: other MCP clients register themselves when they sign in, and Trellis reads no document of theirs on the internet. For networks that do not lead there.",
+    )
     data_copy_days: int = Field(
         7,
         ge=1,

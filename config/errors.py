@@ -38,7 +38,12 @@ RETRY_SECONDS = 5
 
 
 def _answer(
-    request: HttpRequest, status: int, *, detail: str | None = None, code: str | None = None
+    request: HttpRequest,
+    status: int,
+    *,
+    detail: str | None = None,
+    code: str | None = None,
+    is_about_access: bool = True,
 ) -> HttpResponse:
     known_code, known_text = _TEXTS.get(status, ("error", _("This did not work. Try again.")))
     code, text = code or known_code, detail or _(known_text)
@@ -56,7 +61,8 @@ def _answer(
         "back": _way_back(request) if request.method == "POST" and status < 500 else "",
     }
     names = [f"{status}.html", "400.html" if status < 500 else "500.html"]
-    if detail is not None and status < 500 and status not in _TEXTS.keys() - {400}:
+    has_own_page = status in _TEXTS.keys() - {400} and is_about_access
+    if detail is not None and status < 500 and not has_own_page:
         names.insert(0, "errors/refused.html")
     try:
         body = render_to_string(names, context, request if status < 500 else None)
@@ -165,8 +171,11 @@ def domain_error(request: HttpRequest, error: DomainError) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, reason: str | _StrPromise = "") -> HttpResponse:
     """403 for a change that did not prove it came from one of our pages."""
-    return _answer(
-        request,
-        403,
-        detail=_("This form has run out or came from another site. Go back, reload, try again."),
-    )
+    if request.COOKIES:
+        told = _("This form has run out or came from another site. Go back, reload, try again.")
+    else:
+        told = _(
+            "Your browser sent no cookie, and Trellis needs one to know who you are. Allow cookies for this site in"
+            " your browser. Then go back, reload and try again."
+        )
+    return _answer(request, 403, detail=told, is_about_access=False)

@@ -20,6 +20,7 @@ from workspaces.actors import Actor
 from workspaces.announcements import Announcement, announce
 from workspaces.changes import record_created, tracked_change
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.names import seen_name
 from workspaces.roles import Permission, has_permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -242,6 +243,7 @@ def assign_values(bud: Bud, values: dict[str, Any], provider_id: UUID | None) ->
 
 
 def _check(bud: Bud) -> None:
+    bud.name = seen_name(bud.name)
     try:
         bud.full_clean(exclude=["workspace"])
     except ValidationError as error:

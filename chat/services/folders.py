@@ -15,6 +15,7 @@ from workspaces.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.holding import hold, take_room
 from workspaces.models import User
+from workspaces.names import seen_name
 from workspaces.roles import Permission, require
 
 CHANGED: Final = "folder.changed"
@@ -86,7 +87,7 @@ def delete_folder(*, folder: Folder, actor: Actor) -> None:
 
 
 def _save(folder: Folder, name: str) -> Folder:
-    folder.name = " ".join(name.split())
+    folder.name = " ".join(seen_name(name).split())
     is_plain = '"' not in folder.name and "\x00" not in folder.name
     if not is_plain or not 0 < len(folder.name) <= LONGEST_NAME:
         told = _("Give it a name of at most %(most)s characters, without quotation marks.") % {

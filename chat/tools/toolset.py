@@ -19,6 +19,7 @@ from uuid import UUID
 from django.db.models import Func, TextField
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from chat.models import Bud, Conversation
 from chat.tools.builtin.files import OF_KNOWLEDGE, SPECS, TRANSFERS, BuiltinSpec
@@ -406,10 +407,18 @@ def _notices(
     asleep = sorted(one.label for one in servers if one.code == "off")
     if asleep:
         notices.append(_("Switched off: %(asleep)s.") % {"asleep": ", ".join(asleep)})
+    unused: dict[str, list[str]] = {}
+    for one in servers:
+        if not one.is_usable and one.code not in ("unknown", "off", "off_here"):
+            unused.setdefault(one.reason, []).append(one.label)
     notices += [
-        _("%(label)s is not used: %(reason)s") % {"label": one.label, "reason": one.reason}
-        for one in servers
-        if not one.is_usable and one.code not in ("unknown", "off", "off_here")
+        ngettext(
+            "%(labels)s is not used: %(reason)s",
+            "Not used: %(labels)s. For each: %(reason)s",
+            len(labels),
+        )
+        % {"labels": ", ".join(labels), "reason": reason}
+        for reason, labels in unused.items()
     ]
     if isinstance(choice, NamedToolChoice) and _named(choice, tools) is None:
         notices.append(

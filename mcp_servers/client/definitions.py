@@ -84,9 +84,7 @@ def read_definition(raw: object, *, supports_tasks: bool = False) -> ToolDefinit
         title=_text(title, MAX_NAME_LENGTH),
         description=_text(raw.get("description"), MAX_DESCRIPTION_LENGTH),
         input_schema=storable(raw.get("inputSchema")),
-        output_schema=storable(raw["outputSchema"])
-        if isinstance(raw.get("outputSchema"), dict)
-        else None,
+        output_schema=_output_schema(raw),
         annotations=storable(annotations),
         meta=storable(raw.get("_meta")),
         icons=read_icons(raw.get("icons")),
@@ -109,8 +107,6 @@ def _check(raw: dict[str, Any]) -> None:
     check_schema(raw.get("inputSchema"), what="input")
     if raw["inputSchema"].get("type") != "object":
         raise UnusableSchema("its input schema does not describe an object.")
-    if raw.get("outputSchema") is not None:
-        check_schema(raw["outputSchema"], what="output")
     from mcp.shared.inbound import find_invalid_x_mcp_header
 
     if find_invalid_x_mcp_header(raw["inputSchema"]) is not None:
@@ -125,6 +121,18 @@ def _check(raw: dict[str, Any]) -> None:
     for part in ("annotations", "_meta"):
         if raw.get(part) and not storable(raw[part]):
             raise UnusableSchema(f"its {part.strip('_')} cannot be stored.")
+
+
+def _output_schema(raw: dict[str, Any]) -> dict[str, Any] | None:
+    """What results are checked against; None if there is nothing that can be used.
+
+    The schema restrains nothing that the tool does, so one that is too large takes no tool away.
+    """
+    try:
+        check_schema(raw.get("outputSchema"), what="output")
+    except UnusableSchema:
+        return None
+    return storable(raw["outputSchema"])
 
 
 def _text(value: object, limit: int) -> str:

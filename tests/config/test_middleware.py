@@ -172,6 +172,19 @@ def test_the_session_changes_when_a_person_signs_in(tenant: Tenant) -> None:
     )
 
 
+def test_a_form_without_a_cookie_says_what_is_missing() -> None:
+    """REL-2036: whoever blocks cookies reads so; neither page says that the person has no access."""
+    browser = Client(enforce_csrf_checks=True)
+    blocked = browser.post("/accounts/login/", {"login": "a@b.example"})
+    browser.cookies["other"] = "1"
+    run_out = browser.post("/accounts/login/", {"login": "a@b.example"})
+    for answer, words in ((blocked, "Allow cookies for this site"), (run_out, "has run out")):
+        text = answer.content.decode()
+        assert answer.status_code == 403
+        assert words in text
+        assert "no access" not in text
+
+
 def test_the_log_line_of_a_request_has_no_query(tenant: Tenant) -> None:
     """SEC-51, SEC-98: an issuer's code, a state and what people look for stand after the path, and in no log."""
     path = "/oauth/mcp/00000000-0000-7000-8000-000000000000/callback"

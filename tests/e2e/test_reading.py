@@ -146,8 +146,13 @@ def test_what_is_nested_many_times_stays_on_the_page(
     screenshot(page, "nested-on-a-phone")
 
 
+def text_on_paper(page: Page) -> str:
+    pages = [one.get_textpage().get_text_bounded() for one in pypdfium2.PdfDocument(page.pdf())]
+    return " ".join(" ".join(pages).split())
+
+
 def test_a_chat_is_printed(new_context: NewContext) -> None:
-    """REL-1158: by the keys that print and from its menu, on a page that looks as paper does, in the dark theme too; all of it is in the PDF."""
+    """REL-1158, REL-2035: by the keys that print and from its menu, on a page that looks as paper does, in the dark theme too; all of it is in the PDF."""
     page = new_context(bypass_csp=True).new_page()
     enter(page, MEMBER)
     open_chat(page, "Clock", "Show me all formats")
@@ -158,6 +163,12 @@ def test_a_chat_is_printed(new_context: NewContext) -> None:
     page.keyboard.press("Control+P")
     page.wait_for_url("**/print/")
     page.goto(chat)
+    expect(page.locator("article.answer .md-diagram img")).to_be_visible()
+    browsers_own = text_on_paper(page)
+    assert "Show me all formats" in browsers_own
+    assert "City People Share" in browsers_own
+    for control in ("Message Clock", "New chat", "Copy", "Answer again"):
+        assert control not in browsers_own
     page.locator(".chat-header").get_by_role("button", name=re.compile("^More for")).click()
     page.get_by_role("link", name="Print or save as PDF").click()
     expect(page.locator("article.answer .md-diagram img")).to_be_visible()
@@ -172,8 +183,7 @@ def test_a_chat_is_printed(new_context: NewContext) -> None:
     assert page.evaluate("window.printed")
     page.emulate_media(media="print")
     screenshot(page, "print-paper")
-    pages = [one.get_textpage().get_text_bounded() for one in pypdfium2.PdfDocument(page.pdf())]
-    text = " ".join(" ".join(pages).split())
+    text = text_on_paper(page)
     assert "Show me all formats" in text
     assert "Answers may be wrong." in text
     assert "City People Share" in text

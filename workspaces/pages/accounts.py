@@ -22,6 +22,7 @@ from workspaces.formats import written_for
 from workspaces.login_limits import forget_tries, remember_browser, take_a_try
 from workspaces.mails import compose, public_url
 from workspaces.models import Invitation, JoinLink
+from workspaces.names import seen_name
 from workspaces.people.email_addresses import is_address_of
 from workspaces.people.joining import find_join_link, is_for
 from workspaces.people.services import find_invitation
@@ -49,7 +50,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return email
 
     def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> Any:
-        user.name = form.cleaned_data.get("name", "").strip()
+        user.name = seen_name(form.cleaned_data.get("name", ""))
         return super().save_user(request, user, form, commit)
 
     def set_password(self, user: Any, password: str) -> None:

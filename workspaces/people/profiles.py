@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from workspaces.errors import InvalidInput
 from workspaces.formats import time_zones
 from workspaces.models import Clock, DateFormat, NumberFormat, Theme, User
+from workspaces.names import seen_name
 
 LONGEST_NAME: Final = 150  # as the column
 FORMATS: Final[dict[str, type[TextChoices]]] = {
@@ -39,7 +40,7 @@ def change_profile(
     """
     fields: dict[str, list[str]] = {}
     given = {
-        "name": None if name is None else name.strip(),
+        "name": None if name is None else seen_name(name),
         "theme": theme,
         "time_zone": None if time_zone is None else _named(time_zone),
         "date_format": date_format,

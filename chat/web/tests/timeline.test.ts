@@ -59,6 +59,28 @@ describe("timeline", () => {
     expect(failed).toMatchObject({ kind: "answer", isThinking: false, turn: { status: "failed" } });
   });
 
+  it("says a notice once, at the newest of the answers in a row that have it", () => {
+    const notices = [
+      "notes is not used. The oldest 9 were left out.",
+      "notes is not used. The oldest 10 were left out.",
+      null,
+      "notes is not used.",
+    ];
+    const messages = notices.flatMap((_notice, n) => [
+      message({
+        id: `u${n}`,
+        role: "user",
+        parent_id: n ? `a${n - 1}` : null,
+        turn_id: `t${n}`,
+        status: "complete",
+      }),
+      message({ id: `a${n}`, parent_id: `u${n}`, turn_id: `t${n}`, text: "Hi", status: "complete" }),
+    ]);
+    const turns = notices.map((notice, n) => turn({ id: `t${n}`, status: "completed", notice }));
+    const answers = timeline(state({ messages, turns })).filter((item) => item.kind === "answer");
+    expect(answers.map((item) => item.isNoticeRepeated)).toEqual([true, false, false, false]);
+  });
+
   it("does not think while text streams or a call runs", () => {
     const streaming = timeline(state({ messages: [question, message({ text: "He" })], turns: [turn()] }));
     expect(streaming[1]).toMatchObject({ isThinking: false });

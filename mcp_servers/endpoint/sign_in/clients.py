@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
@@ -85,6 +86,13 @@ def read_document(client_id: str, *, actor: Actor) -> KnownClient | None:
     """
     from mcp_servers.client.connections.runtime import run_sync
 
+    if not settings.TRELLIS.mcp_client_documents:
+        raise InvalidInput(
+            _(
+                "Trellis reads no documents of clients here, so this client has to register. Sign out in it, and sign in"
+                " again."
+            )
+        )
     known = find(client_id)
     if known is not None and database_now() - known.read_at < DOCUMENT_AGE:
         return known
@@ -92,7 +100,14 @@ def read_document(client_id: str, *, actor: Actor) -> KnownClient | None:
     try:
         answer = run_sync(get_json(client_id))
     except SignInFailed as error:
-        raise InvalidInput(_("Trellis cannot reach the client's document.")) from error
+        raise InvalidInput(
+            _(
+                "Trellis cannot reach %(host)s, where this client describes itself. If the network does not lead there,"
+                " the platform's owner can set TRELLIS_MCP_CLIENT_DOCUMENTS=0. Clients then need no document. A token"
+                " works without one, too."
+            )
+            % {"host": host_of(client_id)}
+        ) from error
     if answer.status != 200 or len(answer.body) > MOST_DOCUMENT_BYTES:
         raise InvalidInput(_("The client's document cannot be read."))
     name, addresses = _read(client_id, answer.body)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.urls import Resolver404, resolve, reverse
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from pydantic import AnyHttpUrl
@@ -84,7 +85,7 @@ def describe_server(request: HttpRequest) -> OAuthMetadata:
         token_endpoint_auth_methods_supported=["none"],
         revocation_endpoint_auth_methods_supported=["none"],
         code_challenge_methods_supported=["S256"],
-        client_id_metadata_document_supported=True,
+        client_id_metadata_document_supported=settings.TRELLIS.mcp_client_documents,
         authorization_response_iss_parameter_supported=True,
     )
 

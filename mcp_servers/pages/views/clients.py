@@ -176,6 +176,24 @@ def setups(slug: str, address: str, token: str = "") -> list[ClientSetup]:
             gettext("Put this into .cursor/mcp.json."),
             _json({"mcpServers": {name: {"url": address, **headers}}}),
         ),
+        ClientSetup(
+            "Codex",
+            gettext("Run this in a terminal.")
+            if token
+            else gettext("Run this in a terminal. It opens the page on which you sign in."),
+            f"export TRELLIS_TOKEN={token}\n"
+            f"codex mcp add {name} --url {address} --bearer-token-env-var TRELLIS_TOKEN"
+            if token
+            else f"codex mcp add {name} --url {address}",
+        ),
+        ClientSetup(
+            "Gemini CLI",
+            gettext("Run this in a terminal.")
+            if token
+            else gettext("Run this in a terminal. Then type /mcp auth %(name)s in Gemini CLI.")
+            % {"name": name},
+            f"gemini mcp add --scope user --transport http {name} {address}{header}",
+        ),
     ]
 
 

@@ -10,10 +10,11 @@ from django.urls import reverse
 
 from chat.models import Bud, Conversation
 from chat.services.buds import create_bud
+from chat.tools.toolset import resolve_toolset
 from chat.tools.usable_servers import ChatSetting
 from chat.values import McpConfigOverrides
 from mcp_servers.client import transports
-from mcp_servers.models import McpServer
+from mcp_servers.models import GlobalServer, McpServer, ServerScope
 from mcp_servers.registry.scopes.effective import ServerSource
 from mcp_servers.registry.services import ServerDraft, add_personal_server, add_server
 from tests.factories import CANARY, Tenant, TwoTenants
@@ -247,3 +248,20 @@ def test_a_list_says_over_rest_where_its_servers_are_used(two_workspaces: TwoTen
     )
     assert send(body).status_code == 201
     assert not McpServer.objects.for_workspace(tenant.workspace).get().is_used_everywhere
+
+
+def test_servers_that_are_not_used_for_one_reason_are_told_in_one_sentence(tenant: Tenant) -> None:
+    """REL-2034: in a notice of an answer."""
+    for name in ("maps", "weather"):
+        known = GlobalServer.objects.create(
+            name=name, transport="streamable_http", definition_hash="0" * 64, is_present=False
+        )
+        McpServer.objects.create(
+            workspace=tenant.workspace,
+            name=name,
+            scope=ServerScope.GLOBAL,
+            global_server=known,
+            is_used_everywhere=True,
+        )
+    (notice,) = resolve_toolset(a_bud(tenant, takes_all_tools=True), None).notices
+    assert notice.startswith("Not used: maps, weather. For each: The platform's file")

@@ -274,6 +274,24 @@ def test_the_order_of_keys_does_not_change_the_hash() -> None:
 
 
 @pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "https://evil.example/"},
+        {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(1500)}},
+        [],
+    ],
+)
+def test_an_output_schema_that_cannot_be_used_takes_no_tool_away(schema: object) -> None:
+    """REL-2032: results are not checked against it; that it changes is still a changed definition."""
+    found = read_definition(raw_tool("find", outputSchema=schema))
+    plain = read_definition(raw_tool("find"))
+    assert found is not None
+    assert plain is not None
+    assert (found.problem, found.output_schema) == ("", None)
+    assert found.hash != plain.hash
+
+
+@pytest.mark.parametrize(
     "raw",
     [None, "x", 5, [], {}, {"name": ""}, {"name": 5}, {"name": "a\x00b"}, {"name": "x" * 300}],
 )
@@ -287,7 +305,6 @@ def test_an_entry_without_a_usable_name_is_skipped(raw: object) -> None:
     [
         ({"inputSchema": None}, "input schema"),
         ({"inputSchema": {"type": "string"}}, "does not describe an object"),
-        ({"outputSchema": {"$ref": "https://evil.example/"}}, "output schema"),
         ({"description": "x" * 20_000}, "description"),
         ({"description": 5}, "description"),
         ({"execution": {"taskSupport": "required"}}, "task"),

@@ -500,6 +500,20 @@ async def test_a_list_that_turns_in_a_circle_is_cut(raw: Any) -> None:
     assert len(listing.tools) == 2
 
 
+async def test_a_server_that_refuses_its_list_says_why(raw: Any) -> None:
+    """REL-2033: its words, within bounds and without what people do not see, beside the failure."""
+
+    async def refuse(body: Any, scope: Any, send: Any) -> None:
+        await reply_error(send, body, -32603, "fetch\u200b failed" + "." * 1000)
+
+    server = raw({"tools/list": refuse})
+    with pytest.raises(ConnectionFailed) as caught:
+        await runtime.run(pool.list_tools(spec_for(server.url, protocol=Protocol.LEGACY)))
+    assert caught.value.message == "The server did not list its tools."
+    assert caught.value.advice.startswith("It answered: fetch failed..")
+    assert len(caught.value.advice) < 400
+
+
 async def test_a_list_without_end_is_cut(raw: Any) -> None:
     """SEC-80: pages and items are bounded."""
     count = 0

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from mcp_servers.endpoint.sign_in import clients
 from mcp_servers.models import KnownClient
@@ -154,6 +155,25 @@ def test_only_secure_addresses_outside_are_read(
     page = SigningIn(tenant, client_id).page()
     assert page.status_code == 422
     assert not KnownClient.objects.exists()
+
+
+def test_where_no_document_can_be_read_clients_register(
+    tenant: Tenant, publisher: Publisher, settings: Settings
+) -> None:
+    """REL-2031: the page names the host and what to do; with the setting, clients are told to register."""
+    let_clients_in(tenant)
+    publisher.server.shutdown()
+    publisher.server.server_close()
+    page = SigningIn(tenant, publisher.address).page()
+    assert page.status_code == 422
+    told = page.content.decode()
+    assert "cannot reach 127.0.0.1" in told
+    assert "TRELLIS_MCP_CLIENT_DOCUMENTS=0" in told
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"mcp_client_documents": False})
+    server = Client().get("/.well-known/oauth-authorization-server").json()
+    assert server["client_id_metadata_document_supported"] is False
+    assert "has to register" in SigningIn(tenant, publisher.address).page().content.decode()
+    assert SigningIn.begun(tenant).tokens()["access_token"]
 
 
 def test_strangers_have_nothing_read(tenant: Tenant, publisher: Publisher) -> None:

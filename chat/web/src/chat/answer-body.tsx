@@ -54,7 +54,13 @@ function Thinking() {
   );
 }
 
-export function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
+interface TurnEndProps {
+  turn: Turn;
+  canRetry: boolean;
+  isNoticeRepeated?: boolean;
+}
+
+export function TurnEnd({ turn, canRetry, isNoticeRepeated = false }: TurnEndProps) {
   const retry = canRetry && (turn.error ? turn.error.can_retry : true);
   const button = retry && (
     <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => retryTurn(turn.id)}>
@@ -65,7 +71,7 @@ export function TurnEnd({ turn, canRetry }: { turn: Turn; canRetry: boolean }) {
   // Whoever manages models can put it right at once.
   const isKey = turn.error?.code === "provider_key_refused" || turn.error?.code === "provider_key_unreadable";
   const providers = isKey ? boot.urls.providers : null;
-  const notice = turn.notice && (
+  const notice = turn.notice && !isNoticeRepeated && (
     <div class="notice" data-tone="info">
       <Icon name="info" />
       <span>{turn.notice}</span>
@@ -116,7 +122,7 @@ export function AnswerBody({ item }: { item: AnswerItem }) {
       )}
       {turn && item.isLast && <LooseQuestions turn={turn} />}
       {item.isThinking && <Thinking />}
-      {turn && <TurnEnd turn={turn} canRetry={item.isLast} />}
+      {turn && <TurnEnd turn={turn} canRetry={item.isLast} isNoticeRepeated={item.isNoticeRepeated} />}
       {isDone(item) && turn && item.isLast && item.last?.is_cut && <ContinueButton turn={turn} />}
     </>
   );

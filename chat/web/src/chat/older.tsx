@@ -115,8 +115,9 @@ function Loader({
           </button>
         </>
       ) : (
-        text
+        <span class="no-print">{text}</span>
       )}
+      <span class="only-printed">{t.notAllPrinted}</span>
     </div>
   );
 }

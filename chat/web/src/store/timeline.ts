@@ -20,6 +20,8 @@ export interface AnswerItem {
   versions: readonly string[];
   isThinking: boolean;
   isLast: boolean;
+  /** Whether the answer after it has the same notice, which is enough to read once. */
+  isNoticeRepeated: boolean;
 }
 
 /** Answers to one question that stand side by side until one is chosen. */
@@ -99,6 +101,7 @@ function isSame(one: TimelineItem, other: TimelineItem): boolean {
     one.last === other.last &&
     one.isThinking === other.isThinking &&
     one.isLast === other.isLast &&
+    one.isNoticeRepeated === other.isNoticeRepeated &&
     isEqual(one.versions, other.versions) &&
     one.segments.length === other.segments.length &&
     one.segments.every((segment, at) => isSameSegment(segment, other.segments[at]))
@@ -155,12 +158,22 @@ function itemsOf(state: ConversationState): TimelineItem[] {
     add(item, message, calls);
   }
 
-  for (const item of items) if (item.kind === "answer") item.isThinking = thinks(item);
+  const answers = items.filter((item) => item.kind === "answer");
+  for (const [place, item] of answers.entries()) {
+    item.isThinking = thinks(item);
+    item.isNoticeRepeated = isSameNotice(item.turn?.notice, answers[place + 1]?.turn?.notice);
+  }
   if (isExcerpt) return items;
   for (const outgoing of state.outgoing) items.push({ kind: "outgoing", key: outgoing.client_id, outgoing });
   const last = items.findLast((item) => item.kind === "answer");
   if (last?.kind === "answer") last.isLast = last === items.at(-1);
   return items;
+}
+
+/** Whether two notices say the same, whatever they count: how much is left out of a long chat grows with each answer. */
+function isSameNotice(one: string | null | undefined, next: string | null | undefined): boolean {
+  const uncounted = (notice: string) => notice.replace(/\p{Nd}[\p{Nd}.,]*/gu, "#");
+  return Boolean(one && next) && uncounted(one ?? "") === uncounted(next ?? "");
 }
 
 /** The messages that are shown, from the first one that is known. */
@@ -193,6 +206,7 @@ function emptyAnswer(key: string, turn: Turn | null): AnswerItem {
     versions: [],
     isThinking: false,
     isLast: false,
+    isNoticeRepeated: false,
   };
 }
 

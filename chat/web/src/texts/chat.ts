@@ -80,6 +80,7 @@ const chat = {
   noFilesAway: "Files need a connection. Add them when it is back.",
   notFoundHere: "This message is not in the chat any more.",
   loadingOlder: "Loading earlier messages…",
+  notAllPrinted: "This is not the whole chat. To print all of it, use “Print or save as PDF” in its menu.",
   loadingNewer: "Loading later messages…",
   thinking: "Thinking",
   thinkingNow: "Thinking…",
