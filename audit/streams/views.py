@@ -54,6 +54,8 @@ class Row:
     """Of the entries that wait."""
     is_due: bool
     """The next attempt is about to be made."""
+    waits: bool
+    """After a failure, for the next attempt."""
 
 
 @require_safe
@@ -137,6 +139,11 @@ def change(
     elif verb == "secret":
         secret = services.renew_secret(stream=stream, actor=actor)
         return render(request, "audit/streams/list.html", _page(request, scope, secret=secret))
+    elif verb == "retry":
+        services.send_soon(stream=stream, actor=actor)
+        messages.success(
+            request, _("“%(name)s” tries again within seconds.") % {"name": stream.name}
+        )
     elif verb in {"pause", "resume"}:
         services.pause_stream(stream=stream, actor=actor, is_paused=verb == "pause")
     elif verb in _STARTS:
@@ -228,4 +235,5 @@ def row_of(stream: AuditStream) -> Row:
         word=word,
         oldest_at=now - timedelta(seconds=lag.seconds),
         is_due=next_at is None or next_at <= now,
+        waits=bool(state.failures and next_at and next_at > now and not stream.is_paused),
     )
