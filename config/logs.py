@@ -66,7 +66,8 @@ class OncePerFailure(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether the line is written."""
-        return not hasattr(getattr(record, "request", None), "_raised_exception")
+        request = getattr(record, "request", None)
+        return not (hasattr(request, "_raised_exception") or hasattr(request, "is_logged"))
 
 
 def name_request(logger: object, method: str, event: EventDict) -> EventDict:

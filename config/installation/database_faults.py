@@ -26,7 +26,7 @@ _FULL: Final = Fault(
 )
 _READ_ONLY: Final = Fault(
     text="the database takes no writes",
-    advice="SQLite: look whose files stand in the data folder. PostgreSQL: look whether this is a standby, or read-only.",
+    advice="SQLite: look whether its disk is full, and whose files stand in the data folder. PostgreSQL: look whether this is a standby, or read-only.",
 )
 _LOCKED: Final = Fault(
     text="another process keeps the database locked",
@@ -44,7 +44,7 @@ _RIGHTS: Final = Fault(
     text="the database's role lacks a right",
     advice="Migrate as the role that owns the tables, and grant others what operations.md says.",
 )
-_NO_TABLES: Final = Fault(
+NO_TABLES: Final = Fault(
     text="the database lacks tables of this version",
     advice="Run: python3 manage.py migrate",
 )
@@ -60,15 +60,15 @@ _BY_TEXT: Final = (
         _READ_ONLY,
     ),
     (("database is locked",), _LOCKED),
-    (("no such table", "no such column", "has no column named"), _NO_TABLES),
+    (("no such table", "no such column", "has no column named"), NO_TABLES),
 )
 _BY_STATE: Final = {
     "25006": _READ_ONLY,
     "53100": _FULL,
     "53300": CONNECTIONS,
     "42501": _RIGHTS,
-    "42P01": _NO_TABLES,
-    "42703": _NO_TABLES,
+    "42P01": NO_TABLES,
+    "42703": NO_TABLES,
     "28000": REFUSED,
     "28P01": REFUSED,
     "3D000": REFUSED,

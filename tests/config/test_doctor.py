@@ -22,7 +22,7 @@ from audit.services import EntryDraft, record
 from chat.models import ModelProvider, PushDevice
 from config import doctor
 from config.backups import BackupError, make_backup
-from config.doctor import State, log, machine
+from config.doctor import State, findings, log, machine
 from config.installation.database_faults import find_fault
 from config.installation.jobs import read_jobs
 from tests.factories import Tenant
@@ -254,6 +254,38 @@ def test_a_database_that_takes_no_writes_is_told(tenant: Tenant) -> None:
     assert "takes no writes" in found["database"].text
     assert "standby" in found["database"].advice
     assert states()["database"] is State.OK
+
+
+def test_a_database_that_reads_nothing_either_is_told_once(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2005: on a full disk SQLite cannot even open its file. Ten lines hid that the disk is full."""
+    if connection.vendor != "sqlite":
+        pytest.skip("reading needs no room on PostgreSQL")
+
+    def fail(part: str) -> doctor.Finding:
+        raise OperationalError("disk I/O error")
+
+    for part in ("database", "keys", "seals"):
+        monkeypatch.setitem(doctor._CHECKS, part, fail)
+    found = {one.part: one for one in doctor.examine()}
+    assert [name for name, one in found.items() if one.state is State.FAILED] == ["database"]
+    assert "disk is full" in found["database"].advice
+    assert found["keys"].text == found["seals"].text == "not looked at"
+
+    def lack(part: str) -> doctor.Finding:
+        raise OperationalError("no such table: chat_new")
+
+    monkeypatch.setitem(
+        doctor._CHECKS, "database", lambda part: findings.failed(part, "old", "Migrate.")
+    )
+    monkeypatch.setitem(doctor._CHECKS, "keys", lack)
+    monkeypatch.setitem(
+        doctor._CHECKS, "seals", lambda part: findings.failed(part, "other", "Look.")
+    )
+    found = {one.part: one for one in doctor.examine()}
+    assert found["keys"].text == "not looked at"
+    assert found["seals"].text == "other"
 
 
 def test_a_redis_that_loses_tasks_or_takes_none_is_told(

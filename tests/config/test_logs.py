@@ -118,7 +118,11 @@ def fail(_request: HttpRequest) -> HttpResponse:
     raise ValueError("it broke")
 
 
-urlpatterns = [path("fail/", fail)]
+def be_away(_request: HttpRequest) -> HttpResponse:
+    return HttpResponse(status=503)
+
+
+urlpatterns = [path("fail/", fail), path("away/", be_away)]
 
 
 @override_settings(
@@ -126,11 +130,14 @@ urlpatterns = [path("fail/", fail)]
 )
 def test_a_request_that_fails_is_told_once(written: io.StringIO) -> None:
     """REL-2002: whoever counts errors counts one, and reads one traceback."""
-    Client(raise_request_exception=False).get("/fail/")
+    client = Client(raise_request_exception=False)
+    client.get("/fail/")
+    client.get("/away/")
     text = written.getvalue()
     assert "request_failed" in text
     assert "ValueError: it broke" in text
     assert "Internal Server Error: /fail/" not in text
+    assert "Service Unavailable: /away/" not in text
 
 
 def test_no_line_has_a_link_that_lets_somebody_in(written: io.StringIO) -> None:
