@@ -26,6 +26,7 @@ from audit.streams.services import Start, streams_of
 from audit.views.header import header_of
 from workspaces.errors import NotFound
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
+from workspaces.restore_detection import is_unconfirmed
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Row:
     """Of the entries that wait."""
     is_due: bool
     """The next attempt is about to be made."""
+    is_held: bool
     waits: bool
     """After a failure, for the next attempt."""
 
@@ -192,7 +194,12 @@ def _scope(request: WorkspaceRequest, slug: str | None) -> Scope:
 
 def _context(scope: Scope) -> dict[str, Any]:
     rows = streams_of(scope.workspace_id).select_related("state")
-    return {"scope": scope, "rows": [row_of(stream) for stream in rows]}
+    is_held = is_unconfirmed()
+    return {
+        "scope": scope,
+        "rows": [row_of(stream, is_held=is_held) for stream in rows],
+        "is_restored": is_held,
+    }
 
 
 def _page(
@@ -215,11 +222,17 @@ def _page(
     return header | _context(scope) | {"section": "audit", "forms": forms, "new_secret": secret}
 
 
-def row_of(stream: AuditStream) -> Row:
-    """How a stream goes, in a word."""
+def row_of(stream: AuditStream, *, is_held: bool) -> Row:
+    """How a stream goes, in a word.
+
+    Args:
+        is_held: nothing is sent, because nobody has confirmed a restore yet.
+    """
     state, lag = stream.state, lag_of(stream)
     if stream.is_paused:
         tone, word = "muted", "Paused"
+    elif is_held:
+        tone, word = "warn", "Waiting"
     elif state.failures:
         tone, word = "bad", "Failing"
     elif lag.entries > 1000:
@@ -235,5 +248,7 @@ def row_of(stream: AuditStream) -> Row:
         word=word,
         oldest_at=now - timedelta(seconds=lag.seconds),
         is_due=next_at is None or next_at <= now,
-        waits=bool(state.failures and next_at and next_at > now and not stream.is_paused),
+        is_held=is_held,
+        waits=bool(state.failures and next_at and next_at > now)
+        and not (stream.is_paused or is_held),
     )
