@@ -7,6 +7,8 @@ from typing import Final
 
 from django.db import DatabaseError, connection
 
+from audit.errors import AuditUnavailable
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
@@ -78,7 +80,9 @@ _NO_ANSWERS: Final = ("connection", "timeout expired", "could not translate", "r
 
 
 def find_fault(error: BaseException) -> Fault | None:
-    """Say what a refusal means; None for what no operator can mend."""
+    """Say what a refusal means, also where it is why an entry of the log could not be written; None for what no operator can mend."""
+    if isinstance(error, AuditUnavailable):
+        return find_fault(error.__cause__) if error.__cause__ else None
     if not isinstance(error, DatabaseError):
         return None
     if connection.vendor == "postgresql":

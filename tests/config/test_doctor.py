@@ -17,6 +17,7 @@ from pytest_django.fixtures import Settings
 
 from audit import trigger_check
 from audit.actions import Action
+from audit.errors import AuditUnavailable
 from audit.models import AuditEntry, AuditStream, StreamState
 from audit.services import EntryDraft, record
 from chat.models import ModelProvider, PushDevice
@@ -27,6 +28,7 @@ from config.installation.database_faults import find_fault
 from config.installation.jobs import read_jobs
 from tests.factories import Tenant
 from tests.own_redis import own_redis
+from tests.ports import free_port
 from workspaces.backup_notes import last_backup, note_backup
 from workspaces.database import database_now
 from workspaces.installation import InstalledVersion
@@ -291,7 +293,7 @@ def test_a_database_that_reads_nothing_either_is_told_once(
 def test_a_redis_that_loses_tasks_or_takes_none_is_told(
     tenant: Tenant, settings: Settings, tmp_path: Path
 ) -> None:
-    """REL-1590: one without room refuses tasks, and one that makes room at random throws them away."""
+    """REL-1590, REL-2005: one without room refuses tasks, and one that makes room at random throws them away."""
     with own_redis(tmp_path) as url, redis.Redis.from_url(url) as client:
         settings.TRELLIS = settings.TRELLIS.model_copy(update={"redis_url": url})
         settings.CACHES = {
@@ -305,6 +307,13 @@ def test_a_redis_that_loses_tasks_or_takes_none_is_told(
         client.config_set("maxmemory", 1)
         assert states()["Redis"] is State.FAILED
         assert "maxmemory" in advice("Redis")
+        settings.TRELLIS = settings.TRELLIS.model_copy(
+            update={"redis_url": f"redis://127.0.0.1:{free_port()}"}
+        )
+        found = {one.part: one for one in doctor.examine()}
+        assert [name for name, one in found.items() if one.state is State.FAILED] == ["Redis"]
+        assert found["queues"].text == "the queue of tasks was not looked at"
+        settings.TRELLIS = settings.TRELLIS.model_copy(update={"redis_url": url})
         # What an earlier look wrote does not hide it.
         assert Client().get("/readyz").json()["checks"]["cache"] == "failed"
 
@@ -352,6 +361,9 @@ def test_a_refusal_of_the_database_is_a_line_for_people(
         "sqlite" if is_of_sqlite else "postgresql",
     )
     fault = find_fault(OperationalError(said))
+    refused = AuditUnavailable()
+    refused.__cause__ = OperationalError(said)
+    assert find_fault(refused) == fault
     assert (told in fault.text) if told and fault else (told is None and fault is None)
 
 
