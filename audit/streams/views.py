@@ -230,15 +230,15 @@ def row_of(stream: AuditStream, *, is_held: bool) -> Row:
     """
     state, lag = stream.state, lag_of(stream)
     if stream.is_paused:
-        tone, word = "muted", "Paused"
+        tone, word = "muted", _("Paused")
     elif is_held:
-        tone, word = "warn", "Waiting"
+        tone, word = "warn", _("Waiting")
     elif state.failures:
-        tone, word = "bad", "Failing"
+        tone, word = "bad", _("Failing")
     elif lag.entries > 1000:
-        tone, word = "warn", "Catching up"
+        tone, word = "warn", _("Catching up")
     else:
-        tone, word = "ok", "Sending"
+        tone, word = "ok", _("Sending")
     next_at, now = state.next_attempt_at, timezone.now()
     return Row(
         stream=stream,
