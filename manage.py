@@ -16,6 +16,8 @@ from config import bootstrap
 def main(argv: list[str]) -> int:
     """Run one command and give its exit code."""
     command = argv[1] if len(argv) > 1 else "help"
+    if argv[1:] == ["generate_keys"]:
+        return _generate_keys()
     is_test = command == "test"
     needs_tools = command in bootstrap.TOOL_COMMANDS
     if not bootstrap.is_inside() or needs_tools or command == "up":
@@ -55,6 +57,15 @@ def main(argv: list[str]) -> int:
         return 1
     finally:
         _close_connections()
+    return 0
+
+
+def _generate_keys() -> int:
+    """As the command does, but without settings: these ask for the very keys that somebody is about to make."""
+    from config.keys import generate_keys
+
+    for name, value in generate_keys().items():
+        print(f"{name}={value}")
     return 0
 
 

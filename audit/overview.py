@@ -80,7 +80,11 @@ def overview(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     ages = _ages(waiting, now)
     alerts = Alert.objects.for_workspace(workspace).select_related("rule")
     open_alerts = list(alerts.filter(ended_at=None)[:_MOST])
-    streams = [row_of(one) for one in streams_of(workspace.pk).select_related("state")]
+    header = header_of(request)
+    streams = [
+        row_of(one, is_held=header["is_restored"])
+        for one in streams_of(workspace.pk).select_related("state")
+    ]
     log_state = facts.log_state(workspace.pk)
     jobs = [*_own_jobs(workspace.pk, now, log_state), *providers.jobs_of(workspace.pk)]
     changes = (
@@ -89,7 +93,7 @@ def overview(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         .order_by("-id")[:_MOST]
     )
     context: dict[str, Any] = {
-        **header_of(request),
+        **header,
         "section": "audit",
         "tab": "overview",
         "audit_url": log_url,

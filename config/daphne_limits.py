@@ -65,9 +65,17 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
         def handle_exception(self, exception: Exception) -> None:
             # Daphne would begin a second answer. That fails, and with it the loop that cleans up after everybody.
             if self._response_started:
-                self.channel.loseConnection()
+                self.break_off()
             else:
                 super().handle_exception(exception)
+
+        def break_off(self) -> None:
+            """End an answer that is not whole, so that whoever reads it sees that."""
+            if self.clientproto == b"HTTP/1.0":
+                # Such an answer ends with its connection, as whole ones do. One that is reset is an error.
+                self.channel.transport.abortConnection()
+            else:
+                self.channel.loseConnection()
 
         def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
             super().gotLength(length)
@@ -235,10 +243,15 @@ def end_all_of_daphne() -> None:
     from twisted.internet.defer import Deferred
 
     def end_all(self: Any) -> Any:
-        found = [one.get("application_instance") for one in self.connections.values()]
-        running = [one for one in found if one is not None and not one.done()]
-        for one in running:
-            one.cancel()
+        running = []
+        for protocol, details in self.connections.items():
+            application = details.get("application_instance")
+            if application is None or application.done():
+                continue
+            running.append(application)
+            application.cancel()
+            if getattr(protocol, "_response_started", False):
+                protocol.break_off()
         return Deferred.fromFuture(asyncio.ensure_future(_wait_for(running)))
 
     server.Server.kill_all_applications = end_all

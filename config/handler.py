@@ -76,25 +76,32 @@ class Handler(ASGIHandler):
         is_at_rest = False
         try:
             async with ThreadSensitiveContext(executor=lane):
-                is_at_rest = await self._serve(scope, receive, send)
+                is_at_rest = await self._serve(scope, receive, send, lane)
         finally:
             self._lanes.give_back(lane, is_at_rest=is_at_rest)
 
-    async def _serve(self, scope: Any, receive: Any, send: Any) -> bool:
+    async def _serve(self, scope: Any, receive: Any, send: Any, lane: ThreadPoolExecutor) -> bool:
         """Read it and answer it; True once its thread has nothing left to do. As Django's `handle`."""
         try:
             body = await self.read_body(receive)
         except RequestAborted:
             return True
+        is_at_rest = False
         try:
             set_script_prefix(get_script_prefix(scope))
             request, refused = self.create_request(scope, body)
             if refused is not None:
                 await self.send_response(refused, send)
-                return True
-            return await self._until_left(self._answer(request, send), receive)
+                is_at_rest = True
+            else:
+                is_at_rest = await self._until_left(self._answer(request, send), receive)
         finally:
-            body.close()
+            if is_at_rest:
+                body.close()
+            else:
+                # Whoever sent it has left, and its thread still reads it.
+                lane.submit(body.close)
+        return is_at_rest
 
     async def _until_left(self, work: Coroutine[Any, Any, None], receive: Any) -> bool:
         """Whether the work has ended: whoever leaves before is not answered any more."""

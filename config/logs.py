@@ -61,6 +61,15 @@ class RateLimitFilter(logging.Filter):
         return self._count <= MOST_A_MINUTE
 
 
+class OncePerFailure(logging.Filter):
+    """Drops Django's line of a request that failed where the request log has it already, with the same traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether the line is written."""
+        request = getattr(record, "request", None)
+        return not (hasattr(request, "_raised_exception") or hasattr(request, "is_logged"))
+
+
 def name_request(logger: object, method: str, event: EventDict) -> EventDict:
     """Name a request by its path alone. Django hands the request itself on where it fails, and that shows its query."""
     request: Any = event.get("request")
@@ -113,7 +122,10 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                     "foreign_pre_chain": [*shared, structlog.stdlib.ExtraAdder()],
                 }
             },
-            "filters": {"sparing": {"()": RateLimitFilter}},
+            "filters": {
+                "sparing": {"()": RateLimitFilter},
+                "once_per_failure": {"()": OncePerFailure},
+            },
             "handlers": {
                 "stderr": {
                     "class": "logging.StreamHandler",
@@ -125,9 +137,8 @@ def configure_logging(*, level: str, as_json: bool) -> None:
             "loggers": {
                 # The request log says so too; a foreign Host is not worth a traceback.
                 "django.security.DisallowedHost": {"level": "CRITICAL"},
-                "django.request": {
-                    "level": "ERROR"
-                },  # the request log below has every status already
+                # The request log below has every status already. What fails outside of it, only this one has.
+                "django.request": {"level": "ERROR", "filters": ["once_per_failure"]},
                 "django.channels.server": {"level": "WARNING"},
                 "daphne": {"level": "WARNING"},
                 "django_structlog": {"level": routine},

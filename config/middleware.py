@@ -136,6 +136,11 @@ class RequestLogMiddleware(RequestMiddleware):
         request.META["HTTP_X_REQUEST_ID"] = str(uuid7())
         super().prepare(request)
 
+    def handle_response(self, request: HttpRequest, response: HttpResponse) -> None:
+        """Write the line, and have Django write no second one (`config.logs`)."""
+        super().handle_response(request, response)
+        request.is_logged = True  # type: ignore[attr-defined]
+
     @classmethod
     def bind_ip(cls, request: HttpRequest) -> None:
         """The address that `config.edge` has found; headers that a caller can invent are not looked at."""

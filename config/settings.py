@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import dj_database_url
@@ -490,4 +491,7 @@ UNFOLD = {
 # Logs ----------------------------------------------------------------------------------------------------------------
 
 LOGGING_CONFIG = None
+# What a caller did, or that they left, is nothing that whoever runs Trellis could mend.
+DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
+DJANGO_STRUCTLOG_REQUEST_CANCELLED_LOG_LEVEL = logging.INFO
 configure_logging(level=TRELLIS.log_level, as_json=TRELLIS.log_format == "json")

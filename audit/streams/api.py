@@ -26,6 +26,7 @@ from audit.streams.services import (
     find_faults,
     pause_stream,
     renew_secret,
+    send_soon,
     start_over,
     streams_of,
     try_stream,
@@ -91,6 +92,11 @@ class StreamOutput(serializers.ModelSerializer[AuditStream]):
     has_client_key = serializers.SerializerMethodField()
     failures = serializers.IntegerField(source="state.failures", help_text="In a row.")
     last_error = serializers.CharField(source="state.last_error", allow_blank=True)
+    next_attempt_at = serializers.DateTimeField(
+        source="state.next_attempt_at",
+        allow_null=True,
+        help_text="After a failure, not before then. Null: nothing holds it up.",
+    )
     last_sent_at = serializers.DateTimeField(source="state.last_sent_at", allow_null=True)
     sent = serializers.IntegerField(source="state.sent")
     refused = serializers.IntegerField(source="state.refused")
@@ -101,7 +107,8 @@ class StreamOutput(serializers.ModelSerializer[AuditStream]):
         fields: ClassVar[Any] = (
             *("id", "name", "kind", "target", "has_headers", "has_client_key"),
             *("ca_certificates", "client_certificate", "is_paused", "waiting"),
-            *("failures", "last_error", "last_sent_at", "sent", "refused", "created_at"),
+            *("failures", "last_error", "next_attempt_at", "last_sent_at"),
+            *("sent", "refused", "created_at"),
         )
 
     def get_has_headers(self, stream: AuditStream) -> bool:
@@ -194,6 +201,15 @@ class StreamViewSet(ListRows, RetrieveRow, ApiViewSet, ABC):
         return Response(StreamTrialOutput({"took_it": not fault, "fault": fault}).data)
 
     @extend_schema(
+        summary="Have an audit stream try again now", request=None, responses=StreamOutput
+    )
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, pk: str) -> Response:
+        """Wait no longer after a failure: the next round, within seconds, sends what waits."""
+        send_soon(stream=self.get_object(), actor=self.actor)
+        return self.answer(self.get_object())
+
+    @extend_schema(
         summary="Start an audit stream over", request=StreamRestart, responses=StreamOutput
     )
     @action(detail=True, methods=["post"])
@@ -273,7 +289,7 @@ class AuditStreamViewSet(StreamViewSet, WorkspaceViewSet):
 
 
 class PlatformStreamViewSet(StreamViewSet, PlatformViewSet):
-    """Where the log of the whole installation is sent. A token only sees it and sends test entries."""
+    """Where the log of the whole installation is sent. A token only sees it, tries it now and sends test entries."""
 
     needs_person: ClassVar[Any] = frozenset(
         {"create", "partial_update", "destroy", "restart", "renew_secret"}

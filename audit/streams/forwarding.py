@@ -244,5 +244,5 @@ def _fail(stream: AuditStream, claim: UUID, error: BaseException) -> None:
     if message == _CRASHED:
         logger.error("stream_crashed", extra={"stream": str(stream.pk)}, exc_info=error)
     else:
-        logger.info("stream_failed", extra={"stream": str(stream.pk), "why": message})
+        logger.warning("stream_failed", extra={"stream": str(stream.pk), "why": message})
     claims.note_failure(stream, claim, message=message, retry_after=pause)

@@ -167,11 +167,22 @@ def delete_stream(*, stream: AuditStream, actor: Actor) -> None:
 
 def try_stream(*, stream: AuditStream, actor: Actor) -> str:
     """Send one event that tells of nothing, and wait; what went wrong, or ""."""
+    _require_trial(stream, actor)
+    return forwarding.send_test(stream)
+
+
+def send_soon(*, stream: AuditStream, actor: Actor) -> None:
+    """Wait for nothing after a failure, and try again with the next round: somebody has mended the sink."""
+    _require_trial(stream, actor)
+    _try_soon(stream)
+
+
+def _require_trial(stream: AuditStream, actor: Actor) -> None:
+    """Raise PermissionDenied unless the actor may try the stream as it is. Of the platform's, a token may, too."""
     if stream.workspace_id is not None:
         _require(actor, stream.workspace_id)
     else:
         require_platform_owner(actor)
-    return forwarding.send_test(stream)
 
 
 def _require(actor: Actor, workspace_id: UUID | None) -> None:

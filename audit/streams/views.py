@@ -26,6 +26,7 @@ from audit.streams.services import StreamStart, streams_of
 from audit.views.header import header_of
 from workspaces.errors import NotFound
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
+from workspaces.restore_detection import is_unconfirmed
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class StreamRow:
     """Of the entries that wait."""
     is_due: bool
     """The next attempt is about to be made."""
+    is_held: bool
+    waits: bool
+    """After a failure, for the next attempt."""
 
 
 @require_safe
@@ -137,6 +141,11 @@ def change(
     elif verb == "secret":
         secret = services.renew_secret(stream=stream, actor=actor)
         return render(request, "audit/streams/list.html", _page(request, scope, secret=secret))
+    elif verb == "retry":
+        services.send_soon(stream=stream, actor=actor)
+        messages.success(
+            request, _("“%(name)s” tries again within seconds.") % {"name": stream.name}
+        )
     elif verb in {"pause", "resume"}:
         services.pause_stream(stream=stream, actor=actor, is_paused=verb == "pause")
     elif verb in _STARTS:
@@ -187,7 +196,12 @@ def _scope(request: WorkspaceRequest, slug: str | None) -> StreamScope:
 
 def _context(scope: StreamScope) -> dict[str, Any]:
     rows = streams_of(scope.workspace_id).select_related("state")
-    return {"scope": scope, "rows": [row_of(stream) for stream in rows]}
+    is_held = is_unconfirmed()
+    return {
+        "scope": scope,
+        "rows": [row_of(stream, is_held=is_held) for stream in rows],
+        "is_restored": is_held,
+    }
 
 
 def _page(
@@ -210,17 +224,23 @@ def _page(
     return header | _context(scope) | {"section": "audit", "forms": forms, "new_secret": secret}
 
 
-def row_of(stream: AuditStream) -> StreamRow:
-    """How a stream goes, in a word."""
+def row_of(stream: AuditStream, *, is_held: bool) -> StreamRow:
+    """How a stream goes, in a word.
+
+    Args:
+        is_held: nothing is sent, because nobody has confirmed a restore yet.
+    """
     state, lag = stream.state, lag_of(stream)
     if stream.is_paused:
-        tone, word = "muted", "Paused"
+        tone, word = "muted", _("Paused")
+    elif is_held:
+        tone, word = "warn", _("Waiting")
     elif state.failures:
-        tone, word = "bad", "Failing"
+        tone, word = "bad", _("Failing")
     elif lag.entries > 1000:
-        tone, word = "warn", "Catching up"
+        tone, word = "warn", _("Catching up")
     else:
-        tone, word = "ok", "Sending"
+        tone, word = "ok", _("Sending")
     next_at, now = state.next_attempt_at, timezone.now()
     return StreamRow(
         stream=stream,
@@ -230,4 +250,7 @@ def row_of(stream: AuditStream) -> StreamRow:
         word=word,
         oldest_at=now - timedelta(seconds=lag.seconds),
         is_due=next_at is None or next_at <= now,
+        is_held=is_held,
+        waits=bool(state.failures and next_at and next_at > now)
+        and not (stream.is_paused or is_held),
     )

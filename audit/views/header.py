@@ -13,6 +13,7 @@ from audit.models import SavedView
 from audit.reviews.saved_views import views_for
 from audit.sealing.rotation import find_missing_key
 from audit.views.parts import workspace_of
+from workspaces.restore_detection import is_unconfirmed
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def header_of(request: WorkspaceRequest, query: str = "") -> dict[str, Any]:
         if looks_after_people
         else "",
         "is_log_unsigned": find_missing_key() is not None,
+        "is_restored": is_unconfirmed(),
         "can_export": can_export,
         "export_formats": _formats(workspace.slug, query) if can_export else [],
         "proof_files": _proof_files(workspace.slug) if can_export else [],

@@ -25,6 +25,7 @@ from config.doctor.work import check_jobs, check_queues
 from config.installation.database_faults import (
     CONNECTIONS,
     DAMAGED,
+    NO_TABLES,
     REFUSED,
     SILENT,
     find_fault,
@@ -33,15 +34,18 @@ from config.installation.database_faults import (
 
 def examine() -> list[DoctorFinding]:
     """Run every check, in the order in which a person would look for a fault."""
-    found = []
-    is_away = False
+    found: list[DoctorFinding] = []
+    database: DoctorFinding | None = None
     for part, check in _CHECKS.items():
-        if is_away and part not in _WITHOUT_DATABASE:
-            found.append(look(part, "not looked at", "Mend the database first."))
-            continue
-        found.append(_run(part, check))
+        one = None
         # Each further question would wait for it as long as the first did, and learn the same.
-        is_away = is_away or (part == "database" and found[-1].text in _AWAY)
+        if not (database and database.text in _AWAY and part not in _WITHOUT_DATABASE):
+            one = _run(part, check)
+            if part == "database" and one.state is FindingState.FAILED:
+                database = one
+            elif database and one.text in {database.text, NO_TABLES.text}:
+                one = None
+        found.append(one or look(part, "not looked at", "Mend the database first."))
     return found
 
 

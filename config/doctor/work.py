@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from audit.models import AuditStream
 from audit.spool import spool_size
-from config.doctor.findings import DoctorFinding, look, ok
+from config.doctor.findings import DoctorFinding, FindingState, look, ok
 from workspaces.formats import whole
 
 QUEUE_LENGTH: Final = 1_000
@@ -20,39 +20,57 @@ _JOBS_ADVICE: Final = "Look under Admin, State of the installation, Background j
 
 def check_queues(part: str) -> DoctorFinding:
     """Look whether tasks or messages pile up."""
-    told = []
-    if settings.TRELLIS.redis_url is not None:
-        from config.queues import read_queue
+    tasks = _check_tasks(part) if settings.TRELLIS.redis_url is not None else None
+    for found in (tasks, _check_spool(part), _check_streams(part)):
+        if found is not None and found.state is not FindingState.OK:
+            return found
+    return ok(part, ", ".join([*([tasks.text] if tasks else []), "nothing is held back"]))
 
+
+def _check_tasks(part: str) -> DoctorFinding:
+    import redis
+
+    from config.queues import read_queue
+
+    try:
         waiting = read_queue()
-        tasks = ngettext("%s task waits", "%s tasks wait", waiting.tasks) % whole(waiting.tasks)
-        if waiting.tasks > QUEUE_LENGTH or waiting.seconds > QUEUE_SECONDS:
-            is_late = waiting.seconds >= QUEUE_SECONDS
-            since = f", the oldest for {whole(waiting.seconds / 60)} minutes" if is_late else ""
-            advice = "Start workers, or start more of them."
-            return look(part, f"{tasks} for a worker{since}", advice)
-        told.append(tasks)
+    except redis.RedisError:
+        return look(part, "the queue of tasks was not looked at", "Mend Redis first.")
+    tasks = ngettext("%s task waits", "%s tasks wait", waiting.tasks) % whole(waiting.tasks)
+    if waiting.tasks > QUEUE_LENGTH or waiting.seconds > QUEUE_SECONDS:
+        is_late = waiting.seconds >= QUEUE_SECONDS
+        since = f", the oldest for {whole(waiting.seconds / 60)} minutes" if is_late else ""
+        advice = "Start workers, or start more of them."
+        return look(part, f"{tasks} for a worker{since}", advice)
+    return ok(part, tasks)
+
+
+def _check_spool(part: str) -> DoctorFinding | None:
     spool = spool_size()
-    if spool.files:
-        return look(
-            part,
-            ngettext(
-                "%s file with %s bytes waits in audit-spool",
-                "%s files with %s bytes wait in audit-spool",
-                spool.files,
-            )
-            % (whole(spool.files), whole(spool.size_bytes)),
-            "They are entered as soon as the database takes writes and a server runs.",
+    if not spool.files:
+        return None
+    return look(
+        part,
+        ngettext(
+            "%s file with %s bytes waits in audit-spool",
+            "%s files with %s bytes wait in audit-spool",
+            spool.files,
         )
+        % (whole(spool.files), whole(spool.size_bytes)),
+        "They are entered as soon as the database takes writes and a server runs.",
+    )
+
+
+def _check_streams(part: str) -> DoctorFinding | None:
     failing = AuditStream.objects.across_workspaces().filter(is_paused=False, state__failures__gt=0)
-    if number := failing.count():
-        return look(
-            part,
-            ngettext("%s audit stream cannot deliver", "%s audit streams cannot deliver", number)
-            % whole(number),
-            "Their pages under Audit › Streams show the reason.",
-        )
-    return ok(part, ", ".join([*told, "nothing is held back"]))
+    if not (number := failing.count()):
+        return None
+    return look(
+        part,
+        ngettext("%s audit stream cannot deliver", "%s audit streams cannot deliver", number)
+        % whole(number),
+        "Their pages under Audit › Streams show the reason.",
+    )
 
 
 def check_jobs(part: str) -> DoctorFinding:

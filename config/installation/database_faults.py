@@ -7,6 +7,8 @@ from typing import Final
 
 from django.db import DatabaseError, connection
 
+from audit.errors import AuditUnavailable
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseFault:
@@ -26,7 +28,7 @@ _FULL: Final = DatabaseFault(
 )
 _READ_ONLY: Final = DatabaseFault(
     text="the database takes no writes",
-    advice="SQLite: look whose files stand in the data folder. PostgreSQL: look whether this is a standby, or read-only.",
+    advice="SQLite: look whether its disk is full, and whose files stand in the data folder. PostgreSQL: look whether this is a standby, or read-only.",
 )
 _LOCKED: Final = DatabaseFault(
     text="another process keeps the database locked",
@@ -44,7 +46,7 @@ _RIGHTS: Final = DatabaseFault(
     text="the database's role lacks a right",
     advice="Migrate as the role that owns the tables, and grant others what operations.md says.",
 )
-_NO_TABLES: Final = DatabaseFault(
+NO_TABLES: Final = DatabaseFault(
     text="the database lacks tables of this version",
     advice="Run: python3 manage.py migrate",
 )
@@ -60,15 +62,15 @@ _BY_TEXT: Final = (
         _READ_ONLY,
     ),
     (("database is locked",), _LOCKED),
-    (("no such table", "no such column", "has no column named"), _NO_TABLES),
+    (("no such table", "no such column", "has no column named"), NO_TABLES),
 )
 _BY_STATE: Final = {
     "25006": _READ_ONLY,
     "53100": _FULL,
     "53300": CONNECTIONS,
     "42501": _RIGHTS,
-    "42P01": _NO_TABLES,
-    "42703": _NO_TABLES,
+    "42P01": NO_TABLES,
+    "42703": NO_TABLES,
     "28000": REFUSED,
     "28P01": REFUSED,
     "3D000": REFUSED,
@@ -78,7 +80,9 @@ _NO_ANSWERS: Final = ("connection", "timeout expired", "could not translate", "r
 
 
 def find_fault(error: BaseException) -> DatabaseFault | None:
-    """Say what a refusal means; None for what no operator can mend."""
+    """Say what a refusal means, also where it is why an entry of the log could not be written; None for what no operator can mend."""
+    if isinstance(error, AuditUnavailable):
+        return find_fault(error.__cause__) if error.__cause__ else None
     if not isinstance(error, DatabaseError):
         return None
     if connection.vendor == "postgresql":

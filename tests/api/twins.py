@@ -85,6 +85,7 @@ PAGES: Final[Mapping[str, Operations]] = {
     "audit:stream": "PATCH audit-streams/{id}/",
     "audit:stream_change": {
         "test": "POST audit-streams/{id}/test/",
+        "retry": "POST audit-streams/{id}/retry/",
         "secret": "POST audit-streams/{id}/renew-secret/",
         "pause, resume": "PATCH audit-streams/{id}/",
         "from-now, from-beginning": "POST audit-streams/{id}/restart/",
@@ -94,6 +95,7 @@ PAGES: Final[Mapping[str, Operations]] = {
     "audit:platform_stream": "PATCH platform/audit-streams/{id}/",
     "audit:platform_stream_change": {
         "test": "POST platform/audit-streams/{id}/test/",
+        "retry": "POST platform/audit-streams/{id}/retry/",
         "secret": "POST platform/audit-streams/{id}/renew-secret/",
         "pause, resume": "PATCH platform/audit-streams/{id}/",
         "from-now, from-beginning": "POST platform/audit-streams/{id}/restart/",

@@ -199,11 +199,13 @@ def test_a_large_body_is_read_piece_by_piece(port: int) -> None:
 
 
 def test_an_answer_that_fails_halfway_ends_there_and_harms_nobody_else(port: int) -> None:
-    """REL-1422: whoever reads it sees that it is not whole. The server goes on to clean up after others."""
+    """REL-1422, REL-2006: whoever reads it sees that it is not whole, also where no length and no end is sent. The server goes on to clean up after others."""
     answer = answer_to(port, "GET /fails-halfway HTTP/1.1")
     assert answer.startswith(b"HTTP/1.1 200")
     assert not answer.endswith(b"0\r\n\r\n")
     assert answer_to(port, "GET /fails HTTP/1.1").startswith(b"HTTP/1.1 500")
+    with pytest.raises(ConnectionResetError):
+        answer_to(port, "GET /fails-halfway HTTP/1.0")
 
 
 def socket_to(port: int, path: str = "/ws/") -> socket.socket:

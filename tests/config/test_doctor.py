@@ -17,16 +17,18 @@ from pytest_django.fixtures import Settings
 
 from audit import trigger_check
 from audit.actions import Action
+from audit.errors import AuditUnavailable
 from audit.models import AuditEntry, AuditStream, StreamState
 from audit.services import EntryDraft, record
 from chat.models import ModelProvider, PushDevice
 from config import doctor
 from config.backups import BackupError, make_backup
-from config.doctor import FindingState, log, machine
+from config.doctor import FindingState, findings, log, machine
 from config.installation.database_faults import find_fault
 from config.installation.jobs import read_jobs
 from tests.factories import Tenant
 from tests.own_redis import own_redis
+from tests.ports import free_port
 from workspaces.backup_notes import last_backup, note_backup
 from workspaces.database import database_now
 from workspaces.installation import InstalledVersion
@@ -256,10 +258,42 @@ def test_a_database_that_takes_no_writes_is_told(tenant: Tenant) -> None:
     assert states()["database"] is FindingState.OK
 
 
+def test_a_database_that_reads_nothing_either_is_told_once(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2005: on a full disk SQLite cannot even open its file. Ten lines hid that the disk is full."""
+    if connection.vendor != "sqlite":
+        pytest.skip("reading needs no room on PostgreSQL")
+
+    def fail(part: str) -> doctor.DoctorFinding:
+        raise OperationalError("disk I/O error")
+
+    for part in ("database", "keys", "seals"):
+        monkeypatch.setitem(doctor._CHECKS, part, fail)
+    found = {one.part: one for one in doctor.examine()}
+    assert [name for name, one in found.items() if one.state is FindingState.FAILED] == ["database"]
+    assert "disk is full" in found["database"].advice
+    assert found["keys"].text == found["seals"].text == "not looked at"
+
+    def lack(part: str) -> doctor.DoctorFinding:
+        raise OperationalError("no such table: chat_new")
+
+    monkeypatch.setitem(
+        doctor._CHECKS, "database", lambda part: findings.failed(part, "old", "Migrate.")
+    )
+    monkeypatch.setitem(doctor._CHECKS, "keys", lack)
+    monkeypatch.setitem(
+        doctor._CHECKS, "seals", lambda part: findings.failed(part, "other", "Look.")
+    )
+    found = {one.part: one for one in doctor.examine()}
+    assert found["keys"].text == "not looked at"
+    assert found["seals"].text == "other"
+
+
 def test_a_redis_that_loses_tasks_or_takes_none_is_told(
     tenant: Tenant, settings: Settings, tmp_path: Path
 ) -> None:
-    """REL-1590: one without room refuses tasks, and one that makes room at random throws them away."""
+    """REL-1590, REL-2005: one without room refuses tasks, and one that makes room at random throws them away."""
     with own_redis(tmp_path) as url, redis.Redis.from_url(url) as client:
         settings.TRELLIS = settings.TRELLIS.model_copy(update={"redis_url": url})
         settings.CACHES = {
@@ -273,6 +307,15 @@ def test_a_redis_that_loses_tasks_or_takes_none_is_told(
         client.config_set("maxmemory", 1)
         assert states()["Redis"] is FindingState.FAILED
         assert "maxmemory" in advice("Redis")
+        settings.TRELLIS = settings.TRELLIS.model_copy(
+            update={"redis_url": f"redis://127.0.0.1:{free_port()}"}
+        )
+        found = {one.part: one for one in doctor.examine()}
+        assert [name for name, one in found.items() if one.state is FindingState.FAILED] == [
+            "Redis"
+        ]
+        assert found["queues"].text == "the queue of tasks was not looked at"
+        settings.TRELLIS = settings.TRELLIS.model_copy(update={"redis_url": url})
         # What an earlier look wrote does not hide it.
         assert Client().get("/readyz").json()["checks"]["cache"] == "failed"
 
@@ -320,6 +363,9 @@ def test_a_refusal_of_the_database_is_a_line_for_people(
         "sqlite" if is_of_sqlite else "postgresql",
     )
     fault = find_fault(OperationalError(said))
+    refused = AuditUnavailable()
+    refused.__cause__ = OperationalError(said)
+    assert find_fault(refused) == fault
     assert (told in fault.text) if told and fault else (told is None and fault is None)
 
 

@@ -89,6 +89,21 @@ def test_production_mode_starts_with_good_secrets(tmp_path: Path) -> None:
     assert start(tmp_path, **PRODUCTION, **generate_keys()).returncode == 0
 
 
+def test_the_first_keys_can_be_made_where_the_settings_lack_them(tmp_path: Path) -> None:
+    """REL-2008: the command that makes what is missing was refused for lack of it. It makes no file, either."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "generate_keys"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "TRELLIS_DATA_DIR": str(tmp_path), **PRODUCTION},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    made = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    assert made.keys() == generate_keys().keys()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_embedded_default_makes_its_keys_once(tmp_path: Path) -> None:
     """SEC-25: fresh installs differ; a second start has the same keys; only the owner reads them."""
     first = load_or_create_keys(tmp_path / "one")

@@ -44,7 +44,17 @@ class Note:
         return self.get_response(request)
 
 
-urlpatterns = [path("look/", look), path("wait/", wait)]
+def read(request: HttpRequest) -> HttpResponse:
+    _arrived.release()
+    _go_on.wait(PATIENCE)
+    try:
+        _seen.append(request.POST.get("text", "nothing"))
+    except ValueError as error:
+        _seen.append(str(error))
+    return HttpResponse("read")
+
+
+urlpatterns = [path("look/", look), path("wait/", wait), path("read/", read)]
 _OURS = {
     "ROOT_URLCONF": __name__,
     "MIDDLEWARE": [
@@ -56,30 +66,36 @@ _OURS = {
 }
 
 
-async def _ask(handler: Handler, address: str) -> int:
-    """Ask as a server would, and stay until the answer is there."""
+async def _ask(
+    handler: Handler, address: str, *, form: bytes = b"", leaves: asyncio.Event | None = None
+) -> int | None:
+    """Ask as a server would, and stay until the answer is there, or until somebody leaves."""
     answers: list[dict[str, Any]] = []
-    asked: list[dict[str, Any]] = [{"type": "http.request", "body": b""}]
+    asked: list[dict[str, Any]] = [{"type": "http.request", "body": form}]
 
     async def receive() -> dict[str, Any]:
         if asked:
             return asked.pop()
-        await asyncio.Event().wait()
-        raise AssertionError
+        await (leaves or asyncio.Event()).wait()
+        return {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:
         answers.append(message)
 
     scope = {
         "type": "http",
-        "method": "GET",
+        "method": "POST" if form else "GET",
         "path": address,
         "query_string": b"",
-        "headers": [(b"host", b"localhost")],
+        "headers": [
+            (b"host", b"localhost"),
+            (b"content-type", b"application/x-www-form-urlencoded"),
+            (b"content-length", str(len(form)).encode()),
+        ],
         "server": ("localhost", 80),
     }
     await handler(scope, receive, send)
-    return int(answers[0]["status"])
+    return int(answers[0]["status"]) if answers else None
 
 
 async def _rested(handler: Handler) -> None:
@@ -113,6 +129,21 @@ async def test_requests_side_by_side_do_not_wait_for_each_other() -> None:
         assert await _ask(handler, "/look/") == 200
     _go_on.set()
     assert await asyncio.gather(*waiting) == [200] * (MOST_IDLE + 4)
+
+
+@override_settings(**_OURS)
+async def test_what_somebody_sent_before_they_left_is_read_to_its_end() -> None:
+    """REL-2001: a page that sends its draft as it goes away; its form was closed while the view read it."""
+    handler, leaves = Handler(), asyncio.Event()
+    _seen.clear()
+    _go_on.clear()
+    asking = asyncio.ensure_future(_ask(handler, "/read/", form=b"text=whole", leaves=leaves))
+    assert await asyncio.to_thread(_arrived.acquire, timeout=PATIENCE)
+    leaves.set()
+    assert await asyncio.wait_for(asking, PATIENCE) is None
+    _go_on.set()
+    await _rested(handler)
+    assert _seen[-1] == "whole"
 
 
 def test_a_thread_is_given_on_only_when_it_is_free() -> None:

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 import structlog
-from django.http import HttpResponse
-from django.test import RequestFactory
-from django.urls import URLResolver, get_resolver
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.test.utils import override_settings
+from django.urls import URLResolver, get_resolver, path
 from django.utils.log import log_response
 
 from config.env import ROOT
@@ -111,6 +112,32 @@ def test_a_request_that_fails_is_named_without_its_query(written: io.StringIO) -
     assert "GET /oauth/mcp/1/callback" in text
     assert "abc123def" not in text
     assert "ghi456" not in text
+
+
+def fail(_request: HttpRequest) -> HttpResponse:
+    raise ValueError("it broke")
+
+
+def be_away(_request: HttpRequest) -> HttpResponse:
+    return HttpResponse(status=503)
+
+
+urlpatterns = [path("fail/", fail), path("away/", be_away)]
+
+
+@override_settings(
+    ROOT_URLCONF=__name__, MIDDLEWARE=["config.middleware.RequestLogMiddleware"], DEBUG=False
+)
+def test_a_request_that_fails_is_told_once(written: io.StringIO) -> None:
+    """REL-2002: whoever counts errors counts one, and reads one traceback."""
+    client = Client(raise_request_exception=False)
+    client.get("/fail/")
+    client.get("/away/")
+    text = written.getvalue()
+    assert "request_failed" in text
+    assert "ValueError: it broke" in text
+    assert "Internal Server Error: /fail/" not in text
+    assert "Service Unavailable: /away/" not in text
 
 
 def test_no_line_has_a_link_that_lets_somebody_in(written: io.StringIO) -> None:

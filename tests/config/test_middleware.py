@@ -194,3 +194,12 @@ def test_the_log_line_of_a_request_has_no_query(tenant: Tenant) -> None:
     assert [line["request"] for line in told] == [f"GET {path}"] * len(told)
     assert {"request_started", "request_finished"} <= {line["event"] for line in told}
     assert "canary" not in str(lines)
+
+
+def test_what_callers_do_is_no_warning_in_the_log(tenant: Tenant) -> None:
+    """REL-2002: MCP clients ask for a stream, and read 405, as the protocol has it. Trellis has nothing to mend."""
+    with structlog.testing.capture_logs() as lines:
+        told = tenant.client("member").get(f"/w/{tenant.workspace.slug}/mcp/")
+    assert told.status_code == 405
+    ends = [line for line in lines if line["event"] == "request_finished"]
+    assert [(line["code"], line["log_level"]) for line in ends] == [(405, "info")]

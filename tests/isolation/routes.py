@@ -266,6 +266,7 @@ SAMPLES: dict[str, Sample] = {
     ),
     "api:audit-streams-detail": Sample(ids=_pk("stream"), bodies=(_body(name="=renamed"),)),
     "api:audit-streams-test": Sample(ids=_pk("stream"), reads=False),
+    "api:audit-streams-retry": Sample(ids=_pk("stream"), reads=False),
     "api:audit-streams-restart": Sample(
         ids=_pk("stream"), bodies=(_body(start="=now"),), reads=False
     ),
@@ -868,7 +869,7 @@ SAMPLES: dict[str, Sample] = {
     ),
     **{
         f"api:platform-audit-streams-{name}": Sample(ids=_pk("stream"), reads=False)
-        for name in ("test", "renew-secret")
+        for name in ("test", "retry", "renew-secret")
     },
     "mcp_servers:servers": _page,
     "mcp_servers:icons": _page,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from audit import rollups
+from audit.management.progress import count_on
 from workspaces.errors import Conflict
+from workspaces.formats import whole
 from workspaces.models import Workspace
+
+EVERY: Final = 20_000
+"""Entries, after which a person at a terminal is told."""
 
 
 class Command(BaseCommand):
@@ -33,6 +38,8 @@ class Command(BaseCommand):
             except Conflict as error:
                 raise CommandError(str(error), returncode=1) from error
         total = 0
+        progress = count_on(self.stderr, every=EVERY)
         while number := rollups.roll_up(workspace.pk, waits=True):
             total += number
-        self.stdout.write(f"{total} entries were counted.")
+            progress(total)
+        self.stdout.write(f"{whole(total)} entries were counted.")

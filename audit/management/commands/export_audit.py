@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
-from uuid import UUID
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from audit.management.progress import Counted, count_on
 from audit.proof.signing import SigningKeyMissing
 from audit.verification.exporting import proof_pieces, record_proof_export
 from workspaces.actors import Actor, Source
 from workspaces.models import Workspace
+
+EVERY: Final = 20_000
+"""Entries, after which a person at a terminal is told."""
+_ENTRY: Final = b'"record":"entry"'
 
 
 class Command(BaseCommand):
@@ -40,13 +45,14 @@ class Command(BaseCommand):
         actor = Actor.system(label="export_audit", source=Source.COMMAND, workspace_id=workspace_id)
         record_proof_export(actor=actor, workspace_id=workspace_id)
         out: Path = options["out"]
+        pieces = _told(proof_pieces(workspace_id), count_on(self.stderr, every=EVERY))
         if str(out) == "-":
-            _write_to_output(workspace_id)
+            _write_to_output(pieces)
             return
         draft = out.with_name(f".{out.name}.{os.getpid()}")
         try:
             with draft.open("wb") as file:
-                for piece in proof_pieces(workspace_id):
+                for piece in pieces:
                     file.write(piece)
             draft.replace(out)
         except OSError as error:
@@ -58,10 +64,19 @@ class Command(BaseCommand):
         self.stdout.write(f"Written to {out}.")
 
 
-def _write_to_output(workspace_id: UUID | None) -> None:
+def _told(pieces: Iterable[bytes], progress: Counted) -> Iterator[bytes]:
+    """Pass them on, and tell how many entries they hold."""
+    entries = 0
+    for piece in pieces:
+        yield piece
+        entries += piece.count(_ENTRY)
+        progress(entries)
+
+
+def _write_to_output(pieces: Iterable[bytes]) -> None:
     """Write it piece by piece; whoever stops reading has a file that does not look whole, and the status says so."""
     try:
-        for piece in proof_pieces(workspace_id):
+        for piece in pieces:
             sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
     except BrokenPipeError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from audit import trigger_check
 from audit.actions import Action
+from audit.management.progress import Counted, count_on
 from audit.proof.trellis_verify import (
     EXIT_CODES,
     VerificationReport,
@@ -22,7 +22,6 @@ from audit.services import EntryDraft, record
 from audit.verification.online import verify
 from workspaces.actors import Actor, Source
 from workspaces.database.migration_state import is_of_this_version
-from workspaces.formats import whole
 from workspaces.models import Workspace
 
 
@@ -48,16 +47,9 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        began = time.monotonic()
         if options["restore_triggers"]:
             self._restore_triggers()
-
-        def progress(entries: int) -> None:
-            if entries and (options["verbosity"] > 1 or self.stderr.isatty()):
-                self.stderr.write(
-                    f"{whole(entries)} entries, {time.monotonic() - began:.0f} s", str
-                )
-
+        progress = count_on(self.stderr, is_wanted=options["verbosity"] > 1)
         try:
             kept = read_external(options["checkpoint"]) if options["checkpoint"] else None
             if options["from_export"]:
@@ -92,7 +84,7 @@ class Command(BaseCommand):
             )
 
     def _verify_database(
-        self, options: dict[str, Any], kept: Any, progress: Any
+        self, options: dict[str, Any], kept: Any, progress: Counted
     ) -> VerificationReport:
         if not is_of_this_version():
             raise CommandError(

@@ -41,6 +41,6 @@ class Command(BaseCommand):
                 f"The keys here do not belong to it ({unreadable[0]}): put the ones in place that were in use then."
             )
         self.stdout.write(
-            "Next: start one server. What was under way is marked as interrupted and webhooks wait, "
+            "Next: start one server. What was under way is marked as interrupted. Webhooks, streams of the log and scheduled work wait, "
             "until you have looked and run: python3 manage.py confirm_restore"
         )

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -76,14 +76,20 @@ class Command(BaseCommand):
             self.stdout.write("Another Trellis uses this data folder. Waiting for it to stop …")
             self.stdout.flush()
 
-        try:
-            with hold(folder, waiting=tell):
-                yield
-        except AlreadyServed as error:
-            raise CommandError(
-                f"Trellis already runs on the data folder {folder} ({error}). "
-                "Stop it first, or choose another folder with TRELLIS_DATA_DIR."
-            ) from None
+        with ExitStack() as held:
+            try:
+                held.enter_context(hold(folder, waiting=tell))
+            except AlreadyServed as error:
+                raise CommandError(
+                    f"Trellis already runs on the data folder {folder} ({error}). "
+                    "Stop it first, or choose another folder with TRELLIS_DATA_DIR."
+                ) from None
+            except OSError as error:
+                raise CommandError(
+                    f"The data folder {folder} takes no writes ({error.strerror}). Look whether its disk is full or "
+                    "read-only, and whether it belongs to the user who runs Trellis."
+                ) from None
+            yield
 
     def _prepare(self, host: str, *, has_demo: bool) -> None:
         """Bring the database up to date, and say so where that takes a while."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from audit.models import AlertRule, AuditEntry, AuditStream
+from audit.models import AlertRule, AuditEntry, AuditStream, StreamState
 from tests.factories import Tenant
-from workspaces.models import User
+from workspaces.models import Installation, User
+from workspaces.restore_detection import note_restore
 
 pytestmark = pytest.mark.django_db
 STREAMS = "/w/a/audit/streams/"
@@ -67,6 +70,53 @@ def test_a_stream_from_the_first_form_to_its_end(tenant: Tenant) -> None:
     assert not AuditStream.objects.for_workspace(tenant.workspace).exists()
     changes = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
     assert changes.count() == 8
+
+
+def test_who_has_mended_a_sink_need_not_wait(tenant: Tenant) -> None:
+    """REL-2004: the page says what failed and when it goes on, and offers to try now; REST does, too."""
+    client = tenant.client("owner")
+    client.post(f"{STREAMS}add/webhook/", STREAM)
+    stream = AuditStream.objects.for_workspace(tenant.workspace).get()
+    assert "/retry/" not in client.get(STREAMS).content.decode()
+    failing = StreamState.objects.filter(stream=stream)
+    later = timezone.now() + timedelta(minutes=14)
+    for address in (f"{STREAMS}{stream.pk}/retry/", f"/api/audit-streams/{stream.pk}/retry/"):
+        failing.update(failures=9, last_error="It could not be reached.", next_attempt_at=later)
+        page = client.get(STREAMS).content.decode()
+        for shown in ("It could not be reached.", "Next attempt 13", f"{stream.pk}/retry/"):
+            assert shown in page
+        assert "/retry/" not in tenant.client("auditor").get(STREAMS).content.decode()
+        shown_by_rest = client.get(f"/api/audit-streams/{stream.pk}/").json()
+        assert shown_by_rest["next_attempt_at"] is not None
+        assert tenant.client("admin").post(address).status_code == 403
+        assert client.post(address).status_code in (200, 302)
+        assert failing.get().next_attempt_at <= timezone.now()  # type: ignore[operator]
+        assert "/retry/" not in client.get(STREAMS).content.decode()
+
+
+def test_pages_say_that_nothing_is_sent_after_a_restore(tenant: Tenant, superuser: User) -> None:
+    """REL-2007: streams were called sending, and offered to try now, while all of them wait for the owner's word."""
+    client = tenant.client("owner")
+    client.post(f"{STREAMS}add/webhook/", STREAM)
+    Installation.objects.get_or_create()
+    held = "restored from a backup"
+    pages = [f"/w/a/audit/{name}" for name in ("streams/", "alerts/", "overview/")]
+    for page in pages:
+        assert held not in client.get(page).content.decode()
+    note_restore()
+    later = timezone.now() + timedelta(minutes=14)
+    StreamState.objects.update(failures=1, next_attempt_at=later)
+    for page in pages:
+        told = client.get(page).content.decode()
+        assert held in told
+        assert "streams send" not in told
+    rows = client.get(STREAMS, headers={"HX-Request": "true"}).content.decode()
+    assert "/retry/" not in rows
+    assert "Next attempt" not in rows
+    client.force_login(superuser)
+    told = client.get("/platform/audit/streams/").content.decode()
+    assert held in told
+    assert 'href="/platform/state/' in told
 
 
 @pytest.mark.parametrize("address", ["alerts/add/", "streams/add/webhook/"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from django.utils import timezone
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.health import health
+from audit.management.commands import count_audit, export_audit
 from audit.models import (
     AuditBody,
     AuditCheckpoint,
@@ -37,7 +39,7 @@ from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import sealed_after
 from audit.sealing.sealer import seal_pending
 from audit.sealing.tombstones import make_tombstone
-from audit.verification import online, stream
+from audit.verification import exporting, online, stream
 from audit.verification.online import last_verification, verify
 from chat import restore_confirmation as chat_restore
 from config.env import EncryptionKey
@@ -356,6 +358,27 @@ def test_the_command_says_how_far_it_is(tenant: Tenant, monkeypatch: pytest.Monk
             "10 entries",
         ]
         assert mailed.getvalue() == ""
+
+
+def test_commands_that_read_a_long_log_say_how_far_they_are(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """REL-2003: at a terminal, and not to a timer; beside an export that goes to the output, too."""
+    monkeypatch.setattr(export_audit, "EVERY", 5)
+    monkeypatch.setattr(count_audit, "EVERY", 5)
+    monkeypatch.setattr(exporting, "_PIECE_BYTES", 1000)
+    sealed_log(tenant)
+    of = ("--workspace", tenant.workspace.slug)
+    out = str(tmp_path / "log.jsonl")
+    for told in (("count_audit", *of, "--again"), ("export_audit", *of, "--out", out)):
+        with StringIO() as seen, StringIO() as mailed:
+            monkeypatch.setattr(seen, "isatty", lambda: True)
+            call_command(*told, stdout=StringIO(), stderr=seen)
+            call_command(*told, stdout=StringIO(), stderr=mailed)
+            lines = seen.getvalue().splitlines()
+            assert lines
+            assert all(re.fullmatch(r"\d+ entries, \d+ s", line) for line in lines)
+            assert mailed.getvalue() == ""
 
 
 def restore_old_copy(tenant: Tenant) -> external_checkpoint.ExternalCheckpoint:

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError
 
 from config.env import ROOT
 from config.installation import folder_lock
 from config.installation.folder_lock import AlreadyServed, hold, is_held
+from config.management.commands.up import Command
 
 HOLDER = (
     "import sys\n"
@@ -50,3 +52,12 @@ def test_a_second_server_is_refused_until_the_first_has_ended(
         assert told == ["waits"]
         assert is_held(tmp_path)
     assert not is_held(tmp_path)
+
+
+def test_a_folder_that_takes_no_writes_is_told_at_the_start(tmp_path: Path) -> None:
+    """REL-2005: on a full disk `up` ended with a traceback."""
+    with (
+        pytest.raises(CommandError, match=r"takes no writes .* disk is full or read-only"),
+        Command()._held(tmp_path / "gone"),
+    ):
+        raise AssertionError("it serves")
