@@ -26,7 +26,13 @@ def storable(value: Any, depth: int = 0) -> Any:
         # Large ones are written without a point by one database, and read as whole numbers.
         return value if abs(value) <= _LARGEST else str(value)
     if isinstance(value, Mapping):
-        return {storable(str(key)): storable(item, depth + 1) for key, item in value.items()}
+        # Most are texts, which need no call of this function.
+        return {
+            _UNSTORABLE.sub("\ufffd", str(key)): _UNSTORABLE.sub("\ufffd", item)
+            if type(item) is str
+            else storable(item, depth + 1)
+            for key, item in value.items()
+        }
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return [storable(item, depth + 1) for item in value]
     return storable(str(value))

@@ -18,7 +18,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -117,6 +117,8 @@ class Environment(BaseSettings):
     model_config = SettingsConfigDict(
         frozen=True, extra="ignore", env_ignore_empty=True, case_sensitive=True
     )
+    _mask_wrapped: ClassVar = True
+    """Django's settings ask each value for this. Without an answer here pydantic looks for it everywhere, each time."""
 
     # Where it runs
     host: str = Field(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import structlog
-from csp.middleware import CSPMiddleware, PolicyParts
+from csp.constants import HEADER
+from csp.middleware import CheckableLazyObject, CSPMiddleware, PolicyParts
+from csp.utils import build_policy
 from django.conf import settings
 from django.contrib import messages
 from django.middleware.common import CommonMiddleware
@@ -36,6 +39,11 @@ _COMPRESSIBLE = re.compile(
 _PROBES = frozenset({"/healthz", "/readyz"})
 _PARTS_OF_PAGES = re.compile(r"text/(javascript|css)\b|font/")
 """Types of static files that browsers never show by themselves: the policy that holds is that of their page."""
+_CHANGES_POLICY = frozenset(
+    {"_csp_config", "_csp_update", "_csp_replace", "_csp_exempt"}
+    | {"_csp_config_ro", "_csp_update_ro", "_csp_replace_ro", "_csp_exempt_ro"}
+)
+"""What views put on an answer whose policy is another one."""
 PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
 
 
@@ -46,7 +54,7 @@ class ContentSecurityPolicyMiddleware(CSPMiddleware):
         self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
     ) -> PolicyParts:
         parts = super().get_policy_parts(request, response, report_only)
-        if request.path_info.startswith("/admin/") and not report_only:
+        if _is_of_admin(request) and not report_only:
             parts.config = settings.ADMIN_CONTENT_SECURITY_POLICY
         return parts
 
@@ -56,7 +64,21 @@ class ContentSecurityPolicyMiddleware(CSPMiddleware):
         """Leave out what says nothing: a page loads some twenty files, each with half a kilobyte of policies."""
         if is_part_of_a_page(request, response):
             return response
-        return super().process_response(request, response)
+        if hasattr(request, "_csp_nonce") or not _CHANGES_POLICY.isdisjoint(vars(response)):
+            return super().process_response(request, response)
+        # Nearly all other answers have one of two policies, which need not be put together each time.
+        response.headers.setdefault(HEADER, _policy_without_nonce(is_admin=_is_of_admin(request)))
+        request.csp_nonce = CheckableLazyObject(self._csp_nonce_post_response)  # type: ignore[attr-defined]  # as the library does
+        return response
+
+
+def _is_of_admin(request: HttpRequest) -> bool:
+    return request.path_info.startswith("/admin/")
+
+
+@cache
+def _policy_without_nonce(*, is_admin: bool) -> str:
+    return build_policy(settings.ADMIN_CONTENT_SECURITY_POLICY if is_admin else None)
 
 
 def is_part_of_a_page(request: HttpRequest, response: HttpResponseBase) -> bool:

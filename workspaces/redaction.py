@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from workspaces.secret_memory import (
     EVERY_WORKSPACE,
     MASK,
+    SHORTEST_SECRET,
     WorkspaceId,
     is_secret_key,
     mask_known,
@@ -58,6 +59,9 @@ _LINK = re.compile(
 )
 """Of a path: what lets somebody in, and what is before it."""
 
+_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
+"""What hides nothing under whatever name."""
+
 Note = Callable[[tuple[str | int, ...], str], None]
 """Is told the place of each masked value and the rule that masked it."""
 
@@ -87,6 +91,8 @@ def redact_known(value: Any, *, workspace_id: WorkspaceId) -> Any:
 
 def _redact_text(text: str, workspace_id: WorkspaceId) -> tuple[str, str]:
     """The text, and the first rule that masked something in it; "" if none did."""
+    if len(text) < SHORTEST_SECRET:
+        return text, ""
     plain, text = text, mask_known(text, workspace_id=workspace_id)
     rule = "known" if text != plain else ""
     text = _mask_shapes(text)
@@ -140,8 +146,47 @@ def redact(value: Any, note: Note | None = None, *, workspace_id: WorkspaceId) -
         note: is told what was masked, and by which of these rules.
         workspace_id: whose value it is; None: the platform's.
     """
-    # As text, which every string in it is looked up by.
-    return _redact(value, (), note, str(workspace_id))
+    whose = str(workspace_id)  # as text, which every string in it is looked up by
+    if isinstance(value, str):
+        return _redact(value, (), note, whose)
+    texts: list[str] = []
+    try:
+        copied = _copy(value, texts)
+    except _SecretNamed:
+        return _redact(value, (), note, whose)
+    # Nearly always there is nothing to mask, and one look at all texts takes less than one at each.
+    _, rule = _redact_text("\n".join(texts), whose)
+    return _redact(value, (), note, whose) if rule else copied
+
+
+class _SecretNamed(Exception):
+    """A name says that its value is a secret."""
+
+
+def _copy(value: Any, texts: list[str]) -> Any:
+    """A copy of a JSON-like value that has no secrets by name; its texts are put into a list.
+
+    Raises:
+        _SecretNamed: it has one.
+    """
+    if isinstance(value, str):
+        texts.append(value)
+        return value
+    if isinstance(value, (dict, Mapping)):  # a dict is told faster than a Mapping
+        copied = {}
+        for key, item in value.items():
+            name = str(key)
+            if is_secret_key(name) and item not in _EMPTY:
+                raise _SecretNamed
+            if type(item) is str:
+                texts.append(item)
+                copied[name] = item
+            else:
+                copied[name] = _copy(item, texts)
+        return copied
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [_copy(item, texts) for item in value]
+    return value
 
 
 def _redact(value: Any, path: tuple[str | int, ...], note: Note | None, workspace_id: str) -> Any:
@@ -170,7 +215,7 @@ def _redact_named(
     workspace_id: str,
 ) -> Any:
     place = (*path, name)
-    if is_secret_key(name) and value not in (None, "", [], {}):
+    if is_secret_key(name) and value not in _EMPTY:
         if note is not None:
             note(place, "key")
         return MASK

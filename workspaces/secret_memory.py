@@ -26,7 +26,7 @@ WorkspaceId: TypeAlias = "UUID | str | None"
 EVERY_WORKSPACE: Final = "*"
 """For what the platform's operator alone reads: logs and exported spans, which mix workspaces."""
 
-_SHORTEST: Final = 6
+SHORTEST_SECRET: Final = 6
 _SHORTEST_IN_URL: Final = 8
 _SHORTEST_WITHOUT_NAME: Final = 16
 _SHORTEST_WITHIN: Final = 10
@@ -36,7 +36,7 @@ _MOST_REMEMBERED: Final = 5_000
 _SURPLUS: Final = 100
 """How many more there may be before the oldest go, so that not every new one has to look for them."""
 _GRAM: Final = 4
-_STRIDE: Final = _SHORTEST - _GRAM + 1
+_STRIDE: Final = SHORTEST_SECRET - _GRAM + 1
 """However a form lies in a text, one of its first grams begins at a multiple of this."""
 _WORD: Final = 4
 """Bytes of an `array("I")`'s items."""
@@ -63,6 +63,8 @@ _NOT_SECRET_KEYS: Final = frozenset(
         "max_tokens",
         "token_id",
         "csrf_token_id",
+        "progress_token",
+        "progresstoken",
         "needs_secret",
     }
 )
@@ -195,14 +197,14 @@ class _Index:
             self._short[form] += 1
         for word in words:
             self._words.setdefault(word, Counter())[form[:_SHORTEST_OF_WORDS]] += 1
-        lengths = self._by_head.get(form[:_SHORTEST])
+        lengths = self._by_head.get(form[:SHORTEST_SECRET])
         forms = lengths.get(len(form)) if lengths else None
         if forms is not None:
             forms[form] = forms.get(form, 0) + 1
         else:
             # Replaced as a whole, the longest first, because others may be reading without the lock.
             longer = {**(lengths or {}), len(form): {form: 1}}
-            self._by_head[form[:_SHORTEST]] = {
+            self._by_head[form[:SHORTEST_SECRET]] = {
                 at: longer[at] for at in sorted(longer, reverse=True)
             }
 
@@ -221,7 +223,7 @@ class _Index:
                 self._grams[gram] = left
             else:
                 del self._grams[gram]
-        head = form[:_SHORTEST]
+        head = form[:SHORTEST_SECRET]
         lengths = self._by_head[head]
         forms = lengths[len(form)]
         forms[form] -= 1
@@ -250,7 +252,9 @@ class _Index:
 
     def length_at(self, text: str, start: int) -> int:
         """The length of the longest form that lies there; 0 if none does."""
-        for length, forms in self._by_head.get(text[start : start + _SHORTEST], _NOTHING).items():
+        for length, forms in self._by_head.get(
+            text[start : start + SHORTEST_SECRET], _NOTHING
+        ).items():
             if text[start : start + length] in forms:
                 return length
         return 0
@@ -307,7 +311,7 @@ def remember_secret(plain: str, *, workspace_id: WorkspaceId) -> None:
     Args:
         workspace_id: None for a secret of the platform's own, which is masked everywhere.
     """
-    if len(plain) < _SHORTEST:
+    if len(plain) < SHORTEST_SECRET:
         return
     whose = str(workspace_id)
     with _lock:
@@ -415,7 +419,7 @@ def _codings(plain: str) -> tuple[str, ...]:
         plain.replace("\\", "\\\\").replace('"', '\\"'),
         *_within_base64(raw),
     }
-    return tuple(form for form in forms if len(form) >= _SHORTEST)
+    return tuple(form for form in forms if len(form) >= SHORTEST_SECRET)
 
 
 def _within_base64(raw: bytes) -> set[str]:

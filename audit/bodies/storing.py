@@ -26,6 +26,7 @@ PREVIEW_CHARACTERS: Final = 4_000
 _MARGIN: Final = 64 * 1024
 """How far behind what is kept masking still looks, so that no secret is cut before it is recognised."""
 _NONCE_BYTES: Final = 12
+_write: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,7 @@ def keep(raw: bytes | None, *, root: str, masking: Masking, most_bytes: int) -> 
         return RecordedContent(
             preview=f"(not JSON, {size} bytes)", size_bytes=size, commitment=commitment
         )
-    text = json.dumps(shown, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    text = _write(shown)
     return RecordedContent(
         preview=_preview(text, size),
         size_bytes=size,

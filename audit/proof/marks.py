@@ -37,7 +37,7 @@ def mark_of(entry: AuditEntry, record: dict[str, Any] | None = None) -> str:
     record = record_of(entry) if record is None else record
     if "ip_address" in record:  # of which databases have forms of their own
         with suppress(ValueError):
-            record = {**record, "ip_address": str(ip_address(record["ip_address"]))}
+            record = {**record, "ip_address": _one_form(record["ip_address"])}
     key = _key(settings.TRELLIS.audit_key_bytes)
     return hmac.new(key, canonical(record), hashlib.sha256).hexdigest()
 
@@ -127,6 +127,11 @@ def _is_ours(checkpoint: AuditCheckpoint) -> bool:
     except (ValueError, KeyError, TypeError):
         return False
     return key is not None and is_signed(checkpoint.statement, checkpoint.signature, key.public)
+
+
+@lru_cache(maxsize=1024)
+def _one_form(address: str) -> str:
+    return str(ip_address(address))
 
 
 @lru_cache(maxsize=8)

@@ -28,7 +28,8 @@ def record_of(entry: AuditEntry) -> dict[str, Any]:
     record = {}
     for name, convert in _COLUMNS:
         value = getattr(entry, name)
-        if value is not None and value != "":
+        # By its type: a UUID would compare itself in Python.
+        if value is not None and not (type(value) is str and not value):
             record[name] = value if convert is None else convert(value)
     return record
 
@@ -51,7 +52,13 @@ def _json_value(value: Any, depth: int = 0) -> Any:
     if depth >= _MOST_DEPTH:
         return json.dumps(value, sort_keys=True)
     if isinstance(value, dict):
-        return {_json_value(str(k)): _json_value(item, depth + 1) for k, item in value.items()}
+        # Most are plain texts, which need no call of this function.
+        return {
+            (k if type(k) is str and k.isascii() else _json_value(str(k))): (
+                item if type(item) is str and item.isascii() else _json_value(item, depth + 1)
+            )
+            for k, item in value.items()
+        }
     return [_json_value(item, depth + 1) for item in value]
 
 

@@ -1,4 +1,7 @@
-"""A conversation as rows, as the model is to read it: one path through the tree, calls beside their results."""
+"""A conversation as rows, as the model is to read it: one path through the tree, calls beside their results.
+
+Rows are told apart by `id`: Django looks `pk` up with two calls of functions, for each message of a long chat.
+"""
 
 from __future__ import annotations
 
@@ -81,11 +84,10 @@ def read_past(
     """
     rows = newest_messages(turn, window.least_characters(fixed))
     path = active_path(rows, turn)
-    on_path = {row.pk for row in path}
     part = with_belongings(turn.workspace_id, rows, has_attachments=has_attachments)
     past = RecentPath(
         path=path,
-        beside=[row for row in rows if row.pk not in on_path],
+        beside=_beside(rows, path),
         calls=part.calls,
         attachments=part.attachments,
         earlier=read_earlier(turn) if step else EarlierCalls(Counter()),
@@ -93,6 +95,14 @@ def read_past(
     )
     past = _from_summary(past)
     return reach_back(past, turn, window, fixed=fixed, has_attachments=has_attachments)
+
+
+def _beside(rows: Sequence[Message], path: Sequence[Message]) -> list[Message]:
+    """Those of the rows that are not on the path; most chats have none."""
+    if len(rows) == len(path):
+        return []
+    on_path = {row.id for row in path}
+    return [row for row in rows if row.id not in on_path]
 
 
 def reach_back(
@@ -180,7 +190,7 @@ def go_on_from(
     past: RecentPath, answer: Message, ended: Mapping[UUID, ToolCall], next_answer: Message
 ) -> RecentPath:
     """The same after a step whose calls have all ended, and with the message that the next answer goes into."""
-    kept = [row for row in past.path if row.pk not in (answer.pk, next_answer.pk)]
+    kept = [row for row in past.path if row.id not in (answer.id, next_answer.id)]
     calls = sorted(ended.values(), key=lambda call: call.position)
     return replace(
         past,
@@ -199,13 +209,16 @@ def history_of(
         attached_characters: of what is attached to the newest question; a longer file is sent as an overview.
     """
     attached = _by_message(past.attachments)
-    shown = [one for message in past.path for one in attached.get(message.pk, ())]
+    shown = _in_order(past.path, attached)
     calls = _by_message(past.calls)
-    on_path = [call for message in past.path for call in calls.get(message.pk, ())]
+    on_path = _in_order(past.path, calls)
     returned = pictures_of_calls(turn.workspace_id, on_path)
     told = _told(past, turn, attached_characters, _pictures(turn.workspace_id, shown), returned)
-    rows = sorted((*past.beside, *past.path), key=lambda row: (row.order_key, row.pk))
-    failed = [row for row in rows if row.turn_id == turn.pk and row.json_meta.get("too_long")]
+    failed = [
+        row
+        for row in (*past.beside, *past.path)
+        if row.json_meta.get("too_long") and row.turn_id == turn.pk
+    ]
     source = find_source(past.path, calls, attached)
     factor = told.factor or (past.before.factor if past.before is not None else 1.0)
     noted: dict[str, Any] = {}
@@ -217,7 +230,7 @@ def history_of(
         if source.text or is_final:
             noted["outside"] = source.text
     return History(
-        too_long=int(failed[-1].json_meta["too_long"]) if failed else None,
+        too_long=int(max(failed, key=_place).json_meta["too_long"]) if failed else None,
         turns=told.turns,
         factor=factor,
         untrusted_source=source.text,
@@ -226,6 +239,11 @@ def history_of(
         may_summarise=past.may_summarise,
         noted=noted,
     )
+
+
+def _place(row: Message) -> tuple[int, UUID]:
+    """Where a message stands among all of its conversation."""
+    return row.order_key, row.id
 
 
 class _Told(NamedTuple):
@@ -243,7 +261,7 @@ def _told(
 ) -> _Told:
     """The rows as a conversation of questions and answers."""
     calls, attached = _by_message(past.calls), _by_message(past.attachments)
-    newest = next((row.pk for row in reversed(past.path) if row.role == MessageRole.USER), None)
+    newest = next((row for row in reversed(past.path) if row.role == MessageRole.USER), None)
     questions: list[tuple[str, tuple[PastPicture, ...]]] = []
     steps: list[list[PastStep]] = []
     before: Message | None = None
@@ -251,8 +269,8 @@ def _told(
     for message in past.path:
         if message.role == MessageRole.USER:
             old = min(OLD_ATTACHMENT_CHARACTERS, attached_characters)
-            limit = attached_characters if message.pk == newest else old
-            mine = attached.get(message.pk, ())
+            limit = attached_characters if message is newest else old
+            mine = attached.get(message.id, ())
             question = with_attachments(message.text, mine, limit)
             seen = tuple(pictures[one.pk] for one in mine if one.pk in pictures)
             questions.append((question, seen))
@@ -262,7 +280,7 @@ def _told(
             factor = _factor_of(message) or factor
             if not steps:  # of a question that was not read
                 continue
-            said = _step(message, calls.get(message.pk, ()), returned)
+            said = _step(message, calls.get(message.id, ()), returned)
             if before is not None and before.json_meta.get("goes_on") and steps[-1] and said:
                 start = steps[-1].pop()
                 said[0] = replace(said[0], text=start.text + said[0].text)
@@ -272,8 +290,7 @@ def _told(
         PastTurn(question, steps=tuple(answer), pictures=seen)
         for (question, seen), answer in zip(questions, steps, strict=True)
     )
-    rows = sorted((*past.beside, *past.path), key=lambda row: (row.order_key, row.pk))
-    turns = with_wish(turns, Wish(turn.wish), _answer_of(rows, turn.revises))
+    turns = with_wish(turns, Wish(turn.wish), _answer_of(past, turn.revises))
     if before is not None and before.turn_id == turn.pk and before.json_meta.get("goes_on"):
         turns = (*turns, PastTurn(GO_ON))
     return _Told(turns, factor)
@@ -286,15 +303,21 @@ def _by_message(rows: Iterable[_OfMessage]) -> dict[UUID, list[_OfMessage]]:
     return found
 
 
-def _answer_of(rows: Iterable[Message], turn_id: UUID | None) -> str:
+def _in_order(
+    path: Iterable[Message], found: Mapping[UUID, Sequence[_OfMessage]]
+) -> list[_OfMessage]:
+    """What belongs to the messages, in their order."""
+    return [one for message in path for one in found.get(message.id, ())] if found else []
+
+
+def _answer_of(past: RecentPath, turn_id: UUID | None) -> str:
     """What the model said in a turn, without its calls; empty: nothing."""
+    if turn_id is None:
+        return ""
     said = [
         row.text
-        for row in rows
-        if turn_id is not None
-        and row.turn_id == turn_id
-        and row.role == MessageRole.ASSISTANT
-        and row.text.strip()
+        for row in sorted((*past.beside, *past.path), key=_place)
+        if row.turn_id == turn_id and row.role == MessageRole.ASSISTANT and row.text.strip()
     ]
     return "\n\n".join(said)
 
@@ -369,9 +392,9 @@ def quoted(text: str) -> str:
 
 def active_path(rows: Sequence[Message], turn: Turn) -> list[Message]:
     """From the first message to the turn's last, along the parents."""
-    by_id = {row.pk: row for row in rows}
-    of_turn = [row for row in rows if row.turn_id == turn.pk]
-    current = of_turn[-1] if of_turn else by_id.get(turn.user_message_id)
+    by_id = {row.id: row for row in rows}
+    newest = next((row for row in reversed(rows) if row.turn_id == turn.pk), None)
+    current = newest or by_id.get(turn.user_message_id)
     path: list[Message] = []
     while current is not None and len(path) <= len(rows):
         path.append(current)

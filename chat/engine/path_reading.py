@@ -87,14 +87,14 @@ def with_belongings(
     workspace_id: UUID, rows: Sequence[Message], *, has_attachments: bool = True
 ) -> PathSegment:
     """The messages with their calls, and with what is attached to them."""
-    asking = [row.pk for row in rows if row.json_meta.get("tool_calls")]
+    asking = [row.id for row in rows if row.json_meta.get("tool_calls")]
     calls: Sequence[ToolCall] = ()
     if asking:
         found = ToolCall.objects.for_workspace(workspace_id).filter(message__in=asking)
         # What people are shown of results may be megabytes.
         calls = list(found.annotate(has_result=Q(result__isnull=False)).only(*_OF_CALLS))
     attachments: Sequence[Attachment] = ()
-    asked = [row.pk for row in rows if row.role == MessageRole.USER]
+    asked = [row.id for row in rows if row.role == MessageRole.USER]
     if has_attachments and asked:
         attached = Attachment.objects.for_workspace(workspace_id).filter(message__in=asked)
         attachments = list(attached.defer("content"))

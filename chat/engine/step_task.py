@@ -238,8 +238,8 @@ def _begun_notice(turn: Turn, past: RecentPath) -> str:
     """Of its question's first answer; of those that stand side by side, the first one says it."""
     if turn.client_id is not None or turn.place:
         return ""
-    asked = [row for row in past.path if row.pk == turn.user_message_id]
-    return str(asked[0].json_meta.get(NOTICE, "")) if asked else ""
+    asked = next((row for row in reversed(past.path) if row.id == turn.user_message_id), None)
+    return str(asked.json_meta.get(NOTICE, "")) if asked is not None else ""
 
 
 def _fitted(history: History, window: ContextWindow, fixed: int) -> FittedHistory:

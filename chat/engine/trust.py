@@ -55,10 +55,10 @@ def find_source(
     for message in reversed(path):
         if origin := message.json_meta.get(ORIGIN):
             return ContentSource(_FROM_OUTSIDE[MessageOrigin(origin)])
-        for call in reversed(list(calls.get(message.pk, ()))):
+        for call in reversed(list(calls.get(message.id, ()))):
             if has_result(call) and is_from_outside(call.annotations):
                 return ContentSource(told_call(call))
-        for one in attached.get(message.pk, ()):
+        for one in attached.get(message.id, ()):
             if one.status == AttachmentStatus.QUEUED:
                 continue
             if one.server_id is None:

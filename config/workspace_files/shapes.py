@@ -16,7 +16,7 @@ from mcp_servers.client import transports
 from mcp_servers.client.values import Effect, Protocol
 from mcp_servers.models import ApprovalOverride, Approver, LogLevel, SamplingPolicy
 from mcp_servers.models.rule_conditions import MOST_CONDITIONS, Condition
-from mcp_servers.models.servers import AccountUse, AuthType
+from mcp_servers.models.server_credentials import AccountUse, AuthType
 from mcp_servers.registry.services.actions import MAX_RULES
 from mcp_servers.registry.services.call_rules import MOST_NAMES, MOST_RULES
 from workspaces.actors import Role

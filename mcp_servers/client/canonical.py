@@ -32,6 +32,9 @@ MAX_ARGUMENTS_BYTES: Final = 1024 * 1024
 
 _INTEGER_RANGE: Final = (-(2**63), 2**64 - 1)
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_write: Final = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+).encode
 
 
 def check_json(value: object) -> None:
@@ -42,21 +45,30 @@ def check_json(value: object) -> None:
             string, a NUL or a lone surrogate in a text, or something that JSON does not know.
     """
     # A list of work instead of recursion: a hostile depth must not reach the interpreter's own limit.
+    # Texts are looked at together: a call of a function for each takes longer than the look.
+    texts: list[str] = []
     pending: list[tuple[object, int]] = [(value, 0)]
     while pending:
         item, depth = pending.pop()
-        if isinstance(item, (dict, list, tuple)):
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, (dict, list, tuple)):
             if depth >= MAX_DEPTH:
                 raise InvalidJson(
                     _("the value is nested deeper than %(most)s levels") % {"most": MAX_DEPTH}
                 )
             if isinstance(item, dict):
-                for key in item:
-                    _check_key(key)
-            inner = item.values() if isinstance(item, dict) else item
-            pending.extend((part, depth + 1) for part in inner)
+                for key, part in item.items():
+                    if not isinstance(key, str):
+                        raise InvalidJson(_("a key is not a text"))
+                    texts.append(key)
+                    pending.append((part, depth + 1))
+            else:
+                pending.extend([(part, depth + 1) for part in item])
         else:
             _check_scalar(item)
+    if _UNSTORABLE.search("\n".join(texts)):
+        raise InvalidJson(_("a text has a NUL or an unpaired surrogate"))
 
 
 def canonical_json(value: object) -> bytes:
@@ -66,14 +78,7 @@ def canonical_json(value: object) -> bytes:
         InvalidJson: see check_json().
     """
     check_json(value)
-    text = json.dumps(
-        value,
-        ensure_ascii=False,
-        allow_nan=False,
-        sort_keys=True,
-        separators=(",", ":"),
-    )
-    return text.encode()
+    return _write(value).encode()
 
 
 def as_sent(value: object) -> bytes:
@@ -143,18 +148,10 @@ def clean_text(text: str) -> str:
     return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _check_key(key: object) -> None:
-    if not isinstance(key, str):
-        raise InvalidJson(_("a key is not a text"))
-    _check_text(key)
-
-
 def _check_scalar(item: object) -> None:
     if item is None or isinstance(item, bool):
         return
-    if isinstance(item, str):
-        _check_text(item)
-    elif isinstance(item, int):
+    if isinstance(item, int):
         if not _INTEGER_RANGE[0] <= item <= _INTEGER_RANGE[1]:
             raise InvalidJson(_("a whole number is larger than 64 bits"))
     elif isinstance(item, float):
@@ -162,11 +159,6 @@ def _check_scalar(item: object) -> None:
             raise InvalidJson(_("a number is infinite or not a number"))
     else:
         raise InvalidJson(_("%(name)s is not a JSON type") % {"name": type(item).__name__})
-
-
-def _check_text(text: str) -> None:
-    if _UNSTORABLE.search(text):
-        raise InvalidJson(_("a text has a NUL or an unpaired surrogate"))
 
 
 def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:

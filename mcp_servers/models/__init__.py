@@ -22,18 +22,11 @@ from mcp_servers.models.oauth import (
 )
 from mcp_servers.models.quotas import CallCount
 from mcp_servers.models.resources import McpPrompt, McpResource
+from mcp_servers.models.server_credentials import OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.models.server_questions import SamplingPolicy
 from mcp_servers.models.server_state import ServerState, ServerStatus
-from mcp_servers.models.servers import (
-    OAUTH_TYPES,
-    AccountUse,
-    AuthType,
-    GlobalServer,
-    LogLevel,
-    McpServer,
-    SamplingPolicy,
-    ServerScope,
-    StdioProgram,
-)
+from mcp_servers.models.servers import GlobalServer, LogLevel, McpServer, ServerScope
+from mcp_servers.models.stdio_programs import StdioProgram
 from mcp_servers.models.telemetry import HealthCheck, TraceMessage
 from mcp_servers.models.tools import ApprovalOverride, McpTool
 

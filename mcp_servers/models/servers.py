@@ -1,93 +1,31 @@
-"""Configured servers, and the platform's catalogue of programs."""
+"""Configured servers, those of the platform among them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
-from mcp_servers.models import hosting, programs, version_pins
+from mcp_servers.models import hosting, programs
 from mcp_servers.models.connection_config import ConnectionConfig
+from mcp_servers.models.form_errors import as_form_errors
+from mcp_servers.models.server_credentials import ServerCredentials
+from mcp_servers.models.server_questions import ServerQuestions
 from mcp_servers.models.server_state import ServerState
+from mcp_servers.models.stdio_programs import StdioProgram
 from workspaces import outbound
-from workspaces.errors import DomainError, InvalidEndpoint, InvalidInput
+from workspaces.errors import InvalidEndpoint, InvalidInput
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-from workspaces.secrets import EncryptedJSONField
 
 if TYPE_CHECKING:
     from workspaces.models import User
 
 MAX_NAME_LENGTH = 60
-
-
-class StdioProgram(models.Model):
-    """A program of the platform's catalogue; only the platform's owner edits it, workspaces pick from it."""
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    slug = models.SlugField(unique=True)
-    title = models.CharField(max_length=100)
-    description = models.TextField(blank=True)
-    command = models.CharField(
-        max_length=500,
-        help_text=_("An absolute path, or the word python for the platform's own interpreter."),
-    )
-    args = models.JSONField(
-        _("arguments"),
-        default=list,
-        blank=True,
-        help_text=_('A list of texts; "{name}" is replaced by that parameter.'),
-    )
-    parameters = models.JSONField(
-        default=list,
-        blank=True,
-        help_text=_(
-            'A list of {"name", "title", "type": "word" | "text" | "integer" | "choice", …}.'
-        ),
-    )
-    env_names = models.JSONField(
-        _("environment"),
-        default=list,
-        blank=True,
-        help_text=_("Names of variables that a workspace may set."),
-    )
-    is_enabled = models.BooleanField(default=True)
-    file_hash = models.CharField(max_length=64, blank=True, editable=False)
-    """Over the files it runs, as they were when the owner put it here; empty: to be taken at the next check."""
-    problem = models.TextField(blank=True, editable=False)
-    """Why it is not started, in plain words."""
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
-
-    class Meta:
-        ordering = ["title"]
-        verbose_name = _("program")
-        verbose_name_plural = _("program catalogue")
-
-    def __str__(self) -> str:
-        return self.title
-
-    def clean(self) -> None:
-        _as_form_errors(
-            lambda: programs.check_program(
-                command=self.command,
-                args=self.args,
-                parameters=self.parameters,
-                env_names=self.env_names,
-            )
-        )
-        reason = version_pins.version_problem(self.command, self.args)
-        if reason:
-            raise ValidationError({"args": [reason]})
-
-    def typed_parameters(self) -> tuple[programs.Parameter, ...]:
-        """The parameters as values."""
-        return programs.read_parameters(self.parameters)
 
 
 class ServerScope(models.TextChoices):
@@ -96,14 +34,6 @@ class ServerScope(models.TextChoices):
     GLOBAL = "global", _("The platform")
     WORKSPACE = "workspace", _("Workspace")
     PERSONAL = "personal", _("Personal")
-
-
-class SamplingPolicy(models.TextChoices):
-    """Whether a server may have the model asked something."""
-
-    OFF = "off", _("Never")
-    ASK = "ask", _("Ask the person")
-    AUTO = "auto", _("Within the budget, without asking")
 
 
 class LogLevel(models.TextChoices):
@@ -143,26 +73,6 @@ class GlobalServer(models.Model):
         return self.name
 
 
-class AuthType(models.TextChoices):
-    NONE = "none", _("None")
-    BEARER = "bearer", _("Bearer token")
-    API_KEY = "api_key", _("API key in a header")
-    BASIC = "basic", _("User name and password")
-    OAUTH = "oauth", _("Sign-in (OAuth)")
-    OAUTH_CLIENT = "oauth_client", _("OAuth without a person")
-
-
-OAUTH_TYPES = frozenset({AuthType.OAUTH, AuthType.OAUTH_CLIENT})
-"""Where tokens come from an issuer, and are no setting."""
-
-
-class AccountUse(models.TextChoices):
-    """Whose account at the server calls are made with, where people sign in."""
-
-    USER = "user", _("Each person signs in")
-    WORKSPACE = "workspace", _("One account for everybody")
-
-
 class McpServerQuerySet(WorkspaceQuerySet["McpServer"]):
     """Servers with their state, and the one rule on whose personal ones anybody sees."""
 
@@ -178,10 +88,10 @@ class McpServerQuerySet(WorkspaceQuerySet["McpServer"]):
         return super()._scoped().select_related("state")
 
 
-class McpServer(WorkspaceModel):
+class McpServer(ServerCredentials, ServerQuestions, WorkspaceModel):
     """An MCP server that a workspace, or one person in it, uses: what people entered.
 
-    How it is stands in its `state`.
+    Its bases have its credentials, and what it may ask while a tool runs. How it is stands in its `state`.
     """
 
     name = models.CharField(
@@ -220,24 +130,6 @@ class McpServer(WorkspaceModel):
         StdioProgram, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     parameters = models.JSONField(default=dict, blank=True)
-    headers = EncryptedJSONField()
-    env = EncryptedJSONField("environment")
-    auth_type = models.CharField(
-        _("authentication"), max_length=20, choices=AuthType.choices, default=AuthType.NONE
-    )
-    auth_config = EncryptedJSONField("credentials")
-    account_use = models.CharField(
-        _("accounts"), max_length=10, choices=AccountUse.choices, default=AccountUse.USER
-    )
-    """Where people sign in: whether each does, or an administrator once for all."""
-    oauth_scope = models.CharField(
-        _("scopes"),
-        max_length=1000,
-        blank=True,
-        help_text=_(
-            "What is asked for when somebody signs in; empty: what the server says it needs."
-        ),
-    )
     connection_config = models.JSONField(default=dict, blank=True)
     is_active = models.BooleanField(_("active"), default=True)
     is_used_everywhere = models.BooleanField(
@@ -259,34 +151,11 @@ class McpServer(WorkspaceModel):
         default=False,
         help_text=_("Whether tools that appear later may be used without somebody accepting them."),
     )
-    answers_elicitation = models.BooleanField(
-        _("may ask people"),
-        default=True,
-        help_text=_("Whether the server may ask the person questions while a tool runs."),
-    )
     uses_instructions = models.BooleanField(
         default=False,
         help_text=_(
             "Whether the server's own instructions are shown to the model, marked as the server's."
         ),
-    )
-    sampling = models.CharField(
-        _("may ask the model"),
-        max_length=5,
-        choices=SamplingPolicy.choices,
-        default=SamplingPolicy.OFF,
-        help_text=_("Whether the server may have the model write something for it."),
-    )
-    sampling_daily_tokens = models.PositiveIntegerField(
-        default=20_000, help_text=_("What its requests to the model may cost in a day, in tokens.")
-    )
-    sampling_provider_id = models.UUIDField(null=True, blank=True)
-    """The model provider for its requests; none: that of the bud."""
-    sampling_model = models.CharField(max_length=200, blank=True)
-    roots = models.JSONField(
-        default=list,
-        blank=True,
-        help_text=_('Folders the server is told it may work in: a list of {"uri", "name"}.'),
     )
     log_level = models.CharField(
         max_length=10, choices=LogLevel.choices, default=LogLevel.INFO, blank=True
@@ -336,7 +205,7 @@ class McpServer(WorkspaceModel):
         return self.state.resolved_transport if is_found else self.transport
 
     def clean(self) -> None:
-        _as_form_errors(self.check_values)
+        as_form_errors(self.check_values)
 
     def check_values(self) -> None:
         """Check what the columns' types cannot say. Secrets are checked where they are set.
@@ -385,18 +254,3 @@ class McpServer(WorkspaceModel):
         if self.transport == transports.STDIO:
             return self.program.title if self.program is not None else ""
         return self.url.partition("?")[0]
-
-
-def _as_form_errors(check: Any) -> None:
-    try:
-        check()
-    except InvalidInput as error:
-        raise ValidationError(
-            {_form_field(name): texts for name, texts in error.fields.items()}
-        ) from error
-    except DomainError as error:
-        raise ValidationError(error.message) from error
-
-
-def _form_field(name: str) -> str:
-    return name.partition(".")[0]

@@ -136,6 +136,13 @@ class McpTool(WorkspaceModel):
         return ToolAnnotations.from_wire(self.annotations)
 
     @property
+    def is_indirect(self) -> bool:
+        """It runs an action that its arguments name."""
+        return meta_tools.runs_actions(
+            hosted_by=self.server.hosted_by, tool_name=self.name, input_schema=self.input_schema
+        )
+
+    @property
     def definition(self) -> dict[str, Any]:
         """Everything that the hash covers."""
         return {
@@ -160,9 +167,5 @@ class McpTool(WorkspaceModel):
             trusts_annotations=self.server.trusts_annotations,
             annotations=self.typed_annotations,
             override=None if override is ApprovalOverride.INHERIT else Effect(override.value),
-            is_indirect=meta_tools.runs_actions(
-                hosted_by=self.server.hosted_by,
-                tool_name=self.name,
-                input_schema=self.input_schema,
-            ),
+            is_indirect=self.is_indirect,
         )

@@ -24,7 +24,8 @@ from mcp_servers.models import (
     programs,
     version_pins,
 )
-from mcp_servers.models.servers import OAUTH_TYPES, AuthType, McpServer
+from mcp_servers.models.server_credentials import OAUTH_TYPES, AuthType
+from mcp_servers.models.servers import McpServer
 from mcp_servers.oauth.bearer import GrantAuth
 from mcp_servers.oauth.grants import holder_of, principal_of, usable_grant
 from mcp_servers.registry.files.platform_file import (

@@ -26,7 +26,7 @@ from audit.models import AlertRule, AuditStream
 from audit.sealing.sealer import seal_pending
 from chat.models import ModelProvider, WebhookEndpoint
 from config.logs import configure_logging
-from mcp_servers.models.servers import AuthType
+from mcp_servers.models.server_credentials import AuthType
 from mcp_servers.registry import services
 from tests.chat.conftest import make_chat
 from tests.chat.database_dump import as_text, dump

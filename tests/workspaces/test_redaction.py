@@ -6,14 +6,18 @@ import base64
 import gc
 import secrets
 import time
+from typing import Any
 from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workspaces import secret_memory
 from workspaces.redaction import (
     EVERY_WORKSPACE,
     MASK,
+    is_secret_key,
     redact,
     redact_known,
     redact_text,
@@ -163,6 +167,48 @@ def test_masking_changes_no_key() -> None:
         "customers": [{"customer-2": 1}],
         "token": MASK,
     }
+
+
+_TEXTS = st.sampled_from(
+    [
+        *("", "a", "known-secret-1", "x known-secret-1 y", "sk-abcdefghijklmnopqrst", "Bearer"),
+        *("abcdefghijkl", "https://a:b@c", "-----BEGIN PRIVATE KEY-----", "eyJ", "AKIA"),
+        *("-----END PRIVATE KEY-----", "AKIAABCDEFGHIJKLMNOP", "b\nc"),
+    ]
+)
+_VALUES = st.recursive(
+    _TEXTS | st.none() | st.booleans() | st.integers(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["a", "password", "api_key", "b"]), inner, max_size=4)
+    ),
+)
+
+
+@given(_VALUES)
+def test_a_value_is_masked_as_each_of_its_texts_would_be(value: Any) -> None:
+    """SEC-94: whatever is looked at together."""
+    remember("known-secret-1")
+
+    def one_by_one(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {
+                name: MASK
+                if is_secret_key(name) and inner not in (None, "", [], {})
+                else one_by_one(inner)
+                for name, inner in part.items()
+            }
+        if isinstance(part, list):
+            return [one_by_one(inner) for inner in part]
+        return redact_text(part, workspace_id=OURS) if isinstance(part, str) else part
+
+    assert redact(value, workspace_id=OURS) == one_by_one(value)
+
+
+def test_what_names_a_report_of_progress_is_no_secret() -> None:
+    """Ours: in a trace it says which report belongs to which call."""
+    for name in ("progressToken", "progress_token"):
+        assert redact({name: 7}, workspace_id=None) == {name: 7}
 
 
 def test_thousands_of_secrets_cost_a_text_no_more_than_ten() -> None:

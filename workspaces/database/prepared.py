@@ -11,7 +11,8 @@ from inspect import getattr_static
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db import connection, connections, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.base import ModelState
 from django.db.models.fields.related_descriptors import ForeignKeyDeferredAttribute
 from django.db.models.query import ModelIterable, get_related_populators
@@ -58,45 +59,46 @@ class _Prepared(ABC):
     def __init__(self, *kinds: type[UUID] | type[str] | type[int]) -> None:
         self._kinds = kinds
         self._marks = [_mark(kind, number) for number, kind in enumerate(kinds)]
-        self._uuid: models.UUIDField[Any, Any] = models.UUIDField()
         self._statements: dict[str, _Statement] = {}
         self._lock = threading.Lock()
 
     @abstractmethod
-    def _compile(self) -> _Statement:
+    def _compile(self, own: BaseDatabaseWrapper) -> _Statement:
         """Have Django compile it, with the marks in the place of values."""
 
-    def _statement(self) -> _Statement:
+    def _statement(self, own: BaseDatabaseWrapper) -> _Statement:
         with self._lock:
-            statement = self._statements.get(connection.vendor)
+            statement = self._statements.get(own.vendor)
             if statement is None:
-                statement = self._statements[connection.vendor] = self._compile()
+                statement = self._statements[own.vendor] = self._compile(own)
             return statement
 
-    def _params(self, statement: _Statement, values: tuple[UUID | str | int, ...]) -> list[Any]:
+    def _params(
+        self,
+        statement: _Statement,
+        values: tuple[UUID | str | int, ...],
+        own: BaseDatabaseWrapper,
+    ) -> list[Any]:
         assert len(values) == len(self._kinds)
         params = list(statement.params)
         for place, number in statement.places:
-            params[place] = self._as_param(values[number])
+            params[place] = _as_param(values[number], own)
         return params
 
-    def _compiled(self, compiler: Any, queryset: models.QuerySet[Any, Any]) -> _Statement:
+    def _compiled(
+        self, compiler: Any, queryset: models.QuerySet[Any, Any], own: BaseDatabaseWrapper
+    ) -> _Statement:
         # Rows of a tenant only through the door, here as everywhere.
         getattr(queryset, "_must_be_scoped", lambda: None)()
         sql, params = compiler.as_sql()
-        marks = [self._as_param(mark) for mark in self._marks]
+        marks = [_as_param(mark, own) for mark in self._marks]
         places = [
             (place, marks.index(param)) for place, param in enumerate(params) if param in marks
         ]
         gives_instances = issubclass(queryset._iterable_class, ModelIterable)
-        shape = _shape_of(compiler) if gives_instances and compiler.select else None
+        shape = _shape_of(compiler, own) if gives_instances and compiler.select else None
         is_across = getattr(queryset, "is_across", False)
         return _Statement(sql, tuple(params), tuple(places), shape, is_across)
-
-    def _as_param(self, value: UUID | str | int) -> Any:
-        if isinstance(value, str | int):
-            return value
-        return self._uuid.get_db_prep_value(value, connection)
 
 
 class PreparedRows(_Prepared, Generic[_Row]):
@@ -120,8 +122,9 @@ class PreparedRows(_Prepared, Generic[_Row]):
 
     def all(self, *values: UUID | str | int) -> list[_Row]:
         """The rows; inside a transaction, if the queryset locks them."""
-        statement = self._statement()
-        return self._instances(statement, self._fetch(statement, values))
+        own = _own_connection()
+        statement = self._statement(own)
+        return self._instances(statement, self._fetch(statement, values, own), own)
 
     def first(self, *values: UUID | str | int) -> _Row | None:
         """The first row, of a queryset that asks for few."""
@@ -129,25 +132,30 @@ class PreparedRows(_Prepared, Generic[_Row]):
 
     def all_values(self, *values: UUID | str | int) -> list[tuple[Any, ...]]:
         """The columns of the rows, as the driver gives them."""
-        return self._fetch(self._statement(), values)
+        own = _own_connection()
+        return self._fetch(self._statement(own), values, own)
 
     def first_values(self, *values: UUID | str | int) -> tuple[Any, ...] | None:
         """The columns of the first row, as the driver gives them."""
-        return next(iter(self._fetch(self._statement(), values)), None)
+        return next(iter(self.all_values(*values)), None)
 
     def _fetch(
-        self, statement: _Statement, values: tuple[UUID | str | int, ...]
+        self,
+        statement: _Statement,
+        values: tuple[UUID | str | int, ...],
+        own: BaseDatabaseWrapper,
     ) -> list[tuple[Any, ...]]:
-        params = self._params(statement, values)
-        with _reaching(statement), statement_cursor(connection) as cursor:
+        params = self._params(statement, values, own)
+        with _reaching(statement), statement_cursor(own) as cursor:
             cursor.execute(statement.sql, params)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
 
-    def _instances(self, statement: _Statement, found: Iterable[tuple[Any, ...]]) -> list[_Row]:
+    def _instances(
+        self, statement: _Statement, found: Iterable[tuple[Any, ...]], own: BaseDatabaseWrapper
+    ) -> list[_Row]:
         shape = statement.shape
         assert shape is not None
-        own = connections[connection.alias]  # of this thread, looked up once
         make = self._made if shape.is_plain else self._model.from_db
         instances = []
         for row in map(list, found):
@@ -170,10 +178,10 @@ class PreparedRows(_Prepared, Generic[_Row]):
         instance.__dict__.update(zip(names, values, strict=True))
         return instance
 
-    def _compile(self) -> _Statement:
+    def _compile(self, own: BaseDatabaseWrapper) -> _Statement:
         queryset = self._build(*self._marks)
         self._model = queryset.model
-        return self._compiled(queryset.query.get_compiler(connection=connection), queryset)
+        return self._compiled(queryset.query.get_compiler(connection=own), queryset, own)
 
 
 class Update(NamedTuple):
@@ -199,28 +207,40 @@ class PreparedUpdate(_Prepared):
 
     def run(self, *values: UUID | str | int) -> int:
         """How many rows were changed."""
-        statement = self._statement()
-        params = self._params(statement, values)
+        own = _own_connection()
+        statement = self._statement(own)
+        params = self._params(statement, values, own)
         with (
             _reaching(statement),
-            mark_for_rollback_on_error(connection.alias),
-            statement_cursor(connection) as cursor,
+            mark_for_rollback_on_error(own.alias),
+            statement_cursor(own) as cursor,
         ):
             cursor.execute(statement.sql, params)
             return int(cursor.rowcount)
 
-    def _compile(self) -> _Statement:
+    def _compile(self, own: BaseDatabaseWrapper) -> _Statement:
         rows, values = self._build(*self._marks)
         query: Any = rows.query.chain(UpdateQuery)  # as QuerySet.update() does
         query.add_update_values(values)
-        return self._compiled(query.get_compiler(connection=connection), rows)
+        return self._compiled(query.get_compiler(connection=own), rows, own)
+
+
+def _own_connection() -> BaseDatabaseWrapper:
+    """This thread's connection: the proxy that stands for it looks it up for each of its names."""
+    return connections[DEFAULT_DB_ALIAS]
+
+
+def _as_param(value: UUID | str | int, own: BaseDatabaseWrapper) -> Any:
+    if isinstance(value, UUID) and not own.features.has_native_uuid_field:
+        return value.hex
+    return value
 
 
 def _reaching(statement: _Statement) -> Any:
     return everywhere() if statement.is_across else nullcontext()
 
 
-def _shape_of(compiler: Any) -> _Shape:
+def _shape_of(compiler: Any, own: BaseDatabaseWrapper) -> _Shape:
     info, select = compiler.klass_info, compiler.select
     fields = info["select_fields"]
     columns = slice(fields[0], fields[-1] + 1)
@@ -235,7 +255,7 @@ def _shape_of(compiler: Any) -> _Shape:
         is_plain=_is_plain(info["model"], names),
         columns=columns,
         related=tuple(
-            get_related_populators(info, select, connection.alias)  # type: ignore[call-arg]  # the stubs are of a later Django
+            get_related_populators(info, select, own.alias)  # type: ignore[call-arg]  # the stubs are of a later Django
         ),
         annotations=tuple(compiler.annotation_col_map.items()),
     )

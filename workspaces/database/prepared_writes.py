@@ -6,16 +6,13 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field
 from django.db.models.base import ModelBase
-from django.db.models.sql import InsertQuery
 from django.db.transaction import mark_for_rollback_on_error
 
 from workspaces.database import statement_cursor
@@ -37,11 +34,10 @@ class _Column:
     is_uuid: bool
     is_made: bool
     """The field itself makes the value when a row is saved."""
-    has_placeholder: bool
 
 
 class WrittenOften(models.Model):
-    """A row that such statements add, and change where `update_fields` names what; all else Django does."""
+    """A row that such statements add and change; all else Django does."""
 
     class Meta:
         abstract = True
@@ -57,12 +53,18 @@ class WrittenOften(models.Model):
         if force_insert is True and using is None:
             _prepared(type(self)).add([self])
             return
-        if update_fields and using is None and not (force_insert or force_update):
+        is_plain = using is None and not (force_insert or force_update)
+        if is_plain and update_fields:
             update_fields = frozenset(update_fields)
             changed = _prepared(type(self)).change(self, update_fields)
             if changed == 0:
                 raise DatabaseError("Save with update_fields did not affect any rows.")
             if changed:
+                return
+        if is_plain and update_fields is None and not self._state.adding:
+            # What was not loaded is not written, as Django has it. A row that is gone, Django adds again.
+            prepared = _prepared(type(self))
+            if prepared.change(self, prepared.names - self.get_deferred_fields()):
                 return
         super().save(
             force_insert=force_insert,
@@ -95,8 +97,10 @@ class PreparedWrites(Generic[_Row]):
     def __init__(self, model: type[_Row]) -> None:
         self._model = model
         self._columns = tuple(_column(field) for field in model._meta.local_concrete_fields)
+        self.names = frozenset(one.name for one in self._columns if not one.field.primary_key)
+        """All that can be changed."""
         self._changed: dict[frozenset[str], tuple[_Column, ...]] = {}
-        self._statements: dict[tuple[str, frozenset[str] | None, tuple[str, ...]], str] = {}
+        self._statements: dict[tuple[str, frozenset[str] | None], str] = {}
         self._lock = threading.Lock()
 
     def add(self, rows: Sequence[_Row]) -> None:
@@ -104,13 +108,12 @@ class PreparedWrites(Generic[_Row]):
         # The connection itself: the proxy that stands for it looks it up for each of its names.
         connection = connections[DEFAULT_DB_ALIAS]
         filled = [one for row in rows if (one := self._filled(row, connection)) is not None]
+        statement = self._statement(connection, None)
         with mark_for_rollback_on_error(connection.alias), statement_cursor(connection) as cursor:
-            for statement, group in groupby(filled, itemgetter(0)):
-                values = [each for _, each in group]
-                if len(values) == 1:
-                    cursor.execute(statement, values[0])
-                else:
-                    cursor.executemany(statement, values)
+            if len(filled) == 1:
+                cursor.execute(statement, filled[0])
+            elif filled:
+                cursor.executemany(statement, filled)
         for row in rows:
             row._state.adding = False
             row._state.db = connection.alias
@@ -123,14 +126,14 @@ class PreparedWrites(Generic[_Row]):
         """
         connection = connections[DEFAULT_DB_ALIAS]
         columns = self._columns_of(names)
-        found = _values(row, columns, connection, is_new=False) if columns else None
-        if found is None:
+        values = _values(row, columns, connection, is_new=False) if columns else None
+        if values is None:
             return None
-        statement = self._statement(connection, names, found.places)
+        statement = self._statement(connection, names)
         key: Any = self._model._meta.pk
         own = key.get_db_prep_value(row.pk, connection)
         with mark_for_rollback_on_error(connection.alias), statement_cursor(connection) as cursor:
-            cursor.execute(statement, [*found.values, own])
+            cursor.execute(statement, [*values, own])
             return int(cursor.rowcount)
 
     def _columns_of(self, names: frozenset[str]) -> tuple[_Column, ...]:
@@ -146,52 +149,36 @@ class PreparedWrites(Generic[_Row]):
             columns = self._changed[names] = columns if names <= known else ()
         return columns
 
-    def _filled(self, row: _Row, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]] | None:
-        """A row's statement and values; None: the database is to make one of them, so Django has added the row."""
-        found = _values(row, self._columns, connection, is_new=True)
-        if found is None:
+    def _filled(self, row: _Row, connection: BaseDatabaseWrapper) -> list[Any] | None:
+        """A row's values; None: the database is to make one of them, so Django has added the row."""
+        values = _values(row, self._columns, connection, is_new=True)
+        if values is None:
             models.Model.save(row, force_insert=True)
-            return None
-        statement = self._statement(connection, None, found.places)
-        return statement, found.values
+        return values
 
-    def _statement(
-        self,
-        connection: BaseDatabaseWrapper,
-        names: frozenset[str] | None,
-        places: tuple[str, ...],
-    ) -> str:
+    def _statement(self, connection: BaseDatabaseWrapper, names: frozenset[str] | None) -> str:
         """The one that changes these fields; None: the one that adds a row."""
-        key = (connection.vendor, names, places)
+        key = (connection.vendor, names)
         with self._lock:
             statement = self._statements.get(key)
             if statement is None:
                 compiled = self._insertion if names is None else self._update
                 columns = self._columns if names is None else self._columns_of(names)
                 quoted = [connection.ops.quote_name(str(one.field.column)) for one in columns]
-                statement = self._statements[key] = compiled(connection, quoted, places)
+                statement = self._statements[key] = compiled(connection, quoted)
             return statement
 
-    def _insertion(
-        self, connection: BaseDatabaseWrapper, columns: list[str], places: tuple[str, ...]
-    ) -> str:
+    def _insertion(self, connection: BaseDatabaseWrapper, columns: list[str]) -> str:
         table = connection.ops.quote_name(self._model._meta.db_table)
-        return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(places)})"  # noqa: S608  our own columns
+        places = ", ".join(["%s"] * len(columns))
+        return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608  our own columns
 
-    def _update(
-        self, connection: BaseDatabaseWrapper, columns: list[str], places: tuple[str, ...]
-    ) -> str:
+    def _update(self, connection: BaseDatabaseWrapper, columns: list[str]) -> str:
         quote = connection.ops.quote_name
         key: Any = self._model._meta.pk
-        pairs = ", ".join(f"{name} = {place}" for name, place in zip(columns, places, strict=True))
+        pairs = ", ".join(f"{name} = %s" for name in columns)
         table = quote(self._model._meta.db_table)
         return f"UPDATE {table} SET {pairs} WHERE {quote(key.column)} = %s"  # noqa: S608  our own columns
-
-
-class _Values(NamedTuple):
-    values: list[Any]
-    places: tuple[str, ...]
-    """What stands for each in the statement."""
 
 
 def _values(
@@ -200,10 +187,9 @@ def _values(
     connection: BaseDatabaseWrapper,
     *,
     is_new: bool,
-) -> _Values | None:
+) -> list[Any] | None:
     """What goes into a row's columns; None: the database is to make one of them."""
     values: list[Any] = []
-    places: list[str] = []
     for column in columns:
         value = column.field.pre_save(row, is_new) if column.is_made else getattr(row, column.name)
         kind = type(value)
@@ -213,17 +199,13 @@ def _values(
             if hasattr(value, "resolve_expression"):
                 return None
             value = column.field.get_db_prep_save(value, connection)
-        if column.has_placeholder:
-            field: Any = column.field  # few kinds of fields have this method
-            compiler = InsertQuery(type(row)).get_compiler(connection=connection)
-            places.append(field.get_placeholder(value, compiler, connection))
-        else:
-            places.append("%s")
         values.append(value)
-    return _Values(values, tuple(places))
+    return values
 
 
 def _column(field: Field[Any, Any]) -> _Column:
+    # On our databases, bytes stand in a statement like every other value.
+    assert isinstance(field, models.BinaryField) or not hasattr(field, "get_placeholder")
     is_plain = (
         isinstance(field, _PLAIN_FIELDS)
         and type(field).get_db_prep_save is Field.get_db_prep_save
@@ -237,5 +219,4 @@ def _column(field: Field[Any, Any]) -> _Column:
         as_is=_PLAIN_VALUES if is_plain else _NONE if keeps_none else _NOTHING,
         is_uuid=keeps_none and type(target) is models.UUIDField,
         is_made=type(field).pre_save is not Field.pre_save,
-        has_placeholder=hasattr(field, "get_placeholder"),
     )

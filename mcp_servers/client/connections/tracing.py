@@ -11,6 +11,7 @@ import itertools
 import json
 import logging
 import math
+import re
 import time
 from collections import deque
 from collections.abc import Callable
@@ -39,6 +40,11 @@ MAX_NODES: Final = 4_000
 
 _HEAVY_TEXT: Final = 64 * 1024
 _LOOKED_AT: Final = 64
+_SMALL: Final = 16 * 1024
+_MOST_DEPTH: Final = 60
+_LONG_NUMBER: Final = re.compile(r"\d{19}")
+"""Perhaps more than the 64 bits that databases take."""
+_write: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _MOST_BITS: Final = 600
 _MOST_DIGITS: Final = 200
 _numbers: Final = itertools.count(1)
@@ -277,10 +283,27 @@ def _is_heavy(payload: dict[str, Any]) -> bool:
 
 def cut(payload: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """A message in at most about 64 KiB, with marks where something was left out; and its size in bytes."""
+    size = _size_of_small(payload)
+    if size is not None:
+        return payload, size
     budget = _Budget()
     body = budget.copy(payload)
     assert isinstance(body, dict)
     return body, budget.size
+
+
+def _size_of_small(payload: dict[str, Any]) -> int | None:
+    """The size of a message that can be kept as it is; None: each of its parts has to be looked at."""
+    if _is_heavy(payload):
+        return None
+    try:
+        text = _write(payload)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    is_deep = text.count("[") + text.count("{") > _MOST_DEPTH
+    if len(text) > _SMALL or is_deep or _LONG_NUMBER.search(text):
+        return None
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 class _Budget:
@@ -325,7 +348,7 @@ class _Budget:
         return "a very long number" if is_endless else str(value)[:_MOST_DIGITS]
 
     def _is_spent(self, depth: int) -> bool:
-        return self._left <= 0 or self._nodes <= 0 or depth > 60
+        return self._left <= 0 or self._nodes <= 0 or depth > _MOST_DEPTH
 
     def _text(self, text: str) -> str:
         self.size += len(text) + 2

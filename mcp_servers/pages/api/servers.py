@@ -26,7 +26,8 @@ from mcp_servers.models import (
     ServerStatus,
     StdioProgram,
 )
-from mcp_servers.models.servers import MAX_NAME_LENGTH, AccountUse, AuthType
+from mcp_servers.models.server_credentials import AccountUse, AuthType
+from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.oauth.identity import callback_urls
 from mcp_servers.pages.api.common import StrictSerializer, TextMapField
 from mcp_servers.pages.api.connections import AccountOutput

@@ -12,7 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import StdioProgram
-from mcp_servers.models.servers import MAX_NAME_LENGTH, AccountUse, AuthType
+from mcp_servers.models.server_credentials import AccountUse, AuthType
+from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.pages.forms.common import (
     ACCOUNT_CHOICES,
     ACCOUNT_HELP,

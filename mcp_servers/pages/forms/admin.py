@@ -17,7 +17,7 @@ from unfold.widgets import (
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope
-from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.models.server_credentials import OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.pages.forms.add import AddServerForm
 from mcp_servers.pages.forms.common import (
     KEPT_SECRET_HELP,

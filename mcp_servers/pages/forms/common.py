@@ -13,7 +13,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Protocol
-from mcp_servers.models.servers import OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.models.server_credentials import OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.pages.forms.buds import BudsToChoose, buds_by_name
 from mcp_servers.pages.forms.sections import FormSection, SectionedForm
 from mcp_servers.registry.bud_choices import WhereUsed

@@ -13,7 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope
-from mcp_servers.models.servers import MAX_NAME_LENGTH, OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.models.server_credentials import OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.oauth.registered_client import entered_client
 from mcp_servers.pages.forms.common import (
     ACCOUNT_CHOICES,

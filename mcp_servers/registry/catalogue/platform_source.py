@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer, StdioProgram
-from mcp_servers.models.servers import MAX_NAME_LENGTH, AuthType
+from mcp_servers.models.server_credentials import AuthType
+from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.registry import services
 from mcp_servers.registry.bud_choices import WhereUsed
 from mcp_servers.registry.catalogue.file_format import KnownServer, KnownServers, read_known_servers

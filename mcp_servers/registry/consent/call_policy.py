@@ -28,12 +28,12 @@ def facts_of_call(tool: McpTool, arguments: Mapping[str, object]) -> ToolFacts:
 
 def action_of(tool: McpTool, arguments: Mapping[str, object]) -> EffectiveAction | None:
     """The action that a call runs, if the tool runs any and it can be said."""
-    return meta_tools.read_action(tool.name, arguments) if tool.facts().is_indirect else None
+    return meta_tools.read_action(tool.name, arguments) if tool.is_indirect else None
 
 
 def details_of(tool: McpTool | None, arguments: Mapping[str, object]) -> dict[str, str]:
     """What the log says of the action; nothing of an ordinary tool."""
-    if tool is None or not tool.facts().is_indirect:
+    if tool is None or not tool.is_indirect:
         return {}
     action = meta_tools.read_action(tool.name, arguments)
     return {"effective_action": action.label if action is not None else "(not to be told)"}

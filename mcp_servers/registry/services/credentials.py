@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from mcp_servers.client import transports
 from mcp_servers.models import McpServer
-from mcp_servers.models.servers import OAUTH_TYPES, AuthType
+from mcp_servers.models.server_credentials import OAUTH_TYPES, AuthType
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint, InvalidInput
 from workspaces.redaction import MASK

@@ -21,11 +21,8 @@ from mcp_servers.models import (
     programs,
 )
 from mcp_servers.models.connection_config import ConnectionConfig
-from mcp_servers.models.servers import (
-    MAX_NAME_LENGTH,
-    AccountUse,
-    AuthType,
-)
+from mcp_servers.models.server_credentials import AccountUse, AuthType
+from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.registry.bud_choices import WhereUsed
 from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services.credentials import merge_secrets, read_auth

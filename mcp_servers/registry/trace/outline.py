@@ -70,10 +70,12 @@ def _outline(value: Any, depth: int, *, is_private: bool) -> Any:
                 told["…"] = f"{len(value) - number} more"
                 break
             name = str(key)[:_MAX_KEY]
-            if not is_private and name in _KEPT and not isinstance(inner, dict | list):
+            if isinstance(inner, (dict, list)):
+                told[name] = _outline(inner, depth + 1, is_private=is_private or name in _PRIVATE)
+            elif not is_private and name in _KEPT:
                 told[name] = inner if not isinstance(inner, str) else inner[:256]
             else:
-                told[name] = _outline(inner, depth + 1, is_private=is_private or name in _PRIVATE)
+                told[name] = _kind(inner)
         return told
     if isinstance(value, list):
         if depth >= _MAX_DEPTH or not any(isinstance(item, dict | list) for item in value):

@@ -187,7 +187,7 @@ def _text(record: TraceRecord, *, is_of_call: bool) -> str:
 def _sound(value: Any) -> Any:
     """The value without numbers that JSON, a database or a browser cannot carry."""
     if isinstance(value, dict):
-        return {key: _sound(inner) for key, inner in value.items()}
+        return {key: inner if type(inner) is str else _sound(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_sound(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):

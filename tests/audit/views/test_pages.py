@@ -221,19 +221,15 @@ def test_a_filter_that_finds_nothing_says_how_names_are_compared(tenant: Tenant)
     assert told not in client.get(url(tenant, "?q=tool:delete*")).content.decode()
 
 
-@pytest.mark.parametrize("column", ["details", "approval", "annotations", "redactions"])
 @pytest.mark.parametrize("value", ['"a text"', "[1, 2]", "7", '{"after": [1], "before": "x"}'])
-def test_an_entry_that_somebody_changed_can_be_looked_at(
-    tenant: Tenant, column: str, value: str
-) -> None:
+def test_an_entry_that_somebody_changed_can_be_looked_at(tenant: Tenant, value: str) -> None:
     """REL-1936: whatever JSON was put into it past Trellis, since it is the evidence; on every page and in every file."""
     end = a_call(tenant)
     for action in ("tool_call.finished", "config.changed", "approval.granted", "log.verified"):
         tamper(
-            f"UPDATE audit_auditentry SET {column} = %s, action = %s WHERE id = %s",
-            value,
-            action,
-            end.pk,
+            "UPDATE audit_auditentry SET details = %s, approval = %s, annotations = %s,"
+            " redactions = %s, action = %s WHERE id = %s",
+            *(value, value, value, value, action, end.pk),
         )
         client = tenant.client("auditor")
         for path in (

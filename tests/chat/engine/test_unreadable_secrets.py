@@ -8,7 +8,7 @@ from pytest_django.fixtures import Settings
 from audit.models import Notice
 from chat.models import ModelProvider, Turn
 from chat.services.provider_check import rotate_key
-from mcp_servers.models.servers import AuthType
+from mcp_servers.models.server_credentials import AuthType
 from mcp_servers.registry.services import ServerDraft, update_server
 from tests.chat.conftest import Chat
 from workspaces.errors import InvalidInput

@@ -87,8 +87,8 @@ def test_thousands_of_tools_are_one_value_until_one_of_them_is_another(
         read: list[int] = []
         fetch = PreparedRows._fetch
 
-        def counted(self: Any, statement: Any, values: Any) -> Any:
-            rows = fetch(self, statement, values)
+        def counted(self: Any, statement: Any, *rest: Any) -> Any:
+            rows = fetch(self, statement, *rest)
             if ' FROM "mcp_servers_mcptool"' in statement.sql:
                 read.append(len(rows))
             return rows

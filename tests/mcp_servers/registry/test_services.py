@@ -10,7 +10,7 @@ from audit.models import AuditEntry
 from mcp_servers.client import transports
 from mcp_servers.models import HealthCheck, McpServer, McpTool
 from mcp_servers.models.programs import Parameter, build_argv, check_program, check_values
-from mcp_servers.models.servers import AuthType
+from mcp_servers.models.server_credentials import AuthType
 from mcp_servers.registry import services
 from mcp_servers.registry.services import ServerDraft, server_notices
 from mcp_servers.registry.specs import connection_spec, home_of

@@ -115,6 +115,32 @@ def test_named_fields_are_changed_as_django_would(tenant: Tenant) -> None:
     assert columns(rows[0])["updated_at"] > before
 
 
+def test_a_whole_row_is_changed_as_django_would(tenant: Tenant) -> None:
+    """REL-903: all that was loaded, and nothing else; a row that is gone is added again."""
+    rows = [message_of(tenant), message_of(tenant)]
+    for row in rows:
+        row.text, row.json_meta, row.turn_id = "Good-bye\u2028", {"a": [None, 1.5]}, None
+    with patch("django.db.models.base.Model.save", side_effect=AssertionError):
+        rows[0].save()
+    models.Model.save(rows[1])
+    unlike = {"id", "conversation_id", "created_at", "updated_at", "client_id"}
+    assert {k: v for k, v in columns(rows[0]).items() if k not in unlike} == {
+        k: v for k, v in columns(rows[1]).items() if k not in unlike
+    }
+    assert columns(rows[0])["created_at"] == rows[0].created_at
+    partly = Message._base_manager.defer("text").get(pk=rows[0].pk)
+    Message._base_manager.filter(pk=rows[0].pk).update(text="Said meanwhile")
+    partly.reasoning = "Thoughts"
+    partly.save()
+    assert (columns(rows[0])["text"], columns(rows[0])["reasoning"]) == (
+        "Said meanwhile",
+        "Thoughts",
+    )
+    Message._base_manager.filter(pk=rows[1].pk).delete()
+    rows[1].save()
+    assert columns(rows[1])["text"] == "Good-bye\u2028"
+
+
 def test_a_change_that_cannot_be_made_is_refused_as_by_django(tenant: Tenant) -> None:
     """REL-903: of a row that is gone, of no such field; what the database makes Django has it make."""
     message = message_of(tenant)
