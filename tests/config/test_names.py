@@ -1,0 +1,28 @@
+"""Names in the code: what is called alike is the same."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Final
+
+from config.env import ROOT
+from tests.config.sources import APPS
+
+CLASS: Final = re.compile(r"^class ([A-Z]\w*)", re.MULTILINE)
+#: Names that Django looks for, and a serializer whose name programs know beside a command of the socket.
+GIVEN: Final = {"Command", "DatabaseWrapper", "Migration", "AnswerInput"}
+
+
+def test_each_class_has_a_name_of_its_own() -> None:
+    """Ours: whoever searches for a class finds one, and two things with one name get told apart."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for app in APPS:
+        for path in sorted((ROOT / app).rglob("*.py")):
+            where = path.relative_to(ROOT).as_posix()
+            if "node_modules" not in where:
+                for name in CLASS.findall(path.read_text(encoding="utf-8")):
+                    homes[name].append(where)
+    twice = {name: files for name, files in homes.items() if len(files) > 1}
+    assert {name: files for name, files in twice.items() if name not in GIVEN} == {}
+    assert len(homes) > 1_000
