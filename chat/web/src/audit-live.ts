@@ -1,5 +1,6 @@
 /** A list of the log that shows new rows, and the numbers above them, by itself while nobody reads further down. */
 
+import { note, noted } from "./tab-memory";
 import t from "./texts/pages";
 import { localTimes } from "./times";
 
@@ -81,7 +82,7 @@ export function startLive(
 
   const turn = (on: boolean) => {
     isOn = on;
-    sessionStorage.setItem(KEY, on ? "1" : "");
+    note(KEY, on ? "1" : "");
     if (!on) asking?.abort();
     show("on");
     void look();
@@ -92,7 +93,7 @@ export function startLive(
   for (const name of ["pointerdown", "keydown", "scroll"]) {
     addEventListener(name, () => (touched = Date.now()), { passive: true });
   }
-  if (sessionStorage.getItem(KEY)) turn(true);
+  if (noted(KEY)) turn(true);
   const timer = setInterval(look, EVERY_MS);
   return () => clearInterval(timer);
 }

@@ -1,4 +1,5 @@
-/** What a tab remembers of the chat while other pages are open in it. Where storage is forbidden, nothing is. */
+/** What a tab remembers of the chat while other pages are open in it. */
+import { note, noted } from "./tab-memory";
 import type { ChosenModel, McpConfigOverrides } from "./wire";
 
 const CHAT = "trellis.last_chat";
@@ -11,22 +12,6 @@ export interface HomeChoice {
   model: ChosenModel | null;
   overrides: McpConfigOverrides;
   is_temporary: boolean;
-}
-
-function note(key: string, value: string): void {
-  try {
-    sessionStorage.setItem(key, value);
-  } catch {
-    // Forbidden.
-  }
-}
-
-function noted(key: string): string | null {
-  try {
-    return sessionStorage.getItem(key);
-  } catch {
-    return null;
-  }
 }
 
 /** Remember which page of the chat is open. */

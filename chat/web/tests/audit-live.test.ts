@@ -80,3 +80,19 @@ test("what the page has is not sent again", async () => {
   expect(placed).not.toHaveBeenCalled();
   expect(get("[data-live]").dataset.state).toBe("on");
 });
+
+test("it works where the browser forbids storage", async () => {
+  stop();
+  const forbidden = () => {
+    throw new DOMException("The operation is insecure.", "SecurityError");
+  };
+  vi.stubGlobal("sessionStorage", { getItem: forbidden, setItem: forbidden, clear: () => {} });
+  try {
+    document.body.innerHTML = page;
+    stop = startLive(get("[data-live]") as HTMLButtonElement, get("#entries"), placed);
+    get("[data-live]").click();
+    await vi.waitFor(() => expect(get("#entries").textContent).toBe("new"));
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
