@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import tarfile
 import tempfile
 from dataclasses import dataclass
@@ -28,8 +30,9 @@ from config.backups.archive import (
     kept_folders,
     no_progress,
 )
-from config.backups.databases import NAMES, dump_database
+from config.backups.databases import NAMES, database_file, dump_database
 from workspaces.backup_notes import note_backup
+from workspaces.formats import file_size
 from workspaces.models import Installation
 
 
@@ -69,6 +72,7 @@ def make_backup(path: Path, tell: Progress = no_progress) -> BackupResult:
 
 def _make(path: Path, tell: Progress) -> BackupResult:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _check_room(path.parent)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as name:
         folder = Path(name)
         database = folder / NAMES[connection.vendor]
@@ -84,6 +88,18 @@ def _make(path: Path, tell: Progress) -> BackupResult:
         _publish(draft, path)
     _sync(path.parent)
     return BackupResult(path=path, size=path.stat().st_size, files=files, left_out=_left_out())
+
+
+def _check_room(folder: Path) -> None:
+    """Say at once that the copy finds no room: SQLite only tells of an error of the disk, after minutes."""
+    if connection.vendor != "sqlite":
+        return
+    needed, free = database_file().stat().st_size, shutil.disk_usage(folder).free
+    if needed > free:
+        raise BackupError(
+            f"There is no room for the backup in {folder}. The database alone has {file_size(needed)}, and "
+            f"{file_size(free)} are free there. Make room, or name a file on another disk."
+        )
 
 
 def _publish(draft: Path, path: Path) -> None:
@@ -137,6 +153,8 @@ def _add(tar: tarfile.TarFile, name: str, source: Path, member: ArchiveMember) -
         with source.open("rb") as content:
             tar.addfile(info, content)
     except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise  # that is the disk of the backup
         raise BackupError(
             f"{name} went away or changed while it was copied. Make the backup again. ({error.strerror})"
         ) from None

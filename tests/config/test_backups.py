@@ -353,18 +353,43 @@ def test_a_restore_that_fails_leaves_what_was_there(
 def test_a_backup_that_finds_no_room_says_so(
     tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-1584: one line, and nothing is left behind."""
+    """REL-1584: one line, and nothing is left behind; at the list of contents, or at any file behind it."""
+    add = tarfile.TarFile.addfile
+    for room in (0, 1):
+        added: list[str] = []
 
-    def is_full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        def add_or_not(
+            tar: tarfile.TarFile,
+            info: tarfile.TarInfo,
+            *content: Any,
+            room: int = room,
+            added: list[str] = added,
+        ) -> None:
+            if len(added) == room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            added.append(info.name)
+            add(tar, info, *content)
 
-    monkeypatch.setattr(tarfile.TarFile, "addfile", is_full)
-    with pytest.raises(BackupError, match="No space left"):
-        make_backup(tmp_path / "backups" / "backup.tar.gz")
-    assert not list((tmp_path / "backups").iterdir())
+        with monkeypatch.context() as patch:
+            patch.setattr(tarfile.TarFile, "addfile", add_or_not)
+            with pytest.raises(BackupError, match=r"could not be written.*No space left"):
+                make_backup(tmp_path / "backups" / "backup.tar.gz")
+        assert not list((tmp_path / "backups").iterdir())
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(BackupError, match="could not be written"):
         make_backup(tmp_path / "file" / "backup.tar.gz")
+
+
+@pytest.mark.sqlite
+def test_a_backup_that_will_find_no_room_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-1584: SQLite would tell of an error of the disk, after it has filled that disk."""
+    free = shutil.disk_usage(tmp_path)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
+    with pytest.raises(BackupError, match=r"There is no room .*1000.bytes are free"):
+        make_backup(tmp_path / "backup.tar.gz")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_disk_without_hard_links_takes_backups(
