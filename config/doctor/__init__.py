@@ -37,15 +37,14 @@ def examine() -> list[DoctorFinding]:
     found: list[DoctorFinding] = []
     database: DoctorFinding | None = None
     for part, check in _CHECKS.items():
-        one = None
         # Each further question would wait for it as long as the first did, and learn the same.
-        if not (database and database.text in _AWAY and part not in _WITHOUT_DATABASE):
-            one = _run(part, check)
-            if part == "database" and one.state is FindingState.FAILED:
-                database = one
-            elif database and one.text in {database.text, NO_TABLES.text}:
-                one = None
-        found.append(one or look(part, "not looked at", "Mend the database first."))
+        is_away = database is not None and database.text in _AWAY and part not in _WITHOUT_DATABASE
+        one = None if is_away else _run(part, check)
+        if one is None or (database and one.text in {database.text, NO_TABLES.text}):
+            one = look(part, "not looked at", "Mend the database first.")
+        elif part == "database" and one.state is FindingState.FAILED:
+            database = one
+        found.append(one)
     return found
 
 
